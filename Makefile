@@ -1,0 +1,45 @@
+# Two commands for everybody: `make demo` and `make test`. The rest is for contributors.
+VENV ?= .venv
+PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/.installed-from-constraints
+DEMO_DIR ?= .demo
+
+.DEFAULT_GOAL := help
+.PHONY: help venv check format lint types imports test test-e2e demo clean
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+venv: $(STAMP) ## a virtual environment with exactly the versions of constraints.txt
+
+$(STAMP): constraints.txt pyproject.toml
+	@[ -x $(PYTHON) ] || python3 -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+check: format lint types imports ## format, lint, types and import contracts (changes nothing)
+
+format: $(STAMP) ## is every file formatted? (`.venv/bin/ruff format .` formats)
+	$(VENV)/bin/ruff format --check .
+
+lint: $(STAMP) ## ruff, every rule, exceptions with reasons
+	$(VENV)/bin/ruff check .
+
+types: $(STAMP) ## mypy, strict
+	$(VENV)/bin/mypy
+
+imports: $(STAMP) ## the import contracts of docs/architecture.md
+	$(VENV)/bin/lint-imports --no-cache
+
+test: $(STAMP) ## the gate: every test but the long ones, on a real control plane too
+	$(PYTHON) -m pytest -m 'not e2e' $(PYTEST_ARGS)
+
+test-e2e: $(STAMP) ## the long ones: takeovers, faults at every step, repeated experiments
+	$(PYTHON) -m pytest -m e2e $(PYTEST_ARGS)
+
+demo: $(STAMP) ## a real control plane, our extender, real training; ONCE=1 ends by itself
+	@$(PYTHON) -m devcluster.demo --dir $(DEMO_DIR) $(if $(filter 1,$(ONCE)),--once)
+
+clean: ## caches, demo state and the virtual environment; not the built binaries
+	rm -rf $(VENV) $(DEMO_DIR) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

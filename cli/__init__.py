@@ -1,0 +1,1 @@
+"""``shuntyard`` and ``kubectl-shuntyard``: people ask the read API. Imports ``shared`` only."""

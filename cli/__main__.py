@@ -1,0 +1,38 @@
+"""Entry point of ``shuntyard`` and ``kubectl-shuntyard``.
+
+Exit codes: 0 done, 1 the extender could not answer, 2 the command line is wrong.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from cli import arguments
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; ``argv`` without the program's name, None: that of the process."""
+    asked = arguments.parse(argv)
+    from cli import commands  # noqa: PLC0415 - a wrong command line or --help need not wait for it
+    from cli.client import UnansweredError  # noqa: PLC0415 - as above
+
+    try:
+        commands.run(asked, sys.stdout)
+    except UnansweredError as error:
+        print(f"{arguments.program()}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:  # how a --watch ends
+        return 0
+    except BrokenPipeError:  # the reader, say `head`, has seen enough
+        _close_silently(sys.stdout)
+    return 0
+
+
+def _close_silently(stream: TextIO) -> None:
+    """Keep the interpreter from flushing into the broken pipe when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

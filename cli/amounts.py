@@ -1,0 +1,42 @@
+"""Amounts and times as people read them."""
+
+from typing import Final
+
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+_STEP: Final = 1024
+_MINUTE_SECONDS: Final = 60
+_HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
+_DAY_SECONDS: Final = 24 * _HOUR_SECONDS
+
+
+def duration(seconds: float) -> str:
+    """Return ``45s``, ``3m12s``, ``2h05m`` or ``3d04h``."""
+    whole = max(0, int(seconds))
+    if whole < _MINUTE_SECONDS:
+        return f"{whole}s"
+    if whole < _HOUR_SECONDS:
+        return f"{whole // _MINUTE_SECONDS}m{whole % _MINUTE_SECONDS:02}s"
+    if whole < _DAY_SECONDS:
+        return f"{whole // _HOUR_SECONDS}h{whole % _HOUR_SECONDS // _MINUTE_SECONDS:02}m"
+    return f"{whole // _DAY_SECONDS}d{whole % _DAY_SECONDS // _HOUR_SECONDS:02}h"
+
+
+def amount(resource: str, base_units: int) -> str:
+    """Return an amount of a resource: CPUs, bytes with a binary suffix, or pieces."""
+    if resource == "cpu":
+        return f"{base_units / 1000:g}"
+    if resource == "memory" or resource.endswith("storage"):
+        return _bytes(base_units)
+    return str(base_units)
+
+
+def number(value: float) -> str:
+    """Return a number with at most two decimals, none where it is whole."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _bytes(count: int) -> str:
+    scaled, power = float(count), 0
+    while abs(scaled) >= _STEP and power + 1 < len(_BINARY):
+        scaled, power = scaled / _STEP, power + 1
+    return f"{number(round(scaled, 1))}{_BINARY[power]}"

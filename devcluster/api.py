@@ -1,0 +1,143 @@
+"""The API server as synchronous code uses it: each call is the life of one event loop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from shared.kube import auth, paths
+from shared.kube.client import KubeClient, PatchKind
+from shared.kube.errors import NotFoundError
+
+_T = TypeVar("_T")
+
+FIELD_MANAGER: Final = "shuntyard-devcluster"
+POLL_SECONDS: Final = 0.05
+NODES_READY_SECONDS: Final = 120.0
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_COLLECTIONS: Final[Mapping[str, str]] = {
+    "Namespace": paths.NAMESPACES,
+    "ServiceAccount": "/api/v1/serviceaccounts",
+    "ClusterRole": f"{_RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
+    "Role": f"{_RBAC}/roles",
+    "RoleBinding": f"{_RBAC}/rolebindings",
+}
+
+
+def call(kubeconfig: Path, work: Callable[[KubeClient], Awaitable[_T]]) -> _T:
+    """Run ``work`` with a client and return what it returns; not for use inside an event loop."""
+
+    async def connected() -> _T:
+        credentials = auth.load(kubeconfig)
+        async with KubeClient.connect(credentials, user_agent=FIELD_MANAGER) as client:
+            return await work(client)
+
+    return asyncio.run(connected())
+
+
+async def for_each(items: Iterable[_T], work: Callable[[_T], Awaitable[object]]) -> None:
+    """Do ``work`` for all items at once; the client's connections are the limit."""
+    async with asyncio.TaskGroup() as group:
+        for item in items:
+            group.create_task(_finish(work(item)))
+
+
+async def _finish(work: Awaitable[object]) -> None:
+    await work
+
+
+async def apply(client: KubeClient, manifests: Iterable[Mapping[str, Any]]) -> None:
+    """Make the objects as the manifests say (server-side apply), in their order."""
+    for manifest in manifests:
+        metadata = manifest["metadata"]
+        collection = _COLLECTIONS[manifest["kind"]]
+        namespace = metadata.get("namespace")
+        path = (
+            paths.namespaced(collection, namespace, metadata["name"])
+            if namespace
+            else f"{collection}/{metadata['name']}"
+        )
+        params = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        await client.patch(path, manifest, kind=PatchKind.APPLY, params=params)
+
+
+async def wait_for(client: KubeClient, path: str, seconds: float) -> None:
+    """Wait until an object exists.
+
+    Raises:
+        TimeoutError: It does not.
+    """
+
+    async def exists() -> bool:
+        try:
+            await client.get(path)
+        except NotFoundError:
+            return False
+        return True
+
+    await poll(exists, seconds)
+
+
+async def request_token(client: KubeClient, namespace: str, account: str, seconds: int) -> str:
+    """Return a token of a service account that is valid for ``seconds``.
+
+    Source:
+        https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/
+    """
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": seconds},
+    }
+    path = paths.namespaced("/api/v1/serviceaccounts", namespace, account, "token")
+    answer = msgspec.json.decode(await client.post(path, body))
+    return str(answer["status"]["token"])
+
+
+async def items(client: KubeClient, collection: str) -> list[dict[str, Any]]:
+    """Return all objects of a collection."""
+    return list(msgspec.json.decode(await client.get(collection)).get("items") or ())
+
+
+async def wait_until_usable(
+    client: KubeClient, names: frozenset[str], seconds: float = NODES_READY_SECONDS
+) -> None:
+    """Wait until the nodes are Ready and nothing keeps pods from them but their own taints.
+
+    Raises:
+        TimeoutError: They are not.
+    """
+
+    async def usable() -> bool:
+        return names <= await _usable_names(client)
+
+    await poll(usable, seconds)
+
+
+async def poll(condition: Callable[[], Awaitable[bool]], seconds: float) -> None:
+    """Wait until ``condition`` holds, asking for at most a third of the time.
+
+    Raises:
+        TimeoutError: It does not hold after ``seconds``.
+    """
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(seconds):
+        begun = loop.time()
+        while not await condition():
+            await asyncio.sleep(POLL_SECONDS + 2 * (loop.time() - begun))
+            begun = loop.time()
+
+
+async def _usable_names(client: KubeClient) -> frozenset[str]:
+    nodes = await items(client, paths.NODES)
+    return frozenset(node["metadata"]["name"] for node in nodes if _usable(node))
+
+
+def _usable(node: Mapping[str, Any]) -> bool:
+    conditions = node["status"].get("conditions") or ()
+    taints = node["spec"].get("taints") or ()
+    ready = any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+    return ready and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)

@@ -1,0 +1,68 @@
+"""What a new cluster needs before anything runs in it: certificates, kubeconfigs, roles."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from devcluster import api, kubeconfigs, roles
+from devcluster.certificates import Authority, create_signing_key
+from devcluster.errors import DevclusterError
+from devcluster.layout import Layout
+from shared.clock import Clock
+from shared.kube import paths
+from shared.kube.client import KubeClient
+
+DEPLOY: Final = Path(__file__).parents[1] / "deploy"
+"""Our manifests, beside this package in the repository; they are no part of a wheel."""
+
+_USERS: Final = (
+    "system:kube-controller-manager",
+    "system:kube-scheduler",
+    roles.KWOK_USER,
+    roles.PROCESS_NODES_USER,
+)
+_ACCOUNT_SECONDS: Final = 60.0
+
+
+def create_identities(layout: Layout, server: str, clock: Clock) -> None:
+    """Make CA, server certificate, service-account keys and a kubeconfig for every user."""
+    authority = Authority.create(layout.pki, clock)
+    create_signing_key(layout.pki)
+    authority.issue_server("server")
+    authority.issue_client("etcd-client", "kube-apiserver")
+    admin = authority.issue_client("admin", "shuntyard:admin", ("system:masters",))
+    kubeconfigs.write_for_certificate(layout.kubeconfig, server, layout.authority, "admin", admin)
+    for user in _USERS:
+        write_user(layout, authority, server, user)
+
+
+def write_user(
+    layout: Layout, authority: Authority, server: str, user: str, groups: tuple[str, ...] = ()
+) -> Path:
+    """Issue a client certificate and write the user's kubeconfig."""
+    file = layout.user_kubeconfig(user)
+    pair = authority.issue_client(file.stem, user, groups)
+    return kubeconfigs.write_for_certificate(file, server, layout.authority, user, pair)
+
+
+async def prepare(client: KubeClient) -> None:
+    """Apply the nodes' roles and wait until pods can be created in the namespace ``default``."""
+    await api.apply(client, roles.manifests())
+    account = paths.namespaced("/api/v1/serviceaccounts", "default", "default")
+    await api.wait_for(client, account, _ACCOUNT_SECONDS)
+
+
+def deploy_manifests(name: str) -> list[Mapping[str, Any]]:
+    """Return the documents of a file under ``deploy/``.
+
+    Raises:
+        DevclusterError: There is no such file: this is not a checkout of the repository.
+    """
+    file = DEPLOY / name
+    try:
+        return list(yaml.safe_load_all(file.read_text()))
+    except FileNotFoundError:
+        message = f"{file} is missing; the extender's manifests are in the repository only"
+        raise DevclusterError(message) from None

@@ -1,0 +1,320 @@
+"""A control plane on this machine: up, down, and single components for fault tests."""
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from devcluster import (
+    api,
+    assets,
+    bootstrap,
+    control_plane,
+    emptying,
+    extender_process,
+    kwok,
+    schedulers,
+)
+from devcluster.certificates import Authority
+from devcluster.errors import ClusterStateError
+from devcluster.extender_process import READY_PATH
+from devcluster.layout import Layout
+from devcluster.options import ClusterOptions, KwokNodes, ProcessNodes
+from devcluster.ports import LOOPBACK, free_ports
+from devcluster.process_nodes import process_nodes
+from devcluster.state import ClusterState, Component, alone
+from devcluster.supervision import Supervisor
+from shared.system_clock import SystemClock
+
+_CONTROL_PLANE: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager"})
+_MADE: Final = ("state.json", "kubeconfig", "kubeconfigs", "pki", "config", "etcd", "process")
+"""What ``down`` removes; the logs stay until the next ``up``."""
+
+
+class Cluster:
+    """A cluster in a directory. Every program that opens the directory sees the same cluster.
+
+    Synchronous; what talks to the API server must not be called inside an event loop.
+
+    Args:
+        directory: Where everything of the cluster lies.
+        report: Takes progress lines.
+    """
+
+    def __init__(self, directory: Path, report: Callable[[str], None] = print) -> None:
+        self.directory = directory.resolve()
+        self.layout = Layout(self.directory)
+        self._report = report
+        self._supervisor = Supervisor(self.layout, report)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.layout.kubeconfig
+
+    @property
+    def server(self) -> str:
+        """URL of the API server.
+
+        Raises:
+            ClusterStateError: There is no cluster in the directory.
+        """
+        return self._supervisor.file.read().server
+
+    @property
+    def extender_url(self) -> str:
+        """URL of the extender's read API.
+
+        Raises:
+            ClusterStateError: The cluster has no extender.
+        """
+        probe = self._supervisor.file.component("extender").probe
+        assert probe is not None  # noqa: S101 - `extender_process.extender` gave it one
+        return probe.url.removesuffix(READY_PATH)
+
+    @classmethod
+    def up(
+        cls,
+        directory: Path,
+        options: ClusterOptions = ClusterOptions(),  # noqa: B008 - frozen, and the plain cluster
+        report: Callable[[str], None] = print,
+    ) -> "Cluster":
+        """Start a cluster, or what has ended of the one that is already in the directory.
+
+        Raises:
+            AssetsError: A program is of another version, or could not be built.
+            ComponentError: A component did not start; everything has been taken down again.
+        """
+        cluster = cls(directory, report)
+        cluster.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with alone(cluster.directory / "up.lock"):
+            if not cluster._revive():
+                cluster._create(options)
+        return cluster
+
+    @classmethod
+    def attach(cls, directory: Path, report: Callable[[str], None] = print) -> "Cluster":
+        """Return the cluster that somebody started in the directory.
+
+        Raises:
+            ClusterStateError: There is none.
+        """
+        cluster = cls(directory, report)
+        cluster.state()
+        return cluster
+
+    def down(self) -> None:
+        """End exactly what was started for this directory, whoever started it; keep the logs."""
+        if not self.directory.is_dir():
+            raise ClusterStateError(f"there is no cluster in {self.directory}")
+        with alone(self.directory / "up.lock"):
+            self._take_down()
+
+    def state(self) -> ClusterState:
+        """Return what the directory says about the cluster.
+
+        Raises:
+            ClusterStateError: There is no cluster in the directory.
+        """
+        return self._supervisor.file.read()
+
+    def start(self, component: str) -> None:
+        """Start a component again that was stopped or killed; waits until it is ready.
+
+        Raises:
+            ClusterStateError: The cluster has no such component, or it runs.
+            ComponentError: It did not become ready.
+        """
+        self._supervisor.start(component)
+
+    def stop(self, component: str) -> None:
+        """End a component: SIGTERM, SIGKILL when it does not end in time.
+
+        Raises:
+            ClusterStateError: The cluster has no such component, or it does not run.
+        """
+        self._supervisor.require(component)
+        self._supervisor.stop(component)
+
+    def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to a component; after SIGKILL it is gone when this returns.
+
+        Raises:
+            ClusterStateError: The cluster has no such component, or it does not run.
+        """
+        self._supervisor.kill(component, number)
+
+    def restart(self, component: str) -> None:
+        """Stop a component if it runs, and start it again as it was started."""
+        self._supervisor.stop(component)
+        self._supervisor.start(component)
+
+    def pid(self, component: str) -> int:
+        """Return a component's process id.
+
+        Raises:
+            ClusterStateError: The cluster has no such component, or it does not run.
+        """
+        return self._supervisor.require(component).pid
+
+    def runs(self, component: str) -> bool:
+        """Return whether a component runs; False also for one that was never started."""
+        return self._supervisor.process(component) is not None
+
+    def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
+        """Return a kubeconfig with a client certificate for any user and groups."""
+        authority = Authority(self.layout.pki, SystemClock())
+        return bootstrap.write_user(self.layout, authority, self.server, user, tuple(groups))
+
+    def apply_roles(self) -> None:
+        """Apply deploy/base/rbac.yaml: namespace, service account and roles of the extender."""
+        manifests = bootstrap.deploy_manifests("base/rbac.yaml")
+        api.call(self.kubeconfig, lambda client: api.apply(client, manifests))
+
+    def start_default_scheduler(self) -> None:
+        """Start the plain kube-scheduler, for pods that name no scheduler."""
+        (port,) = free_ports(1)
+        component = schedulers.plain(self._program("kube-scheduler"), self.layout, port)
+        self._supervisor.launch({"default-scheduler": component})
+
+    def start_shuntyard(self, settings: Mapping[str, Any] | None = None) -> None:
+        """Apply our RBAC and start the extender and the kube-scheduler that calls it.
+
+        Args:
+            settings: Settings of the extender that differ from its defaults.
+        """
+        port, scheduler_port, api_port = free_ports(3)
+        program = self._program("kube-scheduler")
+        self.apply_roles()
+        extender = extender_process.extender(
+            self.layout,
+            extender_process.write_kubeconfig(self.layout, self.server),
+            scheduler_port=scheduler_port,
+            api_port=api_port,
+            settings=settings or {},
+        )
+        scheduler = schedulers.ours(program, self.layout, port, scheduler_port)
+        self._supervisor.launch({"extender": extender, "kube-scheduler": scheduler})
+
+    def add_kwok_nodes(self, nodes: KwokNodes) -> None:
+        """Create fake nodes and wait until pods can be bound to them; starts kwok if need be.
+
+        Raises:
+            TimeoutError: The nodes did not become Ready.
+        """
+        if not self.runs("kwok"):
+            (port,) = free_ports(1)
+            grace = self.state().node_grace_seconds
+            program = self._program("kwok")
+            component = kwok.component(program, self.layout, port, node_grace_seconds=grace)
+            self._supervisor.launch({"kwok": component})
+        begun = time.monotonic()
+        api.call(self.kubeconfig, lambda client: kwok.create(client, nodes))
+        names = frozenset(nodes.names())
+        api.call(self.kubeconfig, lambda client: api.wait_until_usable(client, names))
+        self._report(f"{nodes.count} kwok nodes are Ready ({time.monotonic() - begun:.1f} s)")
+
+    def add_process_nodes(self, nodes: ProcessNodes) -> None:
+        """Start nodes whose containers are processes and wait until pods can be bound to them.
+
+        Raises:
+            TimeoutError: The nodes did not become Ready.
+        """
+        self._supervisor.launch({"process-nodes": process_nodes(self.layout, nodes)})
+        names = frozenset(nodes.names())
+        api.call(self.kubeconfig, lambda client: api.wait_until_usable(client, names))
+
+    def empty(self) -> None:
+        """End all but the control plane, and delete nodes, workloads and further namespaces."""
+        names = [name for name in self.state().components if name not in _CONTROL_PLANE]
+        self._supervisor.stop(*names)
+        api.call(self.kubeconfig, emptying.empty)
+
+    def _revive(self) -> bool:
+        """Start what has ended of a complete cluster; False if there is none."""
+        if not self._supervisor.file.path.exists():
+            return False
+        if not self.state().complete:
+            self._report(f"an earlier start in {self.directory} was cut short; starting afresh")
+            return False
+        dead = self._supervisor.dead()
+        if dead:
+            self._report(f"starting again: {', '.join(dead)}")
+            self._supervisor.start(*dead)
+        else:
+            self._report(f"the cluster in {self.directory} is already running")
+        return True
+
+    def _create(self, options: ClusterOptions) -> None:
+        self._take_down()
+        shutil.rmtree(self.directory / "logs", ignore_errors=True)
+        try:
+            self._start(options)
+        except BaseException:
+            self._take_down()
+            raise
+
+    def _start(self, options: ClusterOptions) -> None:
+        programs = assets.ensure(
+            _needed(options), kubernetes=options.kubernetes, report=self._report
+        )
+        etcd_port, peer_port, port, manager_port = free_ports(4)
+        grace = options.node_monitor_grace_seconds
+        server = f"https://{LOOPBACK}:{port}"
+        bootstrap.create_identities(self.layout, server, SystemClock())
+        state = ClusterState(options.kubernetes, server, grace)
+        self._supervisor.file.write(state)
+        etcd = control_plane.etcd(programs["etcd"], self.layout, etcd_port, peer_port)
+        apiserver = control_plane.kube_apiserver(
+            programs["kube-apiserver"], self.layout, port, etcd_port
+        )
+        manager = control_plane.kube_controller_manager(
+            programs["kube-controller-manager"],
+            self.layout,
+            manager_port,
+            node_grace_seconds=grace,
+        )
+        for name, component in _named(etcd, apiserver, manager).items():
+            self._supervisor.launch({name: component})
+        api.call(self.kubeconfig, bootstrap.prepare)
+        self._start_rest(options)
+        with self._supervisor.file.change() as state:
+            state.complete = True
+
+    def _start_rest(self, options: ClusterOptions) -> None:
+        if options.kwok is not None:
+            self.add_kwok_nodes(options.kwok)
+        if options.process is not None:
+            self.add_process_nodes(options.process)
+        if options.schedulers.default:
+            self.start_default_scheduler()
+        if options.schedulers.shuntyard:
+            self.start_shuntyard(options.settings)
+
+    def _take_down(self) -> None:
+        self._supervisor.end_all()
+        for name in _MADE:
+            path = self.directory / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def _program(self, name: str) -> Path:
+        kubernetes = self.state().kubernetes
+        return assets.ensure(frozenset({name}), kubernetes=kubernetes, report=self._report)[name]
+
+
+def _named(*components: Component) -> Mapping[str, Component]:
+    return {Path(component.argv[0]).name: component for component in components}
+
+
+def _needed(options: ClusterOptions) -> frozenset[str]:
+    names = set(_CONTROL_PLANE)
+    if options.kwok is not None:
+        names.add("kwok")
+    if options.schedulers.default or options.schedulers.shuntyard:
+        names.add("kube-scheduler")
+    return frozenset(names)

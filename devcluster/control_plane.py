@@ -1,0 +1,132 @@
+"""Command lines of etcd, kube-apiserver and kube-controller-manager.
+
+Differences from a kubeadm cluster, on purpose: RBAC only (no Node authorizer: one process plays
+many nodes, under a user of its own); no leader election of the controller-manager; client rates,
+worker counts and request limits of a large cluster, so that the client side is never what a
+measurement shows; nodes are looked at every 2 s instead of 5 s.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from devcluster.layout import Layout
+from devcluster.ports import LOOPBACK
+from devcluster.state import Component, Probe
+
+SERVICE_RANGE: Final = "10.96.0.0/16"
+ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+
+
+def _flags(values: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(f"--{name}={value}" for name, value in values.items())
+
+
+def _program(
+    name: str,
+    program: Path,
+    layout: Layout,
+    flags: Mapping[str, object],
+    probe: Probe,
+) -> Component:
+    return Component(argv=(str(program), *_flags(flags)), log=str(layout.log(name)), probe=probe)
+
+
+def etcd(program: Path, layout: Layout, port: int, peer_port: int) -> Component:
+    """Return etcd with client certificates required; nothing is forced to disk."""
+    client, peer = f"https://{LOOPBACK}:{port}", f"https://{LOOPBACK}:{peer_port}"
+    server, authority = layout.server, layout.authority
+    flags = {
+        "name": "devcluster",
+        "data-dir": layout.data,
+        "listen-client-urls": client,
+        "advertise-client-urls": client,
+        "listen-peer-urls": peer,
+        "initial-advertise-peer-urls": peer,
+        "initial-cluster": f"devcluster={peer}",
+        "cert-file": server.certificate,
+        "key-file": server.key,
+        "trusted-ca-file": authority,
+        "client-cert-auth": "true",
+        "peer-cert-file": server.certificate,
+        "peer-key-file": server.key,
+        "peer-trusted-ca-file": authority,
+        "peer-client-cert-auth": "true",
+        "unsafe-no-fsync": "true",
+        "quota-backend-bytes": 4 * 2**30,
+        "log-level": "warn",
+    }
+    pair = layout.etcd_client
+    probe = Probe(f"{client}/readyz", str(pair.certificate), str(pair.key))
+    return _program("etcd", program, layout, flags, probe)
+
+
+def kube_apiserver(program: Path, layout: Layout, port: int, etcd_port: int) -> Component:
+    """Return kube-apiserver: TLS, RBAC, ServiceAccount admission (on by default)."""
+    server, signing, client = layout.server, layout.signing, layout.etcd_client
+    flags = {
+        "etcd-servers": f"https://{LOOPBACK}:{etcd_port}",
+        "etcd-cafile": layout.authority,
+        "etcd-certfile": client.certificate,
+        "etcd-keyfile": client.key,
+        "bind-address": LOOPBACK,
+        "advertise-address": LOOPBACK,
+        # Endpoints must not be loopback addresses, so there are none for the service "kubernetes".
+        "endpoint-reconciler-type": "none",
+        "secure-port": port,
+        "tls-cert-file": server.certificate,
+        "tls-private-key-file": server.key,
+        "client-ca-file": layout.authority,
+        # Nobody has this name; without the flags every component logs that they are missing.
+        "requestheader-client-ca-file": layout.authority,
+        "requestheader-allowed-names": "front-proxy-client",
+        "requestheader-username-headers": "X-Remote-User",
+        "requestheader-group-headers": "X-Remote-Group",
+        "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+        "authorization-mode": "RBAC",
+        "service-cluster-ip-range": SERVICE_RANGE,
+        "service-account-issuer": ISSUER,
+        "service-account-key-file": signing.certificate,
+        "service-account-signing-key-file": signing.key,
+        "allow-privileged": "true",
+        "max-requests-inflight": 1500,
+        "max-mutating-requests-inflight": 750,
+        "delete-collection-workers": 8,
+        "shutdown-delay-duration": "0s",
+    }
+    probe = Probe(f"https://{LOOPBACK}:{port}/readyz")
+    return _program("kube-apiserver", program, layout, flags, probe)
+
+
+def kube_controller_manager(
+    program: Path, layout: Layout, port: int, *, node_grace_seconds: int
+) -> Component:
+    """Return kube-controller-manager with all its usual controllers, each under its own account."""
+    kubeconfig = layout.user_kubeconfig("system:kube-controller-manager")
+    server = layout.server
+    flags = {
+        "kubeconfig": kubeconfig,
+        "authentication-kubeconfig": kubeconfig,
+        "authorization-kubeconfig": kubeconfig,
+        "bind-address": LOOPBACK,
+        "secure-port": port,
+        "tls-cert-file": server.certificate,
+        "tls-private-key-file": server.key,
+        "root-ca-file": layout.authority,
+        "service-account-private-key-file": layout.signing.key,
+        "cluster-signing-cert-file": layout.authority,
+        "cluster-signing-key-file": layout.pki / "ca.key",
+        "use-service-account-credentials": "true",
+        "service-cluster-ip-range": SERVICE_RANGE,
+        "leader-elect": "false",
+        "node-monitor-period": "2s",
+        "node-monitor-grace-period": f"{node_grace_seconds}s",
+        "pvclaimbinder-sync-period": "5s",
+        "kube-api-qps": 1000,
+        "kube-api-burst": 2000,
+        "concurrent-job-syncs": 20,
+        "concurrent-gc-syncs": 20,
+        "concurrent-namespace-syncs": 20,
+    }
+    probe = Probe(f"https://{LOOPBACK}:{port}/healthz")
+    return _program("kube-controller-manager", program, layout, flags, probe)

@@ -1,0 +1,86 @@
+"""Emptying a cluster between tests: at once, without grace."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+from devcluster import api
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from shared.kube.errors import NotFoundError
+
+KEPT_NAMESPACES: Final = frozenset(
+    {"default", "kube-system", "kube-public", "kube-node-lease", "shuntyard-system"}
+)
+SECONDS: Final = 60.0
+_OWNERS: Final = (paths.JOBS, paths.STATEFULSETS)
+_OTHERS: Final = (
+    paths.RESOURCE_QUOTAS,
+    "/api/v1/persistentvolumeclaims",
+    "/api/v1/configmaps",
+    "/api/v1/secrets",
+)
+_PERSISTENT_VOLUMES: Final = "/api/v1/persistentvolumes"
+
+
+async def empty(client: KubeClient) -> None:
+    """Delete nodes, workloads, quotas, volumes, priority classes and all further namespaces.
+
+    Namespaces are gone when this returns, so that the next test can use the same names.
+
+    Raises:
+        TimeoutError: Something was still there after `SECONDS`.
+    """
+    async with asyncio.timeout(SECONDS):
+        namespaces = [
+            item["metadata"]["name"] for item in await api.items(client, paths.NAMESPACES)
+        ]
+        further = [name for name in namespaces if name not in KEPT_NAMESPACES]
+        await _workloads(client, [*further, "default"])
+        await _collections(client, _OTHERS, ["default"])
+        await client.delete(paths.NODES)
+        await client.delete(_PERSISTENT_VOLUMES)
+        await _collections(client, (paths.LEASES,), ["kube-node-lease"])
+        await api.for_each(further, lambda name: _delete(client, paths.namespace(name)))
+        await _priority_classes(client)
+        await _gone(client, frozenset(further))
+
+
+async def _workloads(client: KubeClient, namespaces: list[str]) -> None:
+    await _collections(client, _OWNERS, namespaces)
+    # An owner may have created another pod while its deletion was on the way.
+    while pods := [pod for pod in await api.items(client, paths.PODS) if _in(pod, namespaces)]:
+        await _collections(client, (paths.PODS,), {pod["metadata"]["namespace"] for pod in pods})
+        await asyncio.sleep(api.POLL_SECONDS)
+
+
+async def _collections(
+    client: KubeClient, collections: Iterable[str], namespaces: Iterable[str]
+) -> None:
+    work = [paths.namespaced(kind, name) for kind in collections for name in namespaces]
+    await api.for_each(work, lambda path: _delete(client, path))
+
+
+async def _priority_classes(client: KubeClient) -> None:
+    names = [item["metadata"]["name"] for item in await api.items(client, paths.PRIORITY_CLASSES)]
+    mine = [f"{paths.PRIORITY_CLASSES}/{name}" for name in names if not name.startswith("system-")]
+    await api.for_each(mine, lambda path: _delete(client, path))
+
+
+async def _gone(client: KubeClient, further: frozenset[str]) -> None:
+    async def gone() -> bool:
+        present = {item["metadata"]["name"] for item in await api.items(client, paths.NAMESPACES)}
+        return not further & present
+
+    await api.poll(gone, SECONDS)
+
+
+async def _delete(client: KubeClient, path: str) -> None:
+    try:
+        await client.delete(path, grace_seconds=0, propagation="Background")
+    except NotFoundError:
+        return
+
+
+def _in(item: dict[str, Any], namespaces: list[str]) -> bool:
+    return item["metadata"]["namespace"] in namespaces

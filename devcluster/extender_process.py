@@ -1,0 +1,69 @@
+"""The extender as the cluster runs it: its own service account, its own settings file."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from devcluster import api, kubeconfigs
+from devcluster.layout import Layout
+from devcluster.ports import LOOPBACK
+from devcluster.schedulers import write_config
+from devcluster.state import Component, Probe
+from shared.kube.client import KubeClient
+
+NAMESPACE: Final = "shuntyard-system"
+ACCOUNT: Final = "shuntyard-extender"
+READY_PATH: Final = "/readyz"
+_TOKEN_SECONDS: Final = 365 * 24 * 3600
+
+
+def extender(
+    layout: Layout,
+    kubeconfig: Path,
+    *,
+    scheduler_port: int,
+    api_port: int,
+    settings: Mapping[str, Any],
+) -> Component:
+    """Return the extender; ``settings`` win over what the cluster decides."""
+    decided = {
+        "kubernetes": {"kubeconfig": str(kubeconfig)},
+        "scheduler": {"listen_host": LOOPBACK, "listen_port": scheduler_port},
+        "api": {"listen_host": LOOPBACK, "listen_port": api_port},
+        "decision_log": {"directory": str(layout.decisions)},
+    }
+    file = write_config(layout, "extender", merged(decided, settings))
+    return Component(
+        argv=(sys.executable, "-m", "extender", "--settings", str(file)),
+        log=str(layout.log("extender")),
+        probe=Probe(f"http://{LOOPBACK}:{api_port}{READY_PATH}"),
+    )
+
+
+def write_kubeconfig(layout: Layout, server: str) -> Path:
+    """Return a kubeconfig with a token of the extender's service account, valid for a year."""
+
+    async def token(client: KubeClient) -> str:
+        return await api.request_token(client, NAMESPACE, ACCOUNT, _TOKEN_SECONDS)
+
+    layout.config.mkdir(exist_ok=True)
+    file = layout.config / "extender.token"
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(api.call(layout.kubeconfig, token))
+    kubeconfig = layout.user_kubeconfig(ACCOUNT)
+    return kubeconfigs.write_for_token(kubeconfig, server, layout.authority, ACCOUNT, file)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``base`` with the values of ``over``, group by group."""
+    result = dict(base)
+    for key, value in over.items():
+        inner = result.get(key)
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(inner, value)
+        else:
+            result[key] = value
+    return result

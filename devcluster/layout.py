@@ -1,0 +1,69 @@
+"""Where things lie in a cluster's directory."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster.certificates import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of a cluster; ``directory`` is absolute."""
+
+    directory: Path
+
+    @property
+    def pki(self) -> Path:
+        """CA, server certificate, client certificates, service-account keys."""
+        return self.directory / "pki"
+
+    @property
+    def authority(self) -> Path:
+        """The CA certificate."""
+        return self.pki / "ca.crt"
+
+    @property
+    def server(self) -> Pair:
+        """Certificate and key of every server of the cluster."""
+        return Pair(self.pki / "server.crt", self.pki / "server.key")
+
+    @property
+    def etcd_client(self) -> Pair:
+        """What kube-apiserver shows to etcd."""
+        return Pair(self.pki / "etcd-client.crt", self.pki / "etcd-client.key")
+
+    @property
+    def signing(self) -> Pair:
+        """Public and private key of service-account tokens."""
+        return Pair(self.pki / "sa.pub", self.pki / "sa.key")
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.directory / "kubeconfig"
+
+    @property
+    def config(self) -> Path:
+        """Configuration files of the components."""
+        return self.directory / "config"
+
+    @property
+    def data(self) -> Path:
+        """What etcd stores."""
+        return self.directory / "etcd"
+
+    @property
+    def decisions(self) -> Path:
+        """The extender's decision log."""
+        return self.directory / "logs" / "decisions"
+
+    def user_kubeconfig(self, user: str) -> Path:
+        """Return the file of a user other than the administrator."""
+        return (
+            self.directory / "kubeconfigs" / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', user)}.kubeconfig"
+        )
+
+    def log(self, component: str) -> Path:
+        """Return a component's log file."""
+        return self.directory / "logs" / f"{component}.log"

@@ -1,0 +1,125 @@
+"""One child process in a process group of its own, and what can be told of processes by number."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_PROC: Final = Path("/proc")
+_STATE_FIELD, _GROUP_FIELD, _START_FIELD = 0, 2, 19  # of what follows the name in /proc/PID/stat
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A process that cannot be mistaken for a later one of the same number.
+
+    ``start_ticks`` counts from the boot that ``boot`` names.
+    """
+
+    pid: int
+    start_ticks: int
+    boot: str
+
+
+class Process:
+    """A started child; it leads its session and process group.
+
+    Args:
+        argv: Program and arguments.
+        environment: Its variables.
+        stdout: File descriptor for its output.
+        stderr: File descriptor for its errors.
+        kept: Further descriptors that it inherits.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        stdout: int,
+        stderr: int,
+        kept: Sequence[int] = (),
+    ) -> None:
+        self._popen = subprocess.Popen(  # noqa: SIM115 - reaped by wait()
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=kept,
+            start_new_session=True,
+        )
+        self.pid = self._popen.pid
+        self.identity = identity(self.pid)
+        self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._pidfd = os.pidfd_open(self.pid)
+        asyncio.get_running_loop().add_reader(self._pidfd, self._reap)
+
+    def _reap(self) -> None:
+        return_code = self._popen.poll()
+        if return_code is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        self._exited.set_result(return_code)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return not self._exited.done()
+
+    async def wait(self, timeout_seconds: float | None = None) -> int | None:
+        """Return its return code, negative = signal; None if it outlives the time."""
+        await asyncio.wait((self._exited,), timeout=timeout_seconds)
+        return self._exited.result() if self._exited.done() else None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the main process alone."""
+        if self.running:
+            self._popen.send_signal(number)
+
+    def kill_group(self) -> None:
+        """End everything in the process group, also after the main process has ended."""
+        signal_group(self.pid, signal.SIGKILL)
+
+
+def signal_group(group: int, number: signal.Signals) -> None:
+    """Send a signal to a process group; no matter if nobody is left in it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def identity(pid: int) -> Identity | None:
+    """Return who has this number now; None if nobody (or a zombie) has."""
+    fields = _stat(pid)
+    if not fields or fields[_STATE_FIELD] == "Z":
+        return None
+    return Identity(pid, int(fields[_START_FIELD]), boot())
+
+
+def boot() -> str:
+    """Return what distinguishes this boot of the machine from others."""
+    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def group_members(group: int) -> Iterator[int]:
+    """Return the living processes of a process group."""
+    for entry in _PROC.iterdir():
+        if entry.name.isdecimal():
+            fields = _stat(int(entry.name))
+            if fields and fields[_STATE_FIELD] != "Z" and int(fields[_GROUP_FIELD]) == group:
+                yield int(entry.name)
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return text.rpartition(")")[2].split()

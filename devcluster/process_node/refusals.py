@@ -1,0 +1,76 @@
+"""What a process node cannot do for a pod, and what it leaves out (pure).
+
+====================================================  ==============================================
+asked for                                             here
+====================================================  ==============================================
+container without ``command``                         refused: ``ImageNotSupported``
+volume of another kind than ``volumes`` lists         refused: ``VolumeNotSupported``
+block devices, resource claims, restart rules         refused: ``FeatureNotSupported``
+mount paths that cannot be rewritten (rewrite mode)   refused: ``MountNotSupported``
+more than the node has left                           Failed: ``OutOfcpu``, ``OutOfmemory``, …
+image, imagePullPolicy                                left out: a container is a local command
+probes, readiness gates                               left out: a running container is ready
+lifecycle hooks                                       left out
+securityContext                                       left out: the node process's user runs it
+hostNetwork, ports                                    left out: every pod shares the host's network
+limits of memory and storage                          left out; CPU: see ``cpu_budget``
+terminationMessagePath, stdin, tty                    left out
+ephemeral containers, in-place resize, exec, attach   left out: the object changes, nothing happens
+====================================================  ==============================================
+
+A refused pod stays Pending; its containers wait with the reason and a message that names the cause.
+"""
+
+from collections.abc import Iterator
+
+from devcluster.process_node.errors import RefusedError
+from devcluster.process_node.spec import Container, PodObject
+from devcluster.process_node.volumes import plan
+
+
+def refuse(pod: PodObject) -> None:
+    """Make sure that a process node can run this pod at all.
+
+    Raises:
+        RefusedError: It cannot; says what was asked for.
+    """
+    if pod.spec.resource_claims:
+        raise RefusedError("FeatureNotSupported", "a process node has no resource claims")
+    for container in (*(pod.spec.init_containers or ()), *pod.spec.containers):
+        _refuse_container(container)
+    plan(pod)
+
+
+def _refuse_container(container: Container) -> None:
+    if not container.command:
+        raise RefusedError(
+            "ImageNotSupported",
+            f"container {container.name}: a process node runs no images; give it a command that "
+            f"this machine has (image {container.image!r} is not read)",
+        )
+    if container.volume_devices:
+        raise RefusedError("FeatureNotSupported", f"container {container.name}: volumeDevices")
+    if container.restart_policy_rules:
+        raise RefusedError("FeatureNotSupported", f"container {container.name}: restartPolicyRules")
+
+
+def left_out(pod: PodObject) -> tuple[str, ...]:
+    """Return what this pod asks for and does not get, for the log."""
+    found = [name for name, asked in _of_pod(pod) if asked]
+    for container in (*(pod.spec.init_containers or ()), *pod.spec.containers):
+        found += [f"{container.name}.{name}" for name, asked in _of_container(container) if asked]
+    return tuple(found)
+
+
+def _of_pod(pod: PodObject) -> Iterator[tuple[str, bool]]:
+    yield "hostNetwork", bool(pod.spec.host_network)
+    yield "securityContext", bool(pod.spec.security_context)
+    yield "readinessGates", bool(pod.spec.readiness_gates)
+
+
+def _of_container(container: Container) -> Iterator[tuple[str, bool]]:
+    yield "livenessProbe", container.liveness_probe is not None
+    yield "readinessProbe", container.readiness_probe is not None
+    yield "startupProbe", container.startup_probe is not None
+    yield "lifecycle", container.lifecycle is not None
+    yield "securityContext", bool(container.security_context)

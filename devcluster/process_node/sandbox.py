@@ -1,0 +1,98 @@
+"""How a container's process sees the machine: which of three modes, and what it is told to do.
+
+================  ==================================================================================
+mode              what a container gets
+================  ==================================================================================
+privileged        a mount and UTS namespace: volumes at their real paths, its own host name and
+                  ``/etc/hosts``; needs CAP_SYS_ADMIN
+user-namespace    the same inside a user namespace; needs no privilege, where the kernel allows it
+rewrite           no namespace: mount paths in command, args, env and workingDir become host paths
+================  ==================================================================================
+
+In every mode the machine's own files are visible and writable, as far as its user may.
+"""
+
+import logging
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+PRIVILEGED: Final = "privileged"
+USER_NAMESPACE: Final = "user-namespace"
+REWRITE: Final = "rewrite"
+ENTRY: Final = Path(__file__).with_name("sandbox_entry.py")
+_PROBE_SECONDS: Final = 20.0
+_STDERR: Final = 2
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A host path at a path of the container."""
+
+    path: str
+    source: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySpec:
+    """What ``sandbox_entry`` reads; ``argv`` and ``environment`` are the container's."""
+
+    mode: str
+    argv: list[str]
+    environment: dict[str, str]
+    working_directory: str
+    hostname: str
+    new_root: str
+    mounts: list[Mount] = field(default_factory=list)
+    cgroup_files: list[str] = field(default_factory=list)
+    parent: int = field(default_factory=os.getpid)
+
+
+def entry_command(spec: EntrySpec, file: Path, channel: int) -> list[str]:
+    """Write the spec for the entry program; return how to start it. ``channel``: see the entry."""
+    Path(spec.new_root).mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(mode=0o600)  # it holds the container's variables, secrets among them
+    file.write_bytes(msgspec.json.encode(spec))
+    return [sys.executable, "-I", "-S", str(ENTRY), str(file), str(channel)]
+
+
+def detect(directory: Path) -> str:
+    """Return the best mode that works here, found by running ``true`` with a mount in each.
+
+    Blocks for some tens of milliseconds: call it before the event loop runs.
+    """
+    for mode in (PRIVILEGED, USER_NAMESPACE):
+        problem = probe(mode, directory)
+        if problem is None:
+            return mode
+        logger.info("sandbox mode does not work here", extra={"mode": mode, "problem": problem})
+    return REWRITE
+
+
+def probe(mode: str, directory: Path) -> str | None:
+    """Return why a mode does not work here; None if it does."""
+    source = directory / "probe"
+    source.mkdir(parents=True, exist_ok=True)
+    spec = EntrySpec(
+        mode=mode,
+        argv=["/bin/sh", "-c", "test -d /shuntyard-probe/mounted"],
+        environment={},
+        working_directory="/",
+        hostname="probe",
+        new_root=str(directory / "probe-root"),
+        mounts=[Mount("/shuntyard-probe/mounted", str(source), read_only=True)],
+    )
+    command = entry_command(spec, directory / "probe.json", _STDERR)
+    ended = subprocess.run(
+        command, check=False, capture_output=True, timeout=_PROBE_SECONDS, text=True
+    )
+    return None if ended.returncode == 0 else (ended.stderr.strip() or f"exit {ended.returncode}")

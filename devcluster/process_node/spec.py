@@ -1,0 +1,178 @@
+"""The parts of a Pod object that a node reads, as the API server writes them (any field may be null).
+
+Volumes stay raw, because their kind is the name of the one key beside ``name``: a kind unknown to
+us must be named, not lost.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+
+class Wire(Struct, rename="camel", frozen=True, kw_only=True):
+    """A JSON object of the Kubernetes API: camelCase keys, unknown keys dropped."""
+
+
+class FieldRef(Wire):
+    """``fieldRef``: a field of the pod by its path."""
+
+    field_path: str
+
+
+class ResourceFieldRef(Wire):
+    """``resourceFieldRef``: a request or limit of a container, counted in ``divisor``."""
+
+    resource: str
+    container_name: str | None = None
+    divisor: str | int | None = None
+
+
+class KeyRef(Wire):
+    """``configMapKeyRef`` and ``secretKeyRef``."""
+
+    key: str
+    name: str = ""
+    optional: bool | None = None
+
+
+class ObjectRef(Wire):
+    """A reference by name that may be optional."""
+
+    name: str = ""
+    optional: bool | None = None
+
+
+class EnvVarSource(Wire):
+    """Where the value of a variable comes from; exactly one field is set."""
+
+    field_ref: FieldRef | None = None
+    resource_field_ref: ResourceFieldRef | None = None
+    config_map_key_ref: KeyRef | None = None
+    secret_key_ref: KeyRef | None = None
+    file_key_ref: Any = None
+
+
+class EnvVar(Wire):
+    """One entry of ``env``."""
+
+    name: str
+    value: str | None = None
+    value_from: EnvVarSource | None = None
+
+
+class EnvFromSource(Wire):
+    """One entry of ``envFrom``."""
+
+    prefix: str | None = None
+    config_map_ref: ObjectRef | None = None
+    secret_ref: ObjectRef | None = None
+
+
+class VolumeMount(Wire):
+    """Where a container sees a volume."""
+
+    name: str
+    mount_path: str
+    read_only: bool | None = None
+    sub_path: str | None = None
+    sub_path_expr: str | None = None
+
+
+class Resources(Wire):
+    """Requests and limits of a container as quantities in text."""
+
+    requests: Mapping[str, str | int] | None = None
+    limits: Mapping[str, str | int] | None = None
+
+
+class Container(Wire):
+    """A container or an init container."""
+
+    name: str
+    image: str = ""
+    command: tuple[str, ...] | None = None
+    args: tuple[str, ...] | None = None
+    working_dir: str | None = None
+    env: tuple[EnvVar, ...] | None = None
+    env_from: tuple[EnvFromSource, ...] | None = None
+    volume_mounts: tuple[VolumeMount, ...] | None = None
+    volume_devices: tuple[Any, ...] | None = None
+    resources: Resources | None = None
+    restart_policy: str | None = None
+    restart_policy_rules: tuple[Any, ...] | None = None
+    liveness_probe: Any = None
+    readiness_probe: Any = None
+    startup_probe: Any = None
+    lifecycle: Any = None
+    security_context: Any = None
+
+
+class PodSpec(Wire):
+    """The specification of a pod."""
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] | None = None
+    volumes: tuple[Mapping[str, Any], ...] | None = None
+    node_name: str | None = None
+    restart_policy: str = "Always"
+    termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
+    service_account_name: str | None = None
+    hostname: str | None = None
+    subdomain: str | None = None
+    host_network: bool | None = None
+    host_aliases: tuple[Mapping[str, Any], ...] | None = None
+    security_context: Any = None
+    readiness_gates: tuple[Any, ...] | None = None
+    resource_claims: tuple[Any, ...] | None = None
+
+
+class ObjectMeta(Wire):
+    """The metadata of an object."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class PodStatus(Wire):
+    """What somebody reported before; kept raw where it is only carried on."""
+
+    phase: str = "Pending"
+    start_time: str | None = None
+    conditions: tuple[Mapping[str, Any], ...] | None = None
+    container_statuses: tuple[Mapping[str, Any], ...] | None = None
+    init_container_statuses: tuple[Mapping[str, Any], ...] | None = None
+
+
+class PodObject(Wire):
+    """A pod as its node sees it."""
+
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def full_name(self) -> str:
+        """``name_namespace(uid)``, the kubelet's way to name a pod in messages."""
+        return f"{self.metadata.name}_{self.metadata.namespace}({self.metadata.uid})"
+
+    @property
+    def hostname(self) -> str:
+        """The pod's host name: ``spec.hostname``, else its name cut to 63 characters."""
+        return self.spec.hostname or self.metadata.name[:63].rstrip("-.")
+
+    @property
+    def grace_seconds(self) -> int:
+        """Seconds between SIGTERM and SIGKILL: the deletion's, else the specification's."""
+        if self.metadata.deletion_grace_period_seconds is not None:
+            return self.metadata.deletion_grace_period_seconds
+        default = self.spec.termination_grace_period_seconds
+        return 30 if default is None else default

@@ -1,0 +1,277 @@
+"""What a node reports about a pod: the phase, the conditions and the container statuses (pure).
+
+Source:
+    The kubelet's ``getPhase``, ``convertStatusToAPIStatus`` and ``status.Generate*Condition``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+FIRST_BACKOFF_SECONDS: Final = 1.0
+MOST_BACKOFF_SECONDS: Final = 60.0
+SIGNAL_BASE: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The container does not run (yet)."""
+
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The container runs since ``started_at`` (seconds since the epoch)."""
+
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Terminated:
+    """The container has ended; times are seconds since the epoch."""
+
+    exit_code: int
+    reason: str
+    finished_at: float
+    started_at: float | None = None
+    message: str = ""
+    signal: int = 0
+
+
+State = Waiting | Running | Terminated
+
+
+@dataclass(slots=True)
+class ContainerRecord:
+    """What happened to one container so far; the worker writes it."""
+
+    name: str
+    image: str
+    sidecar: bool = False
+    state: State = Waiting("ContainerCreating")
+    last: Terminated | None = None
+    restarts: int = 0
+    container_id: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        """It ended with exit code 0."""
+        return isinstance(self.state, Terminated) and self.state.exit_code == 0
+
+
+@dataclass(slots=True)
+class PodRecord:
+    """What happened to a pod so far; the worker writes it.
+
+    ``verdict`` is a reason and a message that end the pod as Failed whatever its containers say
+    (``OutOfcpu``, ``DeadlineExceeded``). ``ended``: no container of it will be started again.
+    """
+
+    restart_policy: str
+    containers: list[ContainerRecord]
+    init_containers: list[ContainerRecord] = field(default_factory=list)
+    host_ip: str = ""
+    pod_ip: str = ""
+    started_at: float | None = None
+    verdict: tuple[str, str] | None = None
+    ended: bool = False
+
+
+def terminated(
+    return_code: int, started_at: float, finished_at: float, message: str = ""
+) -> Terminated:
+    """Return the state after a process ended; ``return_code`` as ``Popen`` has it, negative = signal."""
+    signal = max(0, -return_code)
+    exit_code = SIGNAL_BASE + signal if signal else return_code
+    reason = "Error" if exit_code else "Completed"
+    return Terminated(exit_code, reason, finished_at, started_at, message, signal)
+
+
+def should_restart(policy: str, ended: Terminated) -> bool:
+    """Whether a restart policy starts a container again after it ended."""
+    return policy == "Always" or (policy == "OnFailure" and ended.exit_code != 0)
+
+
+def backoff_seconds(restarts: int) -> float:
+    """Seconds to wait before restart number ``restarts`` (from 1): 1, 2, 4, … up to a minute."""
+    return float(min(FIRST_BACKOFF_SECONDS * 2 ** max(0, restarts - 1), MOST_BACKOFF_SECONDS))
+
+
+def phase(record: PodRecord) -> str:
+    """Return the pod's phase.
+
+    Rule: a verdict fails it; before all init containers are done it is Pending (Failed if one
+    failed for good); then as long as one container was never started Pending; one running: Running;
+    all ended for good: Succeeded if all with 0, else Failed; otherwise (a restart is due) Running.
+    """
+    if record.verdict:
+        return "Failed"
+    if not _initialised(record):
+        return "Failed" if record.ended else "Pending"
+    if any(isinstance(one.state, Waiting) and not one.last for one in record.containers):
+        return "Failed" if record.ended else "Pending"
+    if any(isinstance(one.state, Running) for one in record.containers):
+        return "Running"
+    if all(one.succeeded for one in record.containers) and _final(record):
+        return "Succeeded"
+    return "Failed" if _final(record) else "Running"
+
+
+def _final(record: PodRecord) -> bool:
+    return record.ended or not any(
+        isinstance(one.state, Waiting) or should_restart(record.restart_policy, one.state)
+        for one in record.containers
+        if not isinstance(one.state, Running)
+    )
+
+
+def _initialised(record: PodRecord) -> bool:
+    return all(_done(one) for one in record.init_containers)
+
+
+def _done(init: ContainerRecord) -> bool:
+    """An init container has succeeded; a sidecar has been started once."""
+    if not init.sidecar:
+        return init.succeeded
+    return not isinstance(init.state, Waiting) or init.last is not None
+
+
+def render(record: PodRecord, previous: Iterable[Mapping[str, Any]], now: float) -> dict[str, Any]:
+    """Return the ``status`` to patch; conditions keep their transition time while they stay the same.
+
+    Args:
+        record: What happened so far.
+        previous: The pod's conditions as last seen.
+        now: Seconds since the epoch.
+    """
+    status: dict[str, Any] = {"phase": phase(record)}
+    if record.verdict:
+        status["reason"], status["message"] = record.verdict
+    if record.started_at is not None:
+        status["startTime"] = timestamp(record.started_at)
+    if record.host_ip:
+        status |= {"hostIP": record.host_ip, "hostIPs": [{"ip": record.host_ip}]}
+    if record.pod_ip:
+        status |= {"podIP": record.pod_ip, "podIPs": [{"ip": record.pod_ip}]}
+    if record.verdict and record.started_at is None:
+        return status
+    status["containerStatuses"] = [
+        _container_status(one, ready=isinstance(one.state, Running)) for one in record.containers
+    ]
+    if record.init_containers:
+        status["initContainerStatuses"] = [
+            _container_status(one, ready=_done(one)) for one in record.init_containers
+        ]
+    status["conditions"] = _stamped(_conditions(record, status["phase"]), previous, now)
+    return status
+
+
+def _conditions(record: PodRecord, pod_phase: str) -> list[dict[str, Any]]:
+    unready = [one.name for one in record.containers if not isinstance(one.state, Running)]
+    ready = _condition(not unready, "ContainersNotReady", f"containers with unready status: {unready}")
+    if pod_phase in {"Succeeded", "Failed"}:
+        ready = {"status": "False", "reason": "Pod" + ("Completed", "Failed")[pod_phase == "Failed"]}
+    incomplete = [one.name for one in record.init_containers if not one.sidecar and not one.succeeded]
+    initialised = _condition(
+        _initialised(record),
+        "ContainersNotInitialized",
+        f"containers with incomplete status: {incomplete}",
+    )
+    sandbox = _condition(bool(record.pod_ip) and not record.ended, "", "")
+    return [
+        {"type": "PodReadyToStartContainers"} | sandbox,
+        {"type": "Initialized"} | initialised,
+        {"type": "Ready"} | ready,
+        {"type": "ContainersReady"} | ready,
+    ]
+
+
+def _condition(holds: bool, reason: str, message: str) -> dict[str, Any]:  # noqa: FBT001 - a truth value is what it turns into text
+    if holds or not reason:
+        return {"status": str(holds)}
+    return {"status": "False", "reason": reason, "message": message.replace("'", "")}
+
+
+def _stamped(
+    conditions: Sequence[dict[str, Any]], previous: Iterable[Mapping[str, Any]], now: float
+) -> list[dict[str, Any]]:
+    before = {(one.get("type"), one.get("status")): one.get("lastTransitionTime") for one in previous}
+    return [
+        one
+        | {"lastTransitionTime": before.get((one["type"], one["status"])) or timestamp(now)}
+        | {key: one.get(key) for key in ("reason", "message")}
+        for one in conditions
+    ]
+
+
+def _container_status(one: ContainerRecord, *, ready: bool) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "image": one.image,
+        "imageID": "",
+        "containerID": one.container_id,
+        "ready": ready,
+        "started": isinstance(one.state, Running),
+        "restartCount": one.restarts,
+        "state": _state(one.state, one.container_id),
+        "lastState": _state(one.last, one.container_id) if one.last else {},
+    }
+
+
+def _state(state: State, container_id: str) -> dict[str, Any]:
+    match state:
+        case Waiting():
+            return {"waiting": _present({"reason": state.reason, "message": state.message})}
+        case Running():
+            return {"running": {"startedAt": timestamp(state.started_at)}}
+        case Terminated():
+            ended = {
+                "exitCode": state.exit_code,
+                "reason": state.reason,
+                "message": state.message,
+                "signal": state.signal,
+                "containerID": container_id,
+                "startedAt": timestamp(state.started_at) if state.started_at is not None else "",
+                "finishedAt": timestamp(state.finished_at),
+            }
+            return {"terminated": {"exitCode": state.exit_code} | _present(ended)}
+
+
+def _present(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
+
+
+def resumed(record: ContainerRecord, reported: Mapping[str, Any], now: float) -> None:
+    """Take over what was reported of a container before this node process started.
+
+    A container that was running then is gone now: kubelet's ``ContainerStatusUnknown``, code 137.
+    """
+    record.restarts = reported.get("restartCount") or 0
+    record.container_id = reported.get("containerID") or ""
+    state = reported.get("state") or {}
+    if ended := state.get("terminated"):
+        record.state = Terminated(
+            ended.get("exitCode", 0),
+            ended.get("reason") or "",
+            seconds(ended.get("finishedAt")) or now,
+            seconds(ended.get("startedAt")),
+            ended.get("message") or "",
+            ended.get("signal") or 0,
+        )
+    elif running := state.get("running"):
+        lost = "The container could not be located when the node process started"
+        started_at = seconds(running.get("startedAt"))
+        record.state = Terminated(137, "ContainerStatusUnknown", now, started_at, lost)
+
+
+def seconds(stamp: str | None) -> float | None:
+    """Return an API timestamp as seconds since the epoch; None stays None."""
+    return datetime.fromisoformat(stamp).timestamp() if stamp else None
+
+
+def timestamp(moment: float) -> str:
+    """Return a moment as the API writes it: UTC, whole seconds."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

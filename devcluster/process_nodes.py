@@ -1,0 +1,27 @@
+"""The program that plays all process nodes of a cluster."""
+
+import sys
+
+from devcluster.layout import Layout
+from devcluster.options import ProcessNodes
+from devcluster.roles import PROCESS_NODES_USER
+from devcluster.state import Component
+
+_STOP_SECONDS = 15.0
+
+
+def process_nodes(layout: Layout, nodes: ProcessNodes) -> Component:
+    """Return ``python -m devcluster.process_node`` for these nodes; it ends their containers."""
+    described = ",".join(f"{name}:{nodes.cpu}:{nodes.memory}" for name in nodes.names())
+    argv = (
+        sys.executable,
+        "-m",
+        "devcluster.process_node",
+        "--kubeconfig",
+        str(layout.user_kubeconfig(PROCESS_NODES_USER)),
+        "--nodes",
+        described,
+        "--dir",
+        str(layout.directory / "process"),
+    )
+    return Component(argv=argv, log=str(layout.log("process-nodes")), stop_seconds=_STOP_SECONDS)

@@ -1,0 +1,60 @@
+"""What the nodes' programs may do: users of their own, not the group ``system:nodes``.
+
+That group's Node authorizer and NodeRestriction tie a user to one node, and one program here plays
+many.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+KWOK_USER: Final = "shuntyard:kwok"
+PROCESS_NODES_USER: Final = "shuntyard:process-nodes"
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+_NODE: Final = (
+    ("", ("nodes",), ("get", "list", "watch", "create", "update", "patch", "delete")),
+    ("", ("nodes/status", "pods/status"), ("get", "update", "patch")),
+    ("", ("pods",), ("get", "list", "watch", "update", "patch", "delete")),
+    ("", ("events",), ("create", "patch", "update")),
+    ("events.k8s.io", ("events",), ("create", "patch", "update")),
+    ("coordination.k8s.io", ("leases",), ("get", "list", "watch", "create", "update", "patch")),
+)
+_VOLUMES: Final = (
+    ("", ("configmaps", "secrets", "services", "endpoints"), ("get", "list", "watch")),
+    ("", ("persistentvolumeclaims", "persistentvolumes"), ("get", "list", "watch")),
+    ("", ("serviceaccounts", "namespaces"), ("get", "list", "watch")),
+    ("", ("serviceaccounts/token",), ("create",)),
+    ("discovery.k8s.io", ("endpointslices",), ("get", "list", "watch")),
+)
+
+_Rule = tuple[str, tuple[str, ...], tuple[str, ...]]
+
+
+def manifests() -> tuple[Mapping[str, Any], ...]:
+    """Return the roles of kwok and of the process nodes, and who has them."""
+    return (
+        *_role(KWOK_USER, _NODE),
+        *_role(PROCESS_NODES_USER, _NODE + _VOLUMES),
+    )
+
+
+def _role(user: str, rules: tuple[_Rule, ...]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    metadata = {"name": f"{user}"}
+    role = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": metadata,
+        "rules": [
+            {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+            for group, resources, verbs in rules
+        ],
+    }
+    binding = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": user},
+        "subjects": [{"kind": "User", "apiGroup": _RBAC, "name": user}],
+    }
+    return role, binding

@@ -1,0 +1,82 @@
+"""Which versions belong together, and what the wrapper modules build."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from devcluster.errors import AssetsError
+
+DEFAULT_KUBERNETES: Final = "1.36.3"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """One program and how to get it from its Go module.
+
+    Args:
+        name: File name.
+        version: What it must report, without ``v``.
+        module: Folder under ``devcluster/modules``.
+        package: Go package to build, as seen from that folder.
+        pattern: Regular expression whose first group is the version in ``NAME --version``.
+        ldflags: Linker flags of its own.
+    """
+
+    name: str
+    version: str
+    module: str
+    package: str
+    pattern: re.Pattern[str]
+    ldflags: str = ""
+
+
+def _kubernetes(name: str, version: str) -> Binary:
+    major, minor, _ = version.split(".")
+    stamp = "k8s.io/component-base/version"
+    values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    return Binary(
+        name=name,
+        version=version,
+        module="kubernetes",
+        package=f"./cmd/{name}",
+        pattern=re.compile(r"^Kubernetes v(\S+)", re.MULTILINE),
+        ldflags=" ".join(f"-X {stamp}.{key}={value}" for key, value in values.items()),
+    )
+
+
+def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
+    binaries = (
+        Binary("etcd", etcd, "etcd", ".", re.compile(r"^etcd Version: (\S+)", re.MULTILINE)),
+        _kubernetes("kube-apiserver", kubernetes),
+        _kubernetes("kube-controller-manager", kubernetes),
+        _kubernetes("kube-scheduler", kubernetes),
+        Binary(
+            "kwok",
+            kwok,
+            "kwok",
+            "sigs.k8s.io/kwok/cmd/kwok",
+            re.compile(r"^kwok version v(\S+)", re.MULTILINE),
+        ),
+    )
+    return {binary.name: binary for binary in binaries}
+
+
+RELEASES: Final[Mapping[str, Mapping[str, Binary]]] = {
+    "1.36.3": _release(kubernetes="1.36.3", etcd="3.6.14", kwok="0.8.0"),
+}
+"""Kubernetes version → its programs by name; a version here has its pins in devcluster/modules."""
+
+
+def release(kubernetes: str) -> Mapping[str, Binary]:
+    """Return the programs of a Kubernetes version.
+
+    Raises:
+        AssetsError: No wrapper module pins that version.
+    """
+    try:
+        return RELEASES[kubernetes]
+    except KeyError:
+        known = ", ".join(sorted(RELEASES))
+        message = f"Kubernetes {kubernetes} is not wired in devcluster/modules; known: {known}"
+        raise AssetsError(message) from None

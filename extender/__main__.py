@@ -1,0 +1,8 @@
+"""``python -m extender`` and ``shuntyard-extender``."""
+
+import sys
+
+from extender.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Which adapter reads a pod, and what a pod's labels and annotations say above any adapter."""
+
+from typing import Final
+
+from extender.adapters.bare_pod import BarePod
+from extender.adapters.base import JobAdapter, Membership, SizedByOwner, WithRoles
+from extender.adapters.job import BatchJob
+from extender.adapters.labelled import LabelledJob
+from extender.adapters.stateful_set import StatefulSet
+from extender.adapters.training_operator import TrainingOperatorJob
+from extender.adapters.unknown_owner import UnknownOwner
+from shared import labels
+from shared.errors import InputError
+from shared.model import JobKey, Owner, Pod
+
+ADAPTERS: Final[tuple[JobAdapter, ...]] = (
+    LabelledJob(),
+    TrainingOperatorJob(),
+    BatchJob(),
+    StatefulSet(),
+    BarePod(),
+    UnknownOwner(),
+)
+"""In the order in which they are asked; the last two claim everything that is left."""
+
+
+def adapter_of(pod: Pod) -> JobAdapter:
+    """Return the first adapter that claims the pod."""
+    return next(adapter for adapter in ADAPTERS if adapter.claims(pod))
+
+
+def job_key(pod: Pod) -> JobKey:
+    """Return the key of the pod's job, ``namespace/kind/name``; from the pod alone."""
+    adapter = adapter_of(pod)
+    return JobKey(f"{pod.namespace}/{adapter.kind}/{adapter.job_name(pod)}")
+
+
+def membership(pod: Pod, owner: Owner | None) -> Membership:
+    """Return job, role, index and gang size of a pod.
+
+    The size: annotation of the pod, annotation of the owner, then what the kind knows. The role:
+    our label, then the kind's. A bad annotation is a problem of this pod's job alone.
+    """
+    adapter = adapter_of(pod)
+    size, problem = _stated_size(pod, owner)
+    if size is None and not problem and isinstance(adapter, SizedByOwner):
+        size = adapter.size(pod, owner)
+    role, role_problem = _role(adapter, pod)
+    return Membership(
+        job=job_key(pod),
+        role=role,
+        index=adapter.index(pod),
+        size=size,
+        problem=problem or role_problem,
+    )
+
+
+def annotation(pod: Pod, owner: Owner | None, key: str) -> str | None:
+    """Return an annotation of the pod, else of its owner: the pod's wins."""
+    text = pod.annotations.get(key)
+    return text if text is not None or owner is None else owner.annotations.get(key)
+
+
+def _stated_size(pod: Pod, owner: Owner | None) -> tuple[int | None, str]:
+    text = annotation(pod, owner, labels.MIN_AVAILABLE)
+    if text is None:
+        return None, ""
+    if text.isascii() and text.isdecimal() and int(text) >= 1:
+        return int(text), ""
+    field = f"annotation {labels.MIN_AVAILABLE}"
+    return None, str(InputError(field, text, "an integer of at least 1"))
+
+
+def _role(adapter: JobAdapter, pod: Pod) -> tuple[str, str]:
+    ours = pod.labels.get(labels.ROLE, "").lower()
+    theirs = adapter.role(pod) if isinstance(adapter, WithRoles) else ""
+    kubeflow = pod.labels.get(labels.TRAINING_REPLICA_TYPE, "").lower()
+    stated = {role for role in (ours, theirs, kubeflow) if role}
+    if len(stated) > 1:
+        field = f"label {labels.ROLE}"
+        expected = (
+            f"the role that label {labels.TRAINING_REPLICA_TYPE} names, {theirs or kubeflow!r}"
+        )
+        return ours, str(InputError(field, ours, expected))
+    return next(iter(stated), ""), ""

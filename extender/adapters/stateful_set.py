@@ -1,0 +1,33 @@
+"""``apps/v1`` StatefulSet; as a gang it needs ``podManagementPolicy: Parallel``."""
+
+from extender.adapters.base import integer
+from shared import labels
+from shared.model import Owner, Pod
+
+
+class StatefulSet:
+    """The gang is all replicas."""
+
+    kind = "statefulset"
+
+    def claims(self, pod: Pod) -> bool:
+        """The pod is controlled by a StatefulSet of group apps."""
+        owner = pod.controller
+        return (
+            owner is not None
+            and owner.kind == "StatefulSet"
+            and owner.api_version.startswith("apps/")
+        )
+
+    def job_name(self, pod: Pod) -> str:
+        """The StatefulSet's name."""
+        return pod.controller.name if pod.controller else pod.name
+
+    def index(self, pod: Pod) -> int | None:
+        """Ordinal, from the label or the end of the name."""
+        label = integer(pod.labels.get(labels.STATEFULSET_INDEX_LABEL))
+        return label if label is not None else integer(pod.name.rpartition("-")[2])
+
+    def size(self, pod: Pod, owner: Owner | None) -> int | None:
+        """``replicas`` once the StatefulSet was seen."""
+        return owner.size if owner else None

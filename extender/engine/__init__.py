@@ -1,0 +1,1 @@
+"""Decisions that a shell asks for, one a module (pure)."""

@@ -1,0 +1,85 @@
+"""Whether a pod may be bound, and when its gang may: the barrier as a decision.
+
+A gang is bound when every member that has a seat has reached bind, and together with the placed
+ones they are as many as the gang needs. A member that joins a gang which is whole already is bound
+at once.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from extender.adapters import registry
+from extender.engine import jobs
+from extender.engine.filtering import planned_node
+from extender.engine.jobs import Member, State
+from extender.engine.parameters import EngineParameters
+from extender.engine.snapshot import Snapshot
+from shared.model import NodeName, Pod, PodKey, Uid
+
+POD_GONE: Final = "shuntyard: the pod is gone"
+POD_LEAVING: Final = "shuntyard: the pod is being deleted"
+BOUND_ELSEWHERE: Final = "shuntyard: the pod is bound to another node"
+NODE_GONE: Final = "shuntyard: the node is gone"
+PLAN_CHANGED: Final = "shuntyard: the pod is planned on another node"
+GANG_NOT_THERE: Final = "shuntyard: the rest of the gang did not arrive in time"
+STANDBY: Final = "shuntyard: this replica does not act"
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Members to bind now: ``first`` (ps) before ``rest``; each in order of index and name."""
+
+    first: tuple[Uid, ...]
+    rest: tuple[Uid, ...]
+
+
+def objection(snapshot: Snapshot, key: PodKey, uid: Uid, node: NodeName) -> str:
+    """Return why this pod cannot be bound to this node; empty if nothing speaks against it."""
+    pod = snapshot.pods.get(key)
+    if pod is None or pod.uid != uid:
+        return POD_GONE
+    if pod.deleting or pod.finished:
+        return POD_LEAVING
+    bound = snapshot.bound.get(uid)
+    if bound is not None and bound != node:
+        return BOUND_ELSEWHERE
+    if node not in snapshot.room.index:
+        return NODE_GONE
+    planned = planned_node(snapshot, pod)
+    return PLAN_CHANGED if planned is not None and planned != node else ""
+
+
+def is_bound(snapshot: Snapshot, uid: Uid, node: NodeName) -> bool:
+    """Say whether the pod is bound to that node already (a repeated call)."""
+    return snapshot.bound.get(uid) == node
+
+
+def burst(
+    snapshot: Snapshot, pod: Pod, arrived: Collection[Uid], params: EngineParameters
+) -> Burst | None:
+    """Return whom to bind now that ``arrived`` have reached bind; None: wait for the others.
+
+    Args:
+        snapshot: The cluster.
+        pod: A pod that has arrived.
+        arrived: Uids of all pods that wait at bind, of any job.
+        params: The engine's parameters.
+    """
+    if pod.scheduler_name != params.scheduler_name:
+        return Burst((), (pod.uid,))
+    job = jobs.view(snapshot, registry.job_key(pod))
+    unbound = job.having(State.SEATED, State.LOOSE, State.DIRECT)
+    here = [m for m in unbound if m.pod.uid in arrived]
+    size = job.min_available or 1
+    if job.placed < size and (len(here) < len(unbound) or job.placed + len(here) < size):
+        return None
+    return _in_order(here)
+
+
+def _in_order(members: list[Member]) -> Burst:
+    ranked = sorted(members, key=lambda m: (m.rank, m.pod.name))
+    return Burst(
+        first=tuple(m.pod.uid for m in ranked if m.role == "ps"),
+        rest=tuple(m.pod.uid for m in ranked if m.role != "ps"),
+    )

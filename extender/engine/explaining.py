@@ -1,0 +1,140 @@
+"""What people are told: the queue, the nodes, the jobs, one pod. Values of ``shared.api``."""
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from extender.adapters import registry
+from extender.engine import jobs, prioritizing
+from extender.engine.jobs import Job
+from extender.engine.parameters import EngineParameters
+from extender.engine.queueing import Cycle, QueueEntry
+from extender.engine.snapshot import Snapshot
+from extender.policy import pricing
+from extender.policy.pricing import FloatVector
+from extender.policy.room import IntVector, Room
+from shared import api, labels
+from shared.model import Node, Pod
+
+_NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+
+
+def queue(
+    cycle: Cycle | None, params: EngineParameters, *, now: float, acting: bool
+) -> api.QueueResponse:
+    """Return the queue as the last cycle saw it; empty before the first."""
+    entries = cycle.entries if cycle else ()
+    return api.QueueResponse(
+        generated_at=now,
+        acting=acting,
+        order=params.order.value,
+        entries=tuple(_entry(i, entry, now) for i, entry in enumerate(entries, start=1)),
+    )
+
+
+def nodes(snapshot: Snapshot, params: EngineParameters, *, now: float) -> api.NodesResponse:
+    """Return every node with what it has, what is taken, and what it costs."""
+    room = snapshot.room
+    seats = Counter(seat.node for seat in snapshot.seats.values())
+    logs = _log_prices(room, params)
+    entries = tuple(
+        api.NodeEntry(
+            name=node.name,
+            ready=_is_ready(node),
+            unschedulable=node.unschedulable,
+            allocatable=_amounts(room.resources, room.allocatable[i]),
+            used=_amounts(room.resources, room.used[i]),
+            seats=seats[node.name],
+            relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
+            log_price=round(float(logs[i]), 6),
+        )
+        for i, node in enumerate(room.nodes)
+    )
+    return api.NodesResponse(generated_at=now, entries=entries)
+
+
+def all_jobs(snapshot: Snapshot, *, now: float) -> api.JobsResponse:
+    """Return all jobs of ours, by key."""
+    views = (jobs.view(snapshot, key) for key in sorted(snapshot.jobs))
+    return api.JobsResponse(generated_at=now, entries=tuple(_job(job) for job in views))
+
+
+def pod(
+    snapshot: Snapshot, pod: Pod, params: EngineParameters, cycle: Cycle | None, *, now: float
+) -> api.ExplainResponse:
+    """Return where a pod stands and every term of every node that could take it now."""
+    ours = pod.scheduler_name == params.scheduler_name
+    key = registry.job_key(pod)
+    members = jobs.view(snapshot, key).members if ours and key in snapshot.jobs else ()
+    member = next((m for m in members if m.pod.uid == pod.uid), None)
+    entry = next((e for e in cycle.entries if e.job.key == key), None) if cycle else None
+    terms = prioritizing.explain(snapshot, pod, params) if ours else {}
+    ranked = sorted(terms.items(), key=lambda item: (-item[1]["total"], item[0]))
+    return api.ExplainResponse(
+        generated_at=now,
+        namespace=pod.namespace,
+        pod=pod.name,
+        job=key,
+        state=member.state.value if member else "",
+        node=member.node if member else pod.node_name,
+        reason=entry.reason.value if entry else "",
+        message=entry.message if entry else "",
+        decision=pod.annotations.get(labels.DECISION, ""),
+        nodes=tuple(api.NodeTerms(node=name, **found) for name, found in ranked),
+    )
+
+
+def _log_prices(room: Room, params: EngineParameters) -> FloatVector:
+    """Return ln(P/L) of the dearest resource of each node; 0 for a node that has none."""
+    prices = pricing.log_prices(room, params.pricing)
+    dearest: FloatVector = np.where(np.isfinite(prices), prices, 0.0).max(axis=1, initial=0.0)
+    return dearest
+
+
+def _entry(position: int, entry: QueueEntry, now: float) -> api.QueueEntry:
+    job, value = entry.job, entry.value
+    return api.QueueEntry(
+        position=position,
+        job=job.name,
+        namespace=job.namespace,
+        kind=job.kind,
+        created_at=job.created_at,
+        v=value.v,
+        terms=api.Terms(
+            u=value.u,
+            b=value.b,
+            l=value.l,
+            m=value.m,
+            e_normalised=value.e_normalised,
+            m_normalised=value.m_normalised,
+        ),
+        waited_seconds=max(0.0, now - job.created_at),
+        members=len(job.members),
+        min_available=job.min_available,
+        reason=entry.reason.value,
+        message=entry.message,
+    )
+
+
+def _job(job: Job) -> api.JobEntry:
+    counts = Counter(member.state.value for member in job.members)
+    return api.JobEntry(
+        job=job.name,
+        namespace=job.namespace,
+        kind=job.kind,
+        created_at=job.created_at,
+        min_available=job.min_available,
+        members=len(job.members),
+        counts=api.MemberCounts(**counts),
+        problem=job.problem,
+        nodes=tuple(sorted({m.node for m in job.members if m.node is not None})),
+    )
+
+
+def _is_ready(node: Node) -> bool:
+    return not any(taint.key in _NOT_READY for taint in node.taints)
+
+
+def _amounts(resources: tuple[str, ...], row: IntVector) -> dict[str, int]:
+    return {name: int(amount) for name, amount in zip(resources, row, strict=True) if amount}

@@ -1,0 +1,181 @@
+"""Jobs as the engine sees them: members and their state, the gang size, what the user asked."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from extender.adapters import registry
+from extender.adapters.base import Membership
+from extender.engine.snapshot import Snapshot
+from extender.policy.buckets import Relations
+from shared import duration, labels
+from shared.errors import InputError
+from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod
+
+
+class State(StrEnum):
+    """Where a member is on its way."""
+
+    GATED = "gated"
+    """Queued: carries our gate."""
+    HELD = "held"
+    """Queued, and gated by somebody else too."""
+    SEATED = "seated"
+    """Released with a planned node, not bound."""
+    LOOSE = "loose"
+    """Released without a pin, not bound."""
+    DIRECT = "direct"
+    """Never had our gate, not bound."""
+    BOUND = "bound"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    LEAVING = "leaving"
+    """Being deleted; its replacement is another pod."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One pod of a job; ``node`` is where it is bound or seated."""
+
+    pod: Pod
+    role: str
+    index: int | None
+    state: State
+    node: NodeName | None
+
+    @property
+    def rank(self) -> int:
+        """Its index, 0 where it has none."""
+        return self.index or 0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job.
+
+    Attributes:
+        key: ``namespace/kind/name``.
+        about: The object that Events are about: the first owner, or the bare pod itself.
+        created_at: Of the owner where known, else of the first pod; seconds since the epoch.
+        members: In (created_at, name) order.
+        min_available: Gang size; None if known from nowhere.
+        problem: What is wrong with the labels, empty if nothing.
+        max_wait_seconds: L of CPS; None if not stated.
+        relations: Affinity and anti-affinity between roles; None if not declared.
+        topology_key: Node label for the buckets' places; None if not stated.
+    """
+
+    key: JobKey
+    namespace: str
+    kind: str
+    name: str
+    about: OwnerReference
+    created_at: float
+    members: tuple[Member, ...]
+    min_available: int | None
+    problem: str
+    max_wait_seconds: float | None
+    relations: Relations | None
+    topology_key: str | None
+
+    def having(self, *states: State) -> tuple[Member, ...]:
+        """Members in any of these states."""
+        return tuple(m for m in self.members if m.state in states)
+
+    @property
+    def placed(self) -> int:
+        """Members that are bound or have succeeded: what counts for the gang."""
+        return len(self.having(State.BOUND, State.SUCCEEDED))
+
+    @property
+    def workers(self) -> int:
+        """Task parallelism m: live pods of role worker; all of them where the job has no roles."""
+        live = [m for m in self.members if m.state not in {State.FAILED, State.LEAVING}]
+        if any(m.role for m in live):
+            return max(1, sum(m.role == "worker" for m in live))
+        return max(1, len(live))
+
+
+def view(snapshot: Snapshot, key: JobKey) -> Job:
+    """Return the job of that key; it must be in ``snapshot.jobs``."""
+    pods = snapshot.jobs[key]
+    owners = [snapshot.owners.get(p.controller.uid) if p.controller else None for p in pods]
+    memberships = [registry.membership(p, o) for p, o in zip(pods, owners, strict=True)]
+    members = tuple(
+        Member(pod, membership.role, membership.index, *_standing(snapshot, pod))
+        for pod, membership in zip(pods, memberships, strict=True)
+    )
+    first, owner = pods[0], owners[0]
+    size, size_problem = _size(memberships)
+    wishes, wish_problem = _wishes(first, owner)
+    namespace, kind, name = key.split("/", 2)
+    return Job(
+        key=key,
+        namespace=namespace,
+        kind=kind,
+        name=name,
+        about=first.controller or OwnerReference("v1", "Pod", first.name, first.uid),
+        created_at=owner.created_at if owner and owner.created_at else first.created_at,
+        members=members,
+        min_available=size,
+        problem=next((m.problem for m in memberships if m.problem), size_problem or wish_problem),
+        max_wait_seconds=wishes.max_wait_seconds,
+        relations=wishes.relations,
+        topology_key=registry.annotation(first, owner, labels.TOPOLOGY_KEY),
+    )
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    max_wait_seconds: float | None = None
+    relations: Relations | None = None
+
+
+def _wishes(pod: Pod, owner: Owner | None) -> tuple[_Wishes, str]:
+    affinity = registry.annotation(pod, owner, labels.AFFINITY)
+    anti_affinity = registry.annotation(pod, owner, labels.ANTI_AFFINITY)
+    wait = registry.annotation(pod, owner, labels.MAX_WAIT)
+    try:
+        relations = (
+            Relations.parse(affinity or "", anti_affinity or "")
+            if affinity or anti_affinity
+            else None
+        )
+        return _Wishes(_max_wait(wait), relations), ""
+    except InputError as error:
+        return _Wishes(), str(error)
+
+
+def _max_wait(text: str | None) -> float | None:
+    if text is None:
+        return None
+    field = f"annotation {labels.MAX_WAIT}"
+    seconds = duration.parse(text, field=field)
+    if seconds <= 0:
+        raise InputError(field, text, "a Go duration above 0 such as 20m")
+    return seconds
+
+
+def _size(memberships: Iterable[Membership]) -> tuple[int | None, str]:
+    sizes = Counter(m.size for m in memberships if m.size is not None)
+    if len(sizes) > 1:
+        stated = " and ".join(str(s) for s in sorted(sizes))
+        field = f"annotation {labels.MIN_AVAILABLE}"
+        return None, str(InputError(field, stated, "the same on all pods of the job"))
+    return next(iter(sizes), None), ""
+
+
+def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
+    node = snapshot.bound.get(pod.uid) or pod.node_name
+    if pod.finished:
+        return (State.SUCCEEDED if pod.phase == "Succeeded" else State.FAILED), node
+    if pod.deleting:
+        return State.LEAVING, node
+    if node:
+        return State.BOUND, node
+    if seat := snapshot.seats.get(pod.uid):
+        return State.SEATED, seat.node
+    if labels.GATE in pod.gates:
+        return (State.GATED if len(pod.gates) == 1 else State.HELD), None
+    return (State.LOOSE if labels.PLAN in pod.annotations else State.DIRECT), None

@@ -1,0 +1,67 @@
+"""What the engine must remember from one decision to the next and cannot read from the API server.
+
+A value: it goes in and comes out of every cycle, so that a replay needs nothing else. Losing it (a
+restart) costs patience, never correctness: every entry is found again from the pods or expires.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from shared.model import JobKey, NodeName, Uid
+
+
+class Reading(Struct, frozen=True):
+    """Two clock readings: ``now`` in seconds since the epoch, ``monotonic`` for durations."""
+
+    now: float
+    monotonic: float
+
+
+class Backoff(Struct, frozen=True):
+    """Until when (monotonic seconds) a job waits, and how often it was sent to wait."""
+
+    until: float
+    strikes: int
+
+
+class Memory(Struct, frozen=True):
+    """See the module.
+
+    Attributes:
+        known: Jobs that some cycle has seen.
+        complete: Jobs whose gang was whole once: a later loss is not a broken burst.
+        open: Jobs with seats or a broken burst, to be looked at even if nothing of them waits.
+        backoff: Jobs that gave seats back.
+        lost_since: Released pods without a usable pinned node, since when (monotonic).
+        partial_since: Jobs that are neither unbound nor whole, since when (monotonic).
+        refused: Pinned nodes that kube-scheduler did not offer for a pod.
+        told: The reason last told about a job by an Event.
+    """
+
+    known: frozenset[JobKey] = frozenset()
+    complete: frozenset[JobKey] = frozenset()
+    open: frozenset[JobKey] = frozenset()
+    backoff: Mapping[JobKey, Backoff] = {}
+    lost_since: Mapping[Uid, float] = {}
+    partial_since: Mapping[JobKey, float] = {}
+    refused: Mapping[Uid, frozenset[NodeName]] = {}
+    told: Mapping[JobKey, str] = {}
+
+
+def refuse(memory: Memory, refusals: Iterable[tuple[Uid, NodeName]]) -> Memory:
+    """Remember that kube-scheduler did not offer these planned nodes for these pods."""
+    refused = dict(memory.refused)
+    for uid, node in refusals:
+        refused[uid] = refused.get(uid, frozenset()) | {node}
+    return replace(memory, refused=refused)
+
+
+def strike(
+    backoff: dict[JobKey, Backoff], job: JobKey, monotonic: float, *, first: float, most: float
+) -> None:
+    """Send a job to wait: ``first`` seconds, doubled each time, at most ``most``."""
+    strikes = backoff[job].strikes + 1 if job in backoff else 1
+    seconds = min(most, first * 2.0 ** min(strikes - 1, 30))
+    backoff[job] = Backoff(monotonic + seconds, strikes)

@@ -1,0 +1,47 @@
+"""Everything the engine is told once: the frozen parameters of all decisions."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from extender.policy.gang import GangParameters
+from extender.policy.pricing import PricingParameters
+from extender.policy.priority import PriorityParameters
+from extender.policy.scoring import ScoringWeights
+from shared import labels
+
+
+class Order(StrEnum):
+    """How waiting jobs are ordered."""
+
+    CPS = "cps"
+    """By the CPS value V (``policy.priority``)."""
+    CREATION = "creation"
+    """First come, first served."""
+
+
+@dataclass(frozen=True)
+class EngineParameters:
+    """Parameters of the engine.
+
+    Attributes:
+        scheduler_name: ``spec.schedulerName`` of pods that are ours.
+        order: How waiting jobs are ordered.
+        topology_key: Node label of the places buckets go to; empty: the node itself.
+        bind_burst_seconds: From the first to the last Binding of a gang; later it is partial.
+        pin_lost_seconds: How long a released pod may have no usable pinned node before it is
+            deleted so that its owner makes a new one.
+        backoff_seconds: Wait of a job after it gave seats back; doubles each time.
+        most_backoff_seconds: Where the doubling ends.
+    """
+
+    scheduler_name: str = labels.SCHEDULER_NAME
+    order: Order = Order.CPS
+    topology_key: str = ""
+    bind_burst_seconds: float = 10.0
+    pin_lost_seconds: float = 30.0
+    backoff_seconds: float = 5.0
+    most_backoff_seconds: float = 300.0
+    priority: PriorityParameters = field(default_factory=PriorityParameters)
+    gang: GangParameters = field(default_factory=GangParameters)
+    pricing: PricingParameters = field(default_factory=PricingParameters)
+    weights: ScoringWeights = field(default_factory=ScoringWeights)

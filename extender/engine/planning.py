@@ -1,0 +1,142 @@
+"""Seats for one job: the whole gang on one room, or the reason why not."""
+
+import hashlib
+from dataclasses import dataclass
+
+import msgspec
+
+from extender.engine.commands import ReleaseGang, ReleasePod
+from extender.engine.jobs import Job, Member, State
+from extender.engine.parameters import EngineParameters
+from extender.engine.pinning import pinned_terms
+from extender.engine.reasons import MESSAGES, Reason
+from extender.policy import gang
+from extender.policy.gang import GangPod, Misfit, Placed, Placement
+from extender.policy.room import Room
+from shared.model import Pod, Uid
+
+PLANNED_STATES = (State.SEATED, State.LOOSE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Seats for gated members, and the room after they took them."""
+
+    placement: Placement
+    release: ReleaseGang
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a job is not placed now."""
+
+    reason: Reason
+    message: str
+
+
+def plan(job: Job, room: Room, params: EngineParameters, value: float) -> Plan | Refusal:
+    """Seat every gated member; if that fails, as many as the gang still needs (at least one).
+
+    Members that are bound or seated already count for the gang and draw the others to them.
+    ``value`` is the job's V, recorded with the decision.
+    """
+    if hindrance := _hindrance(job):
+        return hindrance
+    gated = sorted(job.having(State.GATED), key=lambda m: (m.role != "ps", m.rank, m.pod.name))
+    need = max(1, missing(job))
+    misfit: Misfit | None = None
+    for count in dict.fromkeys((len(gated), need)):
+        result = _place(job, gated[:count], room, params)
+        if isinstance(result, Placement):
+            return Plan(result, _release(job, result, gated[:count], room, value))
+        misfit = misfit or result
+    return _refusal(misfit)
+
+
+def missing(job: Job) -> int:
+    """How many members the gang lacks beside those that are placed or have a seat."""
+    size = job.min_available or 0
+    return max(0, size - job.placed - len(job.having(*PLANNED_STATES)))
+
+
+def _hindrance(job: Job) -> Refusal | None:
+    if job.problem:
+        return Refusal(Reason.MISCONFIGURED, job.problem)
+    reason: Reason | None = None
+    if job.min_available is None:
+        reason = Reason.GANG_SIZE_UNKNOWN
+    elif len(job.having(State.GATED)) < max(1, missing(job)):
+        reason = Reason.ADMISSION_GATED if job.having(State.HELD) else Reason.GANG_INCOMPLETE
+        if job.having(State.DIRECT):
+            reason = Reason.GATE_REQUIRED
+    return Refusal(reason, MESSAGES[reason]) if reason else None
+
+
+def _place(
+    job: Job, members: list[Member], room: Room, params: EngineParameters
+) -> Placement | Misfit:
+    pods = [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.pod.shape) for m in members]
+    placed = [
+        Placed(m.role, m.rank, m.node)
+        for m in job.having(State.BOUND, State.SEATED)
+        if m.node is not None and m.node in room.index
+    ]
+    return gang.place(
+        pods,
+        placed,
+        room,
+        relations=job.relations,
+        topology_key=params.topology_key if job.topology_key is None else job.topology_key,
+        params=params.gang,
+        weights=params.weights,
+        pricing=params.pricing,
+    )
+
+
+def _refusal(misfit: Misfit | None) -> Refusal:
+    if misfit is None:
+        return Refusal(Reason.PENDING_EVALUATION, MESSAGES[Reason.PENDING_EVALUATION])
+    return Refusal(Reason(misfit.reason), misfit.detail)
+
+
+def _release(
+    job: Job, placement: Placement, members: list[Member], room: Room, value: float
+) -> ReleaseGang:
+    of = {m.pod.uid: m.pod for m in members}
+    name, size = plan_id(placement.order), len(members)
+    pods = tuple(
+        _release_pod(of[uid], placement, room, (name, size), value) for uid in placement.order
+    )
+    return ReleaseGang(job.key, pods, first=sum(m.role == "ps" for m in members))
+
+
+def _release_pod(
+    pod: Pod, placement: Placement, room: Room, plan_of: tuple[str, int], value: float
+) -> ReleasePod:
+    pinned = not pod.shape.unmodelled
+    names = (placement.nodes[pod.uid], *placement.spares.get(pod.uid, ()))
+    nodes = [room.nodes[room.index[name]] for name in names]
+    return ReleasePod(
+        pod=pod.key,
+        uid=pod.uid,
+        # a list of terms is rewritten as a whole: nobody may have changed it since we read it
+        resource_version=pod.resource_version if pinned and pod.shape.affinity is not None else "",
+        node=names[0] if pinned else None,
+        plan=plan_of[0],
+        plan_size=plan_of[1],
+        gates=(),
+        terms=pinned_terms(pod.shape, nodes) if pinned else None,
+        decision=_decision(pod, placement, value),
+    )
+
+
+def _decision(pod: Pod, placement: Placement, value: float) -> str:
+    terms = {name: round(t, 4) for name, t in placement.terms.get(pod.uid, {}).items()}
+    bucket = placement.bucket_of.get(pod.uid)
+    said = {"rule": placement.rule, "v": round(value, 4), "bucket": bucket, "terms": terms}
+    return msgspec.json.encode(said).decode()
+
+
+def plan_id(uids: tuple[Uid, ...]) -> str:
+    """Return a name for the plan that releases these pods; the same pods give the same name."""
+    return hashlib.sha256("\n".join(sorted(uids)).encode()).hexdigest()[:12]

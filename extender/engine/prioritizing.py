@@ -1,0 +1,73 @@
+"""Scores of the nodes that are left: the same weighted terms by which gangs are planned."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from extender.adapters import registry
+from extender.engine import jobs
+from extender.engine.jobs import State
+from extender.engine.parameters import EngineParameters
+from extender.engine.snapshot import Snapshot
+from extender.policy import scoring
+from extender.policy.room import IntVector
+from extender.policy.scoring import Terms
+from shared.model import NodeName, Pod
+
+
+def scores(
+    snapshot: Snapshot, pod: Pod, names: Sequence[str], params: EngineParameters
+) -> tuple[tuple[str, int], ...]:
+    """Return a score of 0 to 10 for each name, in the order of the request.
+
+    A pod of another scheduler, and a node we do not know, score 0.
+    """
+    if pod.scheduler_name != params.scheduler_name:
+        return tuple((name, 0) for name in names)
+    total = terms(snapshot, pod, names, params).total(params.weights)
+    points = scoring.prioritize_scores(total)
+    index = snapshot.room.index
+    return tuple(
+        (name, 0 if (i := index.get(NodeName(name))) is None else int(points[i])) for name in names
+    )
+
+
+def terms(snapshot: Snapshot, pod: Pod, names: Sequence[str], params: EngineParameters) -> Terms:
+    """Return the named terms of the pod on every node; only ``names`` are candidates."""
+    room = snapshot.room
+    candidates = np.zeros(len(room.nodes), dtype=np.bool_)
+    candidates[[room.index[NodeName(n)] for n in names if n in room.index]] = True
+    return scoring.terms(
+        pod.shape,
+        room,
+        members_on_node=_members_on_node(snapshot, pod),
+        bucket_score=None,
+        candidates=candidates,
+        pricing=params.pricing,
+    )
+
+
+def explain(
+    snapshot: Snapshot, pod: Pod, params: EngineParameters
+) -> Mapping[NodeName, Mapping[str, float]]:
+    """Return every term and the total by node, for the nodes that can take the pod now."""
+    feasible = snapshot.room.feasible(pod.shape)
+    nodes = snapshot.room.nodes
+    names = [nodes[i].name for i in np.flatnonzero(feasible).tolist()]
+    found = terms(snapshot, pod, names, params)
+    total = found.total(params.weights)
+    index = snapshot.room.index
+    return {
+        name: {**found.explain(index[name]), "total": float(total[index[name]])} for name in names
+    }
+
+
+def _members_on_node(snapshot: Snapshot, pod: Pod) -> IntVector:
+    counts = np.zeros(len(snapshot.room.nodes), dtype=np.int64)
+    key = registry.job_key(pod)
+    if key in snapshot.jobs:
+        for member in jobs.view(snapshot, key).having(State.BOUND, State.SEATED):
+            index = snapshot.room.index.get(member.node) if member.node else None
+            if index is not None and member.pod.uid != pod.uid:
+                counts[index] += 1
+    return counts

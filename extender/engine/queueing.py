@@ -1,0 +1,201 @@
+"""One scheduling cycle: every waiting job, in order, on one snapshot.
+
+1. View the jobs that wait, hold seats or were left partial.
+2. Mend what was released and came to harm (``repairing``), on the room.
+3. Order the jobs that have members to place (``ordering``).
+4. Place them one after the other, each as a whole, on what the ones before left (``planning``).
+5. Dissolve gangs that stay partial and cannot be completed.
+6. Say why the others wait: condition where the token changed, one Event per job and change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from extender.engine import jobs, ordering, planning, repairing
+from extender.engine.commands import Command, ReleaseGang
+from extender.engine.jobs import Job, State
+from extender.engine.memory import Backoff, Memory, Reading, strike
+from extender.engine.parameters import EngineParameters
+from extender.engine.planning import Refusal
+from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.snapshot import Snapshot
+from extender.engine.telling import tell
+from extender.policy.priority import Value
+from extender.policy.room import Room
+from shared.model import JobKey, Uid
+
+
+@dataclass(frozen=True)
+class QueueEntry:
+    """A job in the queue: its value, and why it waits (or that it is on its way)."""
+
+    job: Job
+    value: Value
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What one cycle decided.
+
+    Attributes:
+        entries: The queue in order, the released ones of this cycle included.
+        commands: In the order in which they are to be carried out.
+        memory: For the next cycle.
+        wake_after_seconds: When a deadline of ours passes; None if none is open.
+    """
+
+    entries: tuple[QueueEntry, ...]
+    commands: tuple[Command, ...]
+    memory: Memory
+    wake_after_seconds: float | None
+
+
+@dataclass
+class _Work:
+    """What one cycle carries from step to step; never leaves this module."""
+
+    snapshot: Snapshot
+    params: EngineParameters
+    reading: Reading
+    memory: Memory
+    room: Room
+    commands: list[Command] = field(default_factory=list)
+    backoff: dict[JobKey, Backoff] = field(default_factory=dict)
+    lost_since: dict[Uid, float] = field(default_factory=dict)
+    partial_since: dict[JobKey, float] = field(default_factory=dict)
+    dissolved: set[JobKey] = field(default_factory=set)
+
+    def strike(self, job: JobKey) -> None:
+        """Send a job to wait."""
+        strike(
+            self.backoff,
+            job,
+            self.reading.monotonic,
+            first=self.params.backoff_seconds,
+            most=self.params.most_backoff_seconds,
+        )
+
+
+def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EngineParameters) -> Cycle:
+    """Decide one cycle. The same arguments give the same answer."""
+    seen = _view(snapshot, memory)
+    work = _Work(snapshot, params, reading, memory, snapshot.room)
+    work.backoff = {k: b for k, b in memory.backoff.items() if k in snapshot.jobs}
+    whole = {job.key for job in seen if _is_whole(job, memory)}
+    _mend(seen, work)
+    waiting = tuple(job for job in seen if _is_queued(job))
+    entries = [
+        _decide(job, value, work)
+        for job, value in ordering.ordered(waiting, snapshot, params, reading.now)
+    ]
+    placed = {command.job for command in work.commands if isinstance(command, ReleaseGang)}
+    for job in seen:
+        if repairing.is_partial(job) and job.key not in whole:
+            _watch_partial(job, work, completed=job.key in placed)
+    told, notices = tell([(e.job, e.reason, e.message) for e in entries], memory.told)
+    return Cycle(
+        entries=tuple(entries),
+        commands=(*work.commands, *notices),
+        memory=_remember(work, seen, whole, placed, told),
+        wake_after_seconds=_next_deadline(work),
+    )
+
+
+def _view(snapshot: Snapshot, memory: Memory) -> tuple[Job, ...]:
+    fresh = not memory.known  # the first cycle after a start looks at every job once
+    keys = set(snapshot.jobs) if fresh else set(snapshot.waiting) | memory.open
+    return tuple(jobs.view(snapshot, key) for key in sorted(keys & set(snapshot.jobs)))
+
+
+def _is_whole(job: Job, memory: Memory) -> bool:
+    if job.placed >= (job.min_available or 1):
+        return True
+    return job.placed > 0 and repairing.was_whole(job, memory)
+
+
+def _is_queued(job: Job) -> bool:
+    """A single pod without our gate is answered by filter and never stands in the queue."""
+    gated = job.having(State.GATED, State.HELD)
+    return bool(gated) or (bool(job.having(State.DIRECT)) and job.min_available != 1)
+
+
+def _mend(seen: tuple[Job, ...], work: _Work) -> None:
+    lost = repairing.lost_seats(work.snapshot, work.memory)
+    for job in seen:
+        moves, work.room = repairing.moves(job, lost, work.room, work.memory)
+        for move in moves:
+            uid = move.member.pod.uid
+            if move.to is not None:
+                work.commands.append(repairing.rewrite(move.member, move.to, work.snapshot))
+                continue
+            since = work.memory.lost_since.get(uid, work.reading.monotonic)
+            work.lost_since[uid] = since
+            if work.reading.monotonic - since >= work.params.pin_lost_seconds:
+                work.commands.append(repairing.delete(move.member, "pin-lost"))
+                work.strike(job.key)
+
+
+def _decide(job: Job, value: Value, work: _Work) -> QueueEntry:
+    backoff = work.backoff.get(job.key)
+    if backoff and work.reading.monotonic < backoff.until:
+        return QueueEntry(job, value, Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
+    result = planning.plan(job, work.room, work.params, value.v)
+    if isinstance(result, Refusal):
+        return QueueEntry(job, value, result.reason, result.message)
+    work.room = result.placement.room
+    work.commands.append(result.release)
+    return QueueEntry(job, value, Reason.RELEASING, MESSAGES[Reason.RELEASING])
+
+
+def _watch_partial(job: Job, work: _Work, *, completed: bool) -> None:
+    """Rules 3 and 4 of ``repairing``."""
+    now, params = work.reading.monotonic, work.params
+    lacking = planning.missing(job) > 0 and not completed
+    if not lacking and not job.having(State.BOUND):
+        return  # every member has its seat and none is bound: kube-scheduler has the word
+    since = now if completed else work.memory.partial_since.get(job.key, now)
+    patience = params.bind_burst_seconds + (0 if lacking else params.pin_lost_seconds)
+    if now - since < patience:
+        work.partial_since[job.key] = since
+        return
+    work.commands.extend(repairing.dissolve(job, "partial-gang"))
+    work.dissolved.add(job.key)
+    work.strike(job.key)
+
+
+def _remember(
+    work: _Work,
+    seen: tuple[Job, ...],
+    whole: set[JobKey],
+    placed: set[str],
+    told: Mapping[JobKey, str],
+) -> Memory:
+    alive = frozenset(work.snapshot.jobs)
+    still_open = {j.key for j in seen if repairing.is_partial(j) or j.key in placed}
+    seen_keys = {job.key for job in seen}
+    return replace(
+        work.memory,
+        known=alive,
+        complete=((work.memory.complete - seen_keys) | whole) & alive - work.dissolved,
+        open=frozenset(still_open),
+        backoff=work.backoff,
+        lost_since=work.lost_since,
+        partial_since=work.partial_since,
+        refused={u: n for u, n in work.memory.refused.items() if u in work.snapshot.seats},
+        told=told,
+    )
+
+
+def _next_deadline(work: _Work) -> float | None:
+    now, params = work.reading.monotonic, work.params
+    deadlines = [
+        *(b.until for b in work.backoff.values()),
+        *(since + params.pin_lost_seconds for since in work.lost_since.values()),
+        *(since + params.bind_burst_seconds for since in work.partial_since.values()),
+    ]
+    ahead = [deadline - now for deadline in deadlines if deadline > now]
+    return min(ahead, default=None)

@@ -1,0 +1,172 @@
+"""What was released and came to harm: planned nodes lost, bursts broken, seats of half a gang.
+
+The rules, for every job with seats or a broken burst:
+
+1. A seat whose node is gone, refuses the pod, is overcommitted by pods that are not ours, or was
+   not offered by kube-scheduler, moves to another of the pod's pinned nodes if one has room.
+2. If none has for ``pin_lost_seconds``, the pod is deleted so that its owner makes a new one.
+3. A gang that is neither unbound nor whole for longer than ``bind_burst_seconds``, and whose
+   missing members cannot be seated, is dissolved: all members that have not finished are deleted,
+   unless the gang was whole before (then it lost a member, and the others go on).
+4. A gang that stays so for ``pin_lost_seconds`` more is dissolved even if seats exist.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.engine.commands import Command, DeletePod, RewriteSeat
+from extender.engine.jobs import Job, Member, State
+from extender.engine.memory import Memory
+from extender.engine.snapshot import Snapshot
+from extender.policy import feasibility
+from extender.policy.room import Room, conflicts
+from shared.model import NodeName, Pod, PodShape, Uid
+
+PARTIAL_STATES = (State.BOUND, State.SEATED, State.LOOSE)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A seat that must leave its node; ``to`` is None if no pinned node has room."""
+
+    member: Member
+    to: NodeName | None
+
+
+def lost_seats(snapshot: Snapshot, memory: Memory) -> frozenset[Uid]:
+    """Return the pods whose seat cannot be used.
+
+    On an overcommitted node the seats are counted again in order of creation and name, on top of
+    what is bound; those that do not fit any more are lost.
+    """
+    seated = _seated(snapshot)
+    by_node: dict[NodeName, list[Pod]] = {}
+    lost: set[Uid] = set()
+    for pod, node in seated:
+        if _refuses(snapshot.room, pod, node) or node in memory.refused.get(pod.uid, ()):
+            lost.add(pod.uid)
+        else:
+            by_node.setdefault(node, []).append(pod)
+    crowded = set(np.flatnonzero((snapshot.room.free < 0).any(axis=1)).tolist())
+    for node, pods in by_node.items():
+        if snapshot.room.index[node] in crowded:
+            lost.update(_squeezed_out(snapshot.room, node, pods, seated))
+    return frozenset(lost)
+
+
+def moves(job: Job, lost: frozenset[Uid], room: Room, memory: Memory) -> tuple[list[Move], Room]:
+    """Return where the lost seats of a job go, and the room after that."""
+    found: list[Move] = []
+    for member in job.having(State.SEATED):
+        if member.pod.uid not in lost:
+            continue
+        room = without(room, member)
+        target = _other_node(member, room, memory.refused.get(member.pod.uid, frozenset()))
+        if target is not None:
+            room = room.with_pods([(member.pod.shape, target)])
+        found.append(Move(member, None if target is None else room.nodes[target].name))
+    return found, room
+
+
+def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteSeat:
+    """Return the command that names another planned node."""
+    seat, pod = snapshot.seats[member.pod.uid], member.pod
+    return RewriteSeat(pod.key, pod.uid, pod.resource_version, node, seat.plan, seat.plan_size)
+
+
+def dissolve(job: Job, cause: str) -> tuple[Command, ...]:
+    """Return the commands that give back every seat and every bound member of a job."""
+    return tuple(delete(m, cause) for m in job.having(*PARTIAL_STATES))
+
+
+def delete(member: Member, cause: str) -> DeletePod:
+    """Return the command that deletes a member so that its owner makes a new one."""
+    pod = member.pod
+    return DeletePod(pod.key, pod.uid, cause, bare=pod.controller is None)
+
+
+def is_partial(job: Job) -> bool:
+    """Say whether seats or bound members exist, but fewer bound ones than the gang needs."""
+    return bool(job.having(*PARTIAL_STATES)) and job.placed < (job.min_available or 0)
+
+
+def was_whole(job: Job, memory: Memory) -> bool:
+    """Say whether the gang was whole once.
+
+    After a restart it is inferred: a burst is broken only where released members of the very plan
+    of bound members are still unbound. A member that the kubelet refused (``OutOf…``) was never
+    placed.
+    """
+    if _refused_by_kubelet(job):
+        return False
+    if job.key in memory.known:
+        return job.key in memory.complete
+    bound = {_plan(m.pod) for m in job.having(State.BOUND, State.SUCCEEDED)}
+    waiting = {_plan(m.pod) for m in job.having(State.SEATED, State.LOOSE)}
+    return bool(bound) and not bound & waiting
+
+
+def _refused_by_kubelet(job: Job) -> bool:
+    bound = {_plan(m.pod) for m in job.having(State.BOUND)}
+    return any(
+        m.pod.phase_reason.startswith("OutOf") and _plan(m.pod) in bound
+        for m in job.having(State.FAILED)
+    )
+
+
+def _plan(pod: Pod) -> str:
+    return pod.annotations.get("shuntyard.io/plan", "")
+
+
+def _seated(snapshot: Snapshot) -> list[tuple[Pod, NodeName]]:
+    seats: list[tuple[Pod, NodeName]] = []
+    for key in snapshot.waiting:
+        for pod in snapshot.jobs[key]:
+            seat = snapshot.seats.get(pod.uid)
+            if seat and not (pod.deleting or pod.finished or pod.uid in snapshot.bound):
+                seats.append((pod, seat.node))
+    return seats
+
+
+def _refuses(room: Room, pod: Pod, node: NodeName) -> bool:
+    index = room.index.get(node)
+    return index is None or not feasibility.accepts(pod.shape, room.nodes[index])
+
+
+def _squeezed_out(
+    room: Room, node: NodeName, pods: Iterable[Pod], seated: Iterable[tuple[Pod, NodeName]]
+) -> set[Uid]:
+    index = room.index[node]
+    here: Mapping[Uid, PodShape] = {p.uid: p.shape for p, n in seated if n == node}
+    used = room.used[index] - sum(room.demand(shape) for shape in here.values())
+    lost = set()
+    for pod in sorted(pods, key=lambda p: (p.created_at, p.namespace, p.name)):
+        wanted = room.demand(pod.shape)
+        if np.all((wanted == 0) | (used + wanted <= room.allocatable[index])):
+            used = used + wanted
+        else:
+            lost.add(pod.uid)
+    return lost
+
+
+def without(room: Room, member: Member) -> Room:
+    """Return the room without the seat of a member."""
+    index = room.index.get(member.node) if member.node else None
+    if index is None:
+        return room
+    used, ports = room.used.copy(), list(room.ports)
+    used[index] -= room.demand(member.pod.shape)
+    ports[index] = frozenset(
+        p for p in ports[index] if not conflicts([p], member.pod.shape.host_ports)
+    )
+    return room.replaced(used=used, ports=tuple(ports))
+
+
+def _other_node(member: Member, room: Room, refused: frozenset[NodeName]) -> int | None:
+    for index in np.flatnonzero(room.feasible(member.pod.shape)).tolist():
+        name = room.nodes[index].name
+        if name not in refused and name != member.node:
+            return int(index)
+    return None

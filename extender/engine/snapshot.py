@@ -1,0 +1,69 @@
+"""What a decision sees: the cluster as it was observed, with what we did and have not yet seen.
+
+Frozen, and shared between decisions. Its mappings have no order that a decision may use.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from extender.policy.room import Room
+from shared.model import (
+    JobKey,
+    Namespace,
+    NodeName,
+    Owner,
+    Pod,
+    PodKey,
+    PriorityClass,
+    ResourceQuota,
+    Uid,
+)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """The place kept for a pod that is not seen bound yet.
+
+    Attributes:
+        node: Planned node; it may be gone by now.
+        plan: Id of the plan that released the pod; empty if it says none.
+        plan_size: How many pods that plan released together; 0 if it says none.
+        assumed: We wrote it and have not yet seen it.
+    """
+
+    node: NodeName
+    plan: str
+    plan_size: int
+    assumed: bool
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One generation of the store.
+
+    Attributes:
+        generation: Grows with every change.
+        room: Nodes; taken are the requests of bound pods of any scheduler that have not finished,
+            and of seats.
+        pods: All pods as observed; one that we deleted is ``deleting`` at once.
+        jobs: Pods of our scheduler by job, in order of ``(created_at, name)``.
+        waiting: Jobs with a pod that is not bound, finished or deleting.
+        seats: Seats of pods not seen bound, also of those whose Binding we wrote.
+        bound: Node of each pod that is bound, observed or assumed; finished ones too.
+        owners: By uid.
+        namespaces: By name.
+        quotas: By namespace, in order of name.
+        priority_classes: By name.
+    """
+
+    generation: int
+    room: Room
+    pods: Mapping[PodKey, Pod]
+    jobs: Mapping[JobKey, tuple[Pod, ...]]
+    waiting: frozenset[JobKey]
+    seats: Mapping[Uid, Seat]
+    bound: Mapping[Uid, NodeName]
+    owners: Mapping[Uid, Owner]
+    namespaces: Mapping[str, Namespace]
+    quotas: Mapping[str, tuple[ResourceQuota, ...]]
+    priority_classes: Mapping[str, PriorityClass]

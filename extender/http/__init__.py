@@ -1,0 +1,1 @@
+"""What kube-scheduler and people call (shell)."""

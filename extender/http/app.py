@@ -1,0 +1,66 @@
+"""Two applications for two listeners: kube-scheduler's verbs, and everything for people.
+
+Nothing is started here: the composition root owns runners and loops.
+"""
+
+from typing import Final
+
+from aiohttp import web
+
+from extender.http import admin, handlers, middlewares, reading
+from extender.http.keys import HEALTH, METRICS, PAGE, READ, SCHEDULER
+from extender.http.page import MetricsPage
+from extender.http.ports import HealthPort, ReadPort, SchedulerPort
+from extender.metrics import ExtenderMetrics, Verb
+
+MOST_BODY_BYTES: Final = 64 * 2**20
+"""5000 whole nodes are 23 MB; aiohttp's default of 1 MiB answers 413 from about 70 nodes on."""
+KEEPALIVE_SECONDS: Final = 120.0
+"""Longer than the 90 s of Go's client, so that it is never we who close a connection it reuses."""
+
+
+def create_scheduler_app(scheduler: SchedulerPort, metrics: ExtenderMetrics) -> web.Application:
+    """Return the application that kube-scheduler calls."""
+    app = _application(metrics)
+    app[SCHEDULER] = scheduler
+    app.router.add_post("/filter", handlers.filter_nodes, name=Verb.FILTER)
+    app.router.add_post("/prioritize", handlers.prioritize, name=Verb.PRIORITIZE)
+    app.router.add_post("/bind", handlers.bind, name=Verb.BIND)
+    return app
+
+
+def create_api_app(read: ReadPort, health: HealthPort, metrics: ExtenderMetrics) -> web.Application:
+    """Return the application with the read API, the probes and the metrics."""
+    app = _application(metrics)
+    app[READ], app[HEALTH], app[PAGE] = read, health, MetricsPage(metrics)
+    app.router.add_get("/v1/queue", reading.queue, name=Verb.QUEUE)
+    app.router.add_get("/v1/nodes", reading.nodes, name=Verb.NODES)
+    app.router.add_get("/v1/jobs", reading.jobs, name=Verb.JOBS)
+    app.router.add_get("/v1/explain", reading.explain, name=Verb.EXPLAIN)
+    app.router.add_get("/livez", admin.livez)
+    app.router.add_get("/readyz", admin.readyz)
+    app.router.add_get("/metrics", admin.metrics)
+    return app
+
+
+def create_runner(app: web.Application, *, drain_seconds: float) -> web.AppRunner:
+    """Return a runner with the settings both listeners need; the caller sets it up and cleans it.
+
+    Args:
+        app: What it serves.
+        drain_seconds: How long open requests may go on after the end was asked for.
+    """
+    return web.AppRunner(
+        app,
+        handle_signals=False,
+        access_log=None,
+        keepalive_timeout=KEEPALIVE_SECONDS,
+        shutdown_timeout=drain_seconds,
+    )
+
+
+def _application(metrics: ExtenderMetrics) -> web.Application:
+    stack = (middlewares.count, middlewares.refuse_bad_input)
+    app = web.Application(middlewares=stack, client_max_size=MOST_BODY_BYTES)
+    app[METRICS] = metrics
+    return app

@@ -1,0 +1,18 @@
+"""What handlers find in the application and in the request, typed."""
+
+from typing import Final
+
+from aiohttp import web
+
+from extender.http.page import MetricsPage
+from extender.http.ports import HealthPort, ReadPort, SchedulerPort
+from extender.metrics import ExtenderMetrics, Outcome
+
+SCHEDULER: Final = web.AppKey("scheduler", SchedulerPort)
+READ: Final = web.AppKey("read", ReadPort)
+HEALTH: Final = web.AppKey("health", HealthPort)
+METRICS: Final = web.AppKey("metrics", ExtenderMetrics)
+PAGE: Final = web.AppKey("page", MetricsPage)
+
+OUTCOME: Final = web.RequestKey("outcome", Outcome)
+"""Set by a handler whose answer has status 200 and is a refusal."""

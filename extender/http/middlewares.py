@@ -1,0 +1,63 @@
+"""Around every handler: count it, and turn what a caller did wrong into a status.
+
+A defect of ours is not caught: aiohttp logs it and answers 500, which kube-scheduler takes as a
+failed call.
+"""
+
+import logging
+import time
+from typing import Final
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from extender.http.keys import METRICS, OUTCOME
+from extender.metrics import Outcome, Verb
+from shared.errors import InputError
+
+FIRST_CLIENT_ERROR: Final = 400
+FIRST_SERVER_ERROR: Final = 500
+
+log = logging.getLogger(__name__)
+
+
+@web.middleware
+async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Count the request by verb and outcome, and how long it took."""
+    started_at = time.monotonic()
+    outcome = Outcome.FAULT
+    try:
+        response = await handler(request)
+    except web.HTTPException as error:
+        outcome = _outcome(error.status)
+        raise
+    else:
+        outcome = request.get(OUTCOME, _outcome(response.status))
+        return response
+    finally:
+        verb, duration_seconds = _verb(request), time.monotonic() - started_at
+        request.app[METRICS].observe_request(verb, outcome, duration_seconds)
+        if log.isEnabledFor(logging.DEBUG):
+            fields = {"verb": verb, "outcome": outcome, "duration_seconds": duration_seconds}
+            log.debug("request", extra=fields)
+
+
+@web.middleware
+async def refuse_bad_input(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer 400 with the text of an ``InputError``, which names the field."""
+    try:
+        return await handler(request)
+    except InputError as error:
+        log.warning("%s %s: %s", request.method, request.path, error)
+        raise web.HTTPBadRequest(text=str(error)) from error
+
+
+def _verb(request: web.Request) -> Verb:
+    name = request.match_info.route.name
+    return Verb(name) if name else Verb.OTHER
+
+
+def _outcome(status: int) -> Outcome:
+    if status >= FIRST_SERVER_ERROR:
+        return Outcome.FAULT
+    return Outcome.BAD_REQUEST if status >= FIRST_CLIENT_ERROR else Outcome.OK

@@ -1,0 +1,56 @@
+"""What the handlers ask: the parts behind them, as protocols."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from extender.engine.filtering import FilterVerdict
+from shared import api
+from shared.model import Pod
+
+
+class SchedulerPort(Protocol):
+    """Answers kube-scheduler. ``filter`` and ``prioritize`` never wait for anything."""
+
+    def filter(self, pod: Pod, node_names: Sequence[str]) -> FilterVerdict:
+        """Judge the offered nodes for a pod."""
+        ...
+
+    def prioritize(self, pod: Pod, node_names: Sequence[str]) -> Sequence[tuple[str, int]]:
+        """Score the nodes that are left: pairs of name and 0 to 10."""
+        ...
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
+        """Bind a pod to a node; return "" or the error's text."""
+        ...
+
+
+class ReadPort(Protocol):
+    """Answers people."""
+
+    def queue(self) -> api.QueueResponse:
+        """Return the waiting jobs in order."""
+        ...
+
+    def nodes(self) -> api.NodesResponse:
+        """Return all nodes."""
+        ...
+
+    def jobs(self) -> api.JobsResponse:
+        """Return all jobs of ours."""
+        ...
+
+    def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
+        """Return why a pod is where; None if there is no such pod."""
+        ...
+
+
+class HealthPort(Protocol):
+    """Answers probes: whether all is well, and what is true of each part."""
+
+    def livez(self) -> tuple[bool, Mapping[str, str]]:
+        """Return whether the process lives."""
+        ...
+
+    def readyz(self) -> tuple[bool, Mapping[str, str]]:
+        """Return whether it can answer."""
+        ...

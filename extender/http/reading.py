@@ -1,0 +1,47 @@
+"""The read API: what ``shuntyard queue|nodes|jobs|explain`` shows. Bodies are ``shared.api``."""
+
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from extender.http.keys import READ
+from shared import api
+from shared.errors import InputError
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+async def queue(request: web.Request) -> web.Response:
+    """``GET /v1/queue``: the waiting jobs in order."""
+    return _json(request.app[READ].queue())
+
+
+async def nodes(request: web.Request) -> web.Response:
+    """``GET /v1/nodes``: all nodes."""
+    return _json(request.app[READ].nodes())
+
+
+async def jobs(request: web.Request) -> web.Response:
+    """``GET /v1/jobs``: all jobs of ours."""
+    return _json(request.app[READ].jobs())
+
+
+async def explain(request: web.Request) -> web.Response:
+    """``GET /v1/explain?namespace=…&pod=…``: why a pod is, or would be, where."""
+    namespace, name = _parameter(request, "namespace"), _parameter(request, "pod")
+    found = request.app[READ].explain(namespace, name)
+    if found is None:
+        raise web.HTTPNotFound(text=f"there is no pod {namespace}/{name}")
+    return _json(found)
+
+
+def _parameter(request: web.Request, name: str) -> str:
+    value = request.query.get(name, "")
+    if not value:
+        raise InputError(f"query parameter {name}", value, "the name of one")
+    return value
+
+
+def _json(body: api.Response) -> web.Response:
+    return web.Response(body=_ENCODER.encode(body), content_type="application/json")

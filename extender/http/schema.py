@@ -1,0 +1,210 @@
+"""The JSON of the scheduler extender, version 1, as kube-scheduler speaks it.
+
+The Go structs carry no JSON tags: keys are the Go field names, and absent values are ``null``. Go
+reads keys without regard to case, so we do too; what we write has Go's own spelling. Pods and nodes
+stay raw here; nodes are handed back byte for byte.
+
+Source:
+    k8s.io/kube-scheduler/extender/v1 ``types.go`` (unchanged since 2022).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from extender.engine.filtering import FilterVerdict
+from shared.errors import InputError
+from shared.kube import parse
+from shared.kube.errors import OddObjectError
+from shared.model import Pod
+
+_Body = TypeVar("_Body", bound=Struct)
+_Value = TypeVar("_Value")
+
+
+class NodeList(Struct, frozen=True, omit_defaults=True):
+    """A ``v1.NodeList`` whose nodes are kept as they came."""
+
+    items: Sequence[Raw] | None
+    metadata: Raw = Raw(b"{}")
+
+
+class ExtenderArgs(
+    Struct, frozen=True, rename={"pod": "Pod", "nodes": "Nodes", "node_names": "NodeNames"}
+):
+    """Body of filter and prioritize; ``node_names`` under nodeCacheCapable, else ``nodes``."""
+
+    pod: Raw
+    nodes: NodeList | None = None
+    node_names: tuple[str, ...] | None = None
+
+
+class ExtenderBindingArgs(
+    Struct,
+    frozen=True,
+    rename={"name": "PodName", "namespace": "PodNamespace", "uid": "PodUID", "node": "Node"},
+):
+    """Body of bind."""
+
+    name: str
+    namespace: str
+    uid: str
+    node: str
+
+
+class ExtenderFilterResult(
+    Struct,
+    frozen=True,
+    rename={
+        "nodes": "Nodes",
+        "node_names": "NodeNames",
+        "failed": "FailedNodes",
+        "unresolvable": "FailedAndUnresolvableNodes",
+        "error": "Error",
+    },
+):
+    """Answer to filter, in the form of the request."""
+
+    nodes: NodeList | None
+    node_names: Sequence[str] | None
+    failed: Mapping[str, str]
+    unresolvable: Mapping[str, str]
+    error: str
+
+
+class HostPriority(Struct, frozen=True, rename={"host": "Host", "score": "Score"}):
+    """One entry of the answer to prioritize."""
+
+    host: str
+    score: int
+
+
+class ExtenderBindingResult(Struct, frozen=True, rename={"error": "Error"}):
+    """Answer to bind; an empty error is success."""
+
+    error: str
+
+
+class _NodeMetadata(Struct, frozen=True):
+    name: str
+
+
+class _Node(Struct, frozen=True):
+    metadata: _NodeMetadata
+
+
+class Offer(Struct, frozen=True):
+    """A filter or prioritize call, understood.
+
+    Attributes:
+        pod: The pod to be placed.
+        names: The offered nodes, in the order of the request.
+        listed: The request's own list where it held whole nodes; None for names only.
+    """
+
+    pod: Pod
+    names: tuple[str, ...]
+    listed: NodeList | None = None
+
+
+_ARGS: Final = msgspec.json.Decoder(ExtenderArgs)
+_BINDING_ARGS: Final = msgspec.json.Decoder(ExtenderBindingArgs)
+_OBJECT: Final = msgspec.json.Decoder(dict[str, Raw])
+_NODE: Final = msgspec.json.Decoder(_Node)
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def read_offer(body: bytes) -> Offer:
+    """Return what a filter or prioritize call asks.
+
+    Raises:
+        InputError: The body cannot be read; names the field.
+    """
+    args = _read(_ARGS, ExtenderArgs, body)
+    pod = _read_pod(args.pod)
+    if args.nodes is None or args.node_names is not None:
+        return Offer(pod, args.node_names or ())
+    items = args.nodes.items or ()
+    return Offer(pod, tuple(_read_name(i, item) for i, item in enumerate(items)), args.nodes)
+
+
+def read_binding(body: bytes) -> ExtenderBindingArgs:
+    """Return what a bind call asks.
+
+    Raises:
+        InputError: The body cannot be read; names the field.
+    """
+    return _read(_BINDING_ARGS, ExtenderBindingArgs, body)
+
+
+def write_verdict(offer: Offer, verdict: FilterVerdict) -> bytes:
+    """Return the answer to filter: in the form of the request, with no name it did not hold."""
+    passed = frozenset(verdict.passed)
+    names = None if offer.listed else [name for name in offer.names if name in passed]
+    result = ExtenderFilterResult(
+        nodes=_kept(offer, passed) if offer.listed else None,
+        node_names=names,
+        failed=_of(offer.names, verdict.failed.items()),
+        unresolvable=_of(offer.names, verdict.unresolvable.items()),
+        error=verdict.error,
+    )
+    return _ENCODER.encode(result)
+
+
+def write_scores(offer: Offer, scores: Iterable[tuple[str, int]]) -> bytes:
+    """Return the answer to prioritize, with no name the request did not hold."""
+    kept = _of(offer.names, scores)
+    return _ENCODER.encode([HostPriority(name, score) for name, score in kept.items()])
+
+
+def write_binding(error: str) -> bytes:
+    """Return the answer to bind; an empty text is success."""
+    return _ENCODER.encode(ExtenderBindingResult(error))
+
+
+def _read(decoder: msgspec.json.Decoder[_Body], kind: type[_Body], body: bytes) -> _Body:
+    try:
+        return decoder.decode(_in_gos_spelling(kind, body))
+    except msgspec.MsgspecError as error:
+        raise InputError("body", _excerpt(body), f"{kind.__name__}: {error}") from error
+
+
+def _in_gos_spelling(kind: type[Struct], body: bytes) -> bytes:
+    """Return the body with its keys as Go spells them; the very body if they are."""
+    spelling = {name.lower(): name for name in kind.__struct_encode_fields__}
+    found = _OBJECT.decode(body)
+    wanted = {spelling.get(key.lower(), key): value for key, value in found.items()}
+    return body if wanted.keys() == found.keys() else _ENCODER.encode(wanted)
+
+
+def _read_pod(raw: Raw) -> Pod:
+    try:
+        return parse.decode_pod(raw)
+    except OddObjectError as error:
+        raise InputError("Pod", _excerpt(bytes(raw)), f"a v1.Pod: {error.problem}") from error
+
+
+def _read_name(position: int, raw: Raw) -> str:
+    try:
+        return _NODE.decode(raw).metadata.name
+    except msgspec.MsgspecError as error:
+        field = f"Nodes.items[{position}]"
+        raise InputError(field, _excerpt(bytes(raw)), f"a v1.Node: {error}") from error
+
+
+def _kept(offer: Offer, passed: frozenset[str]) -> NodeList:
+    listed = offer.listed or NodeList(())
+    items = zip(offer.names, listed.items or (), strict=True)
+    return NodeList([raw for name, raw in items if name in passed], listed.metadata)
+
+
+def _of(names: Iterable[str], pairs: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
+    offered = frozenset(names)
+    return {name: value for name, value in pairs if name in offered}
+
+
+def _excerpt(body: bytes, most: int = 80) -> str:
+    text = body[: most + 1].decode(errors="replace")
+    return text if len(text) <= most else f"{text[:most]}…"

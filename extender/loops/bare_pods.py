@@ -1,0 +1,101 @@
+"""A pod that nobody controls is replaced by us: the new one is made before the old one goes.
+
+A crash in between leaves both, never none: the old one's pin is lost, so it cannot run, and the new
+one's name follows from the old one's uid, so that trying again makes no third.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from shared import labels
+from shared.kube import paths, writes
+from shared.kube.client import KubeClient
+from shared.kube.errors import AlreadyExistsError
+from shared.model import PodKey, Uid
+
+OURS = frozenset({labels.NODE, labels.PLAN, labels.PLAN_SIZE, labels.DECISION})
+
+
+async def replace(client: KubeClient, key: PodKey, uid: Uid) -> None:
+    """Make a gated copy of a bare pod, then delete the pod.
+
+    Raises:
+        NotFoundError: The pod is gone.
+        ApiError: The server refused; it is safe to try again.
+    """
+    namespace, name = writes.split(key)
+    live = msgspec.json.decode(await client.get(paths.pod(namespace, name)))
+    if live["metadata"]["uid"] == uid:
+        # it exists where an earlier attempt did not get as far as the deletion
+        with contextlib.suppress(AlreadyExistsError):
+            await writes.create_pod(client, namespace, replacement(live))
+    await writes.delete_pod(client, key, uid)
+
+
+def replacement(live: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of the copy: gated, without our pin and annotations, under a new name."""
+    metadata, spec = live["metadata"], dict(live["spec"])
+    annotations = {k: v for k, v in metadata.get("annotations", {}).items() if k not in OURS}
+    for key in ("nodeName", "priority", "preemptionPolicy"):
+        spec.pop(key, None)
+    spec["schedulingGates"] = [{"name": labels.GATE}]
+    spec["affinity"] = _unpinned(spec.get("affinity") or {})
+    spec["volumes"], dropped = _own_volumes(spec.get("volumes") or [])
+    spec["containers"] = [_without_mounts(c, dropped) for c in spec["containers"]]
+    spec["initContainers"] = [_without_mounts(c, dropped) for c in spec.get("initContainers") or []]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": new_name(metadata["name"], metadata["uid"]),
+            "labels": metadata.get("labels", {}),
+            "annotations": annotations,
+        },
+        "spec": spec,
+    }
+
+
+def new_name(name: str, uid: str) -> str:
+    """Return the replacement's name; a replacement of a replacement does not grow."""
+    stem = name.rpartition("-r")[0] if _is_replacement(name) else name
+    return f"{stem[:240]}-r{hashlib.sha256(uid.encode()).hexdigest()[:8]}"
+
+
+def _is_replacement(name: str) -> bool:
+    _, mark, tail = name.rpartition("-r")
+    return bool(mark) and len(tail) == 8 and all(c in "0123456789abcdef" for c in tail)  # noqa: PLR2004 - the length above
+
+
+def _unpinned(affinity: Mapping[str, Any]) -> dict[str, Any]:
+    """Take back the pin: our ``matchFields`` terms, and the hostnames added to terms of the pod."""
+    node = dict(affinity.get("nodeAffinity") or {})
+    required = node.pop("requiredDuringSchedulingIgnoredDuringExecution", None) or {}
+    terms = [_without_pin(term) for term in required.get("nodeSelectorTerms") or []]
+    if kept := [term for term in terms if term]:
+        node["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": kept}
+    rest = {key: value for key, value in affinity.items() if key != "nodeAffinity"}
+    return {**rest, "nodeAffinity": node} if node else rest
+
+
+def _without_pin(term: Mapping[str, Any]) -> dict[str, Any]:
+    fields = [f for f in term.get("matchFields") or [] if f.get("key") != "metadata.name"]
+    expressions = list(term.get("matchExpressions") or [])
+    if expressions and expressions[-1].get("key") == labels.HOSTNAME_LABEL:
+        expressions.pop()  # the pin is always the last requirement (engine.pinning)
+    kept = {"matchFields": fields, "matchExpressions": expressions}
+    return {key: value for key, value in kept.items() if value}
+
+
+def _own_volumes(volumes: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], frozenset[str]]:
+    """Split off the token volume that admission adds to every pod: it is added again."""
+    dropped = frozenset(v["name"] for v in volumes if v["name"].startswith("kube-api-access-"))
+    return [v for v in volumes if v["name"] not in dropped], dropped
+
+
+def _without_mounts(container: Mapping[str, Any], dropped: frozenset[str]) -> dict[str, Any]:
+    mounts = [m for m in container.get("volumeMounts") or [] if m["name"] not in dropped]
+    return {**container, "volumeMounts": mounts}

@@ -1,0 +1,166 @@
+"""Commands become API calls: here and nowhere else.
+
+A gang's releases go out in its binding order, parameter servers before the rest, one gang after the
+other, so that what people see on the API server is the queue's order. Single pods in a row go
+together. Every write has its precondition; a refused one is forgotten, and the next cycle decides
+again on what is true then.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from extender.engine.commands import (
+    Command,
+    DeletePod,
+    EmitEvent,
+    ReleaseGang,
+    ReleasePod,
+    RewriteSeat,
+    SetQueuedCondition,
+)
+from extender.loops import bare_pods
+from extender.loops.record import Recorder
+from extender.loops.tell import Teller
+from extender.metrics import ExtenderMetrics, Writing
+from shared import labels
+from shared.kube import writes
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError, ConnectionLostError, NotFoundError
+from shared.model import PodKey
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Executor:
+    """Carries out commands; ``parallelism`` writes at one time."""
+
+    client: KubeClient
+    recorder: Recorder
+    teller: Teller
+    acting: Callable[[], bool]
+    metrics: ExtenderMetrics
+    parallelism: int
+    _slots: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.parallelism)
+
+    async def carry_out(self, commands: Sequence[Command]) -> None:
+        """Carry out the commands of one cycle, in order; a refused write stops nothing else."""
+        releases = [c for c in commands if isinstance(c, ReleaseGang)]
+        self._assume(releases)
+        for command in commands:
+            if isinstance(command, RewriteSeat):
+                await self._rewrite(command)
+            elif isinstance(command, DeletePod):
+                await self._delete(command)
+        for _, wave in groupby(releases, key=_is_gang_of_its_own):
+            await self._release_wave(list(wave))
+        self.teller.tell(c for c in commands if isinstance(c, SetQueuedCondition | EmitEvent))
+
+    def _assume(self, releases: Iterable[ReleaseGang]) -> None:
+        """Take the seats before the first write: filter must know them when a pod arrives."""
+        pods = self.recorder.store.snapshot().pods
+        for gang in releases:
+            for release in gang.pods:
+                if release.node is not None and (pod := pods.get(release.pod)):
+                    self.recorder.assume_seat(
+                        pod, release.node, plan=release.plan, plan_size=release.plan_size
+                    )
+
+    async def _release_wave(self, gangs: Sequence[ReleaseGang]) -> None:
+        if not _is_gang_of_its_own(gangs[0]):
+            await self._release_all([pod for gang in gangs for pod in gang.pods])
+            return
+        for gang in gangs:
+            await self._release_all(gang.pods[: gang.first])
+            await self._release_all(gang.pods[gang.first :])
+
+    async def _release_all(self, releases: Sequence[ReleasePod]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for release in releases:
+                group.create_task(self._release(release))
+
+    async def _release(self, command: ReleasePod) -> None:
+        async with self._slots:
+            if not self.acting():
+                self.recorder.forget(command.uid)
+                return
+            write = writes.release(
+                self.client,
+                command.pod,
+                command.uid,
+                gates=command.gates,
+                annotations=_annotations(command),
+                terms=command.terms,
+                resource_version=command.resource_version,
+            )
+            if not await self._written(Writing.RELEASE, command.pod, write):
+                self.recorder.forget(command.uid)
+                return
+            self.metrics.releases.inc()
+
+    async def _rewrite(self, command: RewriteSeat) -> None:
+        pod = self.recorder.store.snapshot().pods.get(command.pod)
+        if pod is None or not self.acting():
+            return
+        write = writes.patch_pod(
+            self.client,
+            command.pod,
+            command.uid,
+            {"metadata": {"annotations": {labels.NODE: command.node}}},
+            resource_version=command.resource_version,
+        )
+        if await self._written(Writing.REPLAN, command.pod, write):
+            self.recorder.assume_seat(
+                pod, command.node, plan=command.plan, plan_size=command.plan_size
+            )
+            self.metrics.replans.inc()
+
+    async def _written(self, kind: Writing, key: PodKey, write: Awaitable[object]) -> bool:
+        """Say whether a write is known to have failed (False) or not (True).
+
+        After a lost answer nobody knows: the watch shows it, or the assumption expires.
+        """
+        try:
+            await write
+        except ApiError as error:
+            log.warning("%s of %s: %s", kind, key, error)
+            self.metrics.writes.labels(kind=kind.value, outcome="refused").inc()
+            return isinstance(error, ConnectionLostError)
+        self.metrics.writes.labels(kind=kind.value, outcome="done").inc()
+        return True
+
+    async def _delete(self, command: DeletePod) -> None:
+        if not self.acting():
+            return
+        try:
+            if command.bare:
+                await bare_pods.replace(self.client, command.pod, command.uid)
+            else:
+                await writes.delete_pod(self.client, command.pod, command.uid)
+        except NotFoundError:
+            return
+        except ApiError as error:
+            log.warning("deleting %s (%s): %s", command.pod, command.cause, error)
+            return
+        self.recorder.assume_gone(command.uid)
+        log.info("deleted %s: %s", command.pod, command.cause)
+        self.metrics.deletions.labels(cause=command.cause).inc()
+
+
+def _is_gang_of_its_own(gang: ReleaseGang) -> bool:
+    return len(gang.pods) > 1
+
+
+def _annotations(command: ReleasePod) -> dict[str, str]:
+    annotations = {
+        labels.PLAN: command.plan,
+        labels.PLAN_SIZE: str(command.plan_size),
+        labels.DECISION: command.decision,
+    }
+    return annotations if command.node is None else {**annotations, labels.NODE: command.node}

@@ -1,0 +1,170 @@
+"""The decision log on disk: everything that changed the store and every decision, in segments.
+
+All changes of the store pass through the ``Recorder``, so that the log lacks none. Lines are
+collected in memory and written once a second behind the decisions; a segment that has grown to its
+size is closed, the next one opens with the whole state, and the oldest beyond their number go.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from extender.engine.filtering import FilterVerdict
+from extender.engine.memory import Memory, Reading
+from extender.engine.queueing import Cycle
+from extender.engine.replaying import CycleInput, RequestInput, cycle_output, verdict_output
+from extender.loops.segments import NEW_SEGMENT, SegmentFiles
+from extender.metrics import ExtenderMetrics
+from extender.state import recording
+from extender.state.assumed import Act, Assumption
+from extender.state.recording import (
+    AssumptionRecord,
+    DecisionRecord,
+    DeltaRecord,
+    ExpireRecord,
+    ForgetRecord,
+    Kind,
+    Record,
+)
+from extender.state.store import ClusterStore
+from shared.clock import Clock
+from shared.health import Heartbeat
+from shared.model import Delta, NodeName, Pod, Uid
+
+FLUSH_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Recorder:
+    """The store's only writer in this process, and the decisions' witness.
+
+    Attributes:
+        files: Where the log goes; None keeps no log.
+        parameters_hash: Which parameters decide.
+    """
+
+    store: ClusterStore
+    clock: Clock
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    files: SegmentFiles | None
+    parameters_hash: str
+    _lines: list[bytes] = field(default_factory=list)
+    _segment_bytes: int = 0
+    _memory_due: bool = True
+
+    def apply(self, delta: Delta) -> None:
+        """Take over what was observed."""
+        self._keep(DeltaRecord(delta))
+        self.store.apply(delta)
+
+    def assume_seat(self, pod: Pod, node: NodeName, *, plan: str, plan_size: int) -> None:
+        """We are about to release the pod, or wrote another planned node."""
+        at = self.clock.monotonic()
+        self._assume(
+            Assumption(uid=pod.uid, act=Act.SEAT, node=node, plan=plan, plan_size=plan_size, at=at)
+        )
+
+    def assume_bound(self, uid: Uid, node: NodeName) -> None:
+        """We bound the pod."""
+        self._assume(Assumption(uid=uid, act=Act.BIND, node=node, at=self.clock.monotonic()))
+
+    def assume_gone(self, uid: Uid) -> None:
+        """We deleted the pod."""
+        self._assume(Assumption(uid=uid, act=Act.DELETE, at=self.clock.monotonic()))
+
+    def forget(self, uid: Uid) -> None:
+        """The latest write to the pod failed."""
+        self._keep(ForgetRecord(uid))
+        self.store.forget(uid)
+
+    def expire(self, before: float) -> None:
+        """Drop assumptions made earlier than ``before`` (monotonic) and not seen since."""
+        self._open_segment()
+        if late := self.store.expire(before):
+            log.warning("%d writes of ours were never observed", len(late))
+            self._keep(ExpireRecord(before))
+
+    def cycle(
+        self,
+        reading: Reading,
+        refusals: Sequence[tuple[Uid, NodeName]],
+        memory: Memory,
+        cycle: Cycle,
+    ) -> None:
+        """Keep one scheduling cycle; ``memory`` is what it started from, without the refusals."""
+        self._open_segment()
+        given = CycleInput(reading, tuple(refusals), memory if self._memory_due else None)
+        self._memory_due = False
+        self._decision("cycle", reading.now, given, cycle_output(cycle))
+
+    def filtered(self, pod: Pod, nodes: Sequence[str], verdict: FilterVerdict) -> None:
+        """Keep one answer to filter."""
+        given = RequestInput(pod, tuple(nodes))
+        self._decision("filter", self.clock.now(), given, verdict_output(verdict))
+
+    def prioritized(
+        self, pod: Pod, nodes: Sequence[str], scores: Sequence[tuple[str, int]]
+    ) -> None:
+        """Keep one answer to prioritize."""
+        given = RequestInput(pod, tuple(nodes))
+        self._decision("prioritize", self.clock.now(), given, scores)
+
+    def bound(self, pod: Pod, node: NodeName, text: str) -> None:
+        """Keep the end of one Binding: "" or the error."""
+        given = {"pod": pod.key, "uid": pod.uid, "node": node}
+        self._decision("bind", self.clock.now(), given, text)
+
+    def start_anew(self) -> None:
+        """The next cycle starts from another memory than the last one left."""
+        self._memory_due = True
+
+    async def run(self) -> None:
+        """Write what was kept once a second; returns only by cancellation, after a last write."""
+        try:
+            while True:
+                self.heartbeat.beat()
+                await asyncio.sleep(FLUSH_SECONDS)
+                await self._flush()
+        finally:
+            if self.files is not None and self._lines:
+                self.files.append(self._lines)
+
+    def _assume(self, assumption: Assumption) -> None:
+        self._keep(AssumptionRecord(assumption))
+        self.store.assume(assumption)
+
+    def _decision(self, kind: Kind, now: float, given: object, output: object) -> None:
+        if self.files is None:
+            return
+        generation = self.store.snapshot().generation
+        self._keep(
+            DecisionRecord(kind=kind, generation=generation, now=now, input=given, output=output)
+        )
+
+    def _keep(self, record: Record) -> None:
+        """Keep a record, always before the store changes: a segment opens with the state."""
+        if self.files is not None:
+            self._open_segment()
+            self._add(recording.encode(record))
+
+    def _open_segment(self) -> None:
+        if self.files is None or 0 < self._segment_bytes < self.files.segment_bytes:
+            return
+        self._lines.append(NEW_SEGMENT)
+        self._segment_bytes = 0
+        self._memory_due = True
+        self._add(recording.opening(self.store.export(), self.parameters_hash))
+
+    def _add(self, line: bytes) -> None:
+        self._lines.append(line)
+        self._segment_bytes += len(line)
+
+    async def _flush(self) -> None:
+        lines, self._lines = self._lines, []
+        if lines and self.files is not None:
+            await asyncio.to_thread(self.files.append, lines)
+            self.metrics.decision_log_bytes.set(self.files.size_bytes())

@@ -1,0 +1,233 @@
+"""What the extender counts, on a registry of its own so that tests and programs never collide.
+
+Names: ``shuntyard_*_{total,seconds,bytes,jobs}``. Label values come from closed vocabularies only,
+never from names of pods, nodes or jobs.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from importlib import metadata
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client.process_collector import ProcessCollector
+
+from extender.engine.queueing import Cycle
+from extender.engine.reasons import Reason
+
+REQUEST_BUCKETS_SECONDS: Final = (
+    *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 5.0, 10.0, 20.0, 30.0),
+)
+"""Up to the longest wait at the bind barrier."""
+CYCLE_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+LAG_BUCKETS_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+
+
+class Verb(StrEnum):
+    """What was asked."""
+
+    FILTER = "filter"
+    PRIORITIZE = "prioritize"
+    BIND = "bind"
+    QUEUE = "queue"
+    NODES = "nodes"
+    JOBS = "jobs"
+    EXPLAIN = "explain"
+    OTHER = "other"
+    """Probes, /metrics, and paths that do not exist."""
+
+
+class Outcome(StrEnum):
+    """How a request ended."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    """Answered with a protocol-level error: kube-scheduler tries again."""
+    BAD_REQUEST = "bad-request"
+    """Status 4xx."""
+    FAULT = "fault"
+    """Status 5xx: a defect of ours, or a probe that says no."""
+
+
+class Writing(StrEnum):
+    """What a write to the API server was for."""
+
+    RELEASE = "release"
+    REPLAN = "replan"
+    NOTICE = "notice"
+
+
+class Watched(Protocol):
+    """The part of ``shared.kube.resources.ResourceKind`` that is read here."""
+
+    @property
+    def source(self) -> str:
+        """The watched collection, e.g. ``Pod``."""
+        ...
+
+
+class Watching(Protocol):
+    """The part of ``shared.kube.reflector.Reflector`` that is read here."""
+
+    last_event_at: float
+
+    @property
+    def kind(self) -> Watched:
+        """What it watches."""
+        ...
+
+    @property
+    def relists(self) -> Mapping[str, int]:
+        """How often it had to list again, by reason, since it started."""
+        ...
+
+
+class ExtenderMetrics:
+    """All metrics of one extender; public attributes are counted on by loops and handlers."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        Info("shuntyard_build", "The version that runs.", registry=self.registry).info(
+            {"version": metadata.version("shuntyard")}
+        )
+        self._of_requests()
+        self._of_the_queue()
+        self._of_writes()
+        self._of_watches()
+        self._of_the_process()
+
+    def _of_requests(self) -> None:
+        self.request_seconds = Histogram(
+            "shuntyard_request_duration_seconds",
+            "From the first byte of a request's headers to the answer, by verb.",
+            ["verb"],
+            buckets=REQUEST_BUCKETS_SECONDS,
+            registry=self.registry,
+        )
+        self._seconds_of = {v: self.request_seconds.labels(verb=v.value) for v in Verb}
+        self.requests = self._counter(
+            "shuntyard_requests", "Requests by verb and outcome.", verb=Verb, outcome=Outcome
+        )
+        self.bind_timeouts = self._counter(
+            "shuntyard_bind_timeouts", "Bind calls whose gang did not arrive in time."
+        )
+
+    def _of_the_queue(self) -> None:
+        self.cycle_seconds = Histogram(
+            "shuntyard_cycle_duration_seconds",
+            "Time to decide one scheduling cycle, without carrying it out.",
+            buckets=CYCLE_BUCKETS_SECONDS,
+            registry=self.registry,
+        )
+        self.queue_jobs = self._gauge(
+            "shuntyard_queue_jobs", "Jobs that wait, those on their way to a node not counted."
+        )
+        self.waiting_jobs = self._gauge(
+            "shuntyard_waiting_jobs", "Jobs in the queue by reason.", reason=Reason
+        )
+
+    def _of_writes(self) -> None:
+        self.releases = self._counter("shuntyard_releases", "Pods released from the queue.")
+        self.replans = self._counter(
+            "shuntyard_replans", "Seats moved to another of the pod's pinned nodes."
+        )
+        self.bindings = self._counter(
+            "shuntyard_bindings", "Bindings by outcome: bound or failed.", ["outcome"]
+        )
+        self.deletions = self._counter(
+            "shuntyard_deletions",
+            "Pods deleted so that their owner makes new ones, by cause: pin-lost, partial-gang.",
+            ["cause"],
+        )
+        self.writes = self._counter(
+            "shuntyard_writes",
+            "Patches and notices sent to the API server, by kind and outcome: done or refused.",
+            ["kind", "outcome"],
+        )
+        self.decision_log_bytes = self._gauge(
+            "shuntyard_decision_log_bytes", "Size of the decision log on disk."
+        )
+
+    def _of_watches(self) -> None:
+        self.relists = self._counter(
+            "shuntyard_watch_relists",
+            "Full lists after the first, by watched collection and reason.",
+            ["source", "reason"],
+        )
+        self.last_event_age_seconds = self._gauge(
+            "shuntyard_watch_last_event_age_seconds",
+            "Time since a watch last heard anything, bookmarks included.",
+            ["source"],
+        )
+        self.skipped_objects = self._counter(
+            "shuntyard_skipped_objects", "Objects that could not be read and were passed over."
+        )
+
+    def _of_the_process(self) -> None:
+        self.acting = self._gauge(
+            "shuntyard_acting", "1 while this replica is the one that decides, else 0."
+        )
+        self.loop_lag_seconds = Histogram(
+            "shuntyard_loop_lag_seconds",
+            "How late the event loop woke a sleeper.",
+            buckets=LAG_BUCKETS_SECONDS,
+            registry=self.registry,
+        )
+        self._relists_seen: dict[tuple[str, str], int] = {}
+
+    def observe_request(self, verb: Verb, outcome: Outcome, duration_seconds: float) -> None:
+        """Count one request."""
+        self._seconds_of[verb].observe(duration_seconds)
+        self.requests.labels(verb=verb.value, outcome=outcome.value).inc()
+
+    def observe_queue(self, cycle: Cycle) -> None:
+        """Take over the queue as a cycle left it."""
+        counts = dict.fromkeys(Reason, 0)
+        for entry in cycle.entries:
+            counts[entry.reason] += 1
+        for reason, jobs in counts.items():
+            self.waiting_jobs.labels(reason=reason.value).set(jobs)
+        self.queue_jobs.set(len(cycle.entries) - counts[Reason.RELEASING])
+
+    def observe_reflectors(self, reflectors: Iterable[Watching], monotonic: float) -> None:
+        """Take over what the watches know of themselves; ``monotonic`` is the clock's reading."""
+        for reflector in reflectors:
+            source = reflector.kind.source
+            age_seconds = monotonic - reflector.last_event_at
+            self.last_event_age_seconds.labels(source=source).set(age_seconds)
+            for reason, count in reflector.relists.items():
+                known = self._relists_seen.get((source, reason), 0)
+                self.relists.labels(source=source, reason=reason).inc(count - known)
+                self._relists_seen[source, reason] = count
+
+    def render(self) -> bytes:
+        """Return all metrics in the text format of Prometheus; takes milliseconds."""
+        return generate_latest(self.registry)
+
+    def _counter(
+        self, name: str, text: str, names: Iterable[str] = (), **labels: type[StrEnum]
+    ) -> Counter:
+        counter = Counter(name, text, [*names, *labels], registry=self.registry)
+        for values in _combinations(labels):
+            counter.labels(**values)
+        return counter
+
+    def _gauge(
+        self, name: str, text: str, names: Iterable[str] = (), **labels: type[StrEnum]
+    ) -> Gauge:
+        gauge = Gauge(name, text, [*names, *labels], registry=self.registry)
+        for values in _combinations(labels):
+            gauge.labels(**values)
+        return gauge
+
+
+def _combinations(labels: Mapping[str, type[StrEnum]]) -> Iterable[dict[str, str]]:
+    """Return every combination of label values, so that no series appears out of nowhere."""
+    if not labels:
+        return []
+    found: list[dict[str, str]] = [{}]
+    for name, values in labels.items():
+        found = [{**one, name: value.value} for one in found for value in values]
+    return found

@@ -1,0 +1,1 @@
+"""Published rules, one a module (pure)."""

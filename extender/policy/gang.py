@@ -1,0 +1,181 @@
+"""A whole gang on one room, or nothing (docs/policies/gang.md)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extender.policy import misfit
+from extender.policy.best_fit import largest_first, most_constrained_first
+from extender.policy.bucket_placement import BucketPlacement, buckets_of
+from extender.policy.buckets import WORKER, Bucket, Relations
+from extender.policy.fewest_nodes import fewest_nodes
+from extender.policy.members import (
+    GangPod,
+    Group,
+    Need,
+    Placed,
+    groups,
+    in_order,
+    members_on_node,
+    needs,
+)
+from extender.policy.misfit import Misfit
+from extender.policy.one_node import one_node
+from extender.policy.placement import Placement, placement
+from extender.policy.places import Places, places
+from extender.policy.preference import Preference
+from extender.policy.pricing import PricingParameters
+from extender.policy.room import IntVector, Room
+from extender.policy.scoring import ScoringWeights
+from extender.policy.seating import Seating
+from shared.model import PodShape
+
+__all__ = ["GangParameters", "GangPod", "Misfit", "Placed", "Placement", "place"]
+
+BUCKETS: Final = "buckets"
+ONE_NODE: Final = "one-node"
+FEWEST_NODES: Final = "fewest-nodes"
+BEST_FIT: Final = "best-fit"
+
+BOUNDS: Final[Mapping[str, tuple[float, float]]] = {"spares": (0, 8)}
+"""Lowest and highest value of each number in ``GangParameters``."""
+
+_Try = Callable[[Seating, Sequence[Group], Preference], list[Group]]
+_Rule = Callable[[Seating], list[Group]]
+
+
+@dataclass(frozen=True)
+class GangParameters:
+    """How gangs are placed.
+
+    Attributes:
+        spares: How many other nodes a placement names for each pod.
+        spread_workers: Whether workers of a job with declared relations should be apart too.
+
+    Source:
+        Du et al. 2023, Sect. 3.1 for ``spread_workers`` (optional there); ``spares`` is ours.
+    """
+
+    spares: int = 2
+    spread_workers: bool = False
+
+
+def place(
+    pods: Sequence[GangPod],
+    placed: Sequence[Placed],
+    room: Room,
+    *,
+    relations: Relations | None,
+    topology_key: str,
+    params: GangParameters,
+    weights: ScoringWeights,
+    pricing: PricingParameters,
+) -> Placement | Misfit:
+    """Place all pods of a gang on one room, or none.
+
+    The first rule that seats every pod decides:
+
+    1. *buckets*, if a pod's role has declared relations: each bucket to its best place.
+    2. *one-node*, if a node holds all pods: the one with most members of the job; then least free
+       after (best fit).
+    3. *fewest-nodes*: node by node, the job's own first, then the one that holds most.
+    4. *best-fit*, for pods of several shapes only: largest pods first, then pods with the fewest
+       usable nodes first.
+
+    Equal choices are decided by the highest weighted sum, then by name. The order of the input
+    does not matter.
+
+    Args:
+        pods: Members without a seat.
+        placed: Members of the job that have one; their room is already taken in ``room``.
+        room: What is free.
+        relations: What the job declares; None for nothing.
+        topology_key: Node label whose values are the buckets' places; empty for the nodes.
+        params: See ``GangParameters``.
+        weights: Of the terms.
+        pricing: Of the term ``price``.
+
+    Returns:
+        A placement of every pod, or why there is none. For pods of one shape it is exact: if any
+        placement seats all pods, one is returned.
+
+    Source:
+        DRS, algorithm 2, corrected (one node, else spread); Du et al. 2023, Sect. 3.3 (buckets).
+    """
+    by_shape = needs(pods, room)
+    ordered = in_order(pods)
+    wanted = groups(ordered, by_shape)
+    if not all(_alone_enough(need, wanted) for need in by_shape.values()):
+        refusal = misfit.never(wanted, room) or misfit.too_much(wanted, room)
+        if refusal:
+            return refusal
+    members, where = members_on_node(placed, room), places(room, topology_key)
+    domains = room.domains(topology_key) if topology_key else None
+    preference = Preference(room, members, domains=domains, weights=weights, pricing=pricing)
+    job = _Job(ordered, by_shape, wanted, members, room, where, preference)
+    if relations is None:
+        return job.place(job.plain_rules(), (), params.spares)
+    if params.spread_workers:
+        relations = relations.spreading(WORKER)
+    buckets = buckets_of(ordered, placed, relations, room, topology_key)
+    return job.place(job.bucket_rules(relations, buckets), buckets, params.spares)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What every rule needs to know; a rule gets a fresh ``Seating`` to try itself on."""
+
+    pods: tuple[GangPod, ...]
+    by_shape: Mapping[PodShape, Need]
+    groups: Sequence[Group]
+    members: IntVector
+    room: Room
+    places: Places
+    preference: Preference
+
+    def place(
+        self, rules: Iterable[tuple[str, _Rule]], buckets: Sequence[Bucket], spare_count: int
+    ) -> Placement | Misfit:
+        misfits: dict[str, tuple[Sequence[Group], Seating]] = {}
+        for name, rule in rules:
+            seating = Seating(self.room, self.by_shape.values(), self.members)
+            left = rule(seating)
+            if not left:
+                return placement(
+                    name,
+                    seating,
+                    self.groups,
+                    buckets,
+                    preference=self.preference,
+                    places=self.places,
+                    spare_count=spare_count,
+                )
+            misfits.setdefault(name, (left, seating))
+        short = misfit.too_much(self.groups, self.room)
+        return short or misfit.fragmented(*misfits[FEWEST_NODES])
+
+    def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
+        tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]
+        if len(self.by_shape) > 1:  # for one shape the rule before is exact
+            tries += [(BEST_FIT, largest_first), (BEST_FIT, most_constrained_first)]
+        for name, rule in tries:
+            yield name, self._plain(rule)
+
+    def _plain(self, rule: _Try) -> _Rule:
+        return lambda seating: rule(seating, self.groups, self.preference)
+
+    def bucket_rules(
+        self, relations: Relations, buckets: Sequence[Bucket]
+    ) -> Iterator[tuple[str, _Rule]]:
+        def by_buckets(seating: Seating) -> list[Group]:
+            rule = BucketPlacement(seating, relations, buckets, self.places, self.preference)
+            return rule.seat(self.pods, self.by_shape)
+
+        if any(bucket.tasks for bucket in buckets):
+            yield BUCKETS, by_buckets
+        yield from self.plain_rules()
+
+
+def _alone_enough(need: Need, groups: Iterable[Group]) -> bool:
+    """Say whether the pods of one need would all fit if the others were not there."""
+    return bool(need.slots.sum() >= sum(len(group) for group in groups if group.need is need))

@@ -1,0 +1,85 @@
+"""What a placed gang looks like: seats, spares, bind order and the terms they were chosen by."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.policy.buckets import Bucket, task_order_key
+from extender.policy.members import GangPod, Group
+from extender.policy.places import Places
+from extender.policy.preference import Preference
+from extender.policy.room import Room
+from extender.policy.seating import Seating
+from extender.policy.spares import spares
+from shared.model import NodeName, Uid
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where every pod of a gang goes.
+
+    Attributes:
+        nodes: Node of every pod.
+        order: Bind order: ps first, then bucket, then pod index.
+        spares: Other nodes where the pod would fit with the whole gang placed, best first.
+        rule: ``buckets``, ``one-node``, ``fewest-nodes`` or ``best-fit`` (docs/policies/gang.md).
+        room: The room with the gang in it.
+        bucket_of: Bucket of every pod that has one.
+        terms: The terms of each pod's node as they were before the gang was placed.
+    """
+
+    nodes: Mapping[Uid, NodeName]
+    order: tuple[Uid, ...]
+    spares: Mapping[Uid, tuple[NodeName, ...]]
+    rule: str
+    room: Room
+    bucket_of: Mapping[Uid, int]
+    terms: Mapping[Uid, Mapping[str, float]]
+
+
+def placement(
+    rule: str,
+    seating: Seating,
+    groups: Sequence[Group],
+    buckets: Sequence[Bucket],
+    *,
+    preference: Preference,
+    places: Places,
+    spare_count: int,
+) -> Placement:
+    """Return what a full seating says."""
+    nodes = seating.room.nodes
+    bucket_of = {Uid(task.id): bucket.index for bucket in buckets for task in bucket.tasks}
+    pods = [pod for group in groups for pod in group.pods]
+    return Placement(
+        nodes={pod.uid: nodes[seating.seats[pod.uid]].name for pod in pods},
+        order=_bind_order(pods, bucket_of, len(buckets)),
+        spares=spares(groups, seating, preference, places, spare_count),
+        rule=rule,
+        room=seating.after(),
+        bucket_of=bucket_of,
+        terms=_terms(groups, seating, preference),
+    )
+
+
+def _bind_order(
+    pods: Sequence[GangPod], bucket_of: Mapping[Uid, int], last: int
+) -> tuple[Uid, ...]:
+    """Return the bind order; pods without a bucket come after those with one."""
+
+    def key(pod: GangPod) -> tuple[tuple[int, int, int], str, str, Uid]:
+        bucket = bucket_of.get(pod.uid, last)
+        return (task_order_key(pod.role, bucket, pod.index), pod.role, pod.name, pod.uid)
+
+    return tuple(pod.uid for pod in sorted(pods, key=key))
+
+
+def _terms(
+    groups: Sequence[Group], seating: Seating, preference: Preference
+) -> Mapping[Uid, Mapping[str, float]]:
+    found: dict[Uid, Mapping[str, float]] = {}
+    for group in groups:
+        terms = preference.terms(group.need)
+        for pod in group.pods:
+            affinity = seating.affinity.get(pod.uid, 0.0)
+            found[pod.uid] = {**terms.explain(seating.seats[pod.uid]), "affinity": affinity}
+    return found

@@ -1,0 +1,255 @@
+"""The sections of the settings file that decide: from YAML to the frozen parameters of the engine.
+
+Defaults and bounds stand beside each policy (``extender.policy``); here they get their place in the
+file. A replay or a what-if reads the same sections of the same file.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from extender.engine.parameters import EngineParameters, Order
+from extender.policy import gang, pricing, priority, scoring
+from extender.policy.gang import GangParameters
+from extender.policy.pricing import PricingParameters
+from extender.policy.priority import PriorityParameters
+from extender.policy.scoring import ScoringWeights
+from shared.settings import Section
+
+
+def _bounded(
+    parameters: type, bounds: Mapping[str, tuple[float, float]], name: str, description: str
+) -> Any:
+    """Return the field for one number of a policy, with the policy's own default and bounds."""
+    least, most = bounds[name]
+    return Field(default=getattr(parameters, name), ge=least, le=most, description=description)
+
+
+class QueueSection(Section):
+    """How waiting jobs are ordered, and how often they are looked at."""
+
+    order: Order = Field(
+        default=EngineParameters.order,
+        description="`cps`: by the combined priority V; `creation`: first come, first served.",
+    )
+    settle_seconds: float = Field(
+        default=0.2,
+        ge=0,
+        le=10,
+        description="Pause after a change before a cycle, so that a burst of pods is judged at "
+        "once. Longer: better order; shorter: earlier start.",
+    )
+    interval_seconds: float = Field(
+        default=2.0, ge=0.1, le=60, description="A cycle runs at least this often."
+    )
+
+
+class GangSection(Section):
+    """How gangs are bound, and what happens to one that comes to harm."""
+
+    spares: int = _bounded(
+        GangParameters,
+        gang.BOUNDS,
+        "spares",
+        "Further nodes each pod is pinned to beside the planned one, for the case that it is lost.",
+    )
+    bind_wait_seconds: float = Field(
+        default=20.0,
+        ge=1,
+        le=300,
+        description="How long a bind call waits for the rest of its gang. Must be below the "
+        "`httpTimeout` of the bind entry in kube-scheduler's configuration.",
+    )
+    bind_burst_seconds: float = Field(
+        default=EngineParameters.bind_burst_seconds,
+        ge=1,
+        le=300,
+        description="How long the Bindings of one gang may take; after that it is partial.",
+    )
+    bind_parallelism: int = Field(
+        default=32, ge=1, le=512, description="Bindings, or releases, sent at the same time."
+    )
+    pin_lost_seconds: float = Field(
+        default=EngineParameters.pin_lost_seconds,
+        ge=0,
+        le=3600,
+        description="How long none of the nodes a released pod is pinned to may be usable before "
+        "the pod is deleted, so that its owner makes a new one.",
+    )
+    backoff_seconds: float = Field(
+        default=EngineParameters.backoff_seconds,
+        ge=0,
+        le=3600,
+        description="How long a job waits after it had to give its seats back; doubles each time.",
+    )
+    most_backoff_seconds: float = Field(
+        default=EngineParameters.most_backoff_seconds,
+        ge=0,
+        le=86400,
+        description="Where that doubling ends; not below `backoff_seconds`.",
+    )
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> Self:
+        if self.most_backoff_seconds < self.backoff_seconds:
+            raise ValueError(
+                f"most_backoff_seconds {self.most_backoff_seconds:g} must not be below "
+                f"backoff_seconds {self.backoff_seconds:g}"
+            )
+        return self
+
+
+class Weights(StrEnum):
+    """The two sets of job priorities that the CPS paper prints."""
+
+    PAPER_EXPERIMENTS = "paper-experiments"
+    PAPER_SECTION_3 = "paper-section-3"
+
+
+_PRESETS: Mapping[Weights, PriorityParameters] = {
+    Weights.PAPER_EXPERIMENTS: priority.PAPER_EXPERIMENTS,
+    Weights.PAPER_SECTION_3: priority.PAPER_SECTION_3,
+}
+
+
+def _priority(name: str, description: str) -> Any:
+    return _bounded(PriorityParameters, priority.BOUNDS, name, description)
+
+
+def _weight(name: str, what: str) -> Any:
+    least, most = priority.BOUNDS[name]
+    text = f"b of {what}; no value: as `weights` says."
+    return Field(default=None, ge=least, le=most, description=text)
+
+
+class PrioritySection(Section):
+    """The combined priority V of CPS (docs/policies/priority.md)."""
+
+    weights: Weights = Field(
+        default=Weights.PAPER_EXPERIMENTS,
+        description="Job priorities hp/np/lp: `paper-experiments` is 100/50/1, `paper-section-3` "
+        "is 10/5/1.",
+    )
+    high: int | None = _weight("high", "a high-priority job (hp)")
+    normal: int | None = _weight("normal", "a normal job (np), not above hp")
+    low: int | None = _weight("low", "a low-priority job (lp), not above np")
+    expansion: float = _priority("expansion", "k' of equation (11): V goes from 0 to twice this.")
+    ageing: bool = Field(
+        default=PriorityParameters.ageing,
+        description="Whether the maximum wait shrinks while the job waits, so that it moves up.",
+    )
+    default_user_priority: int = _priority(
+        "default_user_priority", "u of a namespace that names none."
+    )
+    high_class_value: int = _priority(
+        "high_class_value", "A PriorityClass of at least this value makes a job hp."
+    )
+    normal_class_value: int = _priority(
+        "normal_class_value", "A PriorityClass of at least this value makes a job np; below, lp."
+    )
+
+    def parameters(self) -> PriorityParameters:
+        """Return the policy's parameters.
+
+        Raises:
+            ValueError: hp, np, lp or the class values are not in falling order.
+        """
+        preset = _PRESETS[self.weights]
+        return PriorityParameters(
+            high=preset.high if self.high is None else self.high,
+            normal=preset.normal if self.normal is None else self.normal,
+            low=preset.low if self.low is None else self.low,
+            expansion=self.expansion,
+            ageing=self.ageing,
+            default_user_priority=self.default_user_priority,
+            high_class_value=self.high_class_value,
+            normal_class_value=self.normal_class_value,
+        )
+
+    @model_validator(mode="after")
+    def _can_be_used(self) -> Self:
+        self.parameters()
+        return self
+
+
+class BucketsSection(Section):
+    """Which members of a job go together (docs/policies/buckets.md)."""
+
+    worker_spreading: bool = Field(
+        default=GangParameters.spread_workers,
+        description="Whether workers of a job that declares relations avoid each other too.",
+    )
+    topology_key: str = Field(
+        default=EngineParameters.topology_key,
+        description="Node label whose values are the places buckets go to, e.g. "
+        "`topology.kubernetes.io/zone`; empty: the node itself. A job's own annotation wins.",
+    )
+
+
+class PricingSection(Section):
+    """What a node costs (docs/policies/pricing.md)."""
+
+    kappa: float = _bounded(
+        PricingParameters,
+        pricing.BOUNDS,
+        "kappa",
+        "How many times dearer a full resource is than an idle one.",
+    )
+
+
+def _term(name: str, description: str) -> Any:
+    return _bounded(ScoringWeights, scoring.BOUNDS, name, description)
+
+
+class ScoringSection(Section):
+    """Weights of the terms by which nodes are compared (docs/policies/scoring.md)."""
+
+    affinity: float = _term("affinity", "Weight of bucket affinity.")
+    locality: float = _term("locality", "Weight of being with the job's other members.")
+    packing: float = _term("packing", "Weight of filling nodes that are in use.")
+    price: float = _term("price", "Weight of being cheap.")
+
+    def parameters(self) -> ScoringWeights:
+        """Return the policy's parameters.
+
+        Raises:
+            ValueError: No weight is above 0.
+        """
+        return ScoringWeights(
+            affinity=self.affinity, locality=self.locality, packing=self.packing, price=self.price
+        )
+
+    @model_validator(mode="after")
+    def _can_be_used(self) -> Self:
+        self.parameters()
+        return self
+
+
+class PolicySettings(Section):
+    """Everything in the settings file that changes a decision."""
+
+    queue: QueueSection = QueueSection()
+    gang: GangSection = GangSection()
+    priority: PrioritySection = PrioritySection()
+    buckets: BucketsSection = BucketsSection()
+    pricing: PricingSection = PricingSection()
+    scoring: ScoringSection = ScoringSection()
+
+
+def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EngineParameters:
+    """Return what the engine is told once; ``scheduler_name`` says which pods are ours."""
+    return EngineParameters(
+        scheduler_name=scheduler_name,
+        order=settings.queue.order,
+        topology_key=settings.buckets.topology_key,
+        bind_burst_seconds=settings.gang.bind_burst_seconds,
+        pin_lost_seconds=settings.gang.pin_lost_seconds,
+        backoff_seconds=settings.gang.backoff_seconds,
+        most_backoff_seconds=settings.gang.most_backoff_seconds,
+        priority=settings.priority.parameters(),
+        gang=GangParameters(settings.gang.spares, settings.buckets.worker_spreading),
+        pricing=PricingParameters(settings.pricing.kappa),
+        weights=settings.scoring.parameters(),
+    )

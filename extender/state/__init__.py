@@ -1,0 +1,1 @@
+"""The cache: one writer, observed and assumed state, incremental indices (pure)."""

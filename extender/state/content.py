@@ -1,0 +1,24 @@
+"""Everything a store holds, as one value: what a checkpoint of the decision log writes."""
+
+from msgspec import Struct
+
+from extender.state.assumed import Assumption
+from shared.model import Entity, Uid
+
+
+class Content(Struct, frozen=True, kw_only=True):
+    """A store can be built from it that answers and goes on exactly like the one it came from.
+
+    Attributes:
+        scheduler_name: Whose pods are ours.
+        generation: As in ``Snapshot``.
+        entities: Observed objects of all kinds, by kind and key.
+        assumptions: By uid; those of one pod oldest first.
+        removed: Uids that never come back, oldest first.
+    """
+
+    scheduler_name: str
+    generation: int
+    entities: tuple[Entity, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    removed: tuple[Uid, ...] = ()

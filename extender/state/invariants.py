@@ -1,0 +1,161 @@
+"""What must be true of a snapshot, recomputed from scratch out of the observed objects.
+
+Nothing here uses the indices: rows, jobs and seats are summed up anew from each pod's standing.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+from extender.engine.snapshot import Snapshot
+from extender.policy.feasibility import accepts
+from extender.state.classes import MaskCache
+from extender.state.content import Content
+from extender.state.standing import Standing, standing
+from shared.errors import ShuntyardError
+from shared.model import (
+    HostPort,
+    JobKey,
+    Namespace,
+    Node,
+    NodeName,
+    Owner,
+    Pod,
+    PriorityClass,
+    ResourceQuota,
+    Uid,
+)
+
+_ALWAYS: Final = ("cpu", "memory", "pods")
+_MOST_SHOWN: Final = 5
+
+
+class InvariantError(ShuntyardError, AssertionError):
+    """Something that the store keeps is not what a recomputation gives."""
+
+
+def check(snapshot: Snapshot, content: Content) -> None:
+    """Compare a snapshot with what its content says.
+
+    Raises:
+        InvariantError: They differ; says what is kept and what is right.
+    """
+    standings = list(_standings(content))
+    kept = _kept(snapshot)
+    right = _objects(content) | _pods(standings) | _room(content, standings)
+    differences = [
+        f"{name}: kept {_brief(kept[name], right[name])}, right {_brief(right[name], kept[name])}"
+        for name in right
+        if kept[name] != right[name]
+    ]
+    differences += _pointless(content)
+    differences += _wrong_masks(snapshot)
+    if differences:
+        raise InvariantError("; ".join(differences[:_MOST_SHOWN]))
+
+
+def _kept(snapshot: Snapshot) -> dict[str, object]:
+    room = snapshot.room
+    return {
+        "pods": dict(snapshot.pods),
+        "jobs": dict(snapshot.jobs),
+        "waiting": snapshot.waiting,
+        "seats": dict(snapshot.seats),
+        "bound": dict(snapshot.bound),
+        "owners": dict(snapshot.owners),
+        "namespaces": dict(snapshot.namespaces),
+        "quotas": dict(snapshot.quotas),
+        "priority classes": dict(snapshot.priority_classes),
+        "nodes": room.nodes,
+        "node index": dict(room.index),
+        "resources": room.resources,
+        "allocatable": room.allocatable.tolist(),
+        "used": room.used.tolist(),
+        "ports": room.ports,
+    }
+
+
+def _standings(content: Content) -> Iterator[Standing]:
+    held = {uid: tuple(group) for uid, group in groupby(content.assumptions, attrgetter("uid"))}
+    for entity in content.entities:
+        if isinstance(entity, Pod):
+            yield standing(entity, held.get(entity.uid, ()), content.scheduler_name)
+
+
+def _objects(content: Content) -> dict[str, object]:
+    entities = content.entities
+    quotas = sorted(
+        (e for e in entities if isinstance(e, ResourceQuota)),
+        key=attrgetter("namespace", "name"),
+    )
+    return {
+        "owners": {e.uid: e for e in entities if isinstance(e, Owner)},
+        "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
+        "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
+        "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
+    }
+
+
+def _pods(standings: list[Standing]) -> dict[str, object]:
+    jobs: dict[JobKey, list[Pod]] = {}
+    for one in standings:
+        if one.job is not None:
+            jobs.setdefault(one.job, []).append(one.pod)
+    by_age = attrgetter("created_at", "name")
+    return {
+        "pods": {one.pod.key: one.pod for one in standings},
+        "jobs": {job: tuple(sorted(pods, key=by_age)) for job, pods in jobs.items()},
+        "waiting": frozenset(one.job for one in standings if one.waits),
+        "seats": {one.pod.uid: one.seat for one in standings if one.seat},
+        "bound": {one.pod.uid: one.bound for one in standings if one.bound},
+    }
+
+
+def _room(content: Content, standings: list[Standing]) -> dict[str, object]:
+    nodes = sorted((e for e in content.entities if isinstance(e, Node)), key=attrgetter("name"))
+    offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
+    resources = (*_ALWAYS, *sorted(offered.difference(_ALWAYS)))
+    used: dict[NodeName, Counter[str]] = {node.name: Counter() for node in nodes}
+    ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
+    for one in standings:
+        if one.takes in used:
+            used[one.takes].update(dict(one.pod.shape.requests))
+            ports[one.takes].update(one.pod.shape.host_ports)
+    return {
+        "nodes": tuple(nodes),
+        "node index": {node.name: i for i, node in enumerate(nodes)},
+        "resources": resources,
+        "allocatable": [[node.allocatable.get(name, 0) for name in resources] for node in nodes],
+        "used": [[used[node.name][name] for name in resources] for node in nodes],
+        "ports": tuple(frozenset(ports[node.name]) for node in nodes),
+    }
+
+
+def _pointless(content: Content) -> list[str]:
+    """Assumptions that should have ended."""
+    pods: dict[Uid, Pod] = {e.uid: e for e in content.entities if isinstance(e, Pod)}
+    return [
+        f"assumption {one} is held without its pod or after it was seen"
+        for one in content.assumptions
+        if one.uid not in pods or one.settled_by(pods[one.uid])
+    ]
+
+
+def _wrong_masks(snapshot: Snapshot) -> list[str]:
+    classes, nodes = snapshot.room.classes, snapshot.room.nodes
+    if not isinstance(classes, MaskCache):
+        return []
+    return [
+        f"mask of {shape}: kept {mask.tolist()}, right {right}"
+        for shape, mask in classes.kept()
+        if mask.tolist() != (right := [accepts(shape, node) for node in nodes])
+    ]
+
+
+def _brief(one: object, other: object) -> str:
+    """What one has and the other has not."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return str({k: v for k, v in one.items() if other.get(k) != v})
+    return str(one)

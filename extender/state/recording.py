@@ -1,0 +1,208 @@
+"""The decision log: one JSON line a record, and its replay. Lines in, lines out, no files.
+
+A segment starts with a ``Header`` and a ``Checkpoint``, so that each kept segment replays alone.
+After them stand, in the order in which they happened, whatever changed the store and whatever was
+decided on it. A line without its end was being written when the process died; it is skipped.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from extender.engine.snapshot import Snapshot
+from extender.state.assumed import Assumption
+from extender.state.content import Content
+from extender.state.store import ClusterStore
+from shared.errors import ShuntyardError
+from shared.model import Delta, Uid
+
+VERSION: Final = 1
+"""Of the line format; a log of another version is refused."""
+
+Kind = Literal["cycle", "filter", "prioritize", "bind"]
+
+
+class RecordingError(ShuntyardError):
+    """A log cannot be replayed; names the line."""
+
+
+class Header(Struct, frozen=True, tag=True):
+    """Which rules and parameters decided."""
+
+    version: int
+    parameters_hash: str
+    scheduler_name: str
+
+
+class Checkpoint(Struct, frozen=True, tag=True):
+    """Everything the store held."""
+
+    content: Content
+
+
+class DeltaRecord(Struct, frozen=True, tag=True):
+    """Something was observed."""
+
+    delta: Delta
+
+
+class AssumptionRecord(Struct, frozen=True, tag=True):
+    """We wrote something and assume it."""
+
+    assumption: Assumption
+
+
+class ForgetRecord(Struct, frozen=True, tag=True):
+    """A write failed."""
+
+    uid: Uid
+
+
+class ExpireRecord(Struct, frozen=True, tag=True):
+    """Assumptions made earlier than ``before`` were dropped."""
+
+    before: float
+
+
+class ReadingRecord(Struct, frozen=True, tag=True):
+    """What time it was (seconds since the epoch), to date the records around it."""
+
+    now: float
+
+
+class DecisionRecord(Struct, frozen=True, tag=True, kw_only=True):
+    """A decision: on which generation, at what time, from what, and what came out.
+
+    ``input`` and ``output`` are plain JSON: what the engine was given beside the snapshot, and what
+    it returned.
+    """
+
+    kind: Kind
+    generation: int
+    now: float
+    input: Any
+    output: Any
+
+
+Record = (
+    Header
+    | Checkpoint
+    | DeltaRecord
+    | AssumptionRecord
+    | ForgetRecord
+    | ExpireRecord
+    | ReadingRecord
+    | DecisionRecord
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A recorded decision that does not replay.
+
+    Attributes:
+        line: Where it stands, from 1.
+        what: ``generation`` (records before it are missing) or ``output``.
+        recorded: What the log says.
+        replayed: What came out now.
+    """
+
+    line: int
+    what: Literal["generation", "output"]
+    recorded: Any
+    replayed: Any
+
+
+_encoder: Final = msgspec.json.Encoder()
+_decoder: Final = msgspec.json.Decoder(Record)
+
+
+def encode(record: Record) -> bytes:
+    """Return the record as one line, with its end."""
+    return _encoder.encode(record) + b"\n"
+
+
+def decode(line: bytes) -> Record:
+    """Return the record of one line.
+
+    Raises:
+        RecordingError: It is not a record.
+    """
+    try:
+        record: Record = _decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise RecordingError(f"{error}: {line[:80]!r}") from error
+    return record
+
+
+def opening(content: Content, parameters_hash: str) -> bytes:
+    """Return the two lines that start a segment."""
+    header = Header(VERSION, parameters_hash, content.scheduler_name)
+    return encode(header) + encode(Checkpoint(content))
+
+
+def replay(
+    lines: Iterable[bytes], decide: Callable[[Snapshot, DecisionRecord], Any]
+) -> Iterator[Difference]:
+    """Rebuild the store line by line, decide again where it was decided, yield what differs.
+
+    Args:
+        lines: Of one or more segments, oldest first, with their ends.
+        decide: Gives the output of a decision as something ``msgspec`` can write.
+
+    Raises:
+        RecordingError: A line is not a record, of another version, or before any checkpoint.
+    """
+    store: ClusterStore | None = None
+    for number, line in enumerate(lines, start=1):
+        if not line.endswith(b"\n"):
+            continue
+        record = decode(line)
+        if isinstance(record, Header):
+            _check_version(record)
+        elif isinstance(record, Checkpoint):
+            store = ClusterStore.restore(record.content)
+        elif store is None:
+            raise RecordingError(f"line {number} stands before any checkpoint")
+        elif isinstance(record, DecisionRecord):
+            yield from _differences(number, record, store.snapshot(), decide)
+        else:
+            _redo(store, record)
+
+
+def _check_version(header: Header) -> None:
+    if header.version != VERSION:
+        raise RecordingError(f"log of version {header.version}; this program reads {VERSION}")
+
+
+def _redo(
+    store: ClusterStore,
+    record: DeltaRecord | AssumptionRecord | ForgetRecord | ExpireRecord | ReadingRecord,
+) -> None:
+    match record:
+        case DeltaRecord(delta=delta):
+            store.apply(delta)
+        case AssumptionRecord(assumption=assumption):
+            store.assume(assumption)
+        case ForgetRecord(uid=uid):
+            store.forget(uid)
+        case ExpireRecord(before=before):
+            store.expire(before)
+        case ReadingRecord():
+            pass
+
+
+def _differences(
+    line: int,
+    record: DecisionRecord,
+    snapshot: Snapshot,
+    decide: Callable[[Snapshot, DecisionRecord], Any],
+) -> Iterator[Difference]:
+    if snapshot.generation != record.generation:
+        yield Difference(line, "generation", record.generation, snapshot.generation)
+    replayed = msgspec.json.decode(_encoder.encode(decide(snapshot, record)))
+    if replayed != record.output:
+        yield Difference(line, "output", record.output, replayed)

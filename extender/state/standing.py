@@ -1,0 +1,96 @@
+"""Where one pod stands: what its observed object and our assumptions about it say together.
+
+Every index of the store is a sum over standings, so this is the one place with the rules:
+
+========================  ==========================  =======================================
+pod                       seat                        takes room
+========================  ==========================  =======================================
+bound, observed           none                        on its node until it has finished
+bound, assumed            where we bound it           there
+unbound                   assumed, else annotation    where its seat is
+unbound and deleting      none (it cannot be bound)   nowhere
+finished                  none                        nowhere
+========================  ==========================  =======================================
+
+An annotation counts only for pods of our scheduler whose gate is gone.
+"""
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from extender.adapters import registry
+from extender.engine.snapshot import Seat
+from extender.state.assumed import Act, Assumption
+from shared import labels
+from shared.model import JobKey, NodeName, Pod
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the indices hold of one pod.
+
+    Attributes:
+        pod: The pod as decisions see it.
+        job: Its job; None if it is not of our scheduler.
+        bound: Node it is bound to.
+        seat: Place kept for it.
+        takes: Node on which it takes room.
+        waits: It is ours, not bound, not finished, not deleting.
+    """
+
+    pod: Pod
+    job: JobKey | None
+    bound: NodeName | None
+    seat: Seat | None
+    takes: NodeName | None
+    waits: bool
+
+
+def standing(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str) -> Standing:
+    """Put an observed pod and the assumptions about it together."""
+    latest = {assumption.act: assumption for assumption in assumptions}
+    seen = replace(pod, deleting=True) if Act.DELETE in latest else pod
+    bind = latest.get(Act.BIND)
+    bound = pod.node_name or (bind.node if bind else None)
+    ours = pod.scheduler_name == scheduler_name
+    seat = _seat(seen, latest, ours=ours)
+    place = bound or (seat.node if seat else None)
+    return Standing(
+        pod=seen,
+        job=registry.job_key(pod) if ours else None,
+        bound=bound,
+        seat=seat,
+        takes=None if pod.finished else place,
+        waits=ours and bound is None and not (seen.finished or seen.deleting),
+    )
+
+
+def _seat(pod: Pod, latest: dict[Act, Assumption], *, ours: bool) -> Seat | None:
+    if pod.node_name is not None or pod.finished:
+        return None
+    bind, assumed = latest.get(Act.BIND), latest.get(Act.SEAT)
+    observed = _annotated(pod) if ours else None
+    planned = observed if assumed is None else _assumed(assumed)
+    if bind is None:
+        return None if pod.deleting else planned
+    if planned is not None and planned.node == bind.node:
+        return planned
+    return _assumed(bind)
+
+
+def _assumed(assumption: Assumption) -> Seat:
+    return Seat(assumption.node, assumption.plan, assumption.plan_size, assumed=True)
+
+
+def _annotated(pod: Pod) -> Seat | None:
+    node = pod.annotations.get(labels.NODE)
+    if not node or labels.GATE in pod.gates:
+        return None
+    size = pod.annotations.get(labels.PLAN_SIZE, "")
+    return Seat(
+        node=NodeName(node),
+        plan=pod.annotations.get(labels.PLAN, ""),
+        plan_size=int(size) if size.isascii() and size.isdecimal() else 0,
+        assumed=False,
+    )

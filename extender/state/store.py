@@ -1,0 +1,234 @@
+"""The cache of the cluster: one writer of observed state, our assumptions beside it, snapshots out.
+
+**Invariants.** Observed state changes only by ``apply``. A uid that a Delete named, or that another
+uid replaced under its name, never comes back. The indices equal what a recomputation from scratch
+gives (``check_invariants``). A delta that comes late or twice changes nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import Any, Protocol, Self, TypeVar
+
+from extender.engine.snapshot import Snapshot
+from extender.state import invariants
+from extender.state.assumed import Act, Assumption
+from extender.state.content import Content
+from extender.state.nodes import NodeIndex
+from extender.state.pods import PodBook
+from extender.state.removed import Removed
+from extender.state.shelf import QuotaShelf, Shelf
+from shared.model import (
+    Delete,
+    Delta,
+    Entity,
+    Namespace,
+    Node,
+    NodeName,
+    Owner,
+    Pod,
+    PriorityClass,
+    Replace,
+    ResourceQuota,
+    Uid,
+    Upsert,
+)
+
+E = TypeVar("E")
+
+
+class _Collection(Protocol[E]):
+    """The observed objects of one kind."""
+
+    def get(self, key: str) -> E | None: ...
+    def all(self) -> Iterable[E]: ...
+    def put(self, entity: E) -> None: ...
+    def remove(self, entity: E) -> None: ...
+
+
+class ClusterStore:
+    """Observed and assumed state of one cluster.
+
+    Args:
+        scheduler_name: Whose pods are ours.
+
+    Attributes:
+        generation: Grows with every change.
+    """
+
+    def __init__(self, scheduler_name: str) -> None:
+        self.generation = 0
+        self._scheduler_name = scheduler_name
+        self._nodes = NodeIndex()
+        self._pods = PodBook(scheduler_name, self._nodes)
+        self._owners: Shelf[Uid, Owner] = Shelf(attrgetter("uid"))
+        self._namespaces: Shelf[str, Namespace] = Shelf(attrgetter("name"))
+        self._quotas = QuotaShelf()
+        self._classes: Shelf[str, PriorityClass] = Shelf(attrgetter("name"))
+        self._collections: Mapping[str, _Collection[Any]] = {
+            Pod.__name__: self._pods,
+            Node.__name__: self._nodes,
+            Owner.__name__: self._owners,
+            Namespace.__name__: self._namespaces,
+            ResourceQuota.__name__: self._quotas,
+            PriorityClass.__name__: self._classes,
+        }
+        self._removed = Removed()
+        self._snapshot: Snapshot | None = None
+
+    def apply(self, delta: Delta) -> None:
+        """Take over what was observed: the only writer of observed state.
+
+        Raises:
+            KeyError: The delta is of a kind that ``shared.model`` does not have.
+        """
+        if isinstance(delta, Upsert):
+            changed = self._upsert(delta.entity)
+        elif isinstance(delta, Delete):
+            changed = self._delete(delta)
+        else:
+            changed = self._replace(delta)
+        self._touch(changed=changed)
+
+    def assume(self, assumption: Assumption) -> None:
+        """Remember a write of ours until it is observed; nothing for a pod that is not held."""
+        self._touch(changed=self._pods.assume(assumption))
+
+    def assume_seat(
+        self, pod: Pod, node: NodeName, *, plan: str, plan_size: int, at: float
+    ) -> None:
+        """We released the pod, or rewrote its planned node."""
+        self.assume(
+            Assumption(uid=pod.uid, act=Act.SEAT, node=node, plan=plan, plan_size=plan_size, at=at)
+        )
+
+    def assume_bound(self, uid: Uid, node: NodeName, *, at: float) -> None:
+        """We bound the pod."""
+        self.assume(Assumption(uid=uid, act=Act.BIND, node=node, at=at))
+
+    def assume_gone(self, uid: Uid, *, at: float) -> None:
+        """We deleted the pod: it is seen as deleting, and as long as it is bound it takes room."""
+        self.assume(Assumption(uid=uid, act=Act.DELETE, at=at))
+
+    def forget(self, uid: Uid) -> None:
+        """The latest write to the pod failed."""
+        self._touch(changed=self._pods.forget(uid))
+
+    def expire(self, before: float) -> tuple[Uid, ...]:
+        """Drop assumptions made earlier than ``before`` and return whose they were, sorted."""
+        late = self._pods.expire(before)
+        self._touch(changed=bool(late))
+        return late
+
+    def snapshot(self) -> Snapshot:
+        """Return the state as it is now; the same object until something changes."""
+        if self._snapshot is None:
+            self._snapshot = Snapshot(
+                generation=self.generation,
+                room=self._nodes.room(),
+                pods=self._pods.pods.frozen(),
+                jobs=self._pods.jobs.ordered(),
+                waiting=self._pods.jobs.waiting(),
+                seats=self._pods.seats.frozen(),
+                bound=self._pods.bound.frozen(),
+                owners=self._owners.frozen(),
+                namespaces=self._namespaces.frozen(),
+                quotas=self._quotas.by_namespace(),
+                priority_classes=self._classes.frozen(),
+            )
+        return self._snapshot
+
+    def export(self) -> Content:
+        """Return everything the store holds, as one value."""
+        held = self._pods.assumptions()
+        return Content(
+            scheduler_name=self._scheduler_name,
+            generation=self.generation,
+            entities=tuple(
+                entity
+                for _, collection in sorted(self._collections.items())
+                for entity in sorted(collection.all(), key=attrgetter("key"))
+            ),
+            assumptions=tuple(one for uid in sorted(held) for one in held[uid]),
+            removed=self._removed.all(),
+        )
+
+    @classmethod
+    def restore(cls, content: Content) -> Self:
+        """Build the store that ``content`` came from."""
+        store = cls(content.scheduler_name)
+        for entity in content.entities:
+            store._put(entity)
+        for assumption in content.assumptions:
+            store._pods.assume(assumption)
+        store._removed = Removed(content.removed)
+        store.generation = content.generation
+        return store
+
+    def check_invariants(self) -> None:
+        """Recompute everything from scratch and compare.
+
+        Raises:
+            InvariantError: Something differs; says what is kept and what is right.
+        """
+        invariants.check(self.snapshot(), self.export())
+
+    def _upsert(self, entity: Entity) -> bool:
+        """Put, unless it is older than the object of that name that is held.
+
+        Only here: in a watch the end of an object comes before its successor, so an older one is
+        late. A list is true as it is, and two API servers' clocks may differ.
+        """
+        held = self._collections[type(entity).__name__].get(entity.key)
+        if held is not None and _uid(held) != _uid(entity):
+            late = _created_at(entity) < _created_at(held)
+            return False if late else self._put(entity)
+        return self._put(entity)
+
+    def _put(self, entity: Entity) -> bool:
+        collection, uid = self._collections[type(entity).__name__], _uid(entity)
+        held = collection.get(entity.key)
+        if held == entity or uid in self._removed:
+            return False
+        if held is not None and _uid(held) != uid:
+            collection.remove(held)
+            self._removed.add(_uid(held))
+        collection.put(entity)
+        return True
+
+    def _delete(self, delta: Delete) -> bool:
+        self._removed.add(delta.uid)
+        collection = self._collections[delta.kind]
+        held = collection.get(delta.key)
+        if held is None or (delta.uid and delta.uid != _uid(held)):
+            return False
+        collection.remove(held)
+        return True
+
+    def _replace(self, delta: Replace) -> bool:
+        """A diff: what the list lacks is gone, what it has is put, in that order."""
+        collection = self._collections[delta.kind]
+        listed = {entity.key for entity in delta.entities}
+        lost = [held for held in collection.all() if _source(held) == delta.source]
+        lost = [held for held in lost if held.key not in listed]
+        for held in lost:
+            collection.remove(held)
+        changes = [self._put(entity) for entity in delta.entities]
+        return bool(lost) or any(changes)
+
+    def _touch(self, *, changed: bool) -> None:
+        if changed:
+            self.generation += 1
+            self._snapshot = None
+
+
+def _uid(entity: Entity) -> str:
+    return getattr(entity, "uid", "")
+
+
+def _created_at(entity: Entity) -> float:
+    return getattr(entity, "created_at", 0.0)
+
+
+def _source(entity: Entity) -> str:
+    """The collection an entity was listed from: several feed one kind only for owners."""
+    return entity.kind if isinstance(entity, Owner) else type(entity).__name__

@@ -1,0 +1,1 @@
+"""What more than one program of ours needs. Imports nothing of ours."""

@@ -1,0 +1,203 @@
+"""Bodies of the read API: what ``/v1/queue``, ``/v1/nodes``, ``/v1/jobs`` and ``/v1/explain`` say.
+
+Keys are snake_case and stable within one ``apiVersion``; fields may be added. Times are seconds
+since the epoch; amounts are integers in base units: ``cpu`` in milli-CPU, memory in bytes.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+API_VERSION: Final = "shuntyard.io/read/v1"
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """What every answer starts with.
+
+    Attributes:
+        generated_at: When it was made, seconds since the epoch.
+        api_version: The version of this schema.
+    """
+
+    api_version: str = msgspec.field(name="apiVersion", default=API_VERSION)
+    generated_at: float
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """What V was made of, in the letters of the CPS paper (docs/policies/priority.md).
+
+    Attributes:
+        u: User priority, 1 to 10.
+        b: Job priority: hp, np or lp.
+        l: Time priority out of the maximum wait, 1 to 100.
+        m: Task parallelism: number of workers.
+        e_normalised: u + b + l among the waiting jobs, 0 to 1.
+        m_normalised: m among the waiting jobs, 0 to 1.
+    """
+
+    u: int
+    b: int
+    l: int  # noqa: E741 - the paper's letter, and what `shuntyard queue` shows
+    m: int
+    e_normalised: float
+    m_normalised: float
+
+
+class QueueEntry(Struct, frozen=True, kw_only=True):
+    """A waiting job.
+
+    Attributes:
+        position: 1 is placed first.
+        job: The job's name.
+        kind: What it is: ``Job``, ``StatefulSet``, ``PyTorchJob``, …
+        created_at: Seconds since the epoch.
+        v: Combined priority V; larger goes first under the order ``cps``.
+        waited_seconds: Since it was created.
+        members: Pods it has now.
+        min_available: Gang size; None if known from nowhere.
+        reason: A token of the closed vocabulary.
+        message: The same in words.
+    """
+
+    position: int
+    job: str
+    namespace: str
+    kind: str
+    created_at: float
+    v: float
+    terms: Terms
+    waited_seconds: float
+    members: int
+    min_available: int | None
+    reason: str
+    message: str
+
+
+class QueueResponse(Response, frozen=True, kw_only=True):
+    """The queue, in order.
+
+    Attributes:
+        acting: Whether the replica that answers is the one that decides.
+        order: How jobs are ordered: ``cps`` or ``creation``.
+    """
+
+    acting: bool
+    order: str
+    entries: tuple[QueueEntry, ...] = ()
+
+
+class NodeEntry(Struct, frozen=True, kw_only=True):
+    """A node: what it has, what is taken, what it costs.
+
+    Attributes:
+        ready: Without a taint ``node.kubernetes.io/not-ready`` or ``unreachable``.
+        unschedulable: Cordoned.
+        allocatable: Amount by resource, base units.
+        used: Amount by resource, base units: bound pods of all schedulers, and seats.
+        seats: Pods that are planned here and not bound yet.
+        relative_price: Price of its dearest resource: 0 on an idle node, 1 on a full one.
+        log_price: ln of that price in units of the idle price (docs/policies/pricing.md).
+    """
+
+    name: str
+    ready: bool
+    unschedulable: bool
+    allocatable: Mapping[str, int]
+    used: Mapping[str, int]
+    seats: int
+    relative_price: float
+    log_price: float
+
+
+class NodesResponse(Response, frozen=True, kw_only=True):
+    """All nodes, by name."""
+
+    entries: tuple[NodeEntry, ...] = ()
+
+
+class MemberCounts(Struct, frozen=True, kw_only=True):
+    """Pods of a job by state.
+
+    Attributes:
+        gated: In the queue.
+        held: In the queue, and gated by somebody else too.
+        seated: Released with a planned node, not bound.
+        loose: Released without a pin, not bound.
+        direct: Never had our gate, not bound.
+        bound: On a node.
+        leaving: Being deleted.
+    """
+
+    gated: int = 0
+    held: int = 0
+    seated: int = 0
+    loose: int = 0
+    direct: int = 0
+    bound: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    leaving: int = 0
+
+
+class JobEntry(Struct, frozen=True, kw_only=True):
+    """A job of ours, waiting or not.
+
+    Attributes:
+        created_at: Seconds since the epoch.
+        min_available: Gang size; None if known from nowhere.
+        members: Pods it has now.
+        problem: What is wrong with its labels or annotations; empty if nothing is.
+        nodes: Where its bound and seated members are.
+    """
+
+    job: str
+    namespace: str
+    kind: str
+    created_at: float
+    min_available: int | None
+    members: int
+    counts: MemberCounts
+    problem: str = ""
+    nodes: tuple[str, ...] = ()
+
+
+class JobsResponse(Response, frozen=True, kw_only=True):
+    """All jobs of ours, by namespace and name."""
+
+    entries: tuple[JobEntry, ...] = ()
+
+
+class NodeTerms(Struct, frozen=True, kw_only=True):
+    """The weighted terms of one node for one pod, each 0 to 1 (docs/policies/scoring.md)."""
+
+    node: str
+    affinity: float
+    locality: float
+    packing: float
+    price: float
+    total: float
+
+
+class ExplainResponse(Response, frozen=True, kw_only=True):
+    """Why a pod is, or would be, where.
+
+    Attributes:
+        job: ``namespace/kind/name``.
+        state: Where the pod is on its way, as in ``MemberCounts``; empty for a pod not ours.
+        node: Where it is bound or planned; None if nowhere yet.
+        reason: Why its job waits; empty if it does not.
+        decision: The decision recorded on the pod, one line of JSON; empty if there is none.
+        nodes: The nodes that can take the pod now, best first.
+    """
+
+    namespace: str
+    pod: str
+    job: str
+    state: str
+    node: str | None = None
+    reason: str = ""
+    message: str = ""
+    decision: str = ""
+    nodes: tuple[NodeTerms, ...] = ()

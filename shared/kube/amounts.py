@@ -1,0 +1,171 @@
+"""What a pod takes of its node, computed as kube-scheduler computes it."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from shared import quantity
+from shared.kube import wire
+
+Amounts = dict[str, Fraction]
+
+_PLAIN: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_POD_LEVEL: Final = frozenset({"cpu", "memory"})
+_NONE: Final[Mapping[str, str]] = {}
+
+
+def pod_requests(spec: wire.PodSpec, status: wire.PodStatus) -> tuple[tuple[str, int], ...]:
+    """Return the pod's effective requests in base units: sorted, above zero, with one ``pods``.
+
+    Raises:
+        QuantityError: An amount is not a quantity.
+
+    Source:
+        k8s.io/component-helpers/resource ``PodRequests`` (v0.36) with in-place resize and pod-level
+        resources, as kube-scheduler's ``PodInfo.CalculateResource`` calls it.
+    """
+    if spec.init_containers or spec.overhead or spec.resources or _granted_something(status):
+        return _counted(_total(spec, status))
+    return _plain(tuple(_key(container) for container in spec.containers or ()))
+
+
+@lru_cache(maxsize=4096)
+def _plain(containers: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[tuple[str, int], ...]:
+    """The usual case, once for all pods that ask for the same."""
+    total: Amounts = {}
+    for asked in containers:
+        _add(total, _parsed(dict(asked)))
+    return _counted(total)
+
+
+def _key(container: wire.Container) -> tuple[tuple[str, str], ...]:
+    asked = container.resources.requests if container.resources else None
+    return tuple((asked or _NONE).items())
+
+
+def _granted_something(status: wire.PodStatus) -> bool:
+    return status.resources is not None or any(s.resources for s in _statuses(status))
+
+
+def _total(spec: wire.PodSpec, status: wire.PodStatus) -> Amounts:
+    total = _containers(spec, status)
+    _apply_pod_level(total, spec, status)
+    _add(total, _parsed(spec.overhead))
+    return total
+
+
+def _counted(total: Amounts) -> tuple[tuple[str, int], ...]:
+    counted = {name: base_units(name, amount) for name, amount in total.items() if _counts(name)}
+    counted["pods"] = 1
+    return tuple(sorted((name, amount) for name, amount in counted.items() if amount > 0))
+
+
+def base_units(resource: str, amount: Fraction) -> int:
+    """Return milli-CPU for ``cpu``, whole units for everything else, rounded up."""
+    scaled = amount * 1000 if resource == "cpu" else amount
+    return -(-scaled.numerator // scaled.denominator)
+
+
+def _containers(spec: wire.PodSpec, status: wire.PodStatus) -> Amounts:
+    granted = {s.name: s for s in _statuses(status)}
+    infeasible = _resize_infeasible(status)
+    total: Amounts = {}
+    for container in spec.containers or ():
+        _add(total, _container(container, granted.get(container.name), infeasible=infeasible))
+    sidecars: Amounts = {}
+    start: Amounts = {}
+    for container in spec.init_containers or ():
+        sidecar = container.restart_policy == "Always"
+        state = granted.get(container.name) if sidecar else None
+        asked = _container(container, state, infeasible=infeasible)
+        if sidecar:
+            _add(total, asked)
+            _add(sidecars, asked)
+            asked = sidecars
+        else:
+            _add(asked, sidecars)
+        _raise_to(start, asked)
+    _raise_to(total, start)
+    return total
+
+
+def _container(
+    container: wire.Container, state: wire.ContainerStatus | None, *, infeasible: bool
+) -> Amounts:
+    asked = container.resources.requests if container.resources else None
+    if state is None or state.resources is None:
+        return _parsed(asked)
+    return _effective(
+        asked, state.resources.requests, state.allocated_resources, infeasible=infeasible
+    )
+
+
+def _apply_pod_level(total: Amounts, spec: wire.PodSpec, status: wire.PodStatus) -> None:
+    """Requests of the pod as a whole replace the containers' sum, resource by resource."""
+    asked = spec.resources.requests if spec.resources else None
+    names = [name for name in asked or () if name in _POD_LEVEL or name.startswith("hugepages-")]
+    if not names:
+        return
+    effective = _parsed(asked)
+    if status.resources is not None:
+        effective = _effective(
+            asked,
+            status.resources.requests,
+            status.allocated_resources,
+            infeasible=_resize_infeasible(status),
+        )
+    for name in names:
+        total[name] = effective.get(name, Fraction(0))
+
+
+def _effective(
+    asked: wire.ResourceList | None,
+    actuated: wire.ResourceList | None,
+    allocated: wire.ResourceList | None,
+    *,
+    infeasible: bool,
+) -> Amounts:
+    """Return the largest of what is asked (unless it cannot be granted), granted and in force."""
+    largest = {} if infeasible else _parsed(asked)
+    _raise_to(largest, _parsed(actuated))
+    _raise_to(largest, _parsed(allocated))
+    return largest
+
+
+def _statuses(status: wire.PodStatus) -> Iterable[wire.ContainerStatus]:
+    yield from status.container_statuses or ()
+    yield from status.init_container_statuses or ()
+
+
+def _resize_infeasible(status: wire.PodStatus) -> bool:
+    pending = (c for c in status.conditions or () if c.type == "PodResizePending")
+    return any(c.reason == "Infeasible" for c in pending)
+
+
+def _parsed(amounts: wire.ResourceList | None) -> Amounts:
+    return {name: _amount(name, text) for name, text in (amounts or _NONE).items()}
+
+
+@lru_cache(maxsize=4096)
+def _amount(resource: str, text: str) -> Fraction:
+    return quantity.parse(text, field=f"request of {resource}")
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, Fraction(0)) + amount
+
+
+def _raise_to(total: Amounts, least: Amounts) -> None:
+    for name, amount in least.items():
+        total[name] = max(total.get(name, amount), amount)
+
+
+def _counts(resource: str) -> bool:
+    """Say whether NodeResourcesFit looks at the resource at all."""
+    return (
+        resource in _PLAIN
+        or "/" in resource
+        or resource.startswith(("hugepages-", "attachable-volumes-"))
+    )

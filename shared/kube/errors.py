@@ -1,0 +1,159 @@
+"""What the API server, or the way to it, can answer instead of what was asked for.
+
+::
+
+    ApiError
+    ├── UnauthorizedError     401
+    ├── ForbiddenError        403
+    ├── NotFoundError         404
+    ├── ConflictError         409: a precondition did not hold
+    │   └── AlreadyExistsError
+    ├── GoneError             410: the resource version or continue token has expired, list again
+    ├── InvalidError          400, 422: the object cannot be accepted as it is
+    ├── ThrottledError        429
+    ├── ServerError           500 and above
+    └── ConnectionLostError   no answer, or half of one: the write may have happened
+    OddObjectError            the server sent an object that we cannot read
+"""
+
+from typing import Final
+
+import msgspec
+from typing_extensions import override
+
+from shared.errors import ShuntyardError
+
+
+class ApiError(ShuntyardError):
+    """The API server did not do what was asked.
+
+    Attributes:
+        status: HTTP status; 0 where there was none.
+        reason: ``reason`` of the server's Status object, e.g. ``NotFound``.
+        message: The server's words.
+        retry_after_seconds: How long the server asks us to wait; None if it does not say.
+    """
+
+    def __init__(
+        self, status: int, reason: str, message: str, retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(status, reason, message, retry_after_seconds)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after_seconds = retry_after_seconds
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.status} {self.reason}: {self.message}"
+
+
+class UnauthorizedError(ApiError):
+    """401: the credentials are not accepted."""
+
+
+class ForbiddenError(ApiError):
+    """403: RBAC or admission refuses."""
+
+
+class NotFoundError(ApiError):
+    """404: no such object, or the server does not know the resource."""
+
+
+class ConflictError(ApiError):
+    """409: uid or resourceVersion is not the one we expected, or the pod is bound already."""
+
+
+class AlreadyExistsError(ConflictError):
+    """409 with reason AlreadyExists."""
+
+
+class GoneError(ApiError):
+    """410: list again."""
+
+
+class InvalidError(ApiError):
+    """400 or 422: sending the same again will not help."""
+
+
+class ThrottledError(ApiError):
+    """429: too many requests, or an eviction that a disruption budget holds back."""
+
+
+class ServerError(ApiError):
+    """500 and above."""
+
+
+class ConnectionLostError(ApiError):
+    """There was no complete answer; a write may or may not have happened."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(0, "ConnectionLost", message)
+
+
+class OddObjectError(ShuntyardError):
+    """An object cannot be read; it is left out, everything else goes on.
+
+    Attributes:
+        key: ``namespace/name`` of the object, ``?`` where even that cannot be read.
+        problem: What is wrong with it.
+    """
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(key, problem)
+        self.key = key
+        self.problem = problem
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.key}: {self.problem}"
+
+
+class StatusDetails(msgspec.Struct, rename="camel"):
+    """``details`` of a Status."""
+
+    retry_after_seconds: float | None = None
+
+
+class Status(msgspec.Struct):
+    """The API server's Status object, as far as we read it."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: StatusDetails | None = None
+
+
+_BY_STATUS: Final[dict[int, type[ApiError]]] = {
+    400: InvalidError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: GoneError,
+    422: InvalidError,
+    429: ThrottledError,
+}
+_SERVER_SIDE: Final = 500
+_DECODER: Final = msgspec.json.Decoder(Status)
+
+
+def from_status(status: Status, retry_after_seconds: float | None = None) -> ApiError:
+    """Return the error that a Status object stands for."""
+    if retry_after_seconds is None and status.details is not None:
+        retry_after_seconds = status.details.retry_after_seconds
+    kind = _BY_STATUS.get(status.code, ServerError if status.code >= _SERVER_SIDE else ApiError)
+    if status.reason == "AlreadyExists":
+        kind = AlreadyExistsError
+    return kind(status.code, status.reason, status.message, retry_after_seconds)
+
+
+def from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """Return the error that an HTTP answer stands for; ``retry_after`` is the header in seconds."""
+    try:
+        status = _DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # a proxy's page, not the API server's words
+        status = Status(message=body[:200].decode("utf-8", "replace"))
+    status.code = code
+    seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
+    return from_status(status, seconds)

@@ -1,0 +1,94 @@
+"""Who holds a Lease, judged by our own clock and never by the stamps of another machine.
+
+Source:
+    client-go ``tools/leaderelection``: a Lease is alive while its renewTime keeps changing.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from shared.clock import Clock
+from shared.kube import wire
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError, NotFoundError
+
+POLL_SECONDS: Final = 1.0
+DEFAULT_DURATION_SECONDS: Final = 15.0
+
+_LEASE: Final = msgspec.json.Decoder(wire.Lease)
+
+
+@dataclass
+class LeaseObserver:
+    """What we have seen of a Lease (no I/O).
+
+    Attributes:
+        holder: ``holderIdentity``; empty if nobody holds it.
+        renewed_at: Monotonic second at which we last saw ``renewTime`` change; None: never.
+        duration_seconds: ``leaseDurationSeconds``.
+    """
+
+    holder: str = ""
+    renewed_at: float | None = None
+    duration_seconds: float = DEFAULT_DURATION_SECONDS
+    _renew_time: str | None = None
+
+    def observe(
+        self, holder: str, renew_time: str, monotonic: float, *, duration_seconds: float
+    ) -> None:
+        """Take a reading. The first one proves nothing: that renewal may be of any age."""
+        if self._renew_time is not None and renew_time != self._renew_time:
+            self.renewed_at = monotonic
+        self._renew_time = renew_time
+        self.holder = holder
+        self.duration_seconds = duration_seconds
+
+    def vanish(self) -> None:
+        """Take a reading that there is no Lease."""
+        self.holder, self.renewed_at, self._renew_time = "", None, None
+
+    def acting(self, identity: str, monotonic: float) -> bool:
+        """Say whether ``identity`` holds the Lease and keeps renewing it.
+
+        Args:
+            identity: Compared with the holder's part before its last ``_`` (kube-scheduler appends
+                ``_<uuid>`` to the host name).
+            monotonic: Now.
+        """
+        if self.renewed_at is None or self.holder.rpartition("_")[0] != identity:
+            return False
+        return monotonic - self.renewed_at < self.duration_seconds
+
+
+async def follow(
+    client: KubeClient,
+    path: str,
+    observer: LeaseObserver,
+    *,
+    clock: Clock,
+    report: Callable[[str, Exception], None],
+) -> None:
+    """Feed the observer once a second until cancelled; unreadable readings let the Lease age."""
+    while True:
+        asked_at = clock.monotonic()  # not the answer's time: a reading is never younger than this
+        try:
+            _observe(observer, await client.get(path), asked_at)
+        except NotFoundError:
+            observer.vanish()
+        except (ApiError, msgspec.DecodeError) as error:
+            report(path, error)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _observe(observer: LeaseObserver, body: bytes, monotonic: float) -> None:
+    spec = _LEASE.decode(body).spec or wire.LeaseSpec()
+    observer.observe(
+        spec.holder_identity or "",
+        spec.renew_time or "",
+        monotonic,
+        duration_seconds=spec.lease_duration_seconds or DEFAULT_DURATION_SECONDS,
+    )

@@ -1,0 +1,215 @@
+"""Raw JSON of the API to the slim values of ``shared.model``.
+
+Every function here raises ``OddObjectError`` for an object that cannot be read, and nothing else.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from shared import labels, model, quantity
+from shared.kube import stamps, wire
+from shared.kube.amounts import pod_requests
+from shared.kube.errors import OddObjectError
+from shared.kube.shapes import shape
+
+Entity = TypeVar("Entity")
+Data = bytes | Raw
+
+_POD: Final = msgspec.json.Decoder(wire.Pod)
+_NODE: Final = msgspec.json.Decoder(wire.Node)
+_OWNER: Final = msgspec.json.Decoder(wire.Owner)
+_IDENTIFIED: Final = msgspec.json.Decoder(wire.Identified)
+_BARE: Final = msgspec.json.Decoder(wire.Bare)
+_PRIORITY_CLASS: Final = msgspec.json.Decoder(wire.PriorityClass)
+_NO_SPEC: Final = wire.PodSpec()
+_NO_STATUS: Final = wire.PodStatus()
+
+
+def decode_identity(data: Data) -> wire.Identity:
+    """Return which object this is, whatever the rest of it looks like.
+
+    Raises:
+        OddObjectError: It does not even say that.
+    """
+    try:
+        return _IDENTIFIED.decode(data).metadata
+    except (msgspec.DecodeError, ValueError) as error:
+        raise OddObjectError("?", str(error)) from error
+
+
+def _names_the_object(decode: Callable[[Data], Entity]) -> Callable[[Data], Entity]:
+    """Turn whatever is wrong inside into one error that says which object it was."""
+
+    @wraps(decode)
+    def careful(data: Data) -> Entity:
+        try:
+            return decode(data)
+        except (msgspec.DecodeError, ValueError) as error:  # InputError is a ValueError
+            raise OddObjectError(_key(data), str(error)) from error
+
+    return careful
+
+
+def _key(data: Data) -> str:
+    try:
+        meta = decode_identity(data)
+    except OddObjectError:
+        return "?"
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name or "?"
+
+
+@_names_the_object
+def decode_pod(data: Data) -> model.Pod:
+    """Return a pod.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _POD.decode(data)
+    meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
+    scheduled_at, queued_reason = _conditions(status)
+    return model.Pod(
+        namespace=meta.namespace or "",
+        name=meta.name,
+        uid=model.Uid(meta.uid or ""),
+        resource_version=meta.resource_version or "",
+        created_at=stamps.parse(meta.creation_timestamp),
+        shape=shape(spec, pod_requests(spec, status)),
+        labels=meta.labels or {},
+        annotations=meta.annotations or {},
+        controller=_controller(meta),
+        scheduler_name=spec.scheduler_name or "",
+        node_name=model.NodeName(spec.node_name) if spec.node_name else None,
+        gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
+        phase=status.phase or "Pending",
+        deleting=meta.deletion_timestamp is not None,
+        priority=spec.priority or 0,
+        priority_class=spec.priority_class_name or "",
+        scheduled_at=scheduled_at,
+        queued_reason=queued_reason,
+        phase_reason=status.reason or "",
+    )
+
+
+@_names_the_object
+def decode_node(data: Data) -> model.Node:
+    """Return a node.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _NODE.decode(data)
+    meta, spec = raw.metadata, raw.spec or wire.NodeSpec()
+    allocatable = (raw.status.allocatable if raw.status else None) or {}
+    return model.Node(
+        name=model.NodeName(meta.name),
+        uid=model.Uid(meta.uid or ""),
+        resource_version=meta.resource_version or "",
+        allocatable={
+            name: quantity.base_units(name, text, field=f"allocatable {name}")
+            for name, text in allocatable.items()
+        },
+        labels=meta.labels or {},
+        taints=tuple(model.Taint(t.key, t.value or "", t.effect) for t in spec.taints or ()),
+        unschedulable=bool(spec.unschedulable),
+    )
+
+
+@_names_the_object
+def decode_job(data: Data) -> model.Owner:
+    """Return a Job; as many pods at one time as min(parallelism, completions).
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _OWNER.decode(data)
+    spec = raw.spec or wire.OwnerSpec()
+    parallelism = 1 if spec.parallelism is None else spec.parallelism
+    size = parallelism if spec.completions is None else min(parallelism, spec.completions)
+    return _owner(raw.metadata, "batch/v1", "Job", size)
+
+
+@_names_the_object
+def decode_stateful_set(data: Data) -> model.Owner:
+    """Return a StatefulSet.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _OWNER.decode(data)
+    replicas = raw.spec.replicas if raw.spec else None
+    return _owner(raw.metadata, "apps/v1", "StatefulSet", 1 if replicas is None else replicas)
+
+
+@_names_the_object
+def decode_namespace(data: Data) -> model.Namespace:
+    """Return a namespace.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    meta = _BARE.decode(data).metadata
+    return model.Namespace(name=meta.name, annotations=meta.annotations or {})
+
+
+@_names_the_object
+def decode_resource_quota(data: Data) -> model.ResourceQuota:
+    """Return a ResourceQuota.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    meta = _BARE.decode(data).metadata
+    return model.ResourceQuota(
+        namespace=meta.namespace or "", name=meta.name, annotations=meta.annotations or {}
+    )
+
+
+@_names_the_object
+def decode_priority_class(data: Data) -> model.PriorityClass:
+    """Return a PriorityClass.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _PRIORITY_CLASS.decode(data)
+    return model.PriorityClass(name=raw.metadata.name, value=raw.value)
+
+
+def _owner(meta: wire.Meta, api_version: str, kind: str, size: int) -> model.Owner:
+    return model.Owner(
+        api_version=api_version,
+        kind=kind,
+        namespace=meta.namespace or "",
+        name=meta.name,
+        uid=model.Uid(meta.uid or ""),
+        resource_version=meta.resource_version or "",
+        labels=meta.labels or {},
+        annotations=meta.annotations or {},
+        size=size,
+        controller=_controller(meta),
+        created_at=stamps.parse(meta.creation_timestamp),
+    )
+
+
+def _controller(meta: wire.Meta) -> model.OwnerReference | None:
+    for owner in meta.owner_references or ():
+        if owner.controller:
+            uid = model.Uid(owner.uid)
+            return model.OwnerReference(owner.api_version, owner.kind, owner.name, uid)
+    return None
+
+
+def _conditions(status: wire.PodStatus) -> tuple[float, str]:
+    """Return when the pod was scheduled (0.0: not yet) and our own reason for its waiting."""
+    scheduled_at, queued_reason = 0.0, ""
+    for condition in status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "True":
+            scheduled_at = stamps.parse(condition.last_transition_time)
+        elif condition.type == labels.QUEUED_CONDITION:
+            queued_reason = condition.reason or ""
+    return scheduled_at, queued_reason

@@ -1,0 +1,56 @@
+"""The URL paths of what we read and write, each spelled once."""
+
+from typing import Final
+from urllib.parse import quote
+
+NODES: Final = "/api/v1/nodes"
+PODS: Final = "/api/v1/pods"
+NAMESPACES: Final = "/api/v1/namespaces"
+RESOURCE_QUOTAS: Final = "/api/v1/resourcequotas"
+JOBS: Final = "/apis/batch/v1/jobs"
+STATEFULSETS: Final = "/apis/apps/v1/statefulsets"
+PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
+LEASES: Final = "/apis/coordination.k8s.io/v1/leases"
+EVENTS: Final = "/apis/events.k8s.io/v1/events"
+
+
+def namespaced(collection: str, namespace: str, name: str = "", subresource: str = "") -> str:
+    """Return the path of a namespace's collection, of one of its objects or of a subresource."""
+    parent, plural = collection.rsplit("/", 1)
+    parts = ["namespaces", namespace, plural, name, subresource]
+    return "/".join([parent, *(quote(part, safe="") for part in parts if part)])
+
+
+def node(name: str) -> str:
+    """Return the path of a node."""
+    return f"{NODES}/{quote(name, safe='')}"
+
+
+def namespace(name: str) -> str:
+    """Return the path of a namespace."""
+    return f"{NAMESPACES}/{quote(name, safe='')}"
+
+
+def pods(in_namespace: str) -> str:
+    """Return the path of a namespace's pods."""
+    return namespaced(PODS, in_namespace)
+
+
+def pod(in_namespace: str, name: str, subresource: str = "") -> str:
+    """Return the path of a pod or of its ``status``, ``binding``, ``eviction``."""
+    return namespaced(PODS, in_namespace, name, subresource)
+
+
+def binding(in_namespace: str, name: str) -> str:
+    """Return the path that binds a pod."""
+    return pod(in_namespace, name, "binding")
+
+
+def lease(in_namespace: str, name: str) -> str:
+    """Return the path of a Lease."""
+    return namespaced(LEASES, in_namespace, name)
+
+
+def events(in_namespace: str) -> str:
+    """Return the path of a namespace's Events."""
+    return namespaced(EVENTS, in_namespace)

@@ -1,0 +1,127 @@
+"""Mirrors one collection of the API server into a sink, for ever."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from typing import Final
+
+from shared.clock import Clock
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError, GoneError
+from shared.kube.resources import ResourceKind
+from shared.kube.retry import Backoff, transient
+from shared.kube.watching import ListWatch, Report
+from shared.model import Delta
+
+WATCH_SECONDS: Final = (240.0, 300.0)
+"""How long the server keeps a watch open; drawn anew, so that they do not all end together."""
+
+STALL_SECONDS: Final = 90.0
+"""Silence that means a dead connection where the server sends bookmarks (about one a minute)."""
+
+FLOOR_SECONDS: Final = 1.0
+"""Least time from one watch to the next: a server that hangs up at once must not spin us."""
+
+HEALTHY_SECONDS: Final = 10.0
+"""A watch that lived this long ends the back-off."""
+
+MOST_SECONDS: Final = 10.0
+"""Ceiling of the back-off: a scheduler that is blind longer costs more than one request in 10 s."""
+
+
+class Reflector:
+    """List, watch, and list again when the server says that our version has expired.
+
+    No answer of the server ends it: errors are reported and waited out, odd objects are reported
+    and left out.
+
+    Args:
+        client: The way to the server.
+        kind: The collection.
+        sink: Takes each delta, in order, synchronously. What it raises ends ``run``.
+        clock: For delays and ``last_event_at``.
+        rng: Jitter of delays and of the watches' length.
+        params: Added to each request, e.g. a ``fieldSelector``.
+        report: Called with a key (of an odd object, or the collection's path) and the error.
+        page_size: Objects of one page of a list.
+
+    Attributes:
+        synced: Set after the first complete list.
+        last_event_at: Monotonic second of the last page or line, bookmarks included.
+        relists: How often a list was begun, by reason: ``start``, ``gone``, ``error``.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        kind: ResourceKind,
+        sink: Callable[[Delta], None],
+        *,
+        clock: Clock,
+        rng: random.Random,
+        params: Mapping[str, str] | None = None,
+        report: Report = lambda _key, _error: None,
+        page_size: int = 500,
+    ) -> None:
+        self.synced = asyncio.Event()
+        self.last_event_at = clock.monotonic()
+        self.relists: Counter[str] = Counter()
+        self._client = client
+        self.kind = kind
+        self._sink = sink
+        self._clock = clock
+        self._rng = rng
+        self._params = dict(params or {})
+        self._report = report
+        self._protocol = ListWatch(kind, report, page_size=page_size)
+        self._backoff = Backoff(most_seconds=MOST_SECONDS, rng=rng)
+        self._reason = "start"
+
+    async def run(self) -> None:
+        """Mirror until cancelled."""
+        while True:
+            started_at = self._clock.monotonic()
+            try:
+                if self._protocol.listing:
+                    await self._list()
+                await self._watch()
+                wait_seconds = FLOOR_SECONDS - (self._clock.monotonic() - started_at)
+            except ApiError as error:
+                self._note(error)
+                if self._clock.monotonic() - started_at >= HEALTHY_SECONDS:
+                    self._backoff.reset()
+                wait_seconds = max(self._backoff.next_seconds(), error.retry_after_seconds or 0.0)
+            await asyncio.sleep(max(wait_seconds, 0.0))
+
+    async def _list(self) -> None:
+        self.relists[self._reason] += 1
+        replace = None
+        while replace is None:
+            params = {**self._params, **self._protocol.list_params()}
+            page = await self._client.get(self.kind.path, params)
+            replace = self._protocol.feed_list(page)
+            self.last_event_at = self._clock.monotonic()
+        self._sink(replace)
+        self.synced.set()
+
+    async def _watch(self) -> None:
+        timeout_seconds = self._rng.uniform(*WATCH_SECONDS)
+        params = {**self._params, **self._protocol.watch_params(timeout_seconds)}
+        stall_seconds = STALL_SECONDS if self._protocol.bookmarks_seen else timeout_seconds + 10.0
+        stream = self._client.stream(self.kind.path, params, stall_seconds=stall_seconds)
+        async with aclosing(stream) as lines:
+            async for line in lines:
+                self.last_event_at = self._clock.monotonic()
+                delta = self._protocol.feed_line(line)
+                if delta is not None:
+                    self._sink(delta)
+
+    def _note(self, error: ApiError) -> None:
+        """Remember why the next list, if one is due, is made; an expired version is no fault."""
+        self._reason = "gone" if isinstance(error, GoneError) else "error"
+        if not transient(error):
+            self._protocol.expire()
+        if not isinstance(error, GoneError):
+            self._report(self.kind.path, error)

@@ -1,0 +1,64 @@
+"""The collections that we mirror: where they are, their names, how their objects are read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from shared import model
+from shared.kube import parse, paths
+
+
+@dataclass(frozen=True)
+class ResourceKind:
+    """A collection of the API and its place in the store.
+
+    Attributes:
+        source: Name of the collection in ``model.Replace``, e.g. ``Job``.
+        kind: Class name of its entities, e.g. ``Owner``.
+        path: Its URL path, over all namespaces.
+        decode: Raw JSON to the entity.
+        key: Namespace and name to the entity's key.
+    """
+
+    source: str
+    kind: str
+    path: str
+    decode: Callable[[parse.Data], model.Entity]
+    key: Callable[[str, str], str]
+
+
+def _name(_namespace: str, name: str) -> str:
+    return name
+
+
+def _namespaced(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}"
+
+
+PODS: Final = ResourceKind("Pod", "Pod", paths.PODS, parse.decode_pod, _namespaced)
+NODES: Final = ResourceKind("Node", "Node", paths.NODES, parse.decode_node, _name)
+JOBS: Final = ResourceKind("Job", "Owner", paths.JOBS, parse.decode_job, "Job/{}/{}".format)
+STATEFULSETS: Final = ResourceKind(
+    "StatefulSet",
+    "Owner",
+    paths.STATEFULSETS,
+    parse.decode_stateful_set,
+    "StatefulSet/{}/{}".format,
+)
+NAMESPACES: Final = ResourceKind(
+    "Namespace", "Namespace", paths.NAMESPACES, parse.decode_namespace, _name
+)
+RESOURCE_QUOTAS: Final = ResourceKind(
+    "ResourceQuota",
+    "ResourceQuota",
+    paths.RESOURCE_QUOTAS,
+    parse.decode_resource_quota,
+    _namespaced,
+)
+PRIORITY_CLASSES: Final = ResourceKind(
+    "PriorityClass",
+    "PriorityClass",
+    paths.PRIORITY_CLASSES,
+    parse.decode_priority_class,
+    _name,
+)

@@ -1,0 +1,75 @@
+"""What node filters read from a pod, in a canonical form: equal pods have equal shapes."""
+
+from collections.abc import Iterator
+
+from shared import model
+from shared.kube import wire
+
+
+def shape(spec: wire.PodSpec, requests: tuple[tuple[str, int], ...]) -> model.PodShape:
+    """Return the scheduling-relevant part of a pod's spec."""
+    return model.PodShape(
+        requests=requests,
+        node_selector=tuple(sorted((spec.node_selector or {}).items())),
+        affinity=_node_affinity(spec.affinity),
+        tolerations=_tolerations(spec),
+        host_ports=_host_ports(spec),
+        unmodelled=tuple(sorted(set(_unmodelled(spec)))),
+    )
+
+
+def _node_affinity(affinity: wire.Affinity | None) -> tuple[model.NodeSelectorTerm, ...] | None:
+    required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
+    if required is None:
+        return None
+    return tuple(
+        model.NodeSelectorTerm(
+            _requirements(term.match_expressions), _requirements(term.match_fields)
+        )
+        for term in required.node_selector_terms or ()
+    )
+
+
+def _requirements(raw: list[wire.NodeRequirement] | None) -> tuple[model.Requirement, ...]:
+    return tuple(model.Requirement(r.key, r.operator, tuple(r.values or ())) for r in raw or ())
+
+
+def _tolerations(spec: wire.PodSpec) -> tuple[model.Toleration, ...]:
+    unique = {
+        (t.key or "", t.operator or "Equal", t.value or "", t.effect or "")
+        for t in spec.tolerations or ()
+    }
+    return tuple(model.Toleration(*fields) for fields in sorted(unique))
+
+
+def _host_ports(spec: wire.PodSpec) -> tuple[model.HostPort, ...]:
+    """Ports of containers and sidecars; other init containers have ended when the pod runs.
+
+    Source:
+        kube-scheduler ``util.GetHostPorts``.
+    """
+    taken = {
+        (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)  # noqa: S104 - says "any"
+        for container in _running(spec)
+        for port in container.ports or ()
+        if port.host_port
+    }
+    return tuple(model.HostPort(*fields) for fields in sorted(taken))
+
+
+def _running(spec: wire.PodSpec) -> Iterator[wire.Container]:
+    yield from spec.containers or ()
+    yield from (c for c in spec.init_containers or () if c.restart_policy == "Always")
+
+
+def _unmodelled(spec: wire.PodSpec) -> Iterator[str]:
+    affinity = spec.affinity or wire.Affinity()
+    if any(a and a.required for a in (affinity.pod_affinity, affinity.pod_anti_affinity)):
+        yield "podAffinity"
+    spreads = spec.topology_spread_constraints or ()
+    if any(s.when_unsatisfiable != "ScheduleAnyway" for s in spreads):
+        yield "topologySpread"
+    if any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes or ()):
+        yield "volumes"
+    if spec.resource_claims:
+        yield "resourceClaims"

@@ -1,0 +1,293 @@
+"""The parts of the API's objects that we read, for msgspec; everything else is skipped unread.
+
+Each field may be null or missing, whatever the API's documentation says: objects come from many
+versions and many hands.
+"""
+
+from msgspec import Raw, Struct, field
+
+ResourceList = dict[str, str]
+
+
+class OwnerRef(Struct, rename="camel"):
+    """``metadata.ownerReferences[]``."""
+
+    name: str
+    uid: str
+    kind: str = ""
+    api_version: str = ""
+    controller: bool | None = None
+
+
+class Meta(Struct, rename="camel"):
+    """``metadata``."""
+
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerRef] | None = None
+
+
+class Identity(Struct, rename="camel"):
+    """Just enough ``metadata`` to say which object it is; a bookmark's has only the version."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class Identified(Struct):
+    """Any object, and a bookmark."""
+
+    metadata: Identity
+
+
+class Resources(Struct):
+    """``resources`` of a container, a pod or a status."""
+
+    requests: ResourceList | None = None
+
+
+class Port(Struct, rename="camel"):
+    """``containers[].ports[]``."""
+
+    host_port: int | None = None
+    host_ip: str | None = field(default=None, name="hostIP")
+    protocol: str | None = None
+
+
+class Container(Struct, rename="camel"):
+    """``containers[]`` and ``initContainers[]``."""
+
+    name: str = ""
+    resources: Resources | None = None
+    ports: list[Port] | None = None
+    restart_policy: str | None = None
+
+
+class NodeRequirement(Struct):
+    """``matchExpressions[]`` and ``matchFields[]``."""
+
+    key: str
+    operator: str
+    values: list[str] | None = None
+
+
+class NodeTerm(Struct, rename="camel"):
+    """``nodeSelectorTerms[]``."""
+
+    match_expressions: list[NodeRequirement] | None = None
+    match_fields: list[NodeRequirement] | None = None
+
+
+class NodeSelector(Struct, rename="camel"):
+    """``requiredDuringSchedulingIgnoredDuringExecution`` of a node affinity."""
+
+    node_selector_terms: list[NodeTerm] | None = None
+
+
+class NodeAffinity(Struct):
+    """``affinity.nodeAffinity``; only what is required."""
+
+    required: NodeSelector | None = field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAffinity(Struct):
+    """``affinity.podAffinity`` and ``podAntiAffinity``; only whether something is required."""
+
+    required: list[Raw] | None = field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(Struct, rename="camel"):
+    """``spec.affinity``."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(Struct):
+    """``spec.tolerations[]``."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class Spread(Struct, rename="camel"):
+    """``spec.topologySpreadConstraints[]``."""
+
+    when_unsatisfiable: str | None = None
+
+
+class Volume(Struct, rename="camel"):
+    """``spec.volumes[]``: only the kinds that bind a pod to places."""
+
+    persistent_volume_claim: Raw | None = None
+    ephemeral: Raw | None = None
+
+
+class Gate(Struct):
+    """``spec.schedulingGates[]``."""
+
+    name: str
+
+
+class PodSpec(Struct, rename="camel"):
+    """``spec`` of a pod."""
+
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    resources: Resources | None = None
+    overhead: ResourceList | None = None
+    node_name: str | None = None
+    scheduler_name: str | None = None
+    scheduling_gates: list[Gate] | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] | None = None
+    topology_spread_constraints: list[Spread] | None = None
+    volumes: list[Volume] | None = None
+    resource_claims: list[Raw] | None = None
+    priority: int | None = None
+    priority_class_name: str | None = None
+
+
+class Condition(Struct, rename="camel"):
+    """``status.conditions[]``."""
+
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    last_transition_time: str | None = None
+
+
+class ContainerStatus(Struct, rename="camel"):
+    """``status.containerStatuses[]``: what the kubelet has granted (in-place resize)."""
+
+    name: str = ""
+    resources: Resources | None = None
+    allocated_resources: ResourceList | None = None
+
+
+class PodStatus(Struct, rename="camel"):
+    """``status`` of a pod."""
+
+    phase: str | None = None
+    reason: str | None = None
+    conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    resources: Resources | None = None
+    allocated_resources: ResourceList | None = None
+
+
+class Pod(Struct):
+    """A pod."""
+
+    metadata: Meta
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class Taint(Struct):
+    """``spec.taints[]``."""
+
+    key: str
+    effect: str
+    value: str | None = None
+
+
+class NodeSpec(Struct):
+    """``spec`` of a node."""
+
+    taints: list[Taint] | None = None
+    unschedulable: bool | None = None
+
+
+class NodeStatus(Struct):
+    """``status`` of a node."""
+
+    allocatable: ResourceList | None = None
+
+
+class Node(Struct):
+    """A node."""
+
+    metadata: Meta
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class OwnerSpec(Struct):
+    """``spec`` of a Job or a StatefulSet."""
+
+    parallelism: int | None = None
+    completions: int | None = None
+    replicas: int | None = None
+
+
+class Owner(Struct):
+    """A Job or a StatefulSet."""
+
+    metadata: Meta
+    spec: OwnerSpec | None = None
+
+
+class Bare(Struct):
+    """An object of which the metadata is enough."""
+
+    metadata: Meta
+
+
+class PriorityClass(Struct):
+    """A PriorityClass."""
+
+    metadata: Meta
+    value: int = 0
+
+
+class ListMeta(Struct, rename="camel"):
+    """``metadata`` of a list."""
+
+    resource_version: str = ""
+    continue_token: str | None = field(default=None, name="continue")
+
+
+class Page(Struct):
+    """One page of a list; the items stay raw, so that an odd one spoils only itself."""
+
+    metadata: ListMeta
+    items: list[Raw] | None = None
+
+
+class Event(Struct):
+    """One line of a watch."""
+
+    type: str
+    object: Raw
+
+
+class LeaseSpec(Struct, rename="camel"):
+    """``spec`` of a Lease."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    renew_time: str | None = None
+
+
+class Lease(Struct):
+    """A Lease."""
+
+    spec: LeaseSpec | None = None

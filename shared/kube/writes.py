@@ -1,0 +1,205 @@
+"""Our writes, each with a precondition: it changes the very object we looked at, or nothing.
+
+Every function raises the ``ApiError`` that the answer stands for. ``ConnectionLostError`` leaves
+open whether the write happened; repeating it is safe because of the precondition.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.kube import paths, stamps
+from shared.kube.client import KubeClient, PatchKind
+from shared.model import NodeName, NodeSelectorTerm, OwnerReference, PodKey, Requirement, Uid
+
+
+async def bind(
+    client: KubeClient,
+    key: PodKey,
+    uid: Uid,
+    node: NodeName,
+    annotations: Mapping[str, str] | None = None,
+) -> None:
+    """Bind a pod; the annotations appear on it together with the node.
+
+    Raises:
+        ConflictError: It is bound already, being deleted, gated, or another pod of that name.
+        NotFoundError: It is gone.
+    """
+    namespace, name = split(key)
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "namespace": namespace,
+            "name": name,
+            "uid": uid,
+            "annotations": dict(annotations or {}),
+        },
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+    await client.post(paths.binding(namespace, name), body)
+
+
+async def patch_pod(
+    client: KubeClient,
+    key: PodKey,
+    uid: Uid,
+    body: Mapping[str, Any],
+    *,
+    resource_version: str = "",
+    kind: PatchKind = PatchKind.MERGE,
+) -> bytes:
+    """Patch a pod (merge or strategic) if it is still the one with ``uid``.
+
+    Args:
+        client: The way to the server.
+        key: The pod.
+        uid: Precondition.
+        body: The patch, without preconditions.
+        resource_version: A second precondition; empty: none.
+        kind: How the server merges.
+    """
+    metadata = {**body.get("metadata", {}), "uid": uid}
+    if resource_version:
+        metadata["resourceVersion"] = resource_version
+    return await client.patch(paths.pod(*split(key)), {**body, "metadata": metadata}, kind=kind)
+
+
+async def release(
+    client: KubeClient,
+    key: PodKey,
+    uid: Uid,
+    *,
+    gates: Sequence[str],
+    annotations: Mapping[str, str],
+    terms: Sequence[NodeSelectorTerm] | None = None,
+    resource_version: str = "",
+) -> None:
+    """Leave only ``gates``, pin by ``terms`` and annotate, all in one patch.
+
+    Args:
+        client: The way to the server.
+        key: The pod.
+        uid: Precondition.
+        gates: Scheduling gates that stay.
+        annotations: Merged into the pod's.
+        terms: Required node affinity afterwards; None leaves it alone.
+        resource_version: A second precondition; empty: none.
+    """
+    spec: dict[str, Any] = {"schedulingGates": [{"name": name} for name in gates]}
+    if terms is not None:
+        required = {"nodeSelectorTerms": [_term(term) for term in terms]}
+        node_affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+        spec["affinity"] = {"nodeAffinity": node_affinity}
+    body = {"metadata": {"annotations": dict(annotations)}, "spec": spec}
+    await patch_pod(client, key, uid, body, resource_version=resource_version)
+
+
+async def patch_pod_condition(
+    client: KubeClient,
+    key: PodKey,
+    uid: Uid,
+    *,
+    type: str,  # noqa: A002 - the API's word
+    status: str,
+    reason: str,
+    message: str,
+    at: float,
+) -> None:
+    """Set one condition of a pod; ``at`` is the transition time in seconds since the epoch."""
+    condition = {
+        "type": type,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": stamps.seconds(at),
+    }
+    body = {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}
+    await client.patch(paths.pod(*split(key), "status"), body, kind=PatchKind.STRATEGIC)
+
+
+async def delete_pod(
+    client: KubeClient, key: PodKey, uid: Uid, *, grace_seconds: int | None = None
+) -> None:
+    """Delete the pod with ``uid``.
+
+    Raises:
+        ConflictError: There is another pod of that name now.
+        NotFoundError: It is gone.
+    """
+    await client.delete(paths.pod(*split(key)), uid=uid, grace_seconds=grace_seconds)
+
+
+async def create_pod(client: KubeClient, namespace: str, manifest: Mapping[str, Any]) -> bytes:
+    """Create a pod; its name is the precondition.
+
+    Raises:
+        AlreadyExistsError: A pod of that name is there.
+    """
+    return await client.post(paths.pods(namespace), manifest)
+
+
+async def create_event(
+    client: KubeClient,
+    *,
+    namespace: str,
+    about: OwnerReference,
+    reason: str,
+    note: str,
+    warning: bool,
+    action: str,
+    controller: str,
+    instance: str,
+    at: float,
+) -> None:
+    """Write an Event about an object of ``namespace``.
+
+    Args:
+        client: The way to the server.
+        namespace: Of the object and of the Event.
+        about: The object.
+        reason: A CamelCase token.
+        note: For people; cut at 1024 bytes, the API's limit.
+        warning: Type Warning instead of Normal.
+        action: What we did or left, a CamelCase token.
+        controller: Our name, e.g. ``shuntyard.io/extender``.
+        instance: Which of us, e.g. the host name.
+        at: Seconds since the epoch.
+    """
+    regarding = {
+        "apiVersion": about.api_version,
+        "kind": about.kind,
+        "namespace": namespace,
+        "name": about.name,
+        "uid": about.uid,
+    }
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": namespace, "generateName": f"{about.name}."},
+        "eventTime": stamps.micros(at),
+        "type": "Warning" if warning else "Normal",
+        "reason": reason,
+        "action": action,
+        "note": note.encode()[:1024].decode(errors="ignore"),
+        "regarding": regarding,
+        "reportingController": controller,
+        "reportingInstance": instance,
+    }
+    await client.post(paths.events(namespace), body)
+
+
+def split(key: PodKey) -> tuple[str, str]:
+    """Return namespace and name of a pod's key."""
+    namespace, _, name = key.partition("/")
+    return namespace, name
+
+
+def _term(term: NodeSelectorTerm) -> dict[str, Any]:
+    lists = {"matchExpressions": term.expressions, "matchFields": term.fields}
+    return {key: [_requirement(r) for r in listed] for key, listed in lists.items() if listed}
+
+
+def _requirement(requirement: Requirement) -> dict[str, Any]:
+    line: dict[str, Any] = {"key": requirement.key, "operator": requirement.operator}
+    return {**line, "values": list(requirement.values)} if requirement.values else line

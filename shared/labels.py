@@ -1,0 +1,69 @@
+"""Every label, annotation, gate and condition that users or we write, named once.
+
+Keys of other projects that we read as they are stand beside ours (docs/reference names their sources).
+"""
+
+from typing import Final
+
+DOMAIN: Final = "shuntyard.io"
+
+SCHEDULER_NAME: Final = "shuntyard"
+"""Default ``spec.schedulerName`` of pods that are ours."""
+
+GATE: Final = "shuntyard.io/queue"
+"""Scheduling gate of queued pods; the release patch removes it."""
+
+JOB: Final = "shuntyard.io/job"
+"""Label on the pod: job name; default: the top owner's name."""
+
+ROLE: Final = "shuntyard.io/role"
+"""Label on the pod: ``ps``, ``worker``, ``master``, ``evaluator``, …"""
+
+MIN_AVAILABLE: Final = "shuntyard.io/min-available"
+"""Annotation on pod or owner: gang size, an integer of at least 1."""
+
+USER_PRIORITY: Final = "shuntyard.io/user-priority"
+"""Annotation on Namespace or ResourceQuota: user priority u, 1…10."""
+
+MAX_WAIT: Final = "shuntyard.io/max-wait"
+"""Annotation on pod or owner: maximum wait L as a Go duration, e.g. ``20m``."""
+
+EXPECTED_DURATION: Final = "shuntyard.io/expected-duration"
+"""Annotation on pod or owner: expected run time as a Go duration."""
+
+AFFINITY: Final = "shuntyard.io/affinity"
+"""Annotation on pod or owner: roles that should share a bucket, ``ps,worker;ps,evaluator``."""
+
+ANTI_AFFINITY: Final = "shuntyard.io/anti-affinity"
+"""Annotation on pod or owner: roles that should not share a bucket, same syntax."""
+
+TOPOLOGY_KEY: Final = "shuntyard.io/topology-key"
+"""Annotation on pod or owner: node label whose values are the buckets' places; default: the node."""
+
+NODE: Final = "shuntyard.io/node"
+"""Annotation on the pod: planned node. Ours; read-only for users."""
+
+PLAN: Final = "shuntyard.io/plan"
+"""Annotation on the pod: id of the plan that released it; the same on all members released together."""
+
+PLAN_SIZE: Final = "shuntyard.io/plan-size"
+"""Annotation on the pod: how many pods that plan released together."""
+
+DECISION: Final = "shuntyard.io/decision"
+"""Annotation: the decision behind the planned node, one line of JSON; the Binding repeats it."""
+
+SIMULATED_DURATION: Final = "shuntyard.io/simulated-duration"
+"""Annotation on the pod: how long a kwok node of the devcluster lets it run, e.g. ``30s``."""
+
+QUEUED_CONDITION: Final = "shuntyard.io/Queued"
+"""Condition type on gated pods: why the job waits."""
+
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
+JOB_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+STATEFULSET_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
+TRAINING_JOB_NAME: Final = "training.kubeflow.org/job-name"
+TRAINING_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
+TRAINING_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
+TRAINING_JOB_ROLE: Final = "training.kubeflow.org/job-role"
+TRAINING_OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"

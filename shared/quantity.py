@@ -1,0 +1,51 @@
+"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``. Results are integers, rounded up as Kubernetes does."""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from shared.errors import QuantityError
+
+_SUFFIXES: Final[dict[str, Fraction]] = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 10**3),
+    "": Fraction(1),
+    **{s: Fraction(10 ** (3 * (i + 1))) for i, s in enumerate(("k", "M", "G", "T", "P", "E"))},
+    **{f"{s}i": Fraction(2 ** (10 * (i + 1))) for i, s in enumerate("KMGTPE")},
+}
+_PATTERN: Final = re.compile(
+    r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)"
+)
+_EXPECTED: Final = "a Kubernetes quantity such as 500m, 2 or 1.5Gi"
+
+
+def parse(text: str, *, field: str = "quantity") -> Fraction:
+    """Return the exact value of a quantity in its own unit (CPUs, bytes, pieces).
+
+    Raises:
+        QuantityError: ``text`` is not a quantity.
+
+    Source:
+        k8s.io/apimachinery/pkg/api/resource, grammar in the comment of ``Quantity``.
+    """
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise QuantityError(field, text, _EXPECTED)
+    number, exponent, suffix = match.groups()
+    value = Fraction(Decimal(number))
+    if exponent:
+        return value * Fraction(Decimal(f"1{exponent}"))
+    return value * _SUFFIXES[suffix or ""]
+
+
+def base_units(resource: str, text: str, *, field: str | None = None) -> int:
+    """Return the amount of ``resource`` in base units: milli-CPU for ``cpu``, else whole units, rounded up.
+
+    Raises:
+        QuantityError: ``text`` is not a quantity.
+    """
+    value = parse(text, field=field or f"quantity of {resource}")
+    scaled = value * 1000 if resource == "cpu" else value
+    return -((-scaled.numerator) // scaled.denominator)

@@ -1,0 +1,265 @@
+"""Both applications over a real socket, with canned answers behind them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from extender.engine.filtering import FilterVerdict
+from extender.http.app import (
+    KEEPALIVE_SECONDS,
+    create_api_app,
+    create_runner,
+    create_scheduler_app,
+)
+from extender.metrics import ExtenderMetrics
+from shared import api
+from tests.fakes.ports import EXPLAIN, QUEUE, REFUSED, FakeHealth, FakeRead, FakeScheduler
+
+Client = TestClient[web.Request, web.Application]
+Connect = Callable[[web.Application], Awaitable[Client]]
+
+POD = {"metadata": {"name": "p-0", "namespace": "team-a", "uid": "u-0"}, "spec": {}}
+NODES = {"metadata": {}, "items": [{"metadata": {"name": n}, "x": [1]} for n in ("a", "b", "c")]}
+
+
+@pytest.fixture
+def port() -> FakeScheduler:
+    return FakeScheduler()
+
+
+@pytest.fixture
+def metrics() -> ExtenderMetrics:
+    return ExtenderMetrics()
+
+
+@pytest.fixture
+async def scheduler(
+    aiohttp_client: Connect, port: FakeScheduler, metrics: ExtenderMetrics
+) -> Client:
+    return await aiohttp_client(create_scheduler_app(port, metrics))
+
+
+@pytest.fixture
+def health() -> FakeHealth:
+    return FakeHealth()
+
+
+@pytest.fixture
+async def people(aiohttp_client: Connect, health: FakeHealth, metrics: ExtenderMetrics) -> Client:
+    return await aiohttp_client(create_api_app(FakeRead(), health, metrics))
+
+
+def count(metrics: ExtenderMetrics, verb: str, outcome: str) -> float | None:
+    labels = {"verb": verb, "outcome": outcome}
+    return metrics.registry.get_sample_value("shuntyard_requests_total", labels)
+
+
+async def test_filter_answers_names_with_names(scheduler: Client, port: FakeScheduler) -> None:
+    body = {"Pod": POD, "Nodes": None, "NodeNames": ["a", "b"]}
+    response = await scheduler.post("/filter", json=body)
+    assert response.status == 200
+    assert response.content_type == "application/json"
+    assert await response.json() == {
+        "Nodes": None,
+        "NodeNames": ["a"],
+        "FailedNodes": {"b": REFUSED},
+        "FailedAndUnresolvableNodes": {},
+        "Error": "",
+    }
+    assert port.asked == [("filter", "team-a/p-0", ("a", "b"))]
+
+
+async def test_filter_answers_whole_nodes_with_whole_nodes(scheduler: Client) -> None:
+    response = await scheduler.post("/filter", json={"Pod": POD, "Nodes": NODES, "NodeNames": None})
+    answer = await response.json()
+    assert answer["NodeNames"] is None
+    assert answer["Nodes"] == {"metadata": {}, "items": NODES["items"][:1]}
+    assert answer["FailedNodes"] == {"b": REFUSED, "c": REFUSED}
+
+
+async def test_prioritize_answers_a_list_of_hosts_and_scores(scheduler: Client) -> None:
+    response = await scheduler.post("/prioritize", json={"Pod": POD, "NodeNames": ["a", "b"]})
+    assert await response.json() == [{"Host": "a", "Score": 10}, {"Host": "b", "Score": 9}]
+
+
+@pytest.mark.parametrize("error", ["", "shuntyard: the pod is gone"])
+async def test_bind_says_in_the_answer_whether_it_worked(
+    scheduler: Client, port: FakeScheduler, error: str
+) -> None:
+    port.bind_error = error
+    body = {"PodName": "p-0", "PodNamespace": "team-a", "PodUID": "u-0", "Node": "a"}
+    response = await scheduler.post("/bind", json=body)
+    assert (response.status, await response.json()) == (200, {"Error": error})
+    assert port.asked == [("bind", "team-a", "p-0", "u-0", "a")]
+
+
+async def test_names_that_were_not_offered_are_never_returned(
+    scheduler: Client, port: FakeScheduler
+) -> None:
+    strangers = {"b": "text", "stranger": "text"}
+    port.verdict = FilterVerdict(("a", "stranger"), failed=strangers, unresolvable=strangers)
+    port.scores = [("a", 1), ("stranger", 2)]
+    body = {"Pod": POD, "NodeNames": ["a", "b"]}
+    answer = await (await scheduler.post("/filter", json=body)).json()
+    assert answer["NodeNames"] == ["a"]
+    assert answer["FailedNodes"] == answer["FailedAndUnresolvableNodes"] == {"b": "text"}
+    scores = await (await scheduler.post("/prioritize", json=body)).json()
+    assert scores == [{"Host": "a", "Score": 1}]
+
+
+BAD: dict[str, tuple[str, bytes, str]] = {
+    "not JSON": ("/filter", b"{", "body"),
+    "no pod": ("/filter", b'{"NodeNames": []}', "`Pod`"),
+    "a pod that is none": ("/prioritize", b'{"Pod": 7, "NodeNames": []}', "Pod:"),
+    "a pod without metadata": ("/filter", b'{"Pod": {}, "NodeNames": []}', "metadata"),
+    "a bad quantity": (
+        "/filter",
+        b'{"Pod": {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "resources":'
+        b' {"requests": {"cpu": "much"}}}]}}}',
+        "cpu",
+    ),
+    "a name that is none": ("/filter", b'{"Pod": {}, "NodeNames": [1]}', "$.NodeNames[0]"),
+    "a node without a name": (
+        "/filter",
+        b'{"Pod": {"metadata": {"name": "p"}}, "Nodes": {"items": [{"metadata": {}}]}}',
+        "Nodes.items[0]",
+    ),
+    "no uid": ("/bind", b'{"PodName": "p", "PodNamespace": "n", "Node": "a"}', "`PodUID`"),
+}
+
+
+@pytest.mark.parametrize(("path", "body", "want"), BAD.values(), ids=BAD.keys())
+async def test_a_body_that_cannot_be_read_is_400_and_names_the_field(
+    scheduler: Client, port: FakeScheduler, path: str, body: bytes, want: str
+) -> None:
+    response = await scheduler.post(path, data=body)
+    assert response.status == 400
+    assert want in await response.text()
+    assert not port.asked
+
+
+async def test_bodies_above_a_megabyte_are_read_and_answered(scheduler: Client) -> None:
+    """aiohttp's own limit would answer 413 from about 70 whole nodes on."""
+    items = [
+        {"metadata": {"name": f"node-{i}", "annotations": {"x": "y" * 14_000}}} for i in range(300)
+    ]
+    verdict = FilterVerdict(passed=tuple(f"node-{i}" for i in range(300)))
+    scheduler.server.app  # noqa: B018 - the server must be there before its port is changed
+    body = msgspec.json.encode({"Pod": POD, "Nodes": {"metadata": {}, "items": items}})
+    assert len(body) > 4 * 2**20
+    response = await scheduler.post("/filter", data=body)
+    assert response.status == 200
+    assert verdict is not None
+    assert [i["metadata"]["name"] for i in (await response.json())["Nodes"]["items"]] == ["node-0"]
+
+
+async def test_requests_are_counted_by_verb_and_outcome(
+    scheduler: Client, port: FakeScheduler, metrics: ExtenderMetrics
+) -> None:
+    body = {"Pod": POD, "NodeNames": ["a"]}
+    await scheduler.post("/filter", json=body)
+    port.verdict = FilterVerdict(error="shuntyard: this replica does not act")
+    await scheduler.post("/filter", json=body)
+    await scheduler.post("/filter", data=b"")
+    await scheduler.post("/nowhere")
+    for verb, outcome in (
+        ("filter", "ok"),
+        ("filter", "refused"),
+        ("filter", "bad-request"),
+        ("other", "bad-request"),
+    ):
+        assert count(metrics, verb, outcome) == 1, (verb, outcome)
+    name = "shuntyard_request_duration_seconds_count"
+    assert metrics.registry.get_sample_value(name, {"verb": "filter"}) == 3
+
+
+class BrokenScheduler(FakeScheduler):
+    def filter(self, pod, node_names):  # type: ignore[no-untyped-def]
+        raise ZeroDivisionError
+
+
+async def test_a_defect_of_ours_is_500_logged_and_counted(
+    aiohttp_client: Connect, metrics: ExtenderMetrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = await aiohttp_client(create_scheduler_app(BrokenScheduler(), metrics))
+    with caplog.at_level(logging.ERROR):
+        response = await client.post("/filter", json={"Pod": POD, "NodeNames": ["a"]})
+    assert response.status == 500
+    assert count(metrics, "filter", "fault") == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
+READ = {
+    "/v1/queue": api.QueueResponse,
+    "/v1/nodes": api.NodesResponse,
+    "/v1/jobs": api.JobsResponse,
+}
+
+
+@pytest.mark.parametrize(("path", "kind"), READ.items())
+async def test_the_read_api_answers_with_its_version(
+    people: Client, path: str, kind: type[api.Response]
+) -> None:
+    body = await (await people.get(path)).read()
+    assert msgspec.json.decode(body)["apiVersion"] == api.API_VERSION
+    assert msgspec.json.decode(body, type=kind).generated_at == 1000.0
+
+
+async def test_the_queue_arrives_as_it_was_given(people: Client) -> None:
+    body = await (await people.get("/v1/queue")).read()
+    assert msgspec.json.decode(body, type=api.QueueResponse) == QUEUE
+
+
+async def test_explain_finds_a_pod_or_says_404(people: Client) -> None:
+    found = await people.get("/v1/explain", params={"namespace": "team-a", "pod": "resnet-0"})
+    assert msgspec.json.decode(await found.read(), type=api.ExplainResponse) == EXPLAIN
+    lost = await people.get("/v1/explain", params={"namespace": "team-a", "pod": "gone"})
+    assert (lost.status, await lost.text()) == (404, "there is no pod team-a/gone")
+    unclear = await people.get("/v1/explain", params={"namespace": "team-a"})
+    assert unclear.status == 400
+    assert "query parameter pod" in await unclear.text()
+
+
+async def test_probes_follow_the_health_they_are_told(people: Client, health: FakeHealth) -> None:
+    assert (await people.get("/livez")).status == 200
+    health.alive = False
+    silent = await people.get("/livez")
+    assert (silent.status, await silent.text()) == (503, "schedule: silent for 61.0 s\n")
+    assert (await people.get("/readyz")).status == 200
+    health.ready = False
+    assert (await people.get("/readyz")).status == 503
+
+
+async def test_metrics_are_rendered_at_most_once_a_second(
+    people: Client, metrics: ExtenderMetrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[bytes] = []
+    render = metrics.render
+    monkeypatch.setattr(metrics, "render", lambda: made.append(b"") or render())
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(people.get("/metrics")) for _ in range(5)]
+    texts = {await task.result().text() for task in tasks}
+    assert len(texts) == len(made) == 1
+    assert "shuntyard_acting 0.0" in texts.pop()
+
+
+async def test_our_side_keeps_connections_longer_than_gos_client() -> None:
+    runner = create_runner(
+        create_scheduler_app(FakeScheduler(), ExtenderMetrics()), drain_seconds=1
+    )
+    await runner.setup()
+    assert runner.server is not None
+    assert runner.server().keepalive_timeout == KEEPALIVE_SECONDS > 90
+    await runner.cleanup()
+
+
+async def test_a_runner_serves_and_ends(metrics: ExtenderMetrics) -> None:
+    server = TestServer(create_scheduler_app(FakeScheduler(), metrics))
+    async with TestClient(server) as client:
+        response = await client.post("/bind", data=b"null")
+        assert response.status == 400

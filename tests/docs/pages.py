@@ -1,0 +1,21 @@
+"""The pages and examples that the documentation tests read."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pages() -> list[Path]:
+    """Every Markdown page of the repository, in path order."""
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def yaml_files() -> list[Path]:
+    """Every YAML file that people apply or copy, in path order."""
+    folders = ("examples", "deploy", "devcluster", "docs")
+    found = [p for f in folders for kind in ("*.yaml", "*.yml") for p in (ROOT / f).rglob(kind)]
+    return sorted(found)
+
+
+def short(path: Path) -> str:
+    return str(path.relative_to(ROOT))

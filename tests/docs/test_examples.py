@@ -1,0 +1,52 @@
+"""Examples parse, and everything in them names our scheduler and waits in our queue."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from shared import labels
+from tests.docs.pages import ROOT, short, yaml_files
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+
+
+def _objects(path: Path) -> list[dict[str, Any]]:
+    return [o for o in yaml.safe_load_all(path.read_text()) if o is not None]
+
+
+def _pods(obj: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if obj["kind"] == "Pod":
+        yield obj
+    elif "template" in obj.get("spec", {}):
+        yield obj["spec"]["template"]
+
+
+@pytest.mark.parametrize("path", yaml_files(), ids=short)
+def test_yaml_files_parse(path: Path) -> None:
+    assert _objects(path)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=short)
+def test_example_pods_name_our_scheduler_and_wait_in_our_queue(path: Path) -> None:
+    for obj in _objects(path):
+        for pod in _pods(obj):
+            assert pod["spec"]["schedulerName"] == labels.SCHEDULER_NAME
+            assert pod["spec"]["schedulingGates"] == [{"name": labels.GATE}]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=short)
+def test_examples_use_no_key_of_ours_that_does_not_exist(path: Path) -> None:
+    ours = {v for v in vars(labels).values() if isinstance(v, str)}
+    used: set[str] = set()
+    for obj in _objects(path):
+        for meta in [obj["metadata"], *(pod.get("metadata", {}) for pod in _pods(obj))]:
+            used |= set(meta.get("labels", {})) | set(meta.get("annotations", {}))
+    assert {k for k in used if k.startswith(labels.DOMAIN)} <= ours
+
+
+def test_the_demo_has_a_mixed_set_of_jobs() -> None:
+    kinds = [obj["kind"] for path in EXAMPLES for obj in _objects(path)]
+    assert {"Job", "Service", "Namespace", "PriorityClass"} <= set(kinds)

@@ -1,0 +1,154 @@
+"""The verbs of the fake API server over its store."""
+
+import base64
+import copy
+import itertools
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.fakes import kube_patches, kube_pods
+from tests.fakes.kube_errors import already_exists, conflict, gone, invalid, not_found
+from tests.fakes.kube_request import Target
+from tests.fakes.kube_selectors import Object, selector
+from tests.fakes.kube_store import Store
+
+
+class Actions:
+    """What each verb does; synchronous, so that every request is one step."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.now = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC).timestamp()
+        self._serial = itertools.count(1)
+        self._snapshots: dict[str, tuple[int, list[Object]]] = {}
+
+    def stamp(self) -> str:
+        return datetime.fromtimestamp(self.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def read(self, target: Target) -> Object:
+        found = self.store.get(target.key)
+        if found is None:
+            raise not_found(target.plural, target.name)
+        return found
+
+    def page(self, target: Target, params: Mapping[str, str]) -> Object:
+        """List; pages of one list show one moment, until the history is compacted."""
+        token = params.get("continue", "")
+        if token:
+            version, left = self._continued(token)
+        else:
+            version = self.store.version
+            left = self.store.collection(target.collection, target.namespace, selector(params))
+        limit = int(params.get("limit", "0")) or len(left)
+        if params.get("resourceVersion") == "0" and not token:
+            limit = len(left)  # served from the watch cache, which knows no pages
+        metadata = {"resourceVersion": str(version)}
+        if len(left) > limit:
+            metadata["continue"] = self._keep(version, left[limit:])
+            metadata["remainingItemCount"] = str(len(left) - limit)
+        kind = f"{target.kind}List"
+        return {
+            "kind": kind,
+            "apiVersion": target.api_version,
+            "metadata": metadata,
+            "items": left[:limit],
+        }
+
+    def create(self, target: Target, body: Object) -> Object:
+        new = copy.deepcopy(body)
+        meta = new.setdefault("metadata", {})
+        if not meta.get("name"):
+            if not meta.get("generateName"):
+                raise invalid(target.kind, "", "metadata.name: Required value")
+            meta["name"] = f"{meta['generateName']}{next(self._serial):05d}"
+        if target.namespace:
+            meta["namespace"] = target.namespace
+        key = (target.collection, target.namespace, meta["name"])
+        if self.store.get(key) is not None:
+            raise already_exists(target.plural, meta["name"])
+        meta["uid"] = f"00000000-0000-4000-8000-{next(self._serial):012d}"
+        meta["creationTimestamp"] = self.stamp()
+        new = {"apiVersion": target.api_version, "kind": target.kind, **new}
+        if target.collection == "/api/v1/pods":
+            kube_pods.admit(new, self.stamp())
+            kube_pods.check_created(new)
+        return self.store.write(key, new)
+
+    def replace(self, target: Target, body: Object) -> Object:
+        return self._update(target, self.read(target), copy.deepcopy(body))
+
+    def patch(self, target: Target, body: Any, content_type: str) -> Object:
+        if content_type == "application/apply-patch+yaml" and not self.store.get(target.key):
+            return self.create(target, body)
+        old = self.read(target)
+        return self._update(target, old, kube_patches.apply(old, body, content_type))
+
+    def delete(self, target: Target, options: Object) -> Object:
+        old = self.read(target)
+        meta = old["metadata"]
+        for field, expected in (options.get("preconditions") or {}).items():
+            if expected != meta[field]:
+                why = f"the {field} in the precondition ({expected}) is not {meta[field]}"
+                raise conflict(target.plural, target.name, why)
+        asked = options.get("gracePeriodSeconds")
+        seconds = kube_pods.grace(old, asked) if target.kind == "Pod" else 0
+        if seconds == 0 and not meta.get("finalizers"):
+            return self.store.write(target.key, None)
+        if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds") == seconds:
+            return old
+        meta["deletionTimestamp"] = self.stamp()
+        meta["deletionGracePeriodSeconds"] = seconds
+        return self.store.write(target.key, old)
+
+    def delete_all(self, target: Target, params: Mapping[str, str], options: Object) -> Object:
+        page = self.page(target, {**params, "limit": "0"})
+        for found in page["items"]:
+            meta = found["metadata"]
+            one = Target(target.collection, meta.get("namespace", ""), meta["name"], "")
+            self.delete(one, options)
+        return page
+
+    def bind(self, target: Target, binding: Object) -> Object:
+        pod = kube_pods.bound(self.read(target), binding, self.stamp())
+        self.store.write(target.key, pod)
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+
+    def _update(self, target: Target, old: Object, new: Object) -> Object:
+        self._check_preconditions(target, old, new)
+        for field in ("uid", "creationTimestamp", "name", "namespace", "deletionTimestamp"):
+            if field in old["metadata"]:
+                new["metadata"][field] = old["metadata"][field]
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        kept = "spec" if target.subresource == "status" else "status"
+        if target.kind == "Pod" or target.subresource == "status":
+            new = {**new, **({kept: copy.deepcopy(old[kept])} if kept in old else {})}
+        if target.kind == "Pod":
+            kube_pods.settle_gates(new)
+            kube_pods.check_updated(old, new)
+        if new == old:
+            return old
+        meta = new["metadata"]
+        held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
+        gone_now = meta.get("deletionTimestamp") and not held
+        return self.store.write(target.key, None if gone_now else new)
+
+    def _check_preconditions(self, target: Target, old: Object, new: Object) -> None:
+        was, becomes = old["metadata"], new.setdefault("metadata", {})
+        if becomes.get("uid", was["uid"]) != was["uid"]:
+            why = f"Precondition failed: UID {becomes['uid']} is not {was['uid']}"
+            raise conflict(target.plural, target.name, why)
+        if becomes.get("resourceVersion", was["resourceVersion"]) != was["resourceVersion"]:
+            raise conflict(target.plural, target.name, "the object has been modified")
+
+    def _keep(self, version: int, left: list[Object]) -> str:
+        token = base64.b64encode(json.dumps([version, next(self._serial)]).encode()).decode()
+        self._snapshots[token] = (version, left)
+        return token
+
+    def _continued(self, token: str) -> tuple[int, list[Object]]:
+        version, left = self._snapshots.get(token, (0, []))
+        if version <= self.store.compacted:
+            raise gone("The provided continue parameter is too old")
+        return version, left

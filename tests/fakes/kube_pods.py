@@ -1,0 +1,150 @@
+"""What the real API server enforces for pods, as far as our writes touch it.
+
+Source: kubernetes ``pkg/apis/core/validation`` (ValidatePodUpdate, validateNodeAffinityMutation)
+and ``pkg/registry/core/pod/storage`` (BindingREST), v1.36.
+"""
+
+import copy
+from typing import Any
+
+from tests.fakes.kube_errors import conflict, invalid
+from tests.fakes.kube_selectors import Object
+
+GRACE_SECONDS = 30
+_MUTABLE = ("schedulingGates", "tolerations", "activeDeadlineSeconds")
+
+
+def admit(pod: Object, now: str) -> None:
+    """Fill in what defaulting, admission and the create strategy fill in."""
+    spec = pod.setdefault("spec", {})
+    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", GRACE_SECONDS)
+    for container in [*spec.get("containers", []), *spec.get("initContainers", [])]:
+        resources = container.setdefault("resources", {})
+        if resources.get("limits"):
+            resources["requests"] = {**resources["limits"], **resources.get("requests", {})}
+    status: Object = {"phase": "Pending"}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [_condition("False", now, "SchedulingGated")]
+    pod["status"] = status
+
+
+def check_created(pod: Object) -> None:
+    name = pod["metadata"]["name"]
+    if not pod["spec"].get("containers"):
+        raise invalid("Pod", name, "spec.containers: Required value")
+    if pod["spec"].get("schedulingGates") and pod["spec"].get("nodeName"):
+        raise invalid(
+            "Pod", name, "spec.nodeName: cannot be set until all schedulingGates are gone"
+        )
+
+
+def check_updated(old: Object, new: Object) -> None:
+    """Refuse what may not change."""
+    name = old["metadata"]["name"]
+    before, after = copy.deepcopy(old["spec"]), copy.deepcopy(new["spec"])
+    gates = _gates(before)
+    if not _gates(after) <= gates:
+        raise invalid("Pod", name, "spec.schedulingGates: only deletion is allowed")
+    if not all(t in after.get("tolerations", []) for t in before.get("tolerations", [])):
+        raise invalid("Pod", name, "spec.tolerations: existing toleration can not be modified")
+    if gates:
+        _check_narrowed(name, before, after)
+    for spec in (before, after):
+        _forget_mutable(spec, gated=bool(gates))
+    if before != after:
+        raise invalid("Pod", name, "spec: pod updates may not change fields other than …")
+
+
+def bound(pod: Object, binding: Object, now: str) -> Object:
+    """Return the pod after a Binding."""
+    name, wanted = pod["metadata"]["name"], binding.get("metadata", {})
+    target = binding.get("target", {}).get("name")
+    if not target:
+        raise invalid("Binding", name, "target.name: Required value")
+    for field in ("uid", "resourceVersion"):
+        if wanted.get(field) and wanted[field] != pod["metadata"][field]:
+            raise conflict("pods/binding", name, f"Precondition failed: {field}")
+    if why := _unbindable(pod):
+        raise conflict("pods/binding", name, f"pod {name} {why}")
+    result = copy.deepcopy(pod)
+    for field in ("annotations", "labels"):
+        if wanted.get(field):
+            result["metadata"].setdefault(field, {}).update(wanted[field])
+    result["spec"]["nodeName"] = target
+    conditions = [c for c in result["status"].get("conditions", []) if c["type"] != "PodScheduled"]
+    result["status"]["conditions"] = [*conditions, _condition("True", now)]
+    return result
+
+
+def _unbindable(pod: Object) -> str:
+    spec = pod["spec"]
+    if "deletionTimestamp" in pod["metadata"]:
+        return "is being deleted, cannot be assigned to a host"
+    if spec.get("nodeName"):
+        return f'is already assigned to node "{spec["nodeName"]}"'
+    return "has non-empty .spec.schedulingGates" if spec.get("schedulingGates") else ""
+
+
+def settle_gates(pod: Object) -> None:
+    """Drop the condition SchedulingGated with the last gate, as the update strategy does."""
+    if pod["spec"].get("schedulingGates") == []:
+        del pod["spec"]["schedulingGates"]
+    if "schedulingGates" not in pod["spec"] and "conditions" in pod.get("status", {}):
+        pod["status"]["conditions"] = [
+            c for c in pod["status"]["conditions"] if c.get("reason") != "SchedulingGated"
+        ]
+
+
+def grace(pod: Object, asked: int | None) -> int:
+    """Return the seconds that a deletion leaves the pod: none where nobody runs it."""
+    if not pod["spec"].get("nodeName") or pod["status"].get("phase") in {"Succeeded", "Failed"}:
+        return 0
+    own: int = pod["spec"].get("terminationGracePeriodSeconds", GRACE_SECONDS)
+    return own if asked is None else asked
+
+
+def _gates(spec: Object) -> set[str]:
+    return {gate["name"] for gate in spec.get("schedulingGates") or []}
+
+
+def _forget_mutable(spec: Object, *, gated: bool) -> None:
+    for field in _MUTABLE:
+        spec.pop(field, None)
+    for container in [*spec.get("containers", []), *spec.get("initContainers", [])]:
+        container.pop("image", None)
+    if gated:
+        spec.pop("nodeSelector", None)
+        affinity = spec.get("affinity") or {}
+        affinity.pop("nodeAffinity", None)
+        if not affinity:
+            spec.pop("affinity", None)
+
+
+def _check_narrowed(name: str, before: Object, after: Object) -> None:
+    """While gated, node selector and required node affinity may only ask for more."""
+    selector = after.get("nodeSelector") or {}
+    if not (before.get("nodeSelector") or {}).items() <= selector.items():
+        raise invalid("Pod", name, "spec.nodeSelector: only additions are allowed")
+    old, new = _terms(before), _terms(after)
+    if old is None:
+        return
+    if new is None or len(old) != len(new):
+        raise invalid("Pod", name, "spec.affinity.nodeAffinity: no terms may be added or removed")
+    for was, becomes in zip(old, new, strict=True):
+        for field in ("matchExpressions", "matchFields"):
+            kept = was.get(field) or []
+            if (becomes.get(field) or [])[: len(kept)] != kept:
+                raise invalid("Pod", name, f"{field}: only additions are allowed")
+
+
+def _terms(spec: Object) -> list[Any] | None:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return None if required is None else list(required.get("nodeSelectorTerms") or [])
+
+
+def _condition(status: str, now: str, reason: str = "") -> Object:
+    condition = {"type": "PodScheduled", "status": status, "lastTransitionTime": now}
+    return {**condition, "reason": reason} if reason else condition

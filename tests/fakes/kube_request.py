@@ -1,0 +1,63 @@
+"""What a request is about, from its URL."""
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+KINDS = {
+    "pods": "Pod",
+    "nodes": "Node",
+    "namespaces": "Namespace",
+    "resourcequotas": "ResourceQuota",
+    "jobs": "Job",
+    "statefulsets": "StatefulSet",
+    "priorityclasses": "PriorityClass",
+    "leases": "Lease",
+    "events": "Event",
+    "configmaps": "ConfigMap",
+    "secrets": "Secret",
+    "services": "Service",
+    "persistentvolumes": "PersistentVolume",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A collection, an object or a subresource.
+
+    Attributes:
+        collection: Path over all namespaces, e.g. ``/apis/batch/v1/jobs``.
+    """
+
+    collection: str
+    namespace: str
+    name: str
+    subresource: str
+
+    @property
+    def plural(self) -> str:
+        return self.collection.rsplit("/", 1)[1]
+
+    @property
+    def kind(self) -> str:
+        return KINDS.get(self.plural, self.plural.removesuffix("s").capitalize())
+
+    @property
+    def api_version(self) -> str:
+        _, root, *group_version = self.collection.rsplit("/", 1)[0].split("/")
+        return "/".join(group_version) if root in {"api", "apis"} else "v1"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return (self.collection, self.namespace, self.name)
+
+
+def target(path: str) -> Target:
+    """Return what ``path`` names."""
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    root, rest = (parts[:2], parts[2:]) if parts[0] == "api" else (parts[:3], parts[3:])
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2:
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource = [*rest, "", ""][:3]
+    return Target(f"/{'/'.join(root)}/{plural}", namespace, name, subresource)

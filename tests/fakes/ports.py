@@ -1,0 +1,148 @@
+"""What stands behind the handlers in tests: canned answers, and a record of what was asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extender.engine.filtering import FilterVerdict
+from shared import api
+from shared.model import Pod
+
+REFUSED = "shuntyard: planned on another node"
+
+
+@dataclass
+class FakeScheduler:
+    """Passes the first offered node, scores nodes 10, 9, 8 …, binds with ``bind_error``."""
+
+    bind_error: str = ""
+    verdict: FilterVerdict | None = None
+    scores: Sequence[tuple[str, int]] | None = None
+    asked: list[tuple[object, ...]] = field(default_factory=list)
+
+    def filter(self, pod: Pod, node_names: Sequence[str]) -> FilterVerdict:
+        self.asked.append(("filter", pod.key, tuple(node_names)))
+        failed = dict.fromkeys(node_names[1:], REFUSED)
+        return self.verdict or FilterVerdict(passed=tuple(node_names[:1]), failed=failed)
+
+    def prioritize(self, pod: Pod, node_names: Sequence[str]) -> Sequence[tuple[str, int]]:
+        self.asked.append(("prioritize", pod.key, tuple(node_names)))
+        if self.scores is not None:
+            return self.scores
+        return [(name, max(0, 10 - i)) for i, name in enumerate(node_names)]
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
+        self.asked.append(("bind", namespace, name, uid, node))
+        return self.bind_error
+
+
+TERMS = api.Terms(u=5, b=50, l=5, m=6, e_normalised=0.25, m_normalised=1.0)
+QUEUE = api.QueueResponse(
+    generated_at=1000.0,
+    acting=True,
+    order="cps",
+    entries=(
+        api.QueueEntry(
+            position=1,
+            job="resnet",
+            namespace="team-a",
+            kind="Job",
+            created_at=925.0,
+            v=1250.0,
+            terms=TERMS,
+            waited_seconds=75.0,
+            members=8,
+            min_available=8,
+            reason="GangDoesNotFit",
+            message="not enough room for the whole gang",
+        ),
+        api.QueueEntry(
+            position=2,
+            job="bert",
+            namespace="team-b",
+            kind="PyTorchJob",
+            created_at=990.0,
+            v=0.0,
+            terms=TERMS,
+            waited_seconds=10.0,
+            members=1,
+            min_available=None,
+            reason="GangSizeUnknown",
+            message="nobody says how many pods the job has",
+        ),
+    ),
+)
+NODES = api.NodesResponse(
+    generated_at=1000.0,
+    entries=(
+        api.NodeEntry(
+            name="node-a",
+            ready=True,
+            unschedulable=True,
+            allocatable={"cpu": 8000, "memory": 32 * 2**30, "pods": 110, "nvidia.com/gpu": 4},
+            used={"cpu": 2500, "memory": 2**29, "pods": 3, "nvidia.com/gpu": 1},
+            seats=2,
+            relative_price=0.3125,
+            log_price=1.439,
+        ),
+    ),
+)
+JOBS = api.JobsResponse(
+    generated_at=1000.0,
+    entries=(
+        api.JobEntry(
+            job="resnet",
+            namespace="team-a",
+            kind="Job",
+            created_at=0.0,
+            min_available=3,
+            members=3,
+            counts=api.MemberCounts(bound=2, succeeded=1),
+            nodes=("node-a", "node-b"),
+        ),
+    ),
+)
+EXPLAIN = api.ExplainResponse(
+    generated_at=1000.0,
+    namespace="team-a",
+    pod="resnet-0",
+    job="team-a/Job/resnet",
+    state="gated",
+    reason="GangDoesNotFit",
+    message="not enough room for the whole gang",
+    nodes=tuple(
+        api.NodeTerms(
+            node=f"node-{i:02}", affinity=0.0, locality=0.5, packing=0.25, price=1.0, total=0.3
+        )
+        for i in range(12)
+    ),
+)
+
+
+class FakeRead:
+    """The read API of one job that waits."""
+
+    def queue(self) -> api.QueueResponse:
+        return QUEUE
+
+    def nodes(self) -> api.NodesResponse:
+        return NODES
+
+    def jobs(self) -> api.JobsResponse:
+        return JOBS
+
+    def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
+        return EXPLAIN if (namespace, name) == ("team-a", "resnet-0") else None
+
+
+@dataclass
+class FakeHealth:
+    """Says what it is told to."""
+
+    alive: bool = True
+    ready: bool = True
+
+    def livez(self) -> tuple[bool, Mapping[str, str]]:
+        return self.alive, {"schedule": "ok" if self.alive else "silent for 61.0 s"}
+
+    def readyz(self) -> tuple[bool, Mapping[str, str]]:
+        return self.ready, {"synced": "ok" if self.ready else "not yet"}

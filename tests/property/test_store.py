@@ -1,0 +1,237 @@
+"""Whatever happens in whatever order, the indices are what a recomputation gives."""
+
+from collections import Counter
+
+import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from extender.state.content import Content
+from extender.state.store import ClusterStore
+from shared.model import Delete, Replace, Toleration, Uid, Upsert
+from tests.fakes.builders import (
+    make_namespace,
+    make_node,
+    make_owner,
+    make_pod,
+    make_priority_class,
+    make_quota,
+    make_shape,
+    pinned_to,
+)
+
+NODES = st.sampled_from(["node-0", "node-1", "node-2"])
+SHAPES = [
+    make_shape(),
+    make_shape(cpu="0", memory="0"),
+    make_shape(cpu="500m", requests={"nvidia.com/gpu": "1"}),
+    make_shape(memory="8Gi", host_ports=[80, 443]),
+    make_shape(host_ports=[80], node_selector={"zone": "a"}),
+    make_shape(tolerations=[Toleration(operator="Exists")], affinity=pinned_to("node-0")),
+]
+UIDS = [Uid(f"pod-{i}#{life}") for i in range(4) for life in range(3)]
+
+
+@st.composite
+def pods(draw):
+    """One of four names in one of three lives; a later life is created later."""
+    index, life = draw(st.integers(0, 3)), draw(st.integers(0, 2))
+    node = draw(st.none() | NODES)
+    return make_pod(
+        f"pod-{index}",
+        uid=f"pod-{index}#{life}",
+        created_at=float(life),
+        resource_version=draw(st.sampled_from("12")),
+        shape=draw(st.sampled_from(SHAPES)),
+        job=f"job-{draw(st.integers(0, 1))}",
+        scheduler_name=draw(st.sampled_from(["shuntyard", "shuntyard", "default-scheduler"])),
+        gated=node is None and draw(st.booleans()),
+        node=node,
+        seat=draw(st.none() | NODES),
+        plan_size=draw(st.integers(0, 2)),
+        phase=draw(st.sampled_from([None, None, None, "Succeeded", "Failed"])),
+        deleting=draw(st.sampled_from([False, False, True])),
+    )
+
+
+@st.composite
+def nodes(draw):
+    return make_node(
+        draw(NODES),
+        uid=draw(st.sampled_from(["", "first", "second"])),
+        cpu=draw(st.sampled_from(["2", "4"])),
+        allocatable={"nvidia.com/gpu": draw(st.sampled_from(["0", "8"]))}
+        | ({"example.com/nic": "2"} if draw(st.booleans()) else {}),
+        labels={"zone": draw(st.sampled_from("ab"))},
+        unschedulable=draw(st.booleans()),
+    )
+
+
+owners = st.builds(
+    make_owner,
+    st.sampled_from(["a", "b"]),
+    kind=st.sampled_from(["Job", "StatefulSet"]),
+    size=st.integers(1, 3),
+)
+others = st.one_of(
+    owners,
+    st.builds(make_namespace, st.sampled_from(["x", "y"])),
+    st.builds(make_quota, st.sampled_from("ab"), namespace=st.sampled_from("xy")),
+    st.builds(make_priority_class, st.sampled_from(["low"]), value=st.integers(0, 1)),
+)
+
+
+def by_key(entities):
+    return tuple({entity.key: entity for entity in entities}.values())
+
+
+class Store(RuleBasedStateMachine):
+    @initialize()
+    def begin(self) -> None:
+        self.store = ClusterStore("shuntyard")
+        self.time = 0.0
+        self.gone: set[Uid] = set()
+        self.earlier = (self.store.snapshot(), 0, [])
+
+    @rule(pod=pods())
+    def pod_observed(self, pod) -> None:
+        held = self.store.snapshot().pods.get(pod.key)
+        self.store.apply(Upsert(pod))
+        now = self.store.snapshot().pods.get(pod.key)
+        if held is not None and now is not None and now.uid != held.uid:
+            self.gone.add(held.uid)
+
+    @rule(pod=pods(), known=st.booleans())
+    def pod_deleted(self, pod, known: bool) -> None:
+        self.store.apply(Delete("Pod", pod.key, pod.uid if known else ""))
+        self.gone |= {pod.uid} if known else set()
+
+    @rule(listed=st.lists(pods(), max_size=4).map(by_key))
+    def pods_listed(self, listed) -> None:
+        self.store.apply(Replace("Pod", "Pod", listed))
+        self.gone |= set(self.store.export().removed)
+        held = {pod.uid for pod in self.store.snapshot().pods.values()}
+        back = {pod.key for pod in listed if pod.uid in self.gone}
+        want = {pod.uid for pod in listed if pod.key not in back}
+        assert want == {uid for uid in held if f"default/{uid[:5]}" not in back}
+
+    @rule(node=nodes())
+    def node_observed(self, node) -> None:
+        self.store.apply(Upsert(node))
+
+    @rule(node=nodes())
+    def node_deleted(self, node) -> None:
+        self.store.apply(Delete("Node", node.name))
+
+    @rule(listed=st.lists(nodes(), max_size=3).map(by_key))
+    def nodes_listed(self, listed) -> None:
+        self.store.apply(Replace("Node", "Node", listed))
+
+    @rule(entity=others)
+    def other_observed(self, entity) -> None:
+        self.store.apply(Upsert(entity))
+
+    @rule(entity=others)
+    def other_deleted(self, entity) -> None:
+        self.store.apply(Delete(type(entity).__name__, entity.key))
+
+    @rule(listed=st.lists(owners, max_size=2), source=st.sampled_from(["Job", "StatefulSet"]))
+    def owners_listed(self, listed, source) -> None:
+        """What another source listed stays."""
+        stays = {o.key for o in self._owners() if o.kind != source}
+        mine = by_key(owner for owner in listed if owner.kind == source)
+        self.store.apply(Replace("Owner", source, mine))
+        assert {o.key for o in self._owners()} == stays | {o.key for o in mine}
+
+    @rule(pod=pods(), node=NODES, size=st.integers(0, 2))
+    def seat_assumed(self, pod, node, size) -> None:
+        self.time += 1
+        self.store.assume_seat(pod, node, plan="p", plan_size=size, at=self.time)
+
+    @rule(uid=st.sampled_from(UIDS), node=NODES)
+    def bind_assumed(self, uid, node) -> None:
+        self.time += 1
+        self.store.assume_bound(uid, node, at=self.time)
+
+    @rule(uid=st.sampled_from(UIDS))
+    def deletion_assumed(self, uid) -> None:
+        self.time += 1
+        self.store.assume_gone(uid, at=self.time)
+
+    @rule(uid=st.sampled_from(UIDS))
+    def write_failed(self, uid) -> None:
+        self.store.forget(uid)
+
+    @rule(age=st.integers(0, 5))
+    def time_passed(self, age: int) -> None:
+        before = self.time - age
+        held = {a.uid for a in self.store.export().assumptions if a.at < before}
+        assert self.store.expire(before) == tuple(sorted(held))
+        assert all(a.at >= before for a in self.store.export().assumptions)
+
+    @rule(shape=st.sampled_from(SHAPES))
+    def mask_asked_for(self, shape) -> None:
+        self.store.snapshot().room.feasible(shape)
+
+    @rule()
+    def snapshot_kept(self) -> None:
+        snapshot = self.store.snapshot()
+        self.earlier = (snapshot, hash(str(snapshot.room.used.tolist())), sorted(snapshot.pods))
+
+    @rule()
+    def restarted_from_its_log(self) -> None:
+        content = self.store.export()
+        line = msgspec.json.encode(content)
+        self.store = ClusterStore.restore(msgspec.json.decode(line, type=Content))
+        assert self.store.export() == content
+
+    @invariant()
+    def indices_are_right(self) -> None:
+        self.store.check_invariants()
+
+    @invariant()
+    def a_snapshot_is_one_object_and_never_changes(self) -> None:
+        assert self.store.snapshot() is self.store.snapshot()
+        snapshot, used, keys = self.earlier
+        if keys:
+            assert (hash(str(snapshot.room.used.tolist())), sorted(snapshot.pods)) == (used, keys)
+
+    @invariant()
+    def what_is_gone_never_comes_back(self) -> None:
+        snapshot = self.store.snapshot()
+        assert not self.gone & {pod.uid for pod in snapshot.pods.values()}
+        assert not self.gone & (snapshot.seats.keys() | snapshot.bound.keys())
+
+    @invariant()
+    def nothing_taken_is_lost_or_counted_twice(self) -> None:
+        room = self.store.snapshot().room
+        want: Counter[tuple[str, str]] = Counter()
+        for pod, place in self._places():
+            if place in room.index:
+                want.update({(place, name): n for name, n in pod.shape.requests})
+        for node, i in room.index.items():
+            for j, resource in enumerate(room.resources):
+                assert room.used[i, j] == want[node, resource]
+
+    def _places(self):
+        """Where each pod takes room, told once more and differently from the store."""
+        for pod in self.store.snapshot().pods.values():
+            acts = {a.act: a.node for a in self.store.export().assumptions if a.uid == pod.uid}
+            if pod.finished:
+                continue
+            if pod.node_name or "Bind" in acts:
+                yield pod, pod.node_name or acts["Bind"]
+            elif pod.deleting:
+                continue
+            elif "Seat" in acts:
+                yield pod, acts["Seat"]
+            elif pod.scheduler_name == "shuntyard" and not pod.gates:
+                yield pod, pod.annotations.get("shuntyard.io/node")
+
+    def _owners(self):
+        return self.store.snapshot().owners.values()
+
+
+Store.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestStore = Store.TestCase

@@ -1,0 +1,75 @@
+"""What kube-scheduler is told about the nodes it offers."""
+
+from extender.engine import filtering
+from shared import labels
+from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.unit.engine.clusters import queued_job, released_job, snapshot_of
+
+NODES = [make_node("a", cpu="4"), make_node("b", cpu="4"), make_node("c", cpu="4")]
+NAMES = ["c", "a", "b"]
+
+
+def judge(snapshot, pod, names=NAMES):
+    return filtering.filter_nodes(snapshot, pod, names, labels.SCHEDULER_NAME)
+
+
+def test_a_pod_of_another_scheduler_passes_unchanged():
+    pod = make_pod(scheduler_name="default-scheduler")
+    assert judge(snapshot_of(NODES), pod).passed == ("c", "a", "b")
+
+
+def test_a_pod_with_a_seat_passes_on_its_planned_node_alone():
+    job = released_job("j", ["b", "a"])
+    verdict = judge(snapshot_of(NODES, job), job[1])
+    assert verdict.passed == ("b",)
+    assert verdict.failed == dict.fromkeys(["c", "a"], filtering.PLANNED_ELSEWHERE)
+    assert verdict.not_offered is None
+
+
+def test_a_planned_node_that_was_not_offered_is_reported():
+    job = released_job("j", ["b", "a"])
+    verdict = judge(snapshot_of(NODES, job), job[1], ["c", "a"])
+    assert verdict.passed == ()
+    assert verdict.failed == dict.fromkeys(["c", "a"], filtering.PLANNED_NOT_OFFERED)
+    assert verdict.not_offered == "b"
+
+
+def test_a_pod_the_watch_has_not_shown_is_judged_by_its_own_annotation():
+    assert judge(snapshot_of(NODES), make_pod(seat="a")).passed == ("a",)
+
+
+def test_an_old_annotation_does_not_outlive_the_store_s_view():
+    pod = make_pod(plan="p", plan_size=1)
+    stale = make_pod(seat="a", plan="p", plan_size=1)
+    assert judge(snapshot_of(NODES, pod), stale).passed == ("c", "a", "b")
+
+
+def test_a_gang_without_the_gate_is_refused_for_good():
+    owner = make_owner(size=4)
+    pod = make_pod(owner=owner)
+    verdict = judge(snapshot_of(NODES, owner, pod), pod)
+    assert verdict.unresolvable == dict.fromkeys(NAMES, filtering.GATE_REQUIRED)
+
+
+def test_a_single_pod_without_the_gate_passes_where_seats_leave_room():
+    job = released_job("j", ["b"], cpu="3")
+    pod = make_pod("single", cpu="2")
+    verdict = judge(snapshot_of(NODES, job, pod), pod)
+    assert verdict.passed == ("c", "a")
+    assert verdict.failed == {"b": filtering.NO_ROOM_BESIDE_SEATS}
+
+
+def test_an_unmodelled_pod_is_not_held_to_its_planned_node():
+    job = queued_job("j", 1)
+    pod = make_pod("free", plan="p", plan_size=1, seat="a", shape=None)
+    loose = make_pod("loose", plan="p", plan_size=1)
+    assert judge(snapshot_of(NODES, job, loose), loose).passed == ("c", "a", "b")
+    assert judge(snapshot_of(NODES, job, pod), pod).passed == ("a",)
+
+
+def test_names_that_were_not_in_the_request_are_never_returned():
+    job = released_job("j", ["b"])
+    for names in (["a"], ["b"], ["x", "b"], []):
+        verdict = judge(snapshot_of(NODES, job), job[1], names)
+        answered = {*verdict.passed, *verdict.failed, *verdict.unresolvable}
+        assert answered == set(names)

@@ -1,0 +1,44 @@
+"""The pin leaves only the planned node and the spares."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.engine.pinning import pinned_terms
+from extender.policy import feasibility
+from shared.model import Requirement
+from tests.fakes.builders import make_node, make_shape, make_term, pinned_to
+
+NODES = [
+    make_node(name, labels={"zone": zone}) for name, zone in [("a", "x"), ("b", "x"), ("c", "y")]
+]
+
+
+def test_a_pod_without_affinity_gets_one_name_a_term():
+    assert pinned_terms(make_shape(), NODES[:2]) == pinned_to("a", "b")
+
+
+def test_a_pod_with_terms_gets_one_requirement_more_in_each():
+    zones = [make_term(Requirement("zone", "In", (z,))) for z in "xy"]
+    terms = pinned_terms(make_shape(affinity=zones), [NODES[0], NODES[2]])
+    hostnames = Requirement("kubernetes.io/hostname", "In", ("a", "c"))
+    assert [term.expressions for term in terms] == [
+        (Requirement("zone", "In", ("x",)), hostnames),
+        (Requirement("zone", "In", ("y",)), hostnames),
+    ]
+
+
+def test_an_empty_term_stays_as_it_is():
+    assert pinned_terms(make_shape(affinity=[make_term()]), NODES[:1]) == (make_term(),)
+
+
+@given(
+    pinned=st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique_by=lambda n: n.name),
+    zones=st.none() | st.lists(st.sampled_from("xyz"), min_size=1, max_size=2),
+)
+def test_exactly_the_pinned_nodes_that_were_allowed_before_are_allowed_after(pinned, zones):
+    affinity = zones and [make_term(Requirement("zone", "In", (z,))) for z in zones]
+    before = make_shape(affinity=affinity)
+    after = make_shape(affinity=pinned_terms(before, pinned))
+    for node in NODES:
+        want = node in pinned and feasibility.accepts(before, node)
+        assert feasibility.accepts(after, node) == want

@@ -1,0 +1,69 @@
+"""Gangs for policy tests: members by role, and ``place`` with the defaults."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from extender.policy import gang
+from extender.policy.buckets import Relations
+from extender.policy.gang import GangParameters, GangPod, Misfit, Placed, Placement
+from extender.policy.pricing import PricingParameters
+from extender.policy.room import Room
+from extender.policy.scoring import ScoringWeights
+from shared.model import NodeName, PodShape, Uid
+from tests.fakes.builders import make_shape
+
+PS_AND_WORKERS = Relations.parse("ps,worker", "ps")
+
+
+def members(role: str, count: int, shape: PodShape | None = None, **shaped: Any) -> list[GangPod]:
+    """Pods ``<role>-<i>`` of one shape; their uids are their names."""
+    shape = shape or make_shape(**shaped)
+    return [GangPod(Uid(f"{role}-{i}"), f"{role}-{i}", role, i, shape) for i in range(count)]
+
+
+def placed(role: str, index: int, node: str) -> Placed:
+    return Placed(role, index, NodeName(node))
+
+
+def place(
+    pods: Sequence[GangPod],
+    room: Room,
+    *,
+    already: Sequence[Placed] = (),
+    relations: Relations | None = None,
+    topology_key: str = "",
+    params: GangParameters | None = None,
+    weights: ScoringWeights | None = None,
+) -> Placement | Misfit:
+    return gang.place(
+        pods,
+        already,
+        room,
+        relations=relations,
+        topology_key=topology_key,
+        params=params or GangParameters(),
+        weights=weights or ScoringWeights(),
+        pricing=PricingParameters(),
+    )
+
+
+def seated(pods: Sequence[GangPod], room: Room, **options: Any) -> Placement:
+    """The placement of a gang that must fit."""
+    result = place(pods, room, **options)
+    assert isinstance(result, Placement), result
+    return result
+
+
+def refused(pods: Sequence[GangPod], room: Room, **options: Any) -> Misfit:
+    """The reason of a gang that must not fit."""
+    result = place(pods, room, **options)
+    assert isinstance(result, Misfit), dict(result.nodes)
+    return result
+
+
+def by_node(placement: Placement) -> dict[str, list[str]]:
+    """Pods of every used node."""
+    found: dict[str, list[str]] = {}
+    for uid, node in sorted(placement.nodes.items()):
+        found.setdefault(node, []).append(uid)
+    return dict(sorted(found.items()))

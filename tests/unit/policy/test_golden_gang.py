@@ -1,0 +1,101 @@
+"""Golden cases of buckets and gangs: the worked examples of docs/policies."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.policy import buckets
+from extender.policy.buckets import Relations, Task
+from extender.policy.gang import GangParameters, Misfit
+from extender.policy.scoring import ScoringWeights
+from tests.fakes.builders import make_node, make_room, make_shape, make_taint
+from tests.unit.policy.gangs import by_node, members, place, placed
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+def run_buckets(case: dict[str, Any]) -> Any:
+    relations = _relations(case)
+    tasks = [
+        Task(f"{t['role']}-{t['index']}", t["role"], t["index"], t.get("score", 0), t.get("node"))
+        for t in case["tasks"]
+    ]
+    built = buckets.build(tasks, relations)
+    bucket_of = {t.id: b.index for b in built for t in (*b.tasks, *b.bound)}
+    bound = [t for t in tasks if t.id in bucket_of]
+    order = sorted(bound, key=lambda t: buckets.task_order_key(t.role, bucket_of[t.id], t.index))
+    return {
+        "weights": dict(sorted(relations.weights.items())),
+        "buckets": [[t.id for t in (*b.bound, *b.tasks)] for b in built],
+        "placing_order": [b.index for b in buckets.placing_order(built)],
+        "bind_order": [t.id for t in order if t.node is None],
+    }
+
+
+def run_gang(case: dict[str, Any]) -> Any:
+    room = make_room(
+        *(_node(name, row) for name, row in case["nodes"].items()),
+        placed={n: [_shape(s) for s in shapes] for n, shapes in case.get("taken", {}).items()},
+    )
+    result = place(
+        [
+            p
+            for row in case["pods"]
+            for p in members(row["role"], row["count"], _shape(row["shape"]))
+        ],
+        room,
+        already=[placed(*row) for row in case.get("placed", [])],
+        relations=_relations(case),
+        topology_key=case.get("topology_key", ""),
+        params=GangParameters(**case.get("parameters", {})),
+        weights=ScoringWeights(**case.get("weights", {})),
+    )
+    if isinstance(result, Misfit):
+        return {"reason": result.reason, "message": result.message, "detail": result.detail}
+    return {
+        "rule": result.rule,
+        "nodes": by_node(result),
+        "buckets": dict(sorted(result.bucket_of.items())),
+        "order": list(result.order),
+        "spares": {uid: list(nodes) for uid, nodes in sorted(result.spares.items())},
+    }
+
+
+RUNS = {"buckets": run_buckets, "gang": run_gang}
+CASES = {
+    f"{area}/{path.name.removesuffix('.input.json')}": (run, path)
+    for area, run in RUNS.items()
+    for path in sorted((GOLDEN / area).glob("*.input.json"))
+}
+
+
+@pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
+def test_golden_case_comes_out_as_recorded(run, path, request):
+    got = run(json.loads(path.read_text()))
+    output = path.with_name(path.name.replace(".input.", ".output."))
+    if request.config.getoption("--update-golden", default=False):
+        output.write_text(json.dumps(got, indent=2, ensure_ascii=False) + "\n")
+    assert got == json.loads(output.read_text())
+
+
+@pytest.mark.parametrize("area", RUNS)
+def test_every_policy_has_golden_cases_and_no_orphans(area):
+    inputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.input.json")}
+    outputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.output.json")}
+    assert inputs == outputs != set()
+
+
+def _relations(case: dict[str, Any]) -> Relations:
+    return Relations.parse(
+        case.get("affinity", ""), case.get("anti_affinity", ""), case.get("order", "")
+    )
+
+
+def _node(name: str, row: dict[str, Any]):
+    return make_node(name, **{**row, "taints": [make_taint(t) for t in row.get("taints", ())]})
+
+
+def _shape(row: dict[str, Any]):
+    return make_shape(**row)

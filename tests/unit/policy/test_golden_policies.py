@@ -1,0 +1,94 @@
+"""Golden cases of the job order, the prices and the terms: the worked examples of docs/policies."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from extender.policy import pricing, priority, scoring
+from tests.unit.policy.rooms import make_room, make_shape
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+DIGITS = 9
+
+
+def run_priority(case: dict[str, Any]) -> Any:
+    params = priority.PriorityParameters(**case["parameters"])
+    candidates = [priority.Candidate(**c) for c in case["candidates"]]
+    return [asdict(v) for v in priority.values(candidates, params, case["now"])]
+
+
+def run_pricing(case: dict[str, Any]) -> Any:
+    room = _room(case)
+    params = pricing.PricingParameters(**case["parameters"])
+    bills = pricing.log_bills(room, make_shape(**case["pod"]), params)
+    scores = pricing.scores(bills)
+    return {
+        node.name: {"log_bill": str(bill) if np.isinf(bill) else bill, "score": score}
+        for node, bill, score in zip(room.nodes, bills.tolist(), scores.tolist(), strict=True)
+    }
+
+
+def run_scoring(case: dict[str, Any]) -> Any:
+    room, shape = _room(case), make_shape(**case["pod"])
+    by_name = [case["nodes"][node.name] for node in room.nodes]
+    declared = any("bucket" in node for node in by_name)
+    feasible = room.feasible(shape)
+    terms = scoring.terms(
+        shape,
+        room,
+        members_on_node=np.array([node.get("members", 0) for node in by_name], dtype=np.int64),
+        bucket_score=np.array([float(node["bucket"]) for node in by_name]) if declared else None,
+        candidates=feasible,
+        pricing=pricing.PricingParameters(),
+    )
+    total = terms.total(scoring.ScoringWeights(**case["weights"]))
+    score = scoring.prioritize_scores(total)
+    best = max(np.flatnonzero(feasible), key=lambda i: (total[i], -i))
+    return {
+        "best": room.nodes[best].name,
+        "nodes": {
+            node.name: {**terms.explain(i), "total": float(total[i]), "score": int(score[i])}
+            for i, node in enumerate(room.nodes)
+        },
+    }
+
+
+RUNS = {"priority": run_priority, "pricing": run_pricing, "scoring": run_scoring}
+CASES = {
+    f"{area}/{path.name.removesuffix('.input.json')}": (run, path)
+    for area, run in RUNS.items()
+    for path in sorted((GOLDEN / area).glob("*.input.json"))
+}
+
+
+@pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
+def test_golden_case_comes_out_as_recorded(run, path, request):
+    got = _rounded(run(json.loads(path.read_text())))
+    output = path.with_name(path.name.replace(".input.", ".output."))
+    if request.config.getoption("--update-golden", default=False):
+        output.write_text(json.dumps(got, indent=2, ensure_ascii=False) + "\n")
+    assert got == json.loads(output.read_text())
+
+
+@pytest.mark.parametrize("area", RUNS)
+def test_every_policy_has_golden_cases_and_no_orphans(area):
+    inputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.input.json")}
+    outputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.output.json")}
+    assert inputs == outputs != set()
+
+
+def _room(case: dict[str, Any]):
+    return make_room({n: (row["allocatable"], row["used"]) for n, row in case["nodes"].items()})
+
+
+def _rounded(value: Any) -> Any:
+    """Nine digits: enough to see a change, few enough for another processor's last bit."""
+    if isinstance(value, float):
+        return round(value, DIGITS)
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    return [_rounded(entry) for entry in value] if isinstance(value, list) else value
