@@ -3,6 +3,7 @@
 import urllib.error
 import urllib.parse
 import urllib.request
+from http.client import HTTPException
 from typing import Final, TypeVar
 
 import msgspec
@@ -12,6 +13,8 @@ from shared.errors import ShuntyardError
 
 TIMEOUT_SECONDS: Final = 10.0
 _MOST_ERROR_BYTES: Final = 500
+_OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Without the proxies of the environment: the read API is on this host or in this cluster."""
 
 Answer = TypeVar("Answer", bound=api.Response)
 
@@ -26,17 +29,17 @@ def fetch(url: str, path: str, **query: str) -> bytes:
     Raises:
         UnansweredError: No connection, or another status than 200.
     """
-    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
+    if not _is_http(url):
         raise UnansweredError(f"{url} is not a URL such as http://127.0.0.1:10262")
     whole = f"{url.rstrip('/')}{path}?{urllib.parse.urlencode(query)}".rstrip("?")
     try:
-        with urllib.request.urlopen(whole, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - scheme is checked above
+        with _OPENER.open(whole, timeout=TIMEOUT_SECONDS) as response:
             body: bytes = response.read()
     except urllib.error.HTTPError as error:
         with error:
             text = error.read(_MOST_ERROR_BYTES).decode(errors="replace").strip()
         raise UnansweredError(f"{text or error.reason} (status {error.code})") from error
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         hint = "is the extender running? --url or SHUNTYARD_URL names its read API"
         raise UnansweredError(f"no answer from {url}: {reason}; {hint}") from error
@@ -57,3 +60,10 @@ def understand(body: bytes, kind: type[Answer]) -> Answer:
         spoken = f"the extender speaks {answer.api_version}, this command {api.API_VERSION}"
         raise UnansweredError(f"{spoken}: use the command of the extender's release")
     return answer
+
+
+def _is_http(url: str) -> bool:
+    try:
+        return urllib.parse.urlsplit(url).scheme in {"http", "https"}
+    except ValueError:
+        return False

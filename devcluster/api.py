@@ -103,18 +103,24 @@ async def items(client: KubeClient, collection: str) -> list[dict[str, Any]]:
 
 
 async def wait_until_usable(
-    client: KubeClient, names: frozenset[str], seconds: float = NODES_READY_SECONDS
+    client: KubeClient, names: frozenset[str], check: Callable[[], None]
 ) -> None:
     """Wait until the nodes are Ready and nothing keeps pods from them but their own taints.
 
+    Args:
+        client: An administrator's.
+        names: The nodes.
+        check: Called between the questions; raises if there is nothing to wait for any more.
+
     Raises:
-        TimeoutError: They are not.
+        TimeoutError: They are not within `NODES_READY_SECONDS`.
     """
 
     async def usable() -> bool:
+        check()
         return names <= await _usable_names(client)
 
-    await poll(usable, seconds)
+    await poll(usable, NODES_READY_SECONDS)
 
 
 async def poll(condition: Callable[[], Awaitable[bool]], seconds: float) -> None:

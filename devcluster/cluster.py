@@ -18,7 +18,7 @@ from devcluster import (
     schedulers,
 )
 from devcluster.certificates import Authority
-from devcluster.errors import ClusterStateError
+from devcluster.errors import ClusterStateError, ComponentError
 from devcluster.extender_process import READY_PATH
 from devcluster.layout import Layout
 from devcluster.options import ClusterOptions, KwokNodes, ProcessNodes
@@ -202,7 +202,7 @@ class Cluster:
         """Create fake nodes and wait until pods can be bound to them; starts kwok if need be.
 
         Raises:
-            TimeoutError: The nodes did not become Ready.
+            ComponentError: The nodes did not become Ready.
         """
         if not self.runs("kwok"):
             (port,) = free_ports(1)
@@ -212,25 +212,36 @@ class Cluster:
             self._supervisor.launch({"kwok": component})
         begun = time.monotonic()
         api.call(self.kubeconfig, lambda client: kwok.create(client, nodes))
-        names = frozenset(nodes.names())
-        api.call(self.kubeconfig, lambda client: api.wait_until_usable(client, names))
+        self._await_nodes("kwok", frozenset(nodes.names()))
         self._report(f"{nodes.count} kwok nodes are Ready ({time.monotonic() - begun:.1f} s)")
 
     def add_process_nodes(self, nodes: ProcessNodes) -> None:
         """Start nodes whose containers are processes and wait until pods can be bound to them.
 
         Raises:
-            TimeoutError: The nodes did not become Ready.
+            ComponentError: The nodes did not become Ready.
         """
         self._supervisor.launch({"process-nodes": process_nodes(self.layout, nodes)})
-        names = frozenset(nodes.names())
-        api.call(self.kubeconfig, lambda client: api.wait_until_usable(client, names))
+        self._await_nodes("process-nodes", frozenset(nodes.names()))
 
     def empty(self) -> None:
         """End all but the control plane, and delete nodes, workloads and further namespaces."""
         names = [name for name in self.state().components if name not in _CONTROL_PLANE]
         self._supervisor.stop(*names)
         api.call(self.kubeconfig, emptying.empty)
+
+    def _await_nodes(self, component: str, names: frozenset[str]) -> None:
+        log = self.layout.log(component)
+
+        def check() -> None:
+            if not self.runs(component):
+                raise ComponentError(component, "ended before its nodes were Ready", log)
+
+        try:
+            api.call(self.kubeconfig, lambda client: api.wait_until_usable(client, names, check))
+        except TimeoutError:
+            problem = f"did not make its nodes Ready in {api.NODES_READY_SECONDS:.0f} s"
+            raise ComponentError(component, problem, log) from None
 
     def _revive(self) -> bool:
         """Start what has ended of a complete cluster; False if there is none."""

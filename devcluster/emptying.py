@@ -7,20 +7,23 @@ from typing import Any, Final
 from devcluster import api
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import NotFoundError
+from shared.kube.errors import ConflictError, NotFoundError
 
 KEPT_NAMESPACES: Final = frozenset(
     {"default", "kube-system", "kube-public", "kube-node-lease", "shuntyard-system"}
 )
 SECONDS: Final = 60.0
 _OWNERS: Final = (paths.JOBS, paths.STATEFULSETS)
-_OTHERS: Final = (
-    paths.RESOURCE_QUOTAS,
-    "/api/v1/persistentvolumeclaims",
+_OTHERS: Final = (paths.RESOURCE_QUOTAS, "/api/v1/persistentvolumeclaims", paths.EVENTS)
+_OF_A_NAMESPACE: Final = (
     "/api/v1/configmaps",
     "/api/v1/secrets",
+    "/api/v1/services",
+    "/api/v1/serviceaccounts",
 )
-_PERSISTENT_VOLUMES: Final = "/api/v1/persistentvolumes"
+"""Not in ``default``: the control plane has its own there."""
+
+_CLUSTER_WIDE: Final = (paths.NODES, "/api/v1/persistentvolumes")
 
 
 async def empty(client: KubeClient) -> None:
@@ -32,18 +35,17 @@ async def empty(client: KubeClient) -> None:
         TimeoutError: Something was still there after `SECONDS`.
     """
     async with asyncio.timeout(SECONDS):
-        namespaces = [
-            item["metadata"]["name"] for item in await api.items(client, paths.NAMESPACES)
-        ]
-        further = [name for name in namespaces if name not in KEPT_NAMESPACES]
-        await _workloads(client, [*further, "default"])
-        await _collections(client, _OTHERS, ["default"])
-        await client.delete(paths.NODES)
-        await client.delete(_PERSISTENT_VOLUMES)
-        await _collections(client, (paths.LEASES,), ["kube-node-lease"])
+        names = [item["metadata"]["name"] for item in await api.items(client, paths.NAMESPACES)]
+        further = [name for name in names if name not in KEPT_NAMESPACES]
+        # First, because nothing can be created in a namespace that is on its way out.
         await api.for_each(further, lambda name: _delete(client, paths.namespace(name)))
+        await _workloads(client, [*further, "default"])
+        await _collections(client, _OTHERS, [*further, "default"])
+        await _collections(client, _OF_A_NAMESPACE, further)
+        await api.for_each(_CLUSTER_WIDE, lambda path: _delete(client, path))
+        await _collections(client, (paths.LEASES,), ["kube-node-lease"])
         await _priority_classes(client)
-        await _gone(client, frozenset(further))
+        await api.for_each(further, lambda name: _finalize(client, name))
 
 
 async def _workloads(client: KubeClient, namespaces: list[str]) -> None:
@@ -67,18 +69,19 @@ async def _priority_classes(client: KubeClient) -> None:
     await api.for_each(mine, lambda path: _delete(client, path))
 
 
-async def _gone(client: KubeClient, further: frozenset[str]) -> None:
-    async def gone() -> bool:
-        present = {item["metadata"]["name"] for item in await api.items(client, paths.NAMESPACES)}
-        return not further & present
-
-    await api.poll(gone, SECONDS)
+async def _finalize(client: KubeClient, name: str) -> None:
+    """Let a namespace go that has been emptied; its controller would look again after 5 s."""
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    try:
+        await client.put(f"{paths.namespace(name)}/finalize", {**body, "spec": {"finalizers": []}})
+    except (NotFoundError, ConflictError):  # its controller was quicker
+        return
 
 
 async def _delete(client: KubeClient, path: str) -> None:
     try:
         await client.delete(path, grace_seconds=0, propagation="Background")
-    except NotFoundError:
+    except (NotFoundError, ConflictError):  # a namespace that is on its way out already: 409
         return
 
 

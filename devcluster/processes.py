@@ -49,9 +49,10 @@ def spawn(argv: tuple[str, ...], environ: Mapping[str, str], log: Path) -> Ident
         setsigdef=[signal.SIGPIPE],  # Python ignores it, and children would inherit that
     )
     process = psutil.Process(pid)
+    identity = Identity(pid, process.create_time())
     while not gone(process) and not _environ(process):
         time.sleep(_EXEC_POLL_SECONDS)  # we run again before the kernel has set the new one's up
-    return Identity(pid, process.create_time())
+    return identity
 
 
 def find(identity: Identity, cluster: str) -> psutil.Process | None:

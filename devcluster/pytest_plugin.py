@@ -18,7 +18,8 @@ def control_plane(
 ) -> Iterator[Cluster]:
     """etcd, kube-apiserver and kube-controller-manager with our RBAC, without nodes."""
     directory = tmp_path_factory.mktemp("cluster")
-    cluster = Cluster.up(directory, ClusterOptions(), _terminal(pytestconfig))
+    Cluster.up(directory, ClusterOptions(), _terminal(pytestconfig))
+    cluster = Cluster.attach(directory, _nothing)
     try:
         cluster.apply_roles()
         yield cluster
@@ -36,6 +37,10 @@ def clean_cluster(control_plane: Cluster) -> Iterator[Cluster]:
     control_plane.empty()
     yield control_plane
     control_plane.empty()
+
+
+def _nothing(_line: str) -> None:
+    """Report nothing: what happens inside a test is the test's to say."""
 
 
 def _terminal(config: pytest.Config) -> Callable[[str], None]:

@@ -10,7 +10,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from shared import settings as settings_files
 from shared.errors import SettingsError
 from shared.health import Health
 from shared.kube import auth
+from shared.kube.auth import Credentials
 from shared.kube.client import KubeClient
 from shared.system_clock import SystemClock
 
@@ -62,6 +63,10 @@ class Parts:
     api_app: web.Application
 
 
+Ready = Callable[[Parts, tuple[tuple[str, int], ...]], None]
+"""Told when both listeners are open: the parts, and the addresses for kube-scheduler and people."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the extender until SIGTERM or SIGINT; return the exit code."""
     options = _options(arguments)
@@ -75,19 +80,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     logs.set_up(settings.logging.level, settings.logging.format)
     _allow_many_connections()
-    asyncio.run(_run_until_told(settings))
+    credentials = auth.load(settings.kubernetes.kubeconfig)
+    asyncio.run(_run_until_told(settings, credentials))
     return 0
 
 
 async def serve(
-    settings: ExtenderSettings, *, stop: asyncio.Event, ready: asyncio.Event | None = None
+    settings: ExtenderSettings,
+    credentials: Credentials,
+    *,
+    stop: asyncio.Event,
+    ready: Ready = lambda _parts, _addresses: None,
 ) -> None:
-    """Run all parts until ``stop``; ``ready`` is set when both listeners are open.
+    """Run all parts until ``stop``; ``ready`` is called when both listeners are open.
 
     Raises:
         ExceptionGroup: A loop died; the process is of no use any more.
     """
-    credentials = auth.load(settings.kubernetes.kubeconfig)
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             KubeClient.connect(credentials, user_agent="shuntyard-extender", max_connections=128)
@@ -107,11 +116,9 @@ async def serve(
             ]
             for runner, address in zip(runners, _addresses(settings), strict=True):
                 await web.TCPSite(runner, *address).start()
-            log.info(
-                "listening", extra={"addresses": [str(runner.addresses) for runner in runners]}
-            )
-            if ready is not None:
-                ready.set()
+            addresses = tuple(runner.addresses[0][:2] for runner in runners)
+            log.info("listening", extra={"addresses": addresses})
+            ready(parts, addresses)
             await stop.wait()
             for task in tasks:
                 task.cancel()
@@ -168,11 +175,11 @@ def _segments(settings: ExtenderSettings) -> SegmentFiles | None:
     return SegmentFiles(log_section.directory, log_section.segment_bytes, log_section.segments)
 
 
-async def _run_until_told(settings: ExtenderSettings) -> None:
+async def _run_until_told(settings: ExtenderSettings, credentials: Credentials) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await serve(settings, stop=stop)
+    await serve(settings, credentials, stop=stop)
 
 
 def _allow_many_connections() -> None:

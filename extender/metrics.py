@@ -15,6 +15,7 @@ from prometheus_client.process_collector import ProcessCollector
 from extender.engine.queueing import Cycle
 from extender.engine.reasons import Reason
 
+VERSION: Final = metadata.version("shuntyard")
 REQUEST_BUCKETS_SECONDS: Final = (
     *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
     *(1.0, 2.5, 5.0, 10.0, 20.0, 30.0),
@@ -58,6 +59,29 @@ class Writing(StrEnum):
     NOTICE = "notice"
 
 
+class Written(StrEnum):
+    """How such a write ended."""
+
+    DONE = "done"
+    REFUSED = "refused"
+
+
+class Bound(StrEnum):
+    """How a Binding ended."""
+
+    BOUND = "bound"
+    FAILED = "failed"
+
+
+class Cause(StrEnum):
+    """Why a pod was deleted (``engine.commands.DeletePod.cause``)."""
+
+    PIN_LOST = "pin-lost"
+    """None of the nodes it is pinned to could be used."""
+    PARTIAL_GANG = "partial-gang"
+    """Its gang stayed partial and was dissolved."""
+
+
 class Watched(Protocol):
     """The part of ``shared.kube.resources.ResourceKind`` that is read here."""
 
@@ -90,7 +114,7 @@ class ExtenderMetrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         Info("shuntyard_build", "The version that runs.", registry=self.registry).info(
-            {"version": metadata.version("shuntyard")}
+            {"version": VERSION}
         )
         self._of_requests()
         self._of_the_queue()
@@ -134,17 +158,18 @@ class ExtenderMetrics:
             "shuntyard_replans", "Seats moved to another of the pod's pinned nodes."
         )
         self.bindings = self._counter(
-            "shuntyard_bindings", "Bindings by outcome: bound or failed.", ["outcome"]
+            "shuntyard_bindings", "Bindings sent, by outcome.", outcome=Bound
         )
         self.deletions = self._counter(
             "shuntyard_deletions",
-            "Pods deleted so that their owner makes new ones, by cause: pin-lost, partial-gang.",
-            ["cause"],
+            "Pods deleted so that their owner makes new ones, by cause.",
+            cause=Cause,
         )
         self.writes = self._counter(
             "shuntyard_writes",
-            "Patches and notices sent to the API server, by kind and outcome: done or refused.",
-            ["kind", "outcome"],
+            "Patches and notices sent to the API server, by kind and outcome.",
+            kind=Writing,
+            outcome=Written,
         )
         self.decision_log_bytes = self._gauge(
             "shuntyard_decision_log_bytes", "Size of the decision log on disk."
@@ -158,7 +183,7 @@ class ExtenderMetrics:
         )
         self.last_event_age_seconds = self._gauge(
             "shuntyard_watch_last_event_age_seconds",
-            "Time since a watch last heard anything, bookmarks included.",
+            "Time since a watch last heard anything, by watched collection.",
             ["source"],
         )
         self.skipped_objects = self._counter(

@@ -22,12 +22,6 @@ class KubernetesSection(Section):
         description="kubeconfig file; no value: `KUBECONFIG`, else the pod's service account, "
         "else `~/.kube/config`.",
     )
-    request_timeout_seconds: float = Field(
-        default=10.0,
-        ge=0.5,
-        le=120,
-        description="How long one request to the API server may take; watches excepted.",
-    )
 
 
 class SchedulerSection(Section):
@@ -72,13 +66,6 @@ class LeaseSection(Section):
         default=labels.SCHEDULER_NAME,
         min_length=1,
         description="`leaderElection.resourceName` of kube-scheduler's configuration.",
-    )
-    lease_duration_seconds: float = Field(
-        default=15.0,
-        ge=1,
-        le=600,
-        description="`leaderElection.leaseDuration` of kube-scheduler's configuration: a Lease "
-        "not renewed for longer has no holder.",
     )
 
 

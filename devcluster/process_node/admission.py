@@ -26,9 +26,7 @@ def verdict(
     for resource, amount in wanted:
         capacity, taken = allocatable.get(resource, 0), used.get(resource, 0)
         if taken + amount > capacity:
-            return (
-                f"OutOf{resource}",
-                f"Node didn't have enough resource: {resource}, requested: {amount}, "
-                f"used: {taken}, capacity: {capacity}",
-            )
+            amounts = f"requested: {amount}, used: {taken}, capacity: {capacity}"
+            message = f"Node didn't have enough resource: {resource}, {amounts}"
+            return f"OutOf{resource}", message
     return None

@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -134,10 +133,6 @@ class CgroupBudget(CpuBudget):
             self._share()
 
     @override
-    def members(self, pod: str) -> Iterable[int]:
-        return members(self._group(pod)) if pod in self._pods else ()
-
-    @override
     async def run(self) -> None:
         await asyncio.Event().wait()
 
@@ -176,7 +171,7 @@ def remove_tree(group: Path) -> None:
             with contextlib.suppress(OSError):  # a dying process still holds it
                 directory.rmdir()
         if time.monotonic() > deadline:
-            logger.warning("a cgroup could not be removed", extra={"group": str(group)})
+            logger.warning("cgroup %s could not be removed", group)
             return
         if group.exists():
             time.sleep(_EMPTY_PAUSE_SECONDS)
@@ -192,13 +187,15 @@ def find(cluster: str) -> Hierarchy | None:
     unified = Path("/sys/fs/cgroup")
     if (unified / "cgroup.controllers").exists():
         mine = unified / own.get("", "")
-        candidates += [Version2(mine), Version2(mine.parent)] if mine != unified else [Version2(mine)]
+        candidates += (
+            [Version2(mine), Version2(mine.parent)] if mine != unified else [Version2(mine)]
+        )
     return next((one for one in candidates if _works(one, cluster)), None)
 
 
 def _own_groups() -> dict[str, str]:
     """Return our own group by controller; version 2 has the empty name."""
-    found = {}
+    found: dict[str, str] = {}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         found |= dict.fromkeys(controllers.split(","), path.lstrip("/"))
@@ -219,7 +216,7 @@ def _works(hierarchy: Hierarchy, cluster: str) -> bool:
             capture_output=True,
         )
     except OSError as error:
-        logger.info("no cgroup quota here", extra={"base": str(hierarchy.base), "problem": str(error)})
+        logger.info("no CPU quota below %s: %s", hierarchy.base, error)
         return False
     finally:
         remove_tree(outer)

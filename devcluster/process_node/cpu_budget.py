@@ -6,7 +6,6 @@ cgroup quotas (``cgroups``), or stopping and continuing process groups in turn (
 """
 
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -29,11 +28,7 @@ class CpuBudget(Protocol):
         ...
 
     def leave(self, pod: str) -> None:
-        """No longer count a pod: its share goes to the others."""
-        ...
-
-    def members(self, pod: str) -> Iterable[int]:
-        """Return the processes of a pod that this mechanism knows of, to end them."""
+        """No longer count a pod: its share goes to the others, its stray processes end."""
         ...
 
     async def run(self) -> None:

@@ -48,7 +48,9 @@ class LineCutter:
         cuts = range(0, max(len(line), 1), LINE_BYTES)
         parts = [line[start : start + LINE_BYTES] for start in cuts]
         tags = [b"P"] * (len(parts) - 1) + [b"F"]
-        return b"".join(self._part(tag, part, moment) for tag, part in zip(tags, parts, strict=True))
+        return b"".join(
+            self._part(tag, part, moment) for tag, part in zip(tags, parts, strict=True)
+        )
 
     def _part(self, tag: bytes, text: bytes, moment: float) -> bytes:
         return b"%b %b %b %b\n" % (stamp(moment).encode(), self._stream.encode(), tag, text)

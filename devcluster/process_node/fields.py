@@ -1,4 +1,4 @@
-"""``fieldRef`` and ``resourceFieldRef``: values of the pod itself, for variables and files (pure)."""
+"""``fieldRef`` and ``resourceFieldRef``: values of the pod itself (pure)."""
 
 import re
 from collections.abc import Mapping

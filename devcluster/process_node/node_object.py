@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from devcluster.process_node.options import NodeOptions
-from devcluster.process_node.status import timestamp
 from shared import labels, quantity
+from shared.kube import stamps
 
 PODS: Final = 110
 LEASE_NAMESPACE: Final = "kube-node-lease"
@@ -72,10 +72,16 @@ def status(
         ],
         "conditions": [
             _condition("Ready", "True", "ProcessNodeReady", f"containers are processes; {facts}")
-            | {"lastTransitionTime": timestamp(ready_since), "lastHeartbeatTime": timestamp(now)},
+            | {
+                "lastTransitionTime": stamps.seconds(ready_since),
+                "lastHeartbeatTime": stamps.seconds(now),
+            },
             *(
                 _condition(name, "False", "NotMeasured", "a process node does not measure it")
-                | {"lastTransitionTime": timestamp(ready_since), "lastHeartbeatTime": timestamp(now)}
+                | {
+                    "lastTransitionTime": stamps.seconds(ready_since),
+                    "lastHeartbeatTime": stamps.seconds(now),
+                }
                 for name in ("MemoryPressure", "DiskPressure", "PIDPressure")
             ),
         ],
@@ -86,7 +92,7 @@ def status(
 def stopped_status(now: float) -> dict[str, Any]:
     """Return the status of a node whose process ends."""
     ready = _condition("Ready", "False", "ProcessNodeStopped", "the node process was told to end")
-    return {"conditions": [ready | {"lastTransitionTime": timestamp(now)}]}
+    return {"conditions": [ready | {"lastTransitionTime": stamps.seconds(now)}]}
 
 
 def _condition(name: str, value: str, reason: str, message: str) -> dict[str, Any]:
@@ -109,8 +115,8 @@ def _info() -> dict[str, str]:
     }
 
 
-def lease(name: str, node_uid: str, micro_time: str) -> dict[str, Any]:
-    """Return the Lease to create; ``micro_time`` as the API writes it."""
+def lease(name: str, node_uid: str, now: float) -> dict[str, Any]:
+    """Return the Lease to create; ``now`` in seconds since the epoch."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node_uid}
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -119,6 +125,6 @@ def lease(name: str, node_uid: str, micro_time: str) -> dict[str, Any]:
         "spec": {
             "holderIdentity": name,
             "leaseDurationSeconds": LEASE_SECONDS,
-            "renewTime": micro_time,
+            "renewTime": stamps.micros(now),
         },
     }

@@ -46,7 +46,7 @@ class Process:
         stderr: int,
         kept: Sequence[int] = (),
     ) -> None:
-        self._popen = subprocess.Popen(  # noqa: SIM115 - reaped by wait()
+        self._popen = subprocess.Popen(
             argv,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -57,36 +57,33 @@ class Process:
         )
         self.pid = self._popen.pid
         self.identity = identity(self.pid)
-        self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.exited = asyncio.Event()
         self._pidfd = os.pidfd_open(self.pid)
         asyncio.get_running_loop().add_reader(self._pidfd, self._reap)
 
     def _reap(self) -> None:
-        return_code = self._popen.poll()
-        if return_code is None:
+        """End what is left of the group while the dead leader still keeps its number, then reap."""
+        signal_group(self.pid, signal.SIGKILL)
+        if self._popen.poll() is None:
             return
         asyncio.get_running_loop().remove_reader(self._pidfd)
         os.close(self._pidfd)
-        self._exited.set_result(return_code)
+        self.exited.set()
 
     @property
-    def running(self) -> bool:
-        """Whether it has not ended yet."""
-        return not self._exited.done()
+    def return_code(self) -> int:
+        """How it ended, negative = signal; 0 while it runs."""
+        return self._popen.returncode or 0
 
-    async def wait(self, timeout_seconds: float | None = None) -> int | None:
-        """Return its return code, negative = signal; None if it outlives the time."""
-        await asyncio.wait((self._exited,), timeout=timeout_seconds)
-        return self._exited.result() if self._exited.done() else None
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal to the main process alone."""
-        if self.running:
-            self._popen.send_signal(number)
+    def terminate(self) -> None:
+        """Ask the main process alone to end."""
+        if not self.exited.is_set():
+            self._popen.terminate()
 
     def kill_group(self) -> None:
-        """End everything in the process group, also after the main process has ended."""
-        signal_group(self.pid, signal.SIGKILL)
+        """End the whole process group."""
+        if not self.exited.is_set():
+            signal_group(self.pid, signal.SIGKILL)
 
 
 def signal_group(group: int, number: signal.Signals) -> None:

@@ -74,7 +74,7 @@ def detect(directory: Path) -> str:
         problem = probe(mode, directory)
         if problem is None:
             return mode
-        logger.info("sandbox mode does not work here", extra={"mode": mode, "problem": problem})
+        logger.info("sandbox mode %s does not work here: %s", mode, problem)
     return REWRITE
 
 

@@ -134,7 +134,7 @@ def _by_path(pair: tuple[Path, dict[str, Any]]) -> Path:
 
 
 def _reset_signals() -> None:
-    """Give the command the default dispositions: Python ignores SIGPIPE, and exec would keep that."""
+    """Undo what Python did at its start: it ignores SIGPIPE, and exec would keep that."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
 
@@ -148,15 +148,15 @@ def run(spec: dict[str, Any]) -> None:
     _check("prctl", _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL))
     if os.getppid() != spec["parent"]:
         sys.exit("the node process is gone")
-    cgroups = [Path(name).open("w") for name in spec["cgroup_files"]]
+    # Opened here, as a new root may hide the files.
+    cgroups = [os.open(name, os.O_WRONLY) for name in spec["cgroup_files"]]
     if spec["mode"] != "rewrite":
         _enter_namespaces(spec["hostname"], user=spec["mode"] == "user-namespace")
         _enter_new_root(Path(spec["new_root"]), spec["mounts"])
     os.chdir(spec["working_directory"])
     _reset_signals()
-    for file in cgroups:  # last, so that this program does not run on the pod's share
-        file.write(str(os.getpid()))
-        file.close()
+    for descriptor in cgroups:  # last, so that this program does not run on the pod's share
+        os.write(descriptor, b"0")
     os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])  # noqa: S606 - that is its purpose
 
 

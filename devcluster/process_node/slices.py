@@ -1,13 +1,13 @@
 """The CPU budget without cgroups: process groups stopped and continued in turn.
 
-In each period every running pod has one slice of ``period × budget ÷ pods`` in which its processes
+In each period every running pod has one slice of ``period * budget / pods`` in which its processes
 run; for the rest of the period they are stopped. A program sees that only as standing still; one
-with several busy threads uses several cores in its slice, so nodes tell libraries to use one.
+with several busy threads uses several cores in its slice, so nodes tell libraries to use one. A
+process that leaves its group (``setsid``) is not found here; cgroups find it.
 """
 
 import asyncio
 import signal
-from collections.abc import Iterable
 from typing import Final
 
 from typing_extensions import override
@@ -54,10 +54,6 @@ class SliceBudget(CpuBudget):
     @override
     def leave(self, pod: str) -> None:
         self._groups.pop(pod, None)
-
-    @override
-    def members(self, pod: str) -> Iterable[int]:
-        return ()
 
     @override
     async def run(self) -> None:

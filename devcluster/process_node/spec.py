@@ -1,4 +1,4 @@
-"""The parts of a Pod object that a node reads, as the API server writes them (any field may be null).
+"""The parts of a Pod object that a node reads; any field may be null.
 
 Volumes stay raw, because their kind is the name of the one key beside ``name``: a kind unknown to
 us must be named, not lost.
@@ -14,13 +14,13 @@ class Wire(Struct, rename="camel", frozen=True, kw_only=True):
     """A JSON object of the Kubernetes API: camelCase keys, unknown keys dropped."""
 
 
-class FieldRef(Wire):
+class FieldRef(Wire, frozen=True):
     """``fieldRef``: a field of the pod by its path."""
 
     field_path: str
 
 
-class ResourceFieldRef(Wire):
+class ResourceFieldRef(Wire, frozen=True):
     """``resourceFieldRef``: a request or limit of a container, counted in ``divisor``."""
 
     resource: str
@@ -28,7 +28,7 @@ class ResourceFieldRef(Wire):
     divisor: str | int | None = None
 
 
-class KeyRef(Wire):
+class KeyRef(Wire, frozen=True):
     """``configMapKeyRef`` and ``secretKeyRef``."""
 
     key: str
@@ -36,14 +36,14 @@ class KeyRef(Wire):
     optional: bool | None = None
 
 
-class ObjectRef(Wire):
+class ObjectRef(Wire, frozen=True):
     """A reference by name that may be optional."""
 
     name: str = ""
     optional: bool | None = None
 
 
-class EnvVarSource(Wire):
+class EnvVarSource(Wire, frozen=True):
     """Where the value of a variable comes from; exactly one field is set."""
 
     field_ref: FieldRef | None = None
@@ -53,7 +53,7 @@ class EnvVarSource(Wire):
     file_key_ref: Any = None
 
 
-class EnvVar(Wire):
+class EnvVar(Wire, frozen=True):
     """One entry of ``env``."""
 
     name: str
@@ -61,7 +61,7 @@ class EnvVar(Wire):
     value_from: EnvVarSource | None = None
 
 
-class EnvFromSource(Wire):
+class EnvFromSource(Wire, frozen=True):
     """One entry of ``envFrom``."""
 
     prefix: str | None = None
@@ -69,7 +69,7 @@ class EnvFromSource(Wire):
     secret_ref: ObjectRef | None = None
 
 
-class VolumeMount(Wire):
+class VolumeMount(Wire, frozen=True):
     """Where a container sees a volume."""
 
     name: str
@@ -79,14 +79,14 @@ class VolumeMount(Wire):
     sub_path_expr: str | None = None
 
 
-class Resources(Wire):
+class Resources(Wire, frozen=True):
     """Requests and limits of a container as quantities in text."""
 
     requests: Mapping[str, str | int] | None = None
     limits: Mapping[str, str | int] | None = None
 
 
-class Container(Wire):
+class Container(Wire, frozen=True):
     """A container or an init container."""
 
     name: str
@@ -108,7 +108,7 @@ class Container(Wire):
     security_context: Any = None
 
 
-class PodSpec(Wire):
+class PodSpec(Wire, frozen=True):
     """The specification of a pod."""
 
     containers: tuple[Container, ...] = ()
@@ -128,7 +128,7 @@ class PodSpec(Wire):
     resource_claims: tuple[Any, ...] | None = None
 
 
-class ObjectMeta(Wire):
+class ObjectMeta(Wire, frozen=True):
     """The metadata of an object."""
 
     name: str
@@ -142,7 +142,7 @@ class ObjectMeta(Wire):
     deletion_grace_period_seconds: int | None = None
 
 
-class PodStatus(Wire):
+class PodStatus(Wire, frozen=True):
     """What somebody reported before; kept raw where it is only carried on."""
 
     phase: str = "Pending"
@@ -152,7 +152,7 @@ class PodStatus(Wire):
     init_container_statuses: tuple[Mapping[str, Any], ...] | None = None
 
 
-class PodObject(Wire):
+class PodObject(Wire, frozen=True):
     """A pod as its node sees it."""
 
     metadata: ObjectMeta

@@ -6,12 +6,15 @@ Source:
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
+
+from shared.kube import stamps
 
 FIRST_BACKOFF_SECONDS: Final = 1.0
 MOST_BACKOFF_SECONDS: Final = 60.0
 SIGNAL_BASE: Final = 128
+# Strategic merge joins these lists by address; after a restart of the node the old one must go.
+_REPLACE: Final = {"$patch": "replace"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class PodRecord:
 def terminated(
     return_code: int, started_at: float, finished_at: float, message: str = ""
 ) -> Terminated:
-    """Return the state after a process ended; ``return_code`` as ``Popen`` has it, negative = signal."""
+    """Return the state after a process ended; a negative ``return_code`` is a signal."""
     signal = max(0, -return_code)
     exit_code = SIGNAL_BASE + signal if signal else return_code
     reason = "Error" if exit_code else "Completed"
@@ -120,6 +123,11 @@ def phase(record: PodRecord) -> str:
     return "Failed" if _final(record) else "Running"
 
 
+def ready(record: PodRecord) -> bool:
+    """Whether every container runs (probes are not made)."""
+    return not record.ended and all(isinstance(one.state, Running) for one in record.containers)
+
+
 def _final(record: PodRecord) -> bool:
     return record.ended or not any(
         isinstance(one.state, Waiting) or should_restart(record.restart_policy, one.state)
@@ -140,7 +148,7 @@ def _done(init: ContainerRecord) -> bool:
 
 
 def render(record: PodRecord, previous: Iterable[Mapping[str, Any]], now: float) -> dict[str, Any]:
-    """Return the ``status`` to patch; conditions keep their transition time while they stay the same.
+    """Return the ``status`` to patch; unchanged conditions keep their transition time.
 
     Args:
         record: What happened so far.
@@ -151,11 +159,11 @@ def render(record: PodRecord, previous: Iterable[Mapping[str, Any]], now: float)
     if record.verdict:
         status["reason"], status["message"] = record.verdict
     if record.started_at is not None:
-        status["startTime"] = timestamp(record.started_at)
+        status["startTime"] = stamps.seconds(record.started_at)
     if record.host_ip:
-        status |= {"hostIP": record.host_ip, "hostIPs": [{"ip": record.host_ip}]}
+        status |= {"hostIP": record.host_ip, "hostIPs": [_REPLACE, {"ip": record.host_ip}]}
     if record.pod_ip:
-        status |= {"podIP": record.pod_ip, "podIPs": [{"ip": record.pod_ip}]}
+        status |= {"podIP": record.pod_ip, "podIPs": [_REPLACE, {"ip": record.pod_ip}]}
     if record.verdict and record.started_at is None:
         return status
     status["containerStatuses"] = [
@@ -171,10 +179,17 @@ def render(record: PodRecord, previous: Iterable[Mapping[str, Any]], now: float)
 
 def _conditions(record: PodRecord, pod_phase: str) -> list[dict[str, Any]]:
     unready = [one.name for one in record.containers if not isinstance(one.state, Running)]
-    ready = _condition(not unready, "ContainersNotReady", f"containers with unready status: {unready}")
+    ready = _condition(
+        not unready, "ContainersNotReady", f"containers with unready status: {unready}"
+    )
     if pod_phase in {"Succeeded", "Failed"}:
-        ready = {"status": "False", "reason": "Pod" + ("Completed", "Failed")[pod_phase == "Failed"]}
-    incomplete = [one.name for one in record.init_containers if not one.sidecar and not one.succeeded]
+        ready = {
+            "status": "False",
+            "reason": "Pod" + ("Completed", "Failed")[pod_phase == "Failed"],
+        }
+    incomplete = [
+        one.name for one in record.init_containers if not one.sidecar and not one.succeeded
+    ]
     initialised = _condition(
         _initialised(record),
         "ContainersNotInitialized",
@@ -198,10 +213,12 @@ def _condition(holds: bool, reason: str, message: str) -> dict[str, Any]:  # noq
 def _stamped(
     conditions: Sequence[dict[str, Any]], previous: Iterable[Mapping[str, Any]], now: float
 ) -> list[dict[str, Any]]:
-    before = {(one.get("type"), one.get("status")): one.get("lastTransitionTime") for one in previous}
+    before = {
+        (one.get("type"), one.get("status")): one.get("lastTransitionTime") for one in previous
+    }
     return [
         one
-        | {"lastTransitionTime": before.get((one["type"], one["status"])) or timestamp(now)}
+        | {"lastTransitionTime": before.get((one["type"], one["status"])) or stamps.seconds(now)}
         | {key: one.get(key) for key in ("reason", "message")}
         for one in conditions
     ]
@@ -226,7 +243,7 @@ def _state(state: State, container_id: str) -> dict[str, Any]:
         case Waiting():
             return {"waiting": _present({"reason": state.reason, "message": state.message})}
         case Running():
-            return {"running": {"startedAt": timestamp(state.started_at)}}
+            return {"running": {"startedAt": stamps.seconds(state.started_at)}}
         case Terminated():
             ended = {
                 "exitCode": state.exit_code,
@@ -234,8 +251,10 @@ def _state(state: State, container_id: str) -> dict[str, Any]:
                 "message": state.message,
                 "signal": state.signal,
                 "containerID": container_id,
-                "startedAt": timestamp(state.started_at) if state.started_at is not None else "",
-                "finishedAt": timestamp(state.finished_at),
+                "startedAt": stamps.seconds(state.started_at)
+                if state.started_at is not None
+                else "",
+                "finishedAt": stamps.seconds(state.finished_at),
             }
             return {"terminated": {"exitCode": state.exit_code} | _present(ended)}
 
@@ -244,7 +263,7 @@ def _present(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value}
 
 
-def resumed(record: ContainerRecord, reported: Mapping[str, Any], now: float) -> None:
+def resume(record: ContainerRecord, reported: Mapping[str, Any], now: float) -> None:
     """Take over what was reported of a container before this node process started.
 
     A container that was running then is gone now: kubelet's ``ContainerStatusUnknown``, code 137.
@@ -256,22 +275,17 @@ def resumed(record: ContainerRecord, reported: Mapping[str, Any], now: float) ->
         record.state = Terminated(
             ended.get("exitCode", 0),
             ended.get("reason") or "",
-            seconds(ended.get("finishedAt")) or now,
-            seconds(ended.get("startedAt")),
+            stamps.parse(ended.get("finishedAt")) or now,
+            moment(ended.get("startedAt")),
             ended.get("message") or "",
             ended.get("signal") or 0,
         )
     elif running := state.get("running"):
         lost = "The container could not be located when the node process started"
-        started_at = seconds(running.get("startedAt"))
+        started_at = moment(running.get("startedAt"))
         record.state = Terminated(137, "ContainerStatusUnknown", now, started_at, lost)
 
 
-def seconds(stamp: str | None) -> float | None:
+def moment(stamp: str | None) -> float | None:
     """Return an API timestamp as seconds since the epoch; None stays None."""
-    return datetime.fromisoformat(stamp).timestamp() if stamp else None
-
-
-def timestamp(moment: float) -> str:
-    """Return a moment as the API writes it: UTC, whole seconds."""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stamps.parse(stamp) if stamp else None

@@ -6,7 +6,7 @@ volume                                         here
 emptyDir                                       a directory of the pod; ``medium`` and ``sizeLimit``
                                                are not applied
 hostPath                                       the path on this machine; ``type`` is checked
-persistentVolumeClaim                          the ``hostPath`` or ``local`` path of its bound volume
+persistentVolumeClaim                          the hostPath or local path of its bound volume
 configMap, secret, downwardAPI, projected      files of the pod, refreshed
 everything else (csi, nfs, ephemeral, image)   refused: ``VolumeNotSupported``
 =============================================  =====================================================
@@ -25,7 +25,7 @@ DEFAULT_MODE: Final = 0o644
 DEFAULT_TOKEN_SECONDS: Final = 3600
 
 
-class Item(Wire):
+class Item(Wire, frozen=True):
     """A key of a ConfigMap or Secret and the file it becomes."""
 
     key: str
@@ -33,7 +33,7 @@ class Item(Wire):
     mode: int | None = None
 
 
-class DownwardItem(Wire):
+class DownwardItem(Wire, frozen=True):
     """A field of the pod and the file it becomes."""
 
     path: str
@@ -42,8 +42,8 @@ class DownwardItem(Wire):
     mode: int | None = None
 
 
-class ObjectFiles(Wire):
-    """Files from a ConfigMap or Secret; volumes say ``secretName`` where projections say ``name``."""
+class ObjectFiles(Wire, frozen=True):
+    """Files from a ConfigMap or Secret; a secret volume says ``secretName`` for ``name``."""
 
     name: str = ""
     secret_name: str = ""
@@ -52,14 +52,14 @@ class ObjectFiles(Wire):
     default_mode: int | None = None
 
 
-class DownwardFiles(Wire):
+class DownwardFiles(Wire, frozen=True):
     """Files from fields of the pod."""
 
     items: tuple[DownwardItem, ...] | None = None
     default_mode: int | None = None
 
 
-class TokenFile(Wire):
+class TokenFile(Wire, frozen=True):
     """A token of the pod's ServiceAccount as a file."""
 
     path: str
@@ -67,7 +67,7 @@ class TokenFile(Wire):
     expiration_seconds: int | None = None
 
 
-class Projection(Wire):
+class Projection(Wire, frozen=True):
     """One source of a projected volume."""
 
     config_map: ObjectFiles | None = None
@@ -76,24 +76,25 @@ class Projection(Wire):
     service_account_token: TokenFile | None = None
 
 
-class Projected(Wire):
+class Projected(Wire, frozen=True):
     """A projected volume."""
 
     sources: tuple[Mapping[str, Any], ...] | None = None
     default_mode: int | None = None
 
 
-class HostPath(Wire):
+class HostPath(Wire, frozen=True):
     """A path of this machine."""
 
     path: str
     type: str | None = None
 
 
-class Claim(Wire):
+class Claim(Wire, frozen=True):
     """A PersistentVolumeClaim by name."""
 
     claim_name: str
+    read_only: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +153,8 @@ def _plan_projected(name: str, projected: Projected) -> Files:
 def _unsupported(name: str, kind: str) -> RefusedError:
     return RefusedError(
         "VolumeNotSupported",
-        f'volume "{name}" is of kind {kind}; a process node has emptyDir, hostPath, claims bound to '
-        "hostPath or local volumes, configMap, secret, downwardAPI and projected",
+        f'volume "{name}" is of kind {kind}; a process node has emptyDir, hostPath, claims bound '
+        "to hostPath or local volumes, configMap, secret, downwardAPI and projected",
     )
 
 
@@ -161,5 +162,7 @@ def object_names(plans: Mapping[str, Plan]) -> tuple[frozenset[str], frozenset[s
     """Return the names of the ConfigMaps and Secrets that volumes are made of."""
     sources = [source for one in plans.values() if isinstance(one, Files) for source in one.sources]
     config_maps = {source.config_map.name for source in sources if source.config_map}
-    secrets = {source.secret.name or source.secret.secret_name for source in sources if source.secret}
+    secrets = {
+        source.secret.name or source.secret.secret_name for source in sources if source.secret
+    }
     return frozenset(config_maps), frozenset(secrets)

@@ -26,10 +26,10 @@ from extender.loops.record import Recorder
 from extender.loops.tell import Teller
 from extender.metrics import ExtenderMetrics, Writing
 from shared import labels
-from shared.kube import writes
+from shared.kube import parse, paths, writes
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, ConnectionLostError, NotFoundError
-from shared.model import PodKey
+from shared.kube.errors import ApiError, ConnectionLostError, NotFoundError, OddObjectError
+from shared.model import NodeName, PodKey, Uid
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,9 @@ class Executor:
                 terms=command.terms,
                 resource_version=command.resource_version,
             )
-            if not await self._written(Writing.RELEASE, command.pod, write):
+            if not await self._written(
+                Writing.RELEASE, command.pod, command.uid, command.node, write
+            ):
                 self.recorder.forget(command.uid)
                 return
             self.metrics.releases.inc()
@@ -115,25 +117,37 @@ class Executor:
             {"metadata": {"annotations": {labels.NODE: command.node}}},
             resource_version=command.resource_version,
         )
-        if await self._written(Writing.REPLAN, command.pod, write):
+        if await self._written(Writing.REPLAN, command.pod, command.uid, command.node, write):
             self.recorder.assume_seat(
                 pod, command.node, plan=command.plan, plan_size=command.plan_size
             )
             self.metrics.replans.inc()
 
-    async def _written(self, kind: Writing, key: PodKey, write: Awaitable[object]) -> bool:
+    async def _written(
+        self, kind: Writing, key: PodKey, uid: Uid, node: NodeName | None, write: Awaitable[object]
+    ) -> bool:
         """Say whether a write is known to have failed (False) or not (True).
 
-        After a lost answer nobody knows: the watch shows it, or the assumption expires.
+        After a lost answer the pod is read; if that fails too nobody knows, and the watch shows it
+        or the assumption expires.
         """
         try:
             await write
         except ApiError as error:
             log.warning("%s of %s: %s", kind, key, error)
             self.metrics.writes.labels(kind=kind.value, outcome="refused").inc()
-            return isinstance(error, ConnectionLostError)
+            return isinstance(error, ConnectionLostError) and await self._may_have(key, uid, node)
         self.metrics.writes.labels(kind=kind.value, outcome="done").inc()
         return True
+
+    async def _may_have(self, key: PodKey, uid: Uid, node: NodeName | None) -> bool:
+        try:
+            live = parse.decode_pod(await self.client.get(paths.pod(*writes.split(key))))
+        except (NotFoundError, OddObjectError):
+            return False
+        except ApiError:
+            return True
+        return live.uid == uid and live.annotations.get(labels.NODE) == node
 
     async def _delete(self, command: DeletePod) -> None:
         if not self.acting():

@@ -130,8 +130,7 @@ class Recorder:
                 await asyncio.sleep(FLUSH_SECONDS)
                 await self._flush()
         finally:
-            if self.files is not None and self._lines:
-                self.files.append(self._lines)
+            await self._flush()
 
     def _assume(self, assumption: Assumption) -> None:
         self._keep(AssumptionRecord(assumption))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -9,7 +10,8 @@ from extender.policy.buckets import task_order_key
 from extender.policy.room import BoolVector, IntMatrix, IntVector, Room, conflicts
 from shared.model import HostPort, NodeName, PodShape, Uid
 
-_NO_LIMIT = np.iinfo(np.int64).max
+_NO_LIMIT: Final = 2**32
+"""Slots for pods that ask for nothing: more than any gang, and sums of it stay integers."""
 
 
 @dataclass(frozen=True)

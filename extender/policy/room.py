@@ -109,6 +109,9 @@ class Room:
         return tuple(n.labels.get(key) if key else n.name for n in self.nodes)
 
 
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on
+
+
 def conflicts(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
     """Say whether any wanted host port is taken; ``0.0.0.0`` meets every address.
 
@@ -119,7 +122,7 @@ def conflicts(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
     return any(
         w.port == t.port
         and w.protocol == t.protocol
-        and (w.ip == t.ip or "0.0.0.0" in {w.ip, t.ip})
+        and (w.ip == t.ip or EVERY_ADDRESS in {w.ip, t.ip})
         for w in wanted
         for t in held
     )

@@ -83,7 +83,8 @@ class Seating:
 
         Mean over the resources asked for, without the pod count: that is a limit, not a good.
         """
-        requests = np.array([group.need.request for group in groups])
+        rows = [group.need.request for group in groups]
+        requests = np.array(rows, dtype=np.int64).reshape(len(rows), self.free.shape[1])
         asked: BoolVector = np.any(requests > 0, axis=0)
         asked[self.room.resources.index(PODS)] = False
         capacity = self.room.allocatable[:, asked]

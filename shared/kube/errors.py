@@ -6,7 +6,7 @@
     ├── UnauthorizedError     401
     ├── ForbiddenError        403
     ├── NotFoundError         404
-    ├── ConflictError         409: a precondition did not hold
+    ├── ConflictError         409: a precondition did not hold; 422 for a patch with another uid
     │   └── AlreadyExistsError
     ├── GoneError             410: the resource version or continue token has expired, list again
     ├── InvalidError          400, 422: the object cannot be accepted as it is
@@ -109,10 +109,17 @@ class OddObjectError(ShuntyardError):
         return f"{self.key}: {self.problem}"
 
 
+class StatusCause(msgspec.Struct):
+    """``details.causes[]`` of a Status."""
+
+    field: str = ""
+
+
 class StatusDetails(msgspec.Struct, rename="camel"):
     """``details`` of a Status."""
 
     retry_after_seconds: float | None = None
+    causes: list[StatusCause] | None = None
 
 
 class Status(msgspec.Struct):
@@ -145,7 +152,14 @@ def from_status(status: Status, retry_after_seconds: float | None = None) -> Api
     kind = _BY_STATUS.get(status.code, ServerError if status.code >= _SERVER_SIDE else ApiError)
     if status.reason == "AlreadyExists":
         kind = AlreadyExistsError
+    elif kind is InvalidError and _other_uid(status):
+        kind = ConflictError  # a patch whose uid does not hold is called Invalid by the server
     return kind(status.code, status.reason, status.message, retry_after_seconds)
+
+
+def _other_uid(status: Status) -> bool:
+    causes = (status.details.causes if status.details else None) or ()
+    return any(cause.field == "metadata.uid" for cause in causes)
 
 
 def from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:

@@ -59,7 +59,9 @@ class LeaseObserver:
                 ``_<uuid>`` to the host name).
             monotonic: Now.
         """
-        if self.renewed_at is None or self.holder.rpartition("_")[0] != identity:
+        if self.renewed_at is None or not self.holder:
+            return False
+        if self.holder.rpartition("_")[0] != identity:
             return False
         return monotonic - self.renewed_at < self.duration_seconds
 

@@ -21,6 +21,9 @@ WATCH_SECONDS: Final = (240.0, 300.0)
 STALL_SECONDS: Final = 90.0
 """Silence that means a dead connection where the server sends bookmarks (about one a minute)."""
 
+SLACK_SECONDS: Final = 10.0
+"""Where no bookmarks come, a watch is dead this long after the server should have ended it."""
+
 FLOOR_SECONDS: Final = 1.0
 """Least time from one watch to the next: a server that hangs up at once must not spin us."""
 
@@ -109,7 +112,7 @@ class Reflector:
     async def _watch(self) -> None:
         timeout_seconds = self._rng.uniform(*WATCH_SECONDS)
         params = {**self._params, **self._protocol.watch_params(timeout_seconds)}
-        stall_seconds = STALL_SECONDS if self._protocol.bookmarks_seen else timeout_seconds + 10.0
+        stall_seconds = STALL_SECONDS if self._protocol.bookmarks_seen else timeout_seconds + SLACK_SECONDS
         stream = self._client.stream(self.kind.path, params, stall_seconds=stall_seconds)
         async with aclosing(stream) as lines:
             async for line in lines:

@@ -131,11 +131,15 @@ class Spread(Struct, rename="camel"):
     when_unsatisfiable: str | None = None
 
 
+class Present(Struct):
+    """Something of which only the presence counts; msgspec's ``Raw | None`` takes null alone."""
+
+
 class Volume(Struct, rename="camel"):
     """``spec.volumes[]``: only the kinds that bind a pod to places."""
 
-    persistent_volume_claim: Raw | None = None
-    ephemeral: Raw | None = None
+    persistent_volume_claim: Present | None = None
+    ephemeral: Present | None = None
 
 
 class Gate(Struct):

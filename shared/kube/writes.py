@@ -176,7 +176,7 @@ async def create_event(
     body = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"namespace": namespace, "generateName": f"{about.name}."},
+        "metadata": {"namespace": namespace, "generateName": f"{about.name}-"},
         "eventTime": stamps.micros(at),
         "type": "Warning" if warning else "Normal",
         "reason": reason,

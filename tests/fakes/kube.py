@@ -155,6 +155,7 @@ class FakeKube:
             case "create", "binding":
                 return actions.bind(about, body)
             case "create", "":
+                actions.check_place(about, body)
                 return actions.create(about, body)
             case "update", "" | "status":
                 return actions.replace(about, body)

@@ -14,6 +14,8 @@ from tests.fakes.kube_request import Target
 from tests.fakes.kube_selectors import Object, selector
 from tests.fakes.kube_store import Store
 
+EVENT_FIELDS = ("reason", "action", "eventTime", "reportingController", "reportingInstance")
+
 
 class Actions:
     """What each verb does; synchronous, so that every request is one step."""
@@ -56,12 +58,22 @@ class Actions:
             "items": left[:limit],
         }
 
+    def check_place(self, target: Target, body: Object) -> None:
+        """Refuse what has no namespace to be in, and Events that do not say who reports."""
+        namespace = ("/api/v1/namespaces", "", target.namespace)
+        if target.namespace and self.store.get(namespace) is None:
+            raise not_found("namespaces", target.namespace)
+        if target.plural == "events":
+            for field in EVENT_FIELDS:
+                if not body.get(field):
+                    raise invalid("Event", "", field)
+
     def create(self, target: Target, body: Object) -> Object:
         new = copy.deepcopy(body)
         meta = new.setdefault("metadata", {})
         if not meta.get("name"):
             if not meta.get("generateName"):
-                raise invalid(target.kind, "", "metadata.name: Required value")
+                raise invalid(target.kind, "", "metadata.name")
             meta["name"] = f"{meta['generateName']}{next(self._serial):05d}"
         if target.namespace:
             meta["namespace"] = target.namespace
@@ -94,13 +106,16 @@ class Actions:
                 raise conflict(target.plural, target.name, why)
         asked = options.get("gracePeriodSeconds")
         seconds = kube_pods.grace(old, asked) if target.kind == "Pod" else 0
-        if seconds == 0 and not meta.get("finalizers"):
+        if target.kind != "Pod" and not meta.get("finalizers"):
             return self.store.write(target.key, None)
         if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds") == seconds:
             return old
         meta["deletionTimestamp"] = self.stamp()
         meta["deletionGracePeriodSeconds"] = seconds
-        return self.store.write(target.key, old)
+        marked = self.store.write(target.key, old)
+        if seconds == 0 and not meta.get("finalizers"):
+            return self.store.write(target.key, None)
+        return marked
 
     def delete_all(self, target: Target, params: Mapping[str, str], options: Object) -> Object:
         page = self.page(target, {**params, "limit": "0"})
@@ -125,7 +140,7 @@ class Actions:
         if target.kind == "Pod" or target.subresource == "status":
             new = {**new, **({kept: copy.deepcopy(old[kept])} if kept in old else {})}
         if target.kind == "Pod":
-            kube_pods.settle_gates(new)
+            kube_pods.drop_empty_gates(new)
             kube_pods.check_updated(old, new)
         if new == old:
             return old
@@ -137,8 +152,7 @@ class Actions:
     def _check_preconditions(self, target: Target, old: Object, new: Object) -> None:
         was, becomes = old["metadata"], new.setdefault("metadata", {})
         if becomes.get("uid", was["uid"]) != was["uid"]:
-            why = f"Precondition failed: UID {becomes['uid']} is not {was['uid']}"
-            raise conflict(target.plural, target.name, why)
+            raise invalid(target.kind, target.name, "metadata.uid", "field is immutable")
         if becomes.get("resourceVersion", was["resourceVersion"]) != was["resourceVersion"]:
             raise conflict(target.plural, target.name, "the object has been modified")
 

@@ -21,7 +21,12 @@ class Answer(Fault):
     retry_after_seconds: int | None = None
 
     def refusal(self) -> Refusal:
-        return Refusal(self.status, self.reason, "ordered by the test", self.retry_after_seconds)
+        return Refusal(
+            self.status,
+            self.reason,
+            "ordered by the test",
+            retry_after_seconds=self.retry_after_seconds,
+        )
 
 
 CONFLICT = Answer(409, "Conflict")
@@ -68,6 +73,11 @@ class GarbledLine(Fault):
 @dataclass(frozen=True)
 class HangUp(Fault):
     """Watch: a clean end at once."""
+
+
+@dataclass(frozen=True)
+class Freeze(Fault):
+    """Watch: the headers arrive, then nothing, for as long as the server lives."""
 
 
 class FaultQueue:

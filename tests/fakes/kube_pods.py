@@ -33,11 +33,9 @@ def admit(pod: Object, now: str) -> None:
 def check_created(pod: Object) -> None:
     name = pod["metadata"]["name"]
     if not pod["spec"].get("containers"):
-        raise invalid("Pod", name, "spec.containers: Required value")
+        raise invalid("Pod", name, "spec.containers")
     if pod["spec"].get("schedulingGates") and pod["spec"].get("nodeName"):
-        raise invalid(
-            "Pod", name, "spec.nodeName: cannot be set until all schedulingGates are gone"
-        )
+        raise invalid("Pod", name, "spec.nodeName", "cannot be set until all gates are gone")
 
 
 def check_updated(old: Object, new: Object) -> None:
@@ -46,15 +44,15 @@ def check_updated(old: Object, new: Object) -> None:
     before, after = copy.deepcopy(old["spec"]), copy.deepcopy(new["spec"])
     gates = _gates(before)
     if not _gates(after) <= gates:
-        raise invalid("Pod", name, "spec.schedulingGates: only deletion is allowed")
+        raise invalid("Pod", name, "spec.schedulingGates", "only deletion is allowed")
     if not all(t in after.get("tolerations", []) for t in before.get("tolerations", [])):
-        raise invalid("Pod", name, "spec.tolerations: existing toleration can not be modified")
+        raise invalid("Pod", name, "spec.tolerations", "existing toleration can not be modified")
     if gates:
         _check_narrowed(name, before, after)
     for spec in (before, after):
         _forget_mutable(spec, gated=bool(gates))
     if before != after:
-        raise invalid("Pod", name, "spec: pod updates may not change fields other than …")
+        raise invalid("Pod", name, "spec", "pod updates may not change fields other than …")
 
 
 def bound(pod: Object, binding: Object, now: str) -> Object:
@@ -62,7 +60,7 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
     name, wanted = pod["metadata"]["name"], binding.get("metadata", {})
     target = binding.get("target", {}).get("name")
     if not target:
-        raise invalid("Binding", name, "target.name: Required value")
+        raise invalid("Binding", name, "target.name")
     for field in ("uid", "resourceVersion"):
         if wanted.get(field) and wanted[field] != pod["metadata"][field]:
             raise conflict("pods/binding", name, f"Precondition failed: {field}")
@@ -87,14 +85,10 @@ def _unbindable(pod: Object) -> str:
     return "has non-empty .spec.schedulingGates" if spec.get("schedulingGates") else ""
 
 
-def settle_gates(pod: Object) -> None:
-    """Drop the condition SchedulingGated with the last gate, as the update strategy does."""
+def drop_empty_gates(pod: Object) -> None:
+    """An empty list is not written; the condition SchedulingGated is the scheduler's to change."""
     if pod["spec"].get("schedulingGates") == []:
         del pod["spec"]["schedulingGates"]
-    if "schedulingGates" not in pod["spec"] and "conditions" in pod.get("status", {}):
-        pod["status"]["conditions"] = [
-            c for c in pod["status"]["conditions"] if c.get("reason") != "SchedulingGated"
-        ]
 
 
 def grace(pod: Object, asked: int | None) -> int:
@@ -126,17 +120,17 @@ def _check_narrowed(name: str, before: Object, after: Object) -> None:
     """While gated, node selector and required node affinity may only ask for more."""
     selector = after.get("nodeSelector") or {}
     if not (before.get("nodeSelector") or {}).items() <= selector.items():
-        raise invalid("Pod", name, "spec.nodeSelector: only additions are allowed")
+        raise invalid("Pod", name, "spec.nodeSelector", "only additions are allowed")
     old, new = _terms(before), _terms(after)
     if old is None:
         return
     if new is None or len(old) != len(new):
-        raise invalid("Pod", name, "spec.affinity.nodeAffinity: no terms may be added or removed")
+        raise invalid("Pod", name, "spec.affinity.nodeAffinity", "no terms may be added or removed")
     for was, becomes in zip(old, new, strict=True):
         for field in ("matchExpressions", "matchFields"):
             kept = was.get(field) or []
             if (becomes.get(field) or [])[: len(kept)] != kept:
-                raise invalid("Pod", name, f"{field}: only additions are allowed")
+                raise invalid("Pod", name, field, "only additions are allowed")
 
 
 def _terms(spec: Object) -> list[Any] | None:

@@ -84,11 +84,15 @@ class Watches:
     ) -> None:
         if await _spoiled(fault, response):
             return
+        if isinstance(fault, kube_faults.Freeze):
+            await self._freeze(watch)
+            return
         timeout = float(request.query.get("timeoutSeconds", "3600"))
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + timeout
         if watch.version == 0:
-            await self._send_all(watch, response)
+            initial = request.query.get("sendInitialEvents") == "true"
+            await self._send_all(watch, response, initial=initial)
         while not self._closing and watch in self._open and loop.time() < ends_at:
             news = self._news
             for line in self._lines(watch):
@@ -101,12 +105,19 @@ class Watches:
             except TimeoutError:
                 return
 
-    async def _send_all(self, watch: _Watch, response: web.StreamResponse) -> None:
+    async def _freeze(self, watch: _Watch) -> None:
+        while not self._closing and watch in self._open:
+            await self._news.wait()
+
+    async def _send_all(
+        self, watch: _Watch, response: web.StreamResponse, *, initial: bool
+    ) -> None:
         about = watch.about
         version = self._store.version
         for found in self._store.collection(about.collection, about.namespace, watch.wanted):
             await response.write(_line({"type": "ADDED", "object": found}))
         watch.version = version
+        watch.bookmark = initial
 
     def _lines(self, watch: _Watch) -> list[bytes]:
         about, lines = watch.about, []

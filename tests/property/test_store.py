@@ -30,14 +30,15 @@ SHAPES = [
     make_shape(host_ports=[80], node_selector={"zone": "a"}),
     make_shape(tolerations=[Toleration(operator="Exists")], affinity=pinned_to("node-0")),
 ]
-UIDS = [Uid(f"pod-{i}#{life}") for i in range(4) for life in range(3)]
+LIVES = 30
+"""Enough that the removed ones do not use them all up."""
 
 
 @st.composite
 def pods(draw):
-    """One of four names in one of three lives; a later life is created later."""
-    index, life = draw(st.integers(0, 3)), draw(st.integers(0, 2))
-    node = draw(st.none() | NODES)
+    """One of four names in one of many lives; a later life is created later."""
+    index, life = draw(st.integers(0, 3)), draw(st.integers(0, LIVES - 1))
+    node = draw(st.sampled_from([None, None, "node-0", "node-2"]))
     return make_pod(
         f"pod-{index}",
         uid=f"pod-{index}#{life}",
@@ -48,10 +49,10 @@ def pods(draw):
         scheduler_name=draw(st.sampled_from(["shuntyard", "shuntyard", "default-scheduler"])),
         gated=node is None and draw(st.booleans()),
         node=node,
-        seat=draw(st.none() | NODES),
+        seat=draw(NODES | st.none()),
         plan_size=draw(st.integers(0, 2)),
         phase=draw(st.sampled_from([None, None, None, "Succeeded", "Failed"])),
-        deleting=draw(st.sampled_from([False, False, True])),
+        deleting=draw(st.booleans()),
     )
 
 
@@ -90,6 +91,7 @@ class Store(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.store = ClusterStore("shuntyard")
+        self.store.apply(Replace("Node", "Node", (make_node("node-0"), make_node("node-1"))))
         self.time = 0.0
         self.gone: set[Uid] = set()
         self.earlier = (self.store.snapshot(), 0, [])
@@ -144,24 +146,27 @@ class Store(RuleBasedStateMachine):
         self.store.apply(Replace("Owner", source, mine))
         assert {o.key for o in self._owners()} == stays | {o.key for o in mine}
 
-    @rule(pod=pods(), node=NODES, size=st.integers(0, 2))
-    def seat_assumed(self, pod, node, size) -> None:
+    @rule(data=st.data(), node=NODES, size=st.integers(0, 2))
+    def seat_assumed(self, data, node, size) -> None:
         self.time += 1
+        pod = data.draw(
+            st.sampled_from([*sorted(self._pods(), key=lambda p: p.key), make_pod("unknown")])
+        )
         self.store.assume_seat(pod, node, plan="p", plan_size=size, at=self.time)
 
-    @rule(uid=st.sampled_from(UIDS), node=NODES)
-    def bind_assumed(self, uid, node) -> None:
+    @rule(data=st.data(), node=NODES)
+    def bind_assumed(self, data, node) -> None:
         self.time += 1
-        self.store.assume_bound(uid, node, at=self.time)
+        self.store.assume_bound(self._some_uid(data), node, at=self.time)
 
-    @rule(uid=st.sampled_from(UIDS))
-    def deletion_assumed(self, uid) -> None:
+    @rule(data=st.data())
+    def deletion_assumed(self, data) -> None:
         self.time += 1
-        self.store.assume_gone(uid, at=self.time)
+        self.store.assume_gone(self._some_uid(data), at=self.time)
 
-    @rule(uid=st.sampled_from(UIDS))
-    def write_failed(self, uid) -> None:
-        self.store.forget(uid)
+    @rule(data=st.data())
+    def write_failed(self, data) -> None:
+        self.store.forget(self._some_uid(data))
 
     @rule(age=st.integers(0, 5))
     def time_passed(self, age: int) -> None:
@@ -216,7 +221,7 @@ class Store(RuleBasedStateMachine):
 
     def _places(self):
         """Where each pod takes room, told once more and differently from the store."""
-        for pod in self.store.snapshot().pods.values():
+        for pod in self._pods():
             acts = {a.act: a.node for a in self.store.export().assumptions if a.uid == pod.uid}
             if pod.finished:
                 continue
@@ -228,6 +233,13 @@ class Store(RuleBasedStateMachine):
                 yield pod, acts["Seat"]
             elif pod.scheduler_name == "shuntyard" and not pod.gates:
                 yield pod, pod.annotations.get("shuntyard.io/node")
+
+    def _some_uid(self, data) -> Uid:
+        """Of a pod that is held, or of one that is not."""
+        return data.draw(st.sampled_from([*sorted(p.uid for p in self._pods()), Uid("unknown")]))
+
+    def _pods(self):
+        return self.store.snapshot().pods.values()
 
     def _owners(self):
         return self.store.snapshot().owners.values()

@@ -10,6 +10,7 @@ from extender.policy import buckets
 from extender.policy.buckets import Relations, Task
 from extender.policy.gang import GangParameters, Misfit
 from extender.policy.scoring import ScoringWeights
+from shared.model import Toleration
 from tests.fakes.builders import make_node, make_room, make_shape, make_taint
 from tests.unit.policy.gangs import by_node, members, place, placed
 
@@ -98,4 +99,5 @@ def _node(name: str, row: dict[str, Any]):
 
 
 def _shape(row: dict[str, Any]):
-    return make_shape(**row)
+    exists = [Toleration(key, "Exists") for key in row.get("tolerations", ())]
+    return make_shape(**{**row, "tolerations": exists})

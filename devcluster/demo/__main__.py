@@ -1,0 +1,71 @@
+"""``python -m devcluster.demo [--once] [--dir DIR]``."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from devcluster.demo.report import passed
+from devcluster.demo.show import Demo, bring_up, run, say
+from shared.errors import ShuntyardError
+
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; return its exit code: 0 if all jobs went as they should."""
+    options = _options(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _offer_our_python()
+    demo: Demo | None = None
+    try:
+        demo = bring_up(options.dir)
+        summary = asyncio.run(run(demo, finished=None if options.once else _look_round(demo)))
+    except KeyboardInterrupt:
+        return INTERRUPTED if options.once else 0
+    except ShuntyardError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if demo is not None:
+            _take_down(demo)
+    say(json.dumps(summary))
+    return 0 if passed(summary) else 1
+
+
+def _look_round(demo: Demo) -> Callable[[dict[str, Any]], None]:
+    def told(summary: dict[str, Any]) -> None:
+        say(json.dumps(summary))
+        say(f"Look round with KUBECONFIG={demo.cluster.kubeconfig}; Ctrl-C ends the cluster.")
+
+    return told
+
+
+def _take_down(demo: Demo) -> None:
+    """End the cluster; a second Ctrl-C does not leave half of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    demo.cluster.down()
+    say(f"The cluster has ended; its logs are in {demo.cluster.directory / 'logs'}.")
+
+
+def _offer_our_python() -> None:
+    """Let ``python3`` in a container be the interpreter that runs us: it has numpy."""
+    ours = Path(sys.executable).parent
+    os.environ["PATH"] = os.pathsep.join([str(ours), os.environ.get("PATH", os.defpath)])
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m devcluster.demo", description=__doc__)
+    parser.add_argument("--once", action="store_true", help="end when all jobs have finished")
+    parser.add_argument("--dir", type=Path, default=Path(".demo"), help="where the cluster lies")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Whether jobs went in the order of V wherever capacity forced a choice (pure).
+
+Judged at the moment a job is released, in the room as the watch shows it: what running pods leave,
+minus what jobs released before were given (their pods' nodes are known afterwards).
+
+1. Another complete gang waits and would have fitted into that room: a choice was made.
+2. If its V was larger, it was *overtaken*: a fault.
+3. If its V was smaller and it no longer fits, capacity *forced* the choice and V decided it.
+
+Fitting is counted for gangs whose pods are all alike, as the examples' are: pods that fit on each
+node, added up. V is what the extender said, in one answer for all jobs, because V depends on who
+else waits.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from devcluster.demo.history import JobName, Ledger, Recorded, final, states
+from shared.model import NodeName, Pod, Uid
+
+Values = Mapping[JobName, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen when a job was released.
+
+    Attributes:
+        at: Monotonic second.
+        job: The job that was released.
+        v: Its V; None if no answer of the extender held it.
+        forced: Jobs of smaller V that had to stand back for it.
+        overtaken: Jobs of larger V that would have fitted instead.
+    """
+
+    at: float
+    job: JobName
+    v: float | None
+    forced: tuple[JobName, ...]
+    overtaken: tuple[JobName, ...]
+
+
+def choices(
+    history: Sequence[Recorded], sizes: Mapping[JobName, int], values: Mapping[JobName, Values]
+) -> tuple[Choice, ...]:
+    """Return the choice at each job's release, in order.
+
+    Args:
+        history: What the watch said, in order.
+        sizes: How many members each gang needs.
+        values: For each job, the V of all jobs that waited when it was released, itself included.
+    """
+    end, released, made = final(history), set[JobName](), list[Choice]()
+    for recorded, ledger in states(history):
+        fresh = [
+            job
+            for job in sizes
+            if job not in released and job in ledger.jobs and ledger.jobs[job].released_at
+        ]
+        for job in sorted(fresh, key=lambda j: -values.get(j, {}).get(j, 0.0)):
+            made.append(_choice(recorded.at, job, released, ledger, end, sizes, values))
+            released.add(job)
+    return tuple(made)
+
+
+def _choice(
+    at: float,
+    job: JobName,
+    released: set[JobName],
+    ledger: Ledger,
+    end: Ledger,
+    sizes: Mapping[JobName, int],
+    values: Mapping[JobName, Values],
+) -> Choice:
+    said = values.get(job, {})
+    before, after = _free(ledger, end, released), _free(ledger, end, {*released, job})
+    waiting = [
+        other
+        for other in sorted(sizes)
+        if other not in {*released, job} and _stands_in_line(other, ledger, sizes)
+    ]
+    could = [other for other in waiting if other in said and _fits(other, ledger, before, sizes)]
+    own = said.get(job)
+    return Choice(
+        at=at,
+        job=job,
+        v=own,
+        forced=tuple(
+            o for o in could if own and said[o] < own and not _fits(o, ledger, after, sizes)
+        ),
+        overtaken=tuple(o for o in could if own is not None and said[o] > own),
+    )
+
+
+def _stands_in_line(job: JobName, ledger: Ledger, sizes: Mapping[JobName, int]) -> bool:
+    return job in ledger.jobs and len(ledger.jobs[job].pods) >= sizes[job]
+
+
+def _free(ledger: Ledger, end: Ledger, released: set[JobName]) -> dict[NodeName, dict[str, int]]:
+    free = {name: dict(node.allocatable) for name, node in ledger.nodes.items()}
+    for name, job in ledger.jobs.items():
+        for uid, pod in job.pods.items():
+            node = _seat(name, uid, pod, end, released)
+            if node in free and not pod.finished:
+                for resource, amount in pod.shape.requests:
+                    free[node][resource] = free[node].get(resource, 0) - amount
+    return free
+
+
+def _seat(job: JobName, uid: Uid, pod: Pod, end: Ledger, released: set[JobName]) -> NodeName | None:
+    if pod.node_name is not None:
+        return pod.node_name
+    return end.jobs[job].nodes.get(uid) if job in released else None
+
+
+def _fits(
+    job: JobName,
+    ledger: Ledger,
+    free: Mapping[NodeName, Mapping[str, int]],
+    sizes: Mapping[JobName, int],
+) -> bool:
+    pod = next(iter(ledger.jobs[job].pods.values()))
+    wanted = [(resource, amount) for resource, amount in pod.shape.requests if amount > 0]
+    places = sum(
+        max(0, min(room.get(resource, 0) // amount for resource, amount in wanted))
+        for room in free.values()
+    )
+    return places >= sizes[job]

@@ -1,0 +1,82 @@
+"""The demo's last line: one JSON object."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from devcluster.demo.choices import Choice, choices
+from devcluster.demo.history import PartialGang, partial_gangs
+from devcluster.demo.jobs import ExampleJob
+from devcluster.demo.rows import FINISHED, Row, rows
+from devcluster.demo.watching import Witness
+
+BIND_BURST_SECONDS: Final = 10.0
+"""How long a gang may be half bound: ``gang.bind_burst_seconds`` of the default settings."""
+
+
+def report(
+    jobs: tuple[ExampleJob, ...], witness: Witness, metrics: Path, *, begun_at: float
+) -> dict[str, Any]:
+    """Return the summary.
+
+    ``jobs``, ``completed`` and ``partial_gangs`` are counts; ``partial_gangs`` and ``order`` come
+    from the watch; ``order_violations`` names jobs that went before one of larger V that would have
+    fitted; times are seconds since the jobs were submitted.
+    """
+    sizes = {job.name: job.size for job in jobs}
+    now = witness.clock.monotonic()
+    partial = partial_gangs(
+        witness.history, sizes, bind_burst_seconds=BIND_BURST_SECONDS, until=now
+    )
+    made = choices(witness.history, sizes, witness.values())
+    last = rows(jobs, witness.ledger, None, metrics)
+    return {
+        "jobs": len(jobs),
+        "completed": sum(row.state == FINISHED for row in last),
+        "partial_gangs": len(partial),
+        "migrations": [],
+        "seconds": round(now - begun_at, 1),
+        "submitted": [job.name for job in jobs],
+        "order": [_order(choice, witness, begun_at) for choice in made],
+        "order_forced": sum(len(choice.forced) for choice in made),
+        "order_violations": [c.job for c in made if c.overtaken],
+        "partial": [_stretch(gang, begun_at) for gang in partial],
+        "losses": {row.job: _losses(row) for row in last},
+    }
+
+
+def passed(summary: Mapping[str, Any]) -> bool:
+    """Whether all went as it should: the exit code."""
+    return (
+        summary["completed"] == summary["jobs"]
+        and summary["partial_gangs"] == 0
+        and not summary["order_violations"]
+        and all(entry["v"] is not None for entry in summary["order"])
+        and all(pair is not None and pair[1] < pair[0] for pair in summary["losses"].values())
+    )
+
+
+def _order(choice: Choice, witness: Witness, begun_at: float) -> dict[str, Any]:
+    history = witness.ledger.jobs[choice.job]
+    return {
+        "job": choice.job,
+        "v": None if choice.v is None else round(choice.v, 3),
+        "released_seconds": round(choice.at - begun_at, 2),
+        "first_bound_seconds": _since(history.bound_at, begun_at),
+        "last_bound_seconds": _since(history.last_bound_at, begun_at),
+        "stood_back": list(choice.forced),
+        "overtaken": list(choice.overtaken),
+    }
+
+
+def _since(at: float | None, begun_at: float) -> float | None:
+    return None if at is None else round(at - begun_at, 2)
+
+
+def _stretch(gang: PartialGang, begun_at: float) -> dict[str, Any]:
+    return {**asdict(gang), "since": round(gang.since - begun_at, 2)}
+
+
+def _losses(row: Row) -> tuple[float, float] | None:
+    return (row.first.loss, row.last.loss) if row.first and row.last else None

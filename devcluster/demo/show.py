@@ -1,0 +1,146 @@
+"""The demo from beginning to end: cluster, jobs, our scheduler, the live table, the summary."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.live import Live
+
+from devcluster import api
+from devcluster.cluster import Cluster
+from devcluster.demo.jobs import ExampleJob, create, read_jobs, surroundings
+from devcluster.demo.report import report
+from devcluster.demo.rows import FINISHED, Row, rows
+from devcluster.demo.table import lines, table
+from devcluster.demo.watching import Witness, listen, watch
+from devcluster.options import ClusterOptions, ProcessNodes
+from shared.kube import auth
+from shared.kube.client import KubeClient
+from shared.system_clock import SystemClock
+
+NODES: Final = ProcessNodes(count=3, cpu="300m", memory="1Gi")
+"""Four pods of 75m fill a node; all nodes together are less than one core of the machine."""
+
+TABLE_SECONDS: Final = 0.5
+LINES_SECONDS: Final = 3.0
+QUEUED_SECONDS: Final = 60.0
+MOST_SECONDS: Final = 600.0
+
+
+@dataclass
+class Demo:
+    """A running demo: the cluster, its jobs, what was seen of them."""
+
+    cluster: Cluster
+    jobs: tuple[ExampleJob, ...]
+    metrics: Path
+    witness: Witness
+    begun_at: float = 0.0
+
+    def rows(self) -> list[Row]:
+        """Return the table's rows as things are now."""
+        queue = self.witness.queues[-1] if self.witness.queues else None
+        return rows(self.jobs, self.witness.ledger, queue, self.metrics)
+
+    def finished(self) -> bool:
+        """Whether every job has finished."""
+        return all(row.state == FINISHED for row in self.rows())
+
+    def queued(self) -> bool:
+        """Whether every pod of every job has been made."""
+        known = self.witness.ledger.jobs
+        return all(j.name in known and len(known[j.name].pods) >= j.size for j in self.jobs)
+
+    def seconds(self) -> float:
+        """Return the time since the jobs were submitted."""
+        return self.witness.clock.monotonic() - self.begun_at
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the last line says."""
+        return report(self.jobs, self.witness, self.metrics, begun_at=self.begun_at)
+
+
+def bring_up(directory: Path) -> Demo:
+    """Start the control plane and the process nodes; no scheduler yet."""
+    if (directory / "state.json").exists():
+        Cluster.attach(directory).down()
+    metrics = (directory / "metrics").resolve()
+    metrics.mkdir(parents=True, exist_ok=True)
+    for old in metrics.glob("*.jsonl"):
+        old.unlink()
+    cluster = Cluster.up(directory, ClusterOptions(process=NODES), report=say)
+    return Demo(cluster, read_jobs(metrics), metrics, Witness(SystemClock()))
+
+
+async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
+    """Submit the jobs, start our scheduler, show the table until all jobs have finished.
+
+    The jobs are in the queue before the scheduler comes, so that the first choice is among all.
+
+    Args:
+        demo: What was brought up.
+        finished: Called with the summary when all have finished, to go on until interrupted; None
+            to return then.
+
+    Raises:
+        TimeoutError: The pods were not made in time.
+        ExceptionGroup: The watch failed.
+    """
+    credentials = auth.load(demo.cluster.kubeconfig)
+    async with (
+        KubeClient.connect(credentials, user_agent="shuntyard-demo") as client,
+        asyncio.TaskGroup() as group,
+    ):
+        tasks = [group.create_task(watch(client, demo.witness))]
+        await _submit(demo, client)
+        await asyncio.to_thread(demo.cluster.start_shuntyard)
+        tasks.append(group.create_task(listen(demo.cluster.extender_url, demo.witness)))
+        await _show(demo)
+        if finished is not None:
+            finished(demo.summary())
+            await asyncio.Event().wait()
+        for task in tasks:
+            task.cancel()
+    return demo.summary()
+
+
+async def _submit(demo: Demo, client: KubeClient) -> None:
+    await create(client, surroundings())
+    demo.begun_at = demo.witness.clock.monotonic()
+    for job in demo.jobs:
+        await create(client, job.manifests)
+    say(f"submitted, in this order: {', '.join(job.name for job in demo.jobs)}")
+
+    async def queued() -> bool:
+        return demo.queued()
+
+    await api.poll(queued, QUEUED_SECONDS)
+
+
+async def _show(demo: Demo) -> None:
+    console = Console()
+    if not console.is_terminal:
+        await _until_finished(demo, LINES_SECONDS, lambda: say(lines(demo.rows(), demo.seconds())))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+
+        def draw() -> None:
+            live.update(table(demo.rows(), demo.seconds()), refresh=True)
+
+        await _until_finished(demo, TABLE_SECONDS, draw)
+
+
+async def _until_finished(demo: Demo, pause_seconds: float, draw: Callable[[], None]) -> None:
+    """Draw now and then until all jobs have finished, or for too long."""
+    while not demo.finished() and demo.seconds() < MOST_SECONDS:
+        draw()
+        await asyncio.sleep(pause_seconds)
+    draw()
+
+
+def say(text: str) -> None:
+    """Print a line at once, also into a pipe."""
+    print(text, flush=True)

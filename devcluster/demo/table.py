@@ -1,0 +1,54 @@
+"""The rows as a table for a terminal, or as lines for a log."""
+
+from rich.table import Table
+
+from devcluster.demo.curves import Point
+from devcluster.demo.rows import Row
+
+_STYLES = {"waiting": "yellow", "finished": "green"}
+
+
+def table(rows: list[Row], seconds: float) -> Table:
+    """Return the table for a terminal."""
+    drawn = Table(title=f"Shuntyard demo, {seconds:.0f} s", title_justify="left", expand=True)
+    for heading in ("job", "pods", "V", "state", "pods by node", "step", "loss", "why it waits"):
+        drawn.add_column(heading, justify="right" if heading in {"pods", "V", "step"} else "left")
+    for row in rows:
+        drawn.add_row(*_cells(row), style=_STYLES.get(row.state, ""))
+    return drawn
+
+
+def lines(rows: list[Row], seconds: float) -> str:
+    """Return one line a job, for output that is not a terminal."""
+    return "\n".join(
+        f"{seconds:6.1f}s  " + "  ".join(part for part in _labelled(row) if part) for row in rows
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.job,
+        str(row.size),
+        "" if row.v is None else f"{row.v:.0f}",
+        row.state,
+        row.nodes,
+        str(row.last.step) if row.last else "",
+        _loss(row.first, row.last),
+        row.reason,
+    )
+
+
+def _labelled(row: Row) -> tuple[str, ...]:
+    return (
+        f"{row.job:24}",
+        f"{row.state:12}",
+        "" if row.v is None else f"V={row.v:.0f}",
+        f"[{row.nodes}]" if row.nodes else "",
+        f"step={row.last.step} loss={_loss(row.first, row.last)}" if row.last else "",
+        row.reason,
+    )
+
+
+def _loss(first: Point | None, last: Point | None) -> str:
+    """``2.21→0.48``: where the curve began and where it is."""
+    return f"{first.loss:.2f}→{last.loss:.2f}" if first and last else ""

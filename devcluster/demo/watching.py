@@ -1,0 +1,82 @@
+"""Our own watch of pods and nodes, and what the extender says about the queue meanwhile."""
+
+import asyncio
+import contextlib
+import random
+from dataclasses import dataclass, field
+from typing import Final
+
+import aiohttp
+import msgspec
+
+from devcluster.demo.history import JobName, Ledger, Recorded
+from shared.api import QueueResponse
+from shared.clock import Clock
+from shared.kube.client import KubeClient
+from shared.kube.reflector import Reflector
+from shared.kube.resources import NODES, PODS
+from shared.model import Delta
+
+POLL_SECONDS: Final = 0.05
+REQUEST_SECONDS: Final = 2.0
+
+
+@dataclass
+class Witness:
+    """Keeps everything that was seen.
+
+    Attributes:
+        clock: For when.
+        history: What the watch said, in order.
+        ledger: The state that follows from it.
+        queues: Different answers of the extender about its queue, in order.
+    """
+
+    clock: Clock
+    history: list[Recorded] = field(default_factory=list)
+    ledger: Ledger = field(default_factory=Ledger)
+    queues: list[QueueResponse] = field(default_factory=list)
+
+    def see(self, delta: Delta) -> None:
+        """Record one thing the watch said."""
+        recorded = Recorded(self.clock.monotonic(), delta)
+        self.history.append(recorded)
+        self.ledger.apply(recorded)
+
+    def hear(self, queue: QueueResponse) -> None:
+        """Keep an answer about the queue, if it says something new about who waits or how much."""
+        if not self.queues or _said(queue) != _said(self.queues[-1]):
+            self.queues.append(queue)
+
+    def values(self) -> dict[JobName, dict[JobName, float]]:
+        """For each job, the V of all that waited in the last answer that still had it in line."""
+        return {job: said for queue in self.queues for said in [_values(queue)] for job in said}
+
+
+def _values(queue: QueueResponse) -> dict[JobName, float]:
+    return {f"{entry.namespace}/{entry.job}": entry.v for entry in queue.entries}
+
+
+def _said(queue: QueueResponse) -> list[tuple[str, str, float, str]]:
+    return [(e.namespace, e.job, e.v, e.reason) for e in queue.entries]
+
+
+async def watch(client: KubeClient, witness: Witness) -> None:
+    """Feed the witness from the API server until cancelled."""
+    rng = random.Random()  # noqa: S311 - jitter of back-offs, nothing secret
+    async with asyncio.TaskGroup() as group:
+        for kind in (NODES, PODS):
+            reflector = Reflector(client, kind, witness.see, clock=witness.clock, rng=rng)
+            group.create_task(reflector.run())
+
+
+async def listen(url: str, witness: Witness) -> None:
+    """Ask the extender for its queue until cancelled; it may be away for a while."""
+    timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        while True:
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                async with session.get(f"{url}/v1/queue") as answer:
+                    answer.raise_for_status()
+                    witness.hear(msgspec.json.decode(await answer.read(), type=QueueResponse))
+            await asyncio.sleep(POLL_SECONDS)

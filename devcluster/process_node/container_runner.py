@@ -1,0 +1,153 @@
+"""Runs one container of a pod again and again, as its restart policy says, until it shall end."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from devcluster.process_node import status
+from devcluster.process_node.container_process import ContainerProcess, await_started, launch
+from devcluster.process_node.cpu_budget import CpuBudget
+from devcluster.process_node.ending import Ending, first_of
+from devcluster.process_node.errors import ConfigError, RefusedError, StartError
+from devcluster.process_node.leftovers import Records
+from devcluster.process_node.process import Process
+from devcluster.process_node.sandbox import EntrySpec
+from devcluster.process_node.status import ContainerRecord, Running, Terminated, Waiting
+from shared.clock import Clock
+
+START_ERROR_CODE: Final = 128
+_CONFIG_RETRY_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a container needs of its node."""
+
+    clock: Clock
+    budget: CpuBudget
+    records: Records
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerTask:
+    """One container and how to run it.
+
+    ``spec`` makes what to start anew for each run; ``log_path`` gives the file of a run by its
+    number; ``changed`` is called after each change of ``record``.
+    """
+
+    pod: str
+    record: ContainerRecord
+    policy: str
+    spec: Callable[[], EntrySpec]
+    directory: Path
+    log_path: Callable[[int], Path]
+    changed: Callable[[], None]
+    title: str
+
+
+class ContainerRunner:
+    """Runs one container.
+
+    Args:
+        task: What to run.
+        machine: Where.
+        ending: When to stop.
+
+    Attributes:
+        started: Set when it runs for the first time.
+    """
+
+    def __init__(self, task: RunnerTask, machine: Machine, ending: Ending) -> None:
+        self._task = task
+        self._machine = machine
+        self._ending = ending
+        self.started = asyncio.Event()
+
+    async def run(self) -> None:
+        """Return when the container has ended and will not be started again."""
+        record = self._task.record
+        while not self._ending.requested.is_set():
+            if isinstance(record.state, Terminated):
+                if not status.should_restart(self._task.policy, record.state):
+                    return
+                if await self._back_off(record.state):
+                    return
+            self._set(await self._run_once())
+
+    def _set(self, state: status.State | None) -> None:
+        if state is not None:
+            self._task.record.state = state
+            self._task.changed()
+
+    async def _back_off(self, ended: Terminated) -> bool:
+        """Wait until the next start; True if the end was requested meanwhile."""
+        record = self._task.record
+        seconds = status.backoff_seconds(record.restarts + 1)
+        message = f"back-off {seconds:g}s restarting failed {self._task.title}"
+        record.last = ended
+        self._set(Waiting("CrashLoopBackOff", message))
+        if await self._ending.pause(seconds):
+            self._set(ended)
+            return True
+        record.restarts += 1
+        return False
+
+    async def _run_once(self) -> Terminated | None:
+        """Run the container once; None if it could not be prepared (yet)."""
+        started_at = self._machine.clock.now()
+        try:
+            spec = self._task.spec()
+        except ConfigError as error:
+            self._set(Waiting("CreateContainerConfigError", str(error)))
+            await self._ending.pause(_CONFIG_RETRY_SECONDS)
+            return None
+        except RefusedError as error:
+            self._set(Waiting(error.reason, error.message))
+            await self._ending.requested.wait()
+            return None
+        log_path = self._task.log_path(self._task.record.restarts)
+        container, channel = launch(spec, self._task.directory, log_path, self._machine.clock)
+        with self._counted(container.process):
+            problem = await self._until_over(container, channel, started_at)
+        await container.drain()
+        finished_at = self._machine.clock.now()
+        if problem:
+            return Terminated(START_ERROR_CODE, "StartError", finished_at, started_at, problem)
+        return status.terminated(container.process.return_code, started_at, finished_at)
+
+    @contextmanager
+    def _counted(self, process: Process) -> Iterator[None]:
+        """Let the node know of a process as long as it runs."""
+        if process.identity is not None:
+            self._machine.records.add(process.identity)
+        self._machine.budget.started(self._task.pod, process.pid)
+        try:
+            yield
+        finally:
+            process.kill_group()
+            self._machine.budget.ended(self._task.pod, process.pid)
+            self._machine.records.remove(process.pid)
+
+    async def _until_over(
+        self, container: ContainerProcess, channel: int, started_at: float
+    ) -> str:
+        """Return when the process has ended; with what kept the command from starting, if so."""
+        process = container.process
+        try:
+            await await_started(channel)
+        except StartError as error:
+            await process.exited.wait()
+            return str(error)
+        self._task.record.container_id = f"process://{process.pid}"
+        self._set(Running(started_at))
+        self.started.set()
+        await first_of(process.exited.wait(), self._ending.requested.wait())
+        process.terminate()
+        await first_of(process.exited.wait(), self._ending.deadline())
+        process.kill_group()
+        await process.exited.wait()
+        return ""

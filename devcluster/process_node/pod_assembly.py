@@ -1,0 +1,162 @@
+"""Puts together what one pod's worker works with."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster.process_node import container_spec, cri_log, status
+from devcluster.process_node.api import NodeApi
+from devcluster.process_node.container_runner import ContainerRunner, Machine, RunnerTask
+from devcluster.process_node.container_sequence import ALWAYS, ContainerSequence
+from devcluster.process_node.container_spec import PodPlace
+from devcluster.process_node.ending import Ending
+from devcluster.process_node.environment import Surroundings
+from devcluster.process_node.fields import Addresses
+from devcluster.process_node.pod_worker import PodParts, PodWorker
+from devcluster.process_node.reporter import Reporter
+from devcluster.process_node.sandbox import EntrySpec
+from devcluster.process_node.spec import Container, PodObject
+from devcluster.process_node.status import ContainerRecord, PodRecord, Waiting
+from devcluster.process_node.volume_setup import VolumeSetup
+from shared.kube.retry import Backoff
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """Makes the workers of one node's pods.
+
+    ``base`` are variables that every container has; ``changed`` is called after each change of any
+    pod, as names depend on it.
+    """
+
+    directory: Path
+    mode: str
+    host_ip: str
+    allocatable: Mapping[str, str]
+    base: Mapping[str, str]
+    machine: Machine
+    api: NodeApi
+    rng: random.Random
+    changed: Callable[[], None]
+
+    def place(self, pod: PodObject) -> PodPlace:
+        """Return where a pod lives."""
+        return PodPlace(self.directory / "pods" / pod.metadata.uid, self.mode)
+
+    def worker(
+        self,
+        pod: PodObject,
+        verdict: tuple[str, str] | None,
+        address: str,
+        give_back: Callable[[str], None],
+    ) -> PodWorker:
+        """Return the worker of a pod that has arrived.
+
+        Args:
+            pod: The pod.
+            verdict: Why it is not accepted; None if it is.
+            address: Its address; empty if it needs none.
+            give_back: Called with the address when nothing of the pod runs any more.
+        """
+        record = self._record(pod, verdict, address)
+        reporter = Reporter(pod, record, self.api, self.machine.clock, self._backoff)
+        place = self.place(pod)
+        around = self._around(pod, address, place)
+        volumes = VolumeSetup(
+            pod, place.directory / "volumes", self.api, around, self.machine.clock
+        )
+        ending = Ending(self.machine.clock)
+
+        def changed() -> None:
+            reporter.changed()
+            self.changed()
+
+        make_runner = _Runners(self, pod, volumes, around, changed).make
+        parts = PodParts(
+            record=record,
+            machine=self.machine,
+            reporter=reporter,
+            volumes=volumes,
+            sequence=ContainerSequence(pod, record, make_runner, self.machine.clock),
+            changed=changed,
+            over=lambda: give_back(address) if address else None,
+        )
+        return PodWorker(pod, parts, ending)
+
+    def _backoff(self) -> Backoff:
+        return Backoff(rng=self.rng)
+
+    def _record(self, pod: PodObject, verdict: tuple[str, str] | None, address: str) -> PodRecord:
+        first = Waiting("PodInitializing" if pod.spec.init_containers else "ContainerCreating")
+        now = self.machine.clock.now()
+        record = PodRecord(
+            restart_policy=pod.spec.restart_policy,
+            containers=[_record(one, first) for one in pod.spec.containers],
+            init_containers=[_record(one, first) for one in pod.spec.init_containers or ()],
+            host_ip="" if verdict else self.host_ip,
+            pod_ip=address,
+            started_at=status.moment(pod.status.start_time) or now,
+            verdict=verdict,
+        )
+        reported = (
+            *(pod.status.container_statuses or ()),
+            *(pod.status.init_container_statuses or ()),
+        )
+        by_name = {one["name"]: one for one in reported}
+        for one in (*record.containers, *record.init_containers):
+            status.resume(one, by_name.get(one.name, {}), now)
+        return record
+
+    def _around(self, pod: PodObject, address: str, place: PodPlace) -> Surroundings:
+        own = {
+            "HOME": str(place.home),
+            "HOSTNAME": pod.hostname,
+            "SHUNTYARD_POD_IP": address,
+        }
+        return Surroundings(
+            Addresses(address, self.host_ip), self.allocatable, {**self.base, **own}
+        )
+
+
+def _record(container: Container, first: Waiting) -> ContainerRecord:
+    sidecar = container.restart_policy == ALWAYS
+    return ContainerRecord(container.name, container.image, sidecar=sidecar, state=first)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runners:
+    """Makes the runners of one pod's containers."""
+
+    assembly: Assembly
+    pod: PodObject
+    volumes: VolumeSetup
+    around: Surroundings
+    changed: Callable[[], None]
+
+    def make(
+        self, container: Container, record: ContainerRecord, policy: str, ending: Ending
+    ) -> ContainerRunner:
+        meta = self.pod.metadata
+        identity = (meta.namespace, meta.name, meta.uid)
+        place = self.assembly.place(self.pod)
+        task = RunnerTask(
+            pod=meta.uid,
+            record=record,
+            policy=policy,
+            spec=lambda: self._spec(container, place),
+            directory=place.directory / "entry" / container.name,
+            log_path=lambda run: cri_log.log_path(
+                self.assembly.directory, identity, container.name, run
+            ),
+            changed=self.changed,
+            title=f"container={container.name} pod={self.pod.full_name}",
+        )
+        return ContainerRunner(task, self.assembly.machine, ending)
+
+    def _spec(self, container: Container, place: PodPlace) -> EntrySpec:
+        place.home.mkdir(parents=True, exist_ok=True)
+        cgroup_files = self.assembly.machine.budget.join(self.pod.metadata.uid)
+        return container_spec.build(
+            self.pod, container, self.volumes, self.around, place, cgroup_files
+        )

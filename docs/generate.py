@@ -1,0 +1,133 @@
+"""Write docs/reference/settings.md and docs/reference/metrics.md from what the programs say.
+
+``--check`` writes nothing and ends with 1 if a page is not what it would be.
+"""  # noqa: INP001 - a script, no package
+
+import argparse
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Final, get_args, get_origin
+
+from prometheus_client import Metric
+from prometheus_client.metrics import MetricWrapperBase
+from pydantic import BaseModel
+
+from extender.metrics import ExtenderMetrics
+from extender.settings import ExtenderSettings
+from shared import settings
+
+REFERENCE: Final = Path(__file__).parent / "reference"
+_GENERATED: Final = (
+    "<!-- Made by docs/generate.py; change the descriptions in the code instead. -->"
+)
+_SUFFIXES: Final = {"counter": "_total", "info": "_info"}
+_WORDS: Final = {int: "integer", float: "number", str: "text", bool: "true or false", Path: "path"}
+
+
+def settings_page() -> Iterator[str]:
+    """Yield the lines of the settings reference."""
+    yield from ("# Settings of the extender", "", _GENERATED, "")
+    example = f"{settings.variable(('queue', 'order'))}=creation"
+    yield "One YAML file, given with `--settings FILE`; every key has a default. An environment"
+    yield "variable wins over the file: `SHUNTYARD__SECTION__KEY`, for example"
+    yield f"`{example}`; an empty one is as if it were not set, `null` is no"
+    yield "value. Settings are read once, at the start; `--print-settings` shows what is in force."
+    yield "A key that does not exist, and a value out of its bounds, are errors."
+    for name, info in ExtenderSettings.model_fields.items():
+        section: type[BaseModel] = type(info.get_default())
+        yield from ("", f"## {name}", "", section.__doc__ or "", "")
+        yield from _table("Key", "Value", "Default", "Meaning")
+        for (key,), field in settings.fields(section):
+            default = _shown(field.get_default())
+            yield _row(f"`{key}`", _allowed(field), default, field.description)
+    yield from ("", "## The defaults as a file", "", "```yaml")
+    yield settings.dump(ExtenderSettings()).rstrip()
+    yield "```"
+
+
+def metrics_page() -> Iterator[str]:
+    """Yield the lines of the metrics reference."""
+    yield from ("# Metrics of the extender", "", _GENERATED, "")
+    yield "On `/metrics` of the API listener, beside the usual `process_*`. Label values come from"
+    yield "closed vocabularies; no pod, node or job is ever one."
+    yield ""
+    yield from _table("Name", "Type", "Labels", "Meaning")
+    rows = []
+    for metric in _metrics():
+        (described,) = metric.collect()
+        name = described.name + _SUFFIXES.get(described.type, "")
+        labels = "; ".join(_label(described, name) for name in metric._labelnames)  # noqa: SLF001 - the library has no other way
+        rows.append(_row(f"`{name}`", described.type, labels, described.documentation))
+    yield from sorted(rows)
+
+
+def _metrics() -> Iterator[MetricWrapperBase]:
+    for value in vars(ExtenderMetrics()).values():
+        if isinstance(value, MetricWrapperBase):
+            yield value
+
+
+def _label(metric: Metric, label: str) -> str:
+    values = dict.fromkeys(sample.labels[label] for sample in metric.samples)
+    return f"`{label}`" + (f": {', '.join(values)}" if values else "")
+
+
+def _allowed(field: Any) -> str:
+    kind, optional = field.annotation, ""
+    if get_origin(kind) is UnionType:
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
+        optional = ", or no value"
+    if issubclass(kind, Enum):
+        return ", ".join(f"`{value.value}`" for value in kind) + optional
+    limits = {type(rule).__name__: rule for rule in field.metadata}
+    bounds = ""
+    if {"Ge", "Le"} <= limits.keys():
+        bounds = f" from {limits['Ge'].ge:.15g} to {limits['Le'].le:.15g}"
+    return f"{_WORDS[kind]}{bounds}{optional}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "no value"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return (
+        f"`{value.value}`" if isinstance(value, Enum) else f"`{value}`" if value != "" else "empty"
+    )
+
+
+def _table(*names: str) -> Iterator[str]:
+    yield _row(*names)
+    yield _row(*("---" for _ in names))
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") or " " for cell in cells) + " |"
+
+
+PAGES: Final = {"settings.md": settings_page, "metrics.md": metrics_page}
+
+
+def main() -> int:
+    """Write the pages, or check them; return 1 if one is out of date."""
+    parser = argparse.ArgumentParser(description="Make the reference pages.")
+    parser.add_argument("--check", action="store_true", help="only say whether they are current")
+    check: bool = parser.parse_args().check
+    stale = []
+    for name, page in PAGES.items():
+        file, text = REFERENCE / name, "\n".join(page()) + "\n"
+        if not file.exists() or file.read_text() != text:
+            stale.append(name)
+        if not check:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+    if check and stale:
+        sys.stderr.write(f"not current: {', '.join(stale)}; run python docs/generate.py\n")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

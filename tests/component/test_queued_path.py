@@ -1,0 +1,201 @@
+"""From gated pods to bound gangs through every part of the extender, and what may go wrong."""
+
+import asyncio
+
+import aiohttp
+import pytest
+
+from extender.engine import binding
+from extender.loops.bindings import ATTEMPTS
+from shared import labels
+from shared.kube import paths
+from tests.component.shell import MiniScheduler, bound, extender, lease, node, pod
+from tests.fakes import kube_faults
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+
+@pytest.fixture
+async def fake():
+    async with FakeKube.running() as server, lease(server):
+        for name in ("a", "b"):
+            server.put(paths.NODES, node(name))
+        yield server
+
+
+def put_gang(fake, job="j", size=4, **fields):
+    for i in range(size):
+        fake.put(paths.PODS, pod(f"{job}-{i}", job=job, size=size, **fields))
+
+
+async def test_a_gated_gang_is_bound_whole(fake):
+    put_gang(fake)
+    async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
+        await eventually(lambda: len(bound(fake)) == 4)
+    assert set(bound(fake).values()) == {"a"}
+    found = fake.object(paths.PODS, "j-0", "default")
+    assert found["metadata"]["annotations"][labels.NODE] == "a"
+    assert labels.DECISION in found["metadata"]["annotations"]
+
+
+async def test_a_gang_that_does_not_fit_waits_whole_and_says_why(fake):
+    put_gang(fake, size=9)
+    async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
+        await eventually(lambda: len(fake.objects(paths.EVENTS)) == 1)
+        await eventually(lambda: _reasons(fake) == {"GangDoesNotFit"})
+        assert bound(fake) == {}
+        fake.put(paths.NODES, node("c"))
+        await eventually(lambda: len(bound(fake)) == 9)
+
+
+async def test_a_replica_without_the_lease_does_nothing():
+    async with FakeKube.running() as fake, lease(fake, holder="host-b"):
+        fake.put(paths.NODES, node("a"))
+        put_gang(fake)
+        async with extender(fake) as running:
+            assert running.parts is not None
+            answer = await _call(running, "filter", {"Pod": pod("x"), "NodeNames": ["a"]})
+            assert answer["Error"] == binding.STANDBY
+        assert fake.verbs("pods") == ["list", "watch"]
+
+
+BIND_FAULTS = {
+    "the answer is lost": kube_faults.LostAnswer(),
+    "the connection ends before": kube_faults.Disconnect(),
+    "the server stumbles": kube_faults.SERVER_ERROR,
+    "somebody was quicker": kube_faults.CONFLICT,
+    "too many requests": kube_faults.throttled(),
+}
+
+
+@pytest.mark.parametrize("fault", BIND_FAULTS.values(), ids=BIND_FAULTS.keys())
+async def test_a_fault_in_a_binding_leaves_no_partial_gang(fake, fault):
+    put_gang(fake)
+    fake.faults.order("create", "*/binding", fault)
+    async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
+        await eventually(lambda: len(bound(fake)) == 4)
+    assert fake.faults.left == 0
+
+
+RELEASE_FAULTS = {
+    "the answer is lost": kube_faults.LostAnswer(),
+    "the connection ends before": kube_faults.Disconnect(),
+    "the server stumbles": kube_faults.SERVER_ERROR,
+    "somebody was quicker": kube_faults.CONFLICT,
+}
+
+
+@pytest.mark.parametrize("fault", RELEASE_FAULTS.values(), ids=RELEASE_FAULTS.keys())
+async def test_a_fault_in_a_release_leaves_no_partial_gang(fake, fault):
+    put_gang(fake)
+    fake.faults.order("patch", "*/pods/j-2", fault)
+    async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
+        await eventually(lambda: len(bound(fake)) == 4)
+    assert fake.faults.left == 0
+
+
+async def test_a_repeated_bind_call_succeeds(fake):
+    put_gang(fake, size=1)
+    async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
+        await eventually(lambda: len(bound(fake)) == 1)
+        uid = fake.object(paths.PODS, "j-0", "default")["metadata"]["uid"]
+        body = {"PodName": "j-0", "PodNamespace": "default", "PodUID": uid, "Node": "a"}
+        assert (await _call(running, "bind", body))["Error"] == ""
+        wrong = {**body, "Node": "b"}
+        assert (await _call(running, "bind", wrong))["Error"] == binding.BOUND_ELSEWHERE
+
+
+async def test_a_member_that_never_arrives_ends_the_wait_with_an_error(fake):
+    put_gang(fake, size=2)
+    async with extender(fake) as running:
+        await eventually(lambda: _released(fake) == 2)
+        body = _bind_args(fake, "j-0")
+        assert (await _call(running, "bind", body))["Error"] == binding.GANG_NOT_THERE
+    assert bound(fake) == {}
+
+
+async def test_a_binding_that_goes_on_failing_is_told_and_tried_again(fake):
+    put_gang(fake, size=1)
+    fake.faults.order("create", "*/binding", *[kube_faults.SERVER_ERROR] * ATTEMPTS)
+    async with extender(fake) as running:
+        scheduler = MiniScheduler(fake, running.scheduler_url)
+        async with scheduler.running():
+            await eventually(lambda: len(bound(fake)) == 1)
+            await eventually(lambda: len(scheduler.answers["j-0"]) == 2)
+    assert scheduler.answers["j-0"] == ["shuntyard: binding failed: InternalError", ""]
+
+
+async def test_a_pod_deleted_at_the_barrier_gets_its_answer_at_once(fake):
+    put_gang(fake, size=2)
+    async with extender(fake, gang={"bind_wait_seconds": 60.0}) as running:
+        await eventually(lambda: _released(fake) == 2)
+        call = asyncio.create_task(_call(running, "bind", _bind_args(fake, "j-0")))
+        fake.remove(paths.PODS, "j-0", "default")
+        assert (await asyncio.wait_for(call, 5))["Error"] == binding.POD_GONE
+    assert bound(fake) == {}
+
+
+async def test_a_lost_node_is_replaced_by_a_spare(fake):
+    put_gang(fake, size=2)
+    async with extender(fake) as running:
+        await eventually(lambda: _released(fake) == 2)
+        fake.remove(paths.NODES, "a")
+        async with MiniScheduler(fake, running.scheduler_url).running():
+            await eventually(lambda: bound(fake) == {"j-0": "b", "j-1": "b"})
+
+
+async def test_a_bare_pod_whose_pin_is_lost_is_made_anew(fake):
+    fake.remove(paths.NODES, "b")
+    fake.put(paths.PODS, pod("single"))
+    async with extender(fake) as running:
+        await eventually(lambda: _released(fake) == 1)
+        fake.remove(paths.NODES, "a")
+        fake.put(paths.NODES, node("late"))
+        async with MiniScheduler(fake, running.scheduler_url).running():
+            await eventually(lambda: list(bound(fake).values()) == ["late"], within_seconds=10)
+    assert len(fake.objects(paths.PODS)) == 1
+
+
+async def test_a_gang_is_bound_after_a_crash_in_the_middle_of_its_burst(fake):
+    put_gang(fake)
+    gate = kube_faults.Slow()
+    fake.faults.order("create", "*/j-2/binding", gate)
+    async with extender(fake) as first:
+        scheduler = MiniScheduler(fake, first.scheduler_url)
+        async with scheduler.running():
+            await eventually(lambda: len(bound(fake)) == 3)
+            await first.kill()
+            async with extender(fake) as second:
+                scheduler.url = second.scheduler_url
+                await eventually(lambda: len(bound(fake)) == 4)
+
+
+def _reasons(fake):
+    found = set()
+    for one in fake.objects(paths.PODS):
+        for condition in one["status"].get("conditions", []):
+            if condition["type"] == labels.QUEUED_CONDITION:
+                found.add(condition["reason"])
+    return found
+
+
+def _released(fake):
+    pods = fake.objects(paths.PODS)
+    return sum(labels.NODE in p["metadata"].get("annotations", {}) for p in pods)
+
+
+async def _call(running, verb, body):
+    url = f"{running.scheduler_url}/{verb}"
+    async with aiohttp.ClientSession() as session, session.post(url, json=body) as response:
+        assert response.status == 200
+        return await response.json()
+
+
+def _bind_args(fake, name):
+    meta = fake.object(paths.PODS, name, "default")["metadata"]
+    return {
+        "PodName": name,
+        "PodNamespace": "default",
+        "PodUID": meta["uid"],
+        "Node": meta["annotations"][labels.NODE],
+    }

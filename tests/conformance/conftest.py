@@ -1,0 +1,118 @@
+"""The same assertions against the fake API server and the real one."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from shared.kube import auth, paths
+from shared.kube.client import KubeClient
+from shared.kube.errors import NotFoundError
+from shared.model import PodKey, Uid
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+_SERIAL = itertools.count(1)
+
+
+@dataclass
+class Server:
+    """An API server and a namespace of the test's own.
+
+    Attributes:
+        fake: None if it is the real one.
+        cluster: None if it is the fake.
+    """
+
+    client: KubeClient
+    namespace: str = ""
+    fake: FakeKube | None = None
+    cluster: Cluster | None = None
+
+    async def pod(self, name: str = "", **spec: Any) -> dict[str, Any]:
+        """Create a pod and return it; ``metadata`` among the keywords is merged in."""
+        metadata = {"name": name or f"pod-{next(_SERIAL)}", **spec.pop("metadata", {})}
+        containers = [{"name": "main", "image": "example.org/none:1"}]
+        body = {"metadata": metadata, "spec": {"containers": containers, **spec}}
+        return await self.create(paths.PODS, body)
+
+    async def create(self, collection: str, body: dict[str, Any]) -> dict[str, Any]:
+        return loaded(await self.client.post(paths.namespaced(collection, self.namespace), body))
+
+    async def get(self, name: str, collection: str = paths.PODS) -> dict[str, Any]:
+        return loaded(await self.client.get(paths.namespaced(collection, self.namespace, name)))
+
+    async def listed(self, collection: str = paths.PODS, **params: str) -> dict[str, Any]:
+        return loaded(await self.client.get(paths.namespaced(collection, self.namespace), params))
+
+    async def expired_version(self) -> str:
+        """Return a resource version that the server no longer remembers."""
+        if self.fake is not None:
+            self.fake.compact()
+        if self.cluster is not None:  # a new process remembers nothing before its own start
+            await asyncio.to_thread(self.cluster.restart, "kube-apiserver")
+        return "1"
+
+
+def loaded(body: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+def ref(pod: dict[str, Any]) -> tuple[PodKey, Uid]:
+    """Return what ``shared.kube.writes`` asks for."""
+    meta = pod["metadata"]
+    return PodKey(f"{meta['namespace']}/{meta['name']}"), Uid(meta["uid"])
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.controlplane)])
+def cluster(request: pytest.FixtureRequest) -> Cluster | None:
+    """The real control plane; None for the fake. Not async: the cluster must not find a loop."""
+    found: Cluster | None = None
+    if request.param == "real":
+        found = request.getfixturevalue("control_plane")
+    return found
+
+
+@pytest.fixture
+async def server(cluster: Cluster | None) -> AsyncIterator[Server]:
+    async with AsyncExitStack() as stack:
+        if cluster is None:
+            fake = await stack.enter_async_context(FakeKube.running())
+            client = await stack.enter_async_context(KubeClient.connect(fake.credentials))
+            lent = Server(client, fake=fake)
+        else:
+            credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
+            client = await stack.enter_async_context(KubeClient.connect(credentials))
+            lent = Server(client, cluster=cluster)
+        await stack.enter_async_context(_namespace(lent))
+        yield lent
+
+
+@asynccontextmanager
+async def _namespace(server: Server) -> AsyncIterator[None]:
+    client = server.client
+    body = {"metadata": {"generateName": "conformance-"}}
+    name = loaded(await client.post(paths.NAMESPACES, body))["metadata"]["name"]
+    if server.cluster:  # ServiceAccount admission refuses pods before the controller made it
+        account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+        check: Callable[[], bool | Awaitable[bool]] = partial(_exists, client, account)
+        await eventually(check, within_seconds=30)
+    server.namespace = name
+    yield
+    await client.delete(paths.pods(name), grace_seconds=0)
+    await client.delete(paths.namespace(name))
+
+
+async def _exists(client: KubeClient, path: str) -> bool:
+    try:
+        return bool(await client.get(path))
+    except NotFoundError:
+        return False

@@ -1,0 +1,290 @@
+"""The queued path on a real control plane: gated pods of every kind, bound whole or not at all."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes, Taint
+from shared import labels
+from tests.controlplane import yard as yards
+from tests.controlplane.jobs import (
+    Manifest,
+    Pods,
+    job,
+    pod,
+    priority_class,
+    ps_job,
+    stateful_set,
+    training_operator_pods,
+)
+from tests.controlplane.watching import (
+    Object,
+    annotation,
+    bind_roles,
+    is_gated,
+    node_of,
+    queued_condition,
+    releases,
+)
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+ROLE_PS = {labels.ROLE: "ps"}
+TYPE_WORKER = {labels.TRAINING_REPLICA_TYPE: "worker"}
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    yards.start(control_plane)
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+    async with yards.opened(cluster) as yard:
+        await yard.namespace("team")
+        yield yard
+
+
+KINDS: dict[str, tuple[Manifest, ...]] = {
+    "indexed-job": (job("it", 4),),
+    "parallel-stateful-set": (stateful_set("it", 3),),
+    "ps-job-of-two-jobs": ps_job("it", 6, Pods()),
+    "training-operator": training_operator_pods("it", {"master": 1, "worker": 3}, Pods()),
+    "bare-pod": (pod("it"),),
+}
+
+
+@pytest.mark.parametrize("manifests", KINDS.values(), ids=KINDS.keys())
+async def test_a_gated_job_is_released_by_one_plan_and_bound_where_it_says(
+    yard: Yard, manifests: tuple[Manifest, ...]
+) -> None:
+    await yard.nodes(KwokNodes(3, cpu="4"))
+    await yard.submit("team", *manifests)
+    await yard.until_bound("team/it")
+    pods = yard.history.of("team/it")
+    assert len(pods) == yard.sizes["team/it"]
+    assert [annotation(p, labels.NODE) for p in pods] == [node_of(p) for p in pods]
+    assert {annotation(p, labels.PLAN_SIZE) for p in pods} == {str(len(pods))}
+    assert len({annotation(p, labels.PLAN) for p in pods}) == 1
+    assert all(json.loads(annotation(p, labels.DECISION))["rule"] for p in pods)
+
+
+async def test_parameter_servers_are_bound_first_and_each_with_its_own_workers(yard: Yard) -> None:
+    await yard.nodes(KwokNodes(3, cpu="4"))
+    await yard.submit("team", *ps_job("it", 6, Pods()))
+    await yard.until_bound("team/it")
+    assert bind_roles(yard.history, "team/it")[:2] == ("ps", "ps")
+    by_node: dict[str | None, list[str]] = {}
+    for found in yard.history.of("team/it"):
+        by_node.setdefault(node_of(found), []).append(found["metadata"]["labels"][labels.ROLE])
+    assert sorted(map(sorted, by_node.values())) == [["ps", "worker", "worker", "worker"]] * 2
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A job that cannot be judged, and what its owner is told."""
+
+    pods: Pods
+    reason: str
+    told: tuple[str, ...]
+
+
+UNUSABLE: dict[str, Unusable] = {
+    "contradictory-roles": Unusable(
+        Pods(labels={**ROLE_PS, **TYPE_WORKER}),
+        "Misconfigured",
+        (labels.ROLE, labels.TRAINING_REPLICA_TYPE, "'ps'", "'worker'"),
+    ),
+    "bad-gang-size": Unusable(
+        Pods(annotations={labels.MIN_AVAILABLE: "all"}),
+        "Misconfigured",
+        (labels.MIN_AVAILABLE, "'all'", "an integer of at least 1"),
+    ),
+    "bad-max-wait": Unusable(
+        Pods(annotations={labels.MAX_WAIT: "soon"}),
+        "Misconfigured",
+        (labels.MAX_WAIT, "'soon'", "Go duration"),
+    ),
+    "group-beyond-its-owner": Unusable(
+        Pods().labelled(job="whole"), "GangSizeUnknown", (labels.MIN_AVAILABLE,)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE.values(), ids=UNUSABLE.keys())
+async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
+    yard: Yard, case: Unusable
+) -> None:
+    await yard.nodes(KwokNodes(2))
+    (owner,) = await yard.submit("team", job("odd", 2, case.pods))
+    name = next(iter(yard.sizes))
+    event = (await eventually(lambda: yard.events("team", case.reason), 30))[0]
+    assert (event["regarding"]["kind"], event["regarding"]["uid"]) == ("Job", _uid(owner))
+    assert event["type"] == "Warning"
+    assert all(word in event["note"] for word in case.told), event["note"]
+    await eventually(lambda: _all_told(yard, name, case.reason), 30)
+
+    await yard.submit("team", job("neighbour", 3))  # judged in a later cycle than the odd one
+    await yard.until_bound("team/neighbour")
+    assert [is_gated(p) for p in yard.history.of(name)] == [True, True]
+    assert (await yard.until_waiting(name, case.reason)).members == 2
+    assert len(await yard.events("team", case.reason)) == 1
+
+
+async def test_a_gang_that_does_not_fit_waits_whole_until_room_appears(yard: Yard) -> None:
+    await yard.nodes(KwokNodes(1, cpu="4"))
+    await yard.submit("team", job("wide", 6))
+    await yard.until_waiting("team/wide", "GangDoesNotFit")
+    await eventually(lambda: _all_told(yard, "team/wide", "GangDoesNotFit"), 30)
+    await yard.submit("team", job("narrow", 2))
+    await yard.until_bound("team/narrow")
+    assert all(is_gated(p) for p in yard.history.of("team/wide"))
+    await yard.nodes(KwokNodes(1, cpu="4", first=1))
+    await yard.until_bound("team/wide")
+
+
+async def test_existing_node_affinity_is_kept_and_narrowed_by_host_name(yard: Yard) -> None:
+    await yard.nodes(KwokNodes(2, prefix="east", labels={"zone": "east"}))
+    await yard.nodes(KwokNodes(2, prefix="west", labels={"zone": "west"}))
+    wanted = {"key": "zone", "operator": "In", "values": ["west"]}
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}}}
+    await yard.submit("team", job("it", 3, Pods(spec={"affinity": affinity})))
+    await yard.until_bound("team/it")
+    for found in yard.history.of("team/it"):
+        (term,) = _terms(found)
+        first, added = term["matchExpressions"]
+        assert first == wanted
+        assert (added["key"], added["operator"]) == (labels.HOSTNAME_LABEL, "In")
+        assert node_of(found) in added["values"]
+        assert set(added["values"]) <= {"west-0000", "west-0001"}
+
+
+GPU = {"nvidia.com/gpu": "2"}
+TOLERATED = ({"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"},)
+DEMANDS: dict[str, tuple[Pods, set[str]]] = {
+    "node-selector": (Pods(spec={"nodeSelector": {"disk": "fast"}}), {"fast-0000"}),
+    "taint-not-tolerated": (Pods(), {"fast-0000", "plain-0000"}),
+    "gpus-behind-a-tolerated-taint": (
+        Pods(more=GPU, spec={"tolerations": TOLERATED}),
+        {"gpu-0000", "gpu-0001"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("pods", "allowed"), DEMANDS.values(), ids=DEMANDS.keys())
+async def test_what_a_pod_demands_of_its_node_is_respected(
+    yard: Yard, pods: Pods, allowed: set[str]
+) -> None:
+    dedicated = (Taint("dedicated", "gpu", "NoSchedule"),)
+    await yard.nodes(KwokNodes(2, prefix="gpu", cpu="32", extended=GPU | {}, taints=dedicated))
+    await yard.nodes(KwokNodes(1, prefix="plain"))
+    await yard.nodes(KwokNodes(1, prefix="fast", labels={"disk": "fast"}))
+    await yard.submit("team", job("it", 2, pods))
+    await yard.until_bound("team/it")
+    nodes = [node_of(found) for found in yard.history.of("team/it")]
+    assert set(nodes) <= allowed
+    assert not pods.more or len(set(nodes)) == 2  # two GPUs a pod, two a node
+
+
+async def test_a_gpu_gang_waits_for_gpus_that_are_taken(yard: Yard) -> None:
+    await yard.nodes(KwokNodes(1, extended=GPU))
+    await yard.submit("team", job("first", 1, Pods(more=GPU)))
+    await yard.until_bound("team/first")
+    await yard.submit("team", job("second", 1, Pods(more=GPU)))
+    await yard.until_waiting("team/second", "GangDoesNotFit")
+    assert yard.history.bound("team/second") == 0
+
+
+async def test_pods_with_an_unmodelled_feature_are_not_pinned_and_bound_as_a_gang(
+    yard: Yard,
+) -> None:
+    await yard.nodes(KwokNodes(3))
+    apart = [
+        {
+            "topologyKey": labels.HOSTNAME_LABEL,
+            "labelSelector": {"matchLabels": {"apart": "yes"}},
+        }
+    ]
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: apart}}}
+    await yard.submit("team", job("it", 3, Pods(labels={"apart": "yes"}, spec=spec)))
+    await yard.until_bound("team/it")
+    pods = yard.history.of("team/it")
+    assert len({node_of(p) for p in pods}) == 3
+    assert all("nodeAffinity" not in p["spec"]["affinity"] for p in pods)
+    assert {annotation(p, labels.NODE) for p in pods} == {""}
+    assert len({annotation(p, labels.PLAN) for p in pods}) == 1
+
+
+async def test_an_unmodelled_gang_that_cannot_be_whole_leaves_nobody_bound(yard: Yard) -> None:
+    await yard.nodes(KwokNodes(2))
+    apart = {"topologyKey": labels.HOSTNAME_LABEL, "labelSelector": {"matchLabels": {"a": "b"}}}
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart]}}}
+    await yard.submit("team", job("it", 3, Pods(labels={"a": "b"}, spec=spec)))
+    await eventually(lambda: len(releases(yard.history)) == 3, 30)
+    await eventually(lambda: _refused_by_kube_scheduler(yard, "team/it") >= 1, 30)
+    assert yard.history.bound("team/it") == 0
+    await yard.nodes(KwokNodes(1, first=2))
+    await yard.until_bound("team/it")
+
+
+async def test_the_read_api_shows_position_value_terms_and_reason(yard: Yard) -> None:
+    await yard.namespace("urgent", user_priority=9)
+    await yard.submit("team", priority_class("low", -10))
+    (big,) = await yard.nodes(KwokNodes(1, cpu="2"))
+    workers = Pods().labelled(role="worker").annotated({labels.MAX_WAIT: "20m"})
+    low = replace(workers, spec={"priorityClassName": "low"})
+    await yard.submit("team", job("plain", 4, workers), job("low", 3, low))
+    await yard.submit("urgent", job("wide", 5, workers))
+    await yard.until_there("team/plain", "team/low", "urgent/wide")
+    for name in yard.sizes:
+        await yard.until_waiting(name, "GangDoesNotFit")
+    answer = await yard.queue()
+    # e = u + b + l: 9 + 50 + 5, 5 + 50 + 5, 5 + 1 + 5; m: 5, 4, 3; V = 1000 (m' + e')
+    shown = [(e.position, e.job, round(e.v, 1), _terms_of(e.terms)) for e in answer.entries]
+    assert shown == [
+        (1, "wide", 2000.0, (9, 50, 5, 5)),
+        (2, "plain", round(1000 * (1 / 2 + 49 / 53), 1), (5, 50, 5, 4)),
+        (3, "low", 0.0, (5, 1, 5, 3)),
+    ]
+    assert (answer.acting, answer.order) == (True, "cps")
+    assert [(e.members, e.min_available) for e in answer.entries] == [(5, 5), (4, 4), (3, 3)]
+    assert all(e.message and e.waited_seconds >= 0 for e in answer.entries)
+    nodes = json.loads(await yard.read("/v1/nodes"))["entries"]
+    assert [(n["name"], n["allocatable"]["cpu"]) for n in nodes] == [(big, 2000)]
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _uid(owner: dict[str, Any]) -> str:
+    return str(owner["metadata"]["uid"])
+
+
+def _terms(found: Object) -> list[dict[str, Any]]:
+    return list(found["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"])
+
+
+def _terms_of(terms: Any) -> tuple[int, int, int, int]:
+    return (terms.u, terms.b, terms.l, terms.m)
+
+
+def _all_told(yard: Yard, name: str, reason: str) -> bool:
+    conditions = [queued_condition(p) for p in yard.history.of(name)]
+    return bool(conditions) and all(c.get("reason") == reason for c in conditions)
+
+
+def _refused_by_kube_scheduler(yard: Yard, name: str) -> int:
+    return sum(
+        condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable"
+        for found in yard.history.of(name)
+        for condition in found["status"].get("conditions") or ()
+    )

@@ -1,0 +1,49 @@
+"""Amounts and times as people read them."""
+
+import pytest
+
+from cli import amounts
+from cli.table import columns
+
+DURATIONS = {
+    -1: "0s",
+    0: "0s",
+    59.9: "59s",
+    60: "1m00s",
+    3599: "59m59s",
+    3600: "1h00m",
+    86399: "23h59m",
+    86400: "1d00h",
+    10**7: "115d17h",
+}
+
+
+@pytest.mark.parametrize(("seconds", "want"), DURATIONS.items())
+def test_durations_have_two_units(seconds: float, want: str) -> None:
+    assert amounts.duration(seconds) == want
+
+
+AMOUNTS = {
+    ("cpu", 2500): "2.5",
+    ("cpu", 64000): "64",
+    ("cpu", -250): "-0.25",
+    ("memory", 0): "0",
+    ("memory", 1023): "1023",
+    ("memory", 2**30): "1Gi",
+    ("memory", 1536 * 2**20): "1.5Gi",
+    ("memory", -(2**30)): "-1Gi",
+    ("ephemeral-storage", 2**40): "1Ti",
+    ("memory", 2**60): "1024Pi",
+    ("nvidia.com/gpu", 3): "3",
+    ("pods", 110): "110",
+}
+
+
+@pytest.mark.parametrize(("asked", "want"), AMOUNTS.items())
+def test_amounts_have_their_unit(asked: tuple[str, int], want: str) -> None:
+    assert amounts.amount(*asked) == want
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    lines = columns(["A", "NUMBER"], [["long name", "1"], ["x", "22"]], right="NUMBER")
+    assert lines == ["A          NUMBER", "long name       1", "x              22"]

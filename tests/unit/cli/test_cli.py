@@ -1,0 +1,261 @@
+"""The whole command against a server that gives canned answers."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import msgspec
+import pytest
+
+from cli.__main__ import main
+from shared import api
+from tests.fakes.ports import EXPLAIN, JOBS, NODES, QUEUE
+
+
+@dataclass
+class ReadApi:
+    """A read API; ``answers`` maps a path to status and body, ``asked`` keeps the requests."""
+
+    url: str = ""
+    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def read_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReadApi]:
+    canned = {"queue": QUEUE, "nodes": NODES, "jobs": JOBS, "explain": EXPLAIN}
+    known = ReadApi()
+    known.answers = {f"/v1/{k}": (200, msgspec.json.encode(v)) for k, v in canned.items()}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known.asked.append(self.path)
+            status, body = known.answers[self.path.split("?")[0]]
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        known.url = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("SHUNTYARD_URL", known.url)
+        yield known
+        server.shutdown()
+        thread.join()
+
+
+QUEUE_TABLE = """\
+POSITION  JOB     NAMESPACE     V  U   B  L  M   WAIT  REASON
+       1  resnet  team-a     1250  5  50  5  6  1m15s  GangDoesNotFit
+       2  bert    team-b        0  5  50  5  6    10s  GangSizeUnknown
+"""
+NODES_TABLE = """\
+NODE    STATE           CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  SEATS  PRICE
+node-a  Ready,Cordoned       5.5       2.5    31.5Gi     512Mi  3/110      2  0.312
+"""
+JOBS_TABLE = """\
+JOB     NAMESPACE  KIND  GANG  WAITING  SEATED  BOUND  SUCCEEDED  FAILED     AGE
+resnet  team-a     Job      3        0       0      2          1       0  16m40s
+"""
+
+
+def test_proxies_of_the_environment_are_passed_by(
+    read_api: ReadApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    assert main(["queue", "--url", read_api.url]) == 0
+
+
+TABLES = {"queue": QUEUE_TABLE, "nodes": NODES_TABLE, "jobs": JOBS_TABLE}
+
+
+@pytest.mark.parametrize("command", TABLES)
+def test_tables_are_plain_aligned_columns(
+    read_api: ReadApi, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command]) == 0
+    assert capsys.readouterr().out == TABLES[command]
+    assert read_api.asked == [f"/v1/{command}"]
+
+
+@pytest.mark.parametrize(
+    ("command", "want"),
+    [
+        ("queue", ["order: cps, jobs: 2", "KIND", "8/8", "1/?", "0.250", "not enough room"]),
+        ("nodes", ["LOG-PRICE", "1.439", "nvidia.com/gpu=3"]),
+        ("jobs", ["LEAVING", "node-a,node-b"]),
+    ],
+)
+@pytest.mark.usefixtures("read_api")
+def test_wide_shows_more(command: str, want: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "-o", "wide"]) == 0
+    out = capsys.readouterr().out
+    assert [text for text in want if text not in out] == []
+
+
+@pytest.mark.usefixtures("read_api")
+def test_json_is_what_the_extender_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-o", "json", "queue"]) == 0
+    out = capsys.readouterr().out
+    assert msgspec.json.decode(out, type=api.QueueResponse) == QUEUE
+    assert out.splitlines()[1] == f'  "apiVersion": "{api.API_VERSION}",'
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.usefixtures("read_api")
+def test_options_count_before_and_after_the_command(
+    where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["-n", "team-b", "-o", "json"]
+    assert main([*options, "queue"] if where == "before" else ["queue", *options]) == 0
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    assert [(entry["job"], entry["position"]) for entry in entries] == [("bert", 2)]
+
+
+@pytest.mark.parametrize(
+    "argv", [["explain", "resnet-0", "-n", "team-a"], ["explain", "team-a/resnet-0"]]
+)
+def test_explain_asks_for_one_pod_and_shows_its_best_nodes(
+    read_api: ReadApi, argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 0
+    assert read_api.asked == ["/v1/explain?namespace=team-a&pod=resnet-0"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["Pod:      team-a/resnet-0", "Job:      team-a/Job/resnet"]
+    assert lines[4] == "Reason:   GangDoesNotFit: not enough room for the whole gang"
+    assert lines[7].split() == ["NODE", "TOTAL", "AFFINITY", "LOCALITY", "PACKING", "PRICE"]
+    assert lines[-1] == "… and 2 more, see -o wide"
+
+
+EMPTY = {
+    "queue": (api.QueueResponse(generated_at=0, acting=True, order="cps"), "no job waits\n"),
+    "nodes": (api.NodesResponse(generated_at=0), "there is no node\n"),
+    "jobs": (api.JobsResponse(generated_at=0), "there is no job\n"),
+}
+
+
+@pytest.mark.parametrize("command", EMPTY)
+def test_nothing_to_show_is_said(
+    read_api: ReadApi, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer, want = EMPTY[command]
+    read_api.answers[f"/v1/{command}"] = (200, msgspec.json.encode(answer))
+    assert main([command]) == 0
+    assert capsys.readouterr().out == want
+
+
+def test_a_standby_says_that_it_is_one(
+    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standby = msgspec.structs.replace(QUEUE, acting=False)
+    read_api.answers["/v1/queue"] = (200, msgspec.json.encode(standby))
+    main(["queue"])
+    assert "this replica does not act" in capsys.readouterr().out
+
+
+FAILURES: dict[str, tuple[int, bytes, str]] = {
+    "no such pod": (404, b"there is no pod default/x", "there is no pod default/x (status 404)"),
+    "a defect": (500, b"", "(status 500)"),
+    "not JSON": (200, b"<html>", "not that of a Shuntyard read API"),
+    "another API": (200, b"{}", "not that of a Shuntyard read API"),
+    "another version": (
+        200,
+        msgspec.json.encode(msgspec.structs.replace(EXPLAIN, api_version="shuntyard.io/read/v9")),
+        "the extender speaks shuntyard.io/read/v9",
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "body", "want"), FAILURES.values(), ids=FAILURES.keys())
+def test_an_answer_that_cannot_be_used_is_one_sentence_and_code_1(
+    read_api: ReadApi, status: int, body: bytes, want: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read_api.answers["/v1/explain"] = (status, body)
+    assert main(["explain", "x"]) == 1
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert want in captured.err
+
+
+@pytest.mark.parametrize(
+    ("url", "want"),
+    [
+        ("http://127.0.0.1:1", "no answer from http://127.0.0.1:1"),
+        ("127.0.0.1:10262", "is not a URL such as"),
+        ("file:///etc/passwd", "is not a URL such as"),
+        ("http://[", "is not a URL such as"),
+        ("http://127.0.0.1:port", "no answer from http://127.0.0.1:port"),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_said_with_code_1(
+    url: str, want: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--url", url, "queue"]) == 1
+    assert want in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [[], ["queues"], ["queue", "-o", "yaml"], ["explain"], ["queue", "--watch", "0"]],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_is_code_2(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(argv)
+    assert caught.value.code == 2
+    assert "usage: shuntyard" in capsys.readouterr().err
+
+
+class Stop:
+    """Sleeps so many times, then presses Ctrl-C."""
+
+    def __init__(self, times: int) -> None:
+        self.slept: list[float] = []
+        self.times = times
+
+    def __call__(self, seconds: float) -> None:
+        if len(self.slept) == self.times:
+            raise KeyboardInterrupt
+        self.slept.append(seconds)
+
+
+def test_watch_shows_it_again_until_ctrl_c_and_survives_a_gap(
+    read_api: ReadApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stop = Stop(2)
+    monkeypatch.setattr("cli.commands.time.sleep", stop)
+    assert main(["queue", "-o", "json", "--watch", "0.5"]) == 0
+    assert stop.slept == [0.5, 0.5]
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["order"] for line in lines] == ["cps"] * 3
+
+    stop = Stop(2)
+
+    def fail_once(seconds: float) -> None:
+        stop(seconds)
+        status = 503 if len(stop.slept) == 1 else 200
+        read_api.answers["/v1/queue"] = (status, msgspec.json.encode(QUEUE))
+
+    monkeypatch.setattr("cli.commands.time.sleep", fail_once)
+    assert main(["queue", "--watch"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("POSITION") == 2
+    assert "status 503" in captured.err
+
+
+def test_the_plugin_is_named_as_kubectl_calls_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/usr/bin/kubectl-shuntyard"])
+    with pytest.raises(SystemExit):
+        main([])
+    assert "usage: kubectl shuntyard" in capsys.readouterr().err

