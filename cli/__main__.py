@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from cli import arguments
+from cli.errors import UnansweredError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; ``argv`` without the program's name, None: that of the process."""
     asked = arguments.parse(argv)
     from cli import commands  # noqa: PLC0415 - a wrong command line or --help need not wait for it
-    from cli.client import UnansweredError  # noqa: PLC0415 - as above
 
     try:
         commands.run(asked, sys.stdout)

@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from cli.errors import UnansweredError
 from shared import api
-from shared.errors import ShuntyardError
 
 TIMEOUT_SECONDS: Final = 10.0
 _MOST_ERROR_BYTES: Final = 500
@@ -17,10 +17,6 @@ _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Without the proxies of the environment: the read API is on this host or in this cluster."""
 
 Answer = TypeVar("Answer", bound=api.Response)
-
-
-class UnansweredError(ShuntyardError):
-    """The extender could not be reached, or what it said cannot be used."""
 
 
 def fetch(url: str, path: str, **query: str) -> bytes:

@@ -9,7 +9,7 @@ from typing import Final, TextIO
 import msgspec
 
 from cli import client, views
-from cli.client import UnansweredError
+from cli.errors import UnansweredError
 from shared import api
 from shared.system_clock import SystemClock
 

@@ -35,7 +35,9 @@ def call(kubeconfig: Path, work: Callable[[KubeClient], Awaitable[_T]]) -> _T:
         async with KubeClient.connect(credentials, user_agent=FIELD_MANAGER) as client:
             return await work(client)
 
-    return asyncio.run(connected())
+    # With a factory the runner leaves the thread's current loop alone, which may be somebody's.
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(connected())
 
 
 async def for_each(items: Iterable[_T], work: Callable[[_T], Awaitable[object]]) -> None:

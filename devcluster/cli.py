@@ -38,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ShuntyardError, TimeoutError) as error:
         print(f"shuntyard-devcluster: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("shuntyard-devcluster: interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

@@ -22,13 +22,12 @@ from devcluster.errors import ClusterStateError, ComponentError
 from devcluster.extender_process import READY_PATH
 from devcluster.layout import Layout
 from devcluster.options import ClusterOptions, KwokNodes, ProcessNodes
-from devcluster.ports import LOOPBACK, free_ports
+from devcluster.ports import free_ports
 from devcluster.process_nodes import process_nodes
-from devcluster.state import ClusterState, Component, alone
+from devcluster.state import ClusterState, alone
 from devcluster.supervision import Supervisor
 from shared.system_clock import SystemClock
 
-_CONTROL_PLANE: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager"})
 _MADE: Final = ("state.json", "kubeconfig", "kubeconfigs", "pki", "config", "etcd", "process")
 """What ``down`` removes; the logs stay until the next ``up``."""
 
@@ -226,8 +225,9 @@ class Cluster:
 
     def empty(self) -> None:
         """End all but the control plane, and delete nodes, workloads and further namespaces."""
-        names = [name for name in self.state().components if name not in _CONTROL_PLANE]
+        names = [name for name in self.state().components if name not in control_plane.NAMES]
         self._supervisor.stop(*names)
+        self._supervisor.forget(*names)
         api.call(self.kubeconfig, emptying.empty)
 
     def _await_nodes(self, component: str, names: frozenset[str]) -> None:
@@ -271,23 +271,11 @@ class Cluster:
         programs = assets.ensure(
             _needed(options), kubernetes=options.kubernetes, report=self._report
         )
-        etcd_port, peer_port, port, manager_port = free_ports(4)
         grace = options.node_monitor_grace_seconds
-        server = f"https://{LOOPBACK}:{port}"
-        bootstrap.create_identities(self.layout, server, SystemClock())
-        state = ClusterState(options.kubernetes, server, grace)
-        self._supervisor.file.write(state)
-        etcd = control_plane.etcd(programs["etcd"], self.layout, etcd_port, peer_port)
-        apiserver = control_plane.kube_apiserver(
-            programs["kube-apiserver"], self.layout, port, etcd_port
-        )
-        manager = control_plane.kube_controller_manager(
-            programs["kube-controller-manager"],
-            self.layout,
-            manager_port,
-            node_grace_seconds=grace,
-        )
-        for name, component in _named(etcd, apiserver, manager).items():
+        plane = control_plane.plan(programs, self.layout, node_grace_seconds=grace)
+        bootstrap.create_identities(self.layout, plane.server, SystemClock())
+        self._supervisor.file.write(ClusterState(options.kubernetes, plane.server, grace))
+        for name, component in plane.components.items():  # each needs the one before it
             self._supervisor.launch({name: component})
         api.call(self.kubeconfig, bootstrap.prepare)
         self._start_rest(options)
@@ -318,12 +306,8 @@ class Cluster:
         return assets.ensure(frozenset({name}), kubernetes=kubernetes, report=self._report)[name]
 
 
-def _named(*components: Component) -> Mapping[str, Component]:
-    return {Path(component.argv[0]).name: component for component in components}
-
-
 def _needed(options: ClusterOptions) -> frozenset[str]:
-    names = set(_CONTROL_PLANE)
+    names = set(control_plane.NAMES)
     if options.kwok is not None:
         names.add("kwok")
     if options.schedulers.default or options.schedulers.shuntyard:

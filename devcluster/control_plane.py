@@ -7,15 +7,41 @@ measurement shows; nodes are looked at every 2 s instead of 5 s.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from devcluster.layout import Layout
-from devcluster.ports import LOOPBACK
+from devcluster.ports import LOOPBACK, free_ports
 from devcluster.state import Component, Probe
 
+NAMES: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager"})
 SERVICE_RANGE: Final = "10.96.0.0/16"
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A control plane: URL of its API server, and its components in order of start."""
+
+    server: str
+    components: Mapping[str, Component]
+
+
+def plan(programs: Mapping[str, Path], layout: Layout, *, node_grace_seconds: int) -> Plan:
+    """Choose ports and return the control plane."""
+    etcd_port, peer_port, port, manager_port = free_ports(4)
+    components = {
+        "etcd": etcd(programs["etcd"], layout, etcd_port, peer_port),
+        "kube-apiserver": kube_apiserver(programs["kube-apiserver"], layout, port, etcd_port),
+        "kube-controller-manager": kube_controller_manager(
+            programs["kube-controller-manager"],
+            layout,
+            manager_port,
+            node_grace_seconds=node_grace_seconds,
+        ),
+    }
+    return Plan(f"https://{LOOPBACK}:{port}", components)
 
 
 def _flags(values: Mapping[str, object]) -> tuple[str, ...]:

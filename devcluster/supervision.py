@@ -70,6 +70,12 @@ class Supervisor:
         patience = max((self.file.component(name).stop_seconds for name in names), default=0.0)
         processes.end(found, patience)
 
+    def forget(self, *names: str) -> None:
+        """Drop components that have ended; they cannot be started again as they were."""
+        with self.file.change() as state:
+            for name in names:
+                del state.components[name]
+
     def kill(self, name: str, number: signal.Signals) -> None:
         """Send a signal to a component and its group; for SIGKILL, wait until it is gone.
 

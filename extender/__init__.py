@@ -1,1 +1,1 @@
-"""The scheduler extender: a pure core (state, engine, policy, adapters) in a shell (http, loops)."""
+"""Scheduler extender: a pure core (state, engine, policy, adapters) in a shell (http, loops)."""

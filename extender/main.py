@@ -18,6 +18,7 @@ from typing import Protocol
 
 from aiohttp import web
 
+from extender import replay
 from extender.engine.replaying import parameters_hash
 from extender.http.answers import ReadAnswers, SchedulerAnswers
 from extender.http.app import create_api_app, create_runner, create_scheduler_app
@@ -68,21 +69,31 @@ Ready = Callable[[Parts, tuple[tuple[str, int], ...]], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the extender until SIGTERM or SIGINT; return the exit code."""
+    """Run the extender until SIGTERM or SIGINT; return the exit code: 2 for wrong settings."""
     options = _options(arguments)
     try:
         settings = settings_files.load(ExtenderSettings, options.settings, os.environ)
+        if options.print_settings:
+            print(settings_files.dump(settings), end="")  # noqa: T201 - what was asked for
+            return 0
+        if options.replay:
+            name = settings.scheduler.scheduler_name
+            return replay.run(options.replay, engine_parameters(settings, name))
+        credentials = _prepare(settings)
     except SettingsError as error:
         print(f"shuntyard-extender: {error}", file=sys.stderr)  # noqa: T201 - there is no log yet
         return 2
-    if options.print_settings:
-        print(settings_files.dump(settings), end="")  # noqa: T201 - what was asked for
-        return 0
-    logs.set_up(settings.logging.level, settings.logging.format)
-    _allow_many_connections()
-    credentials = auth.load(settings.kubernetes.kubeconfig)
     asyncio.run(_run_until_told(settings, credentials))
     return 0
+
+
+def _prepare(settings: ExtenderSettings) -> Credentials:
+    if files := _segments(settings):
+        files.prepare()
+    credentials = auth.load(settings.kubernetes.kubeconfig)
+    logs.set_up(settings.logging.level, settings.logging.format)
+    _allow_many_connections()
+    return credentials
 
 
 async def serve(
@@ -193,5 +204,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--settings", type=Path, help="settings file (YAML)")
     parser.add_argument(
         "--print-settings", action="store_true", help="print the settings in force and end"
+    )
+    parser.add_argument(
+        "--replay", type=Path, metavar="DIR", help="decide a decision log again and end"
     )
     return parser.parse_args(arguments)

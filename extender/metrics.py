@@ -9,11 +9,22 @@ from enum import StrEnum
 from importlib import metadata
 from typing import Final, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.process_collector import ProcessCollector
 
 from extender.engine.queueing import Cycle
 from extender.engine.reasons import Reason
+
+# A second series for each one, and nobody reads it.
+disable_created_metrics()  # type: ignore[no-untyped-call] - the library has no annotation
 
 VERSION: Final = metadata.version("shuntyard")
 REQUEST_BUCKETS_SECONDS: Final = (

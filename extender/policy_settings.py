@@ -56,11 +56,12 @@ class GangSection(Section):
         "Further nodes each pod is pinned to beside the planned one, for the case that it is lost.",
     )
     bind_wait_seconds: float = Field(
-        default=20.0,
+        default=240.0,
         ge=1,
-        le=300,
-        description="How long a bind call waits for the rest of its gang. Must be below the "
-        "`httpTimeout` of the bind entry in kube-scheduler's configuration.",
+        le=3600,
+        description="How long a bind call waits for the rest of its gang. Seats are only given to "
+        "whole gangs, so waiting blocks nobody; it must be longer than kube-scheduler needs for "
+        "the largest gang, and below the `httpTimeout` of the bind entry in its configuration.",
     )
     bind_burst_seconds: float = Field(
         default=EngineParameters.bind_burst_seconds,

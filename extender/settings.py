@@ -73,7 +73,8 @@ class DecisionLogSection(Section):
     """The record of everything the decisions were made from."""
 
     directory: Path | None = Field(
-        default=None, description="Where it is written; no value: it is not."
+        default=Path("/var/tmp/shuntyard/decisions"),  # noqa: S108 - bounded, and it should outlive a restart
+        description="Where it is written, by one extender alone; `null`: it is not.",
     )
     segment_bytes: int = Field(
         default=64 * 2**20, ge=2**16, le=2**34, description="Size at which a new file is begun."

@@ -51,7 +51,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     Attributes:
         position: 1 is placed first.
         job: The job's name.
-        kind: What it is: ``Job``, ``StatefulSet``, ``PyTorchJob``, …
+        kind: What it is: ``job``, ``statefulset``, ``pytorchjob``, …
         created_at: Seconds since the epoch.
         v: Combined priority V; larger goes first under the order ``cps``.
         waited_seconds: Since it was created.

@@ -3,9 +3,11 @@
 Judged at the moment a job is released, in the room as the watch shows it: what running pods leave,
 minus what jobs released before were given (their pods' nodes are known afterwards).
 
-1. Another complete gang waits and would have fitted into that room: a choice was made.
-2. If its V was larger, it was *overtaken*: a fault.
-3. If its V was smaller and it no longer fits, capacity *forced* the choice and V decided it.
+1. Another complete gang waits, would have fitted into that room, and no longer fits now: capacity
+   forced a choice. (If it still fits, nothing was taken from it; releases of one cycle may reach
+   the API server side by side.)
+2. If its V was smaller, it *stood back* as it should.
+3. If its V was larger, it was *overtaken*: a fault.
 
 Fitting is counted for gangs whose pods are all alike, as the examples' are: pods that fit on each
 node, added up. V is what the extender said, in one answer for all jobs, because V depends on who
@@ -29,14 +31,14 @@ class Choice:
         at: Monotonic second.
         job: The job that was released.
         v: Its V; None if no answer of the extender held it.
-        forced: Jobs of smaller V that had to stand back for it.
-        overtaken: Jobs of larger V that would have fitted instead.
+        stood_back: Jobs of smaller V whose room it took.
+        overtaken: Jobs of larger V whose room it took.
     """
 
     at: float
     job: JobName
     v: float | None
-    forced: tuple[JobName, ...]
+    stood_back: tuple[JobName, ...]
     overtaken: tuple[JobName, ...]
 
 
@@ -79,16 +81,20 @@ def _choice(
         for other in sorted(sizes)
         if other not in {*released, job} and _stands_in_line(other, ledger, sizes)
     ]
-    could = [other for other in waiting if other in said and _fits(other, ledger, before, sizes)]
+    hindered = [
+        other
+        for other in waiting
+        if other in said
+        and _fits(other, ledger, before, sizes)
+        and not _fits(other, ledger, after, sizes)
+    ]
     own = said.get(job)
     return Choice(
         at=at,
         job=job,
         v=own,
-        forced=tuple(
-            o for o in could if own and said[o] < own and not _fits(o, ledger, after, sizes)
-        ),
-        overtaken=tuple(o for o in could if own is not None and said[o] > own),
+        stood_back=tuple(o for o in hindered if own is not None and said[o] <= own),
+        overtaken=tuple(o for o in hindered if own is not None and said[o] > own),
     )
 
 

@@ -21,8 +21,9 @@ def report(
     """Return the summary.
 
     ``jobs``, ``completed`` and ``partial_gangs`` are counts; ``partial_gangs`` and ``order`` come
-    from the watch; ``order_violations`` names jobs that went before one of larger V that would have
-    fitted; times are seconds since the jobs were submitted.
+    from the watch; ``order_forced`` counts how often capacity forced a choice between two jobs,
+    ``order_violations`` names the jobs that then went before one of larger V; times are seconds
+    since the jobs were submitted.
     """
     sizes = {job.name: job.size for job in jobs}
     now = witness.clock.monotonic()
@@ -39,7 +40,7 @@ def report(
         "seconds": round(now - begun_at, 1),
         "submitted": [job.name for job in jobs],
         "order": [_order(choice, witness, begun_at) for choice in made],
-        "order_forced": sum(len(choice.forced) for choice in made),
+        "order_forced": sum(len(c.stood_back) + len(c.overtaken) for c in made),
         "order_violations": [c.job for c in made if c.overtaken],
         "partial": [_stretch(gang, begun_at) for gang in partial],
         "losses": {row.job: _losses(row) for row in last},
@@ -65,7 +66,7 @@ def _order(choice: Choice, witness: Witness, begun_at: float) -> dict[str, Any]:
         "released_seconds": round(choice.at - begun_at, 2),
         "first_bound_seconds": _since(history.bound_at, begun_at),
         "last_bound_seconds": _since(history.last_bound_at, begun_at),
-        "stood_back": list(choice.forced),
+        "stood_back": list(choice.stood_back),
         "overtaken": list(choice.overtaken),
     }
 

@@ -8,6 +8,7 @@ from typing import Final
 from devcluster.demo.curves import Point, first_point, last_point
 from devcluster.demo.history import JobHistory, JobName, Ledger
 from devcluster.demo.jobs import ExampleJob
+from shared import labels
 from shared.api import QueueEntry, QueueResponse
 from shared.model import Pod
 
@@ -51,7 +52,7 @@ def _row(job: ExampleJob, history: JobHistory, entry: QueueEntry | None, metrics
         nodes=_nodes(history),
         first=first_point(metrics, leader.name) if leader else None,
         last=last_point(metrics, leader.name) if leader else None,
-        reason=f"{entry.reason}: {entry.message}" if entry else "",
+        reason=f"{entry.reason}: {entry.message}" if entry and history.bound_at is None else "",
     )
 
 
@@ -76,5 +77,5 @@ def _nodes(history: JobHistory) -> str:
 def _leader(history: JobHistory) -> Pod | None:
     """The pod whose curve is shown: the first worker."""
     trains = [p for p in history.pods.values() if p.node_name and p.phase != "Failed"]
-    workers = [p for p in trains if p.labels.get("shuntyard.io/role") != "ps"]
+    workers = [p for p in trains if p.labels.get(labels.ROLE) != "ps"]
     return min(workers, key=lambda p: p.name, default=None)

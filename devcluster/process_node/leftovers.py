@@ -36,9 +36,10 @@ class Records:
     def end_all(self) -> list[int]:
         """Kill every recorded process group that is still the recorded one; return those killed."""
         ended = []
+        groups = process.groups()
         for path in self._directory.glob("*.json"):
             recorded = msgspec.json.decode(path.read_bytes(), type=Identity)
-            if _is_ours(recorded) and list(process.group_members(recorded.pid)):
+            if recorded.pid in groups and _is_ours(recorded):
                 process.signal_group(recorded.pid, signal.SIGKILL)
                 ended.append(recorded.pid)
             path.unlink()

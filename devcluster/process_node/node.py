@@ -79,6 +79,7 @@ class ProcessNode:
                 pods = [one for one in delta.entities if isinstance(one, NodePod)]
                 for uid in self._workers.keys() - {one.uid for one in pods}:
                     self._lose(uid)
+                self._assembly.forget_others({*self._workers, *(one.uid for one in pods)})
                 for pod in sorted(pods, key=_arrival):
                     self._take(pod)
 

@@ -1,7 +1,8 @@
 """Puts together what one pod's worker works with."""
 
 import random
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,12 @@ class Assembly:
         """Return where a pod lives."""
         return PodPlace(self.directory / "pods" / pod.metadata.uid, self.mode)
 
+    def forget_others(self, uids: Collection[str]) -> None:
+        """Remove what pods have left that are gone since an earlier run of this program."""
+        for directory in (self.directory / "pods").glob("*"):
+            if directory.name not in uids:
+                shutil.rmtree(directory, ignore_errors=True)
+
     def worker(
         self,
         pod: PodObject,
@@ -75,6 +82,7 @@ class Assembly:
         make_runner = _Runners(self, pod, volumes, around, changed).make
         parts = PodParts(
             record=record,
+            directory=place.directory,
             machine=self.machine,
             reporter=reporter,
             volumes=volumes,

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from devcluster.process_node import refusals
@@ -30,10 +32,11 @@ class PodParts:
     """What a worker works with: each part knows one side of the pod.
 
     ``changed`` is called after each change of the record, ``over`` once when nothing of the pod
-    runs any more.
+    runs any more. ``directory`` holds what belongs to the pod alone and goes with it.
     """
 
     record: PodRecord
+    directory: Path
     machine: Machine
     reporter: Reporter
     volumes: VolumeSetup
@@ -101,7 +104,7 @@ class PodWorker:
                 await self._parts.reporter.report()
             await self._parts.reporter.remove()
             reporting.cancel()
-        self._parts.volumes.remove()
+        shutil.rmtree(self._parts.directory, ignore_errors=True)
 
     def _end(self) -> None:
         self.record.ended = True

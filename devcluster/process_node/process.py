@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -105,13 +105,15 @@ def boot() -> str:
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
-def group_members(group: int) -> Iterator[int]:
-    """Return the living processes of a process group."""
+def groups() -> dict[int, list[int]]:
+    """Return the living processes of this machine by process group."""
+    found: dict[int, list[int]] = {}
     for entry in _PROC.iterdir():
         if entry.name.isdecimal():
             fields = _stat(int(entry.name))
-            if fields and fields[_STATE_FIELD] != "Z" and int(fields[_GROUP_FIELD]) == group:
-                yield int(entry.name)
+            if fields and fields[_STATE_FIELD] != "Z":
+                found.setdefault(int(fields[_GROUP_FIELD]), []).append(int(entry.name))
+    return found
 
 
 def _stat(pid: int) -> list[str]:

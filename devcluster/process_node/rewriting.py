@@ -20,13 +20,13 @@ TOKEN_VARIABLE: Final = "SHUNTYARD_SERVICEACCOUNT_DIRECTORY"  # noqa: S105 - a v
 def rewrite(text: str, places: Mapping[str, str]) -> str:
     """Return ``text`` with each whole occurrence of a mount path replaced by its host path.
 
-    ``/data`` matches in ``/data``, ``--dir=/data/x`` and ``a:/data``, not in ``/database``,
-    ``/mnt/data`` or ``./data``. The longest mount path wins.
+    ``/data`` matches in ``/data``, ``--dir=/data/x``, ``a:/data`` and ``file:///data``, not in
+    ``/database``, ``/mnt/data`` or ``./data``. The longest mount path wins.
     """
     if not places:
         return text
     paths = "|".join(re.escape(path) for path in sorted(places, key=len, reverse=True))
-    pattern = rf"(?<![\w./-])(?:{paths})(?=/|[^\w.-]|\.?$)"
+    pattern = rf"(?:(?<=://)|(?<![\w./-]))(?:{paths})(?=/|[^\w.-]|\.?$)"
     return re.sub(pattern, lambda match: places[match.group(0)], text)
 
 

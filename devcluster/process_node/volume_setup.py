@@ -1,6 +1,5 @@
 """Makes the volumes of a pod on disk, and keeps their files current."""
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -89,10 +88,6 @@ class VolumeSetup:
         """Whether nobody may write to a volume, whatever its mounts say."""
         plan = self._plans[name]
         return isinstance(plan, Files) or (isinstance(plan, Claim) and bool(plan.read_only))
-
-    def remove(self) -> None:
-        """Remove what belongs to the pod alone."""
-        shutil.rmtree(self._directory, ignore_errors=True)
 
     async def _fetch(self) -> None:
         namespace = self.pod.metadata.namespace

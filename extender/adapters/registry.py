@@ -24,6 +24,13 @@ ADAPTERS: Final[tuple[JobAdapter, ...]] = (
 """In the order in which they are asked; the last two claim everything that is left."""
 
 
+# asked for every pod in every cycle: a check against a protocol costs more than all the rest
+_SIZED: Final = {adapter.kind: adapter for adapter in ADAPTERS if isinstance(adapter, SizedByOwner)}
+_WITH_ROLES: Final = {
+    adapter.kind: adapter for adapter in ADAPTERS if isinstance(adapter, WithRoles)
+}
+
+
 def adapter_of(pod: Pod) -> JobAdapter:
     """Return the first adapter that claims the pod."""
     return next(adapter for adapter in ADAPTERS if adapter.claims(pod))
@@ -43,8 +50,8 @@ def membership(pod: Pod, owner: Owner | None) -> Membership:
     """
     adapter = adapter_of(pod)
     size, problem = _stated_size(pod, owner)
-    if size is None and not problem and isinstance(adapter, SizedByOwner):
-        size = adapter.size(pod, owner)
+    if size is None and not problem and adapter.kind in _SIZED:
+        size = _SIZED[adapter.kind].size(pod, owner)
     role, role_problem = _role(adapter, pod)
     return Membership(
         job=job_key(pod),
@@ -73,7 +80,7 @@ def _stated_size(pod: Pod, owner: Owner | None) -> tuple[int | None, str]:
 
 def _role(adapter: JobAdapter, pod: Pod) -> tuple[str, str]:
     ours = pod.labels.get(labels.ROLE, "").lower()
-    theirs = adapter.role(pod) if isinstance(adapter, WithRoles) else ""
+    theirs = _WITH_ROLES[adapter.kind].role(pod) if adapter.kind in _WITH_ROLES else ""
     kubeflow = pod.labels.get(labels.TRAINING_REPLICA_TYPE, "").lower()
     stated = {role for role in (ours, theirs, kubeflow) if role}
     if len(stated) > 1:

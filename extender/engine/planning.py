@@ -96,7 +96,7 @@ def _place(
 def _refusal(misfit: Misfit | None) -> Refusal:
     if misfit is None:
         return Refusal(Reason.PENDING_EVALUATION, MESSAGES[Reason.PENDING_EVALUATION])
-    return Refusal(Reason(misfit.reason), misfit.detail)
+    return Refusal(Reason(misfit.reason), f"{misfit.message}: {misfit.detail}")
 
 
 def _release(

@@ -165,5 +165,5 @@ class Recorder:
     async def _flush(self) -> None:
         lines, self._lines = self._lines, []
         if lines and self.files is not None:
-            await asyncio.to_thread(self.files.append, lines)
-            self.metrics.decision_log_bytes.set(self.files.size_bytes())
+            size_bytes = await asyncio.to_thread(self.files.append, lines)
+            self.metrics.decision_log_bytes.set(size_bytes)

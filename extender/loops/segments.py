@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from shared.errors import SettingsError
+
 NEW_SEGMENT: Final = b""
 """Stands between lines where a new segment begins."""
 
@@ -17,9 +19,25 @@ class SegmentFiles:
     segment_bytes: int
     segments: int
 
-    def append(self, lines: Sequence[bytes]) -> None:
-        """Write lines to the last segment, and to new ones where ``NEW_SEGMENT`` stands."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+    def prepare(self) -> None:
+        """Make the directory.
+
+        Raises:
+            SettingsError: It cannot be written to.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / ".writable").touch()
+        except OSError as error:
+            text = f"decision_log.directory: {self.directory}: {error.strerror}"
+            raise SettingsError(f"{text}, expected a directory to write to") from error
+
+    def append(self, lines: Sequence[bytes]) -> int:
+        """Write lines to the last segment, and to new ones where ``NEW_SEGMENT`` stands.
+
+        Returns:
+            The size of all segments in bytes.
+        """
         batch: list[bytes] = []
         for line in lines:
             if line == NEW_SEGMENT:
@@ -29,14 +47,11 @@ class SegmentFiles:
             else:
                 batch.append(line)
         self._extend(batch)
+        return sum(path.stat().st_size for path in self.paths())
 
     def paths(self) -> list[Path]:
         """Return the segments, oldest first."""
         return sorted(self.directory.glob("decisions-*.jsonl"))
-
-    def size_bytes(self) -> int:
-        """Return the size of all segments."""
-        return sum(path.stat().st_size for path in self.paths())
 
     def _extend(self, lines: Sequence[bytes]) -> None:
         if lines:

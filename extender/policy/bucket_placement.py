@@ -8,7 +8,6 @@ import numpy as np
 
 from extender.policy.buckets import (
     Bucket,
-    Relations,
     Task,
     build,
     node_score,
@@ -20,6 +19,7 @@ from extender.policy.members import GangPod, Group, Need, Placed, groups
 from extender.policy.places import Places, place_name
 from extender.policy.preference import Preference
 from extender.policy.pricing import FloatVector
+from extender.policy.relations import Relations
 from extender.policy.room import BoolVector, IntMatrix, IntVector, Room
 from extender.policy.seating import Seating
 from shared.model import NodeName, PodShape, Uid

@@ -21,15 +21,13 @@ def fewest_nodes(
 ) -> list[Group]:
     """Seat pods on as few further nodes as a greedy choice finds, as many pods as fit.
 
-    Repeated until no pod is left or none fits:
-
     1. If a node holds all pods that are left, the one-node rule says which.
     2. Otherwise the node with most members of the job; then the one that holds most of the pods
        that are left; then the highest weighted sum; then the first name. It takes what it holds,
-       the first group first.
+       the first group first. Then again from 1.
 
-    For pods that are alike every pod that any placement could seat gets a seat, and the number of
-    further nodes is the least possible once the job's own nodes are full.
+    For pods that are alike as many get a seat as any placement could give, and a job that has no
+    members yet gets the fewest nodes possible.
 
     Args:
         seating: What is free; changed.

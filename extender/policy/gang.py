@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from extender.policy import misfit
 from extender.policy.best_fit import largest_first, most_constrained_first
 from extender.policy.bucket_placement import BucketPlacement, buckets_of
-from extender.policy.buckets import WORKER, Bucket, Relations
+from extender.policy.buckets import Bucket
 from extender.policy.fewest_nodes import fewest_nodes
 from extender.policy.members import (
     GangPod,
@@ -25,6 +26,7 @@ from extender.policy.placement import Placement, placement
 from extender.policy.places import Places, places
 from extender.policy.preference import Preference
 from extender.policy.pricing import PricingParameters
+from extender.policy.relations import Relations
 from extender.policy.room import IntVector, Room
 from extender.policy.scoring import ScoringWeights
 from extender.policy.seating import Seating
@@ -32,6 +34,8 @@ from shared.model import PodShape
 
 __all__ = ["GangParameters", "GangPod", "Misfit", "Placed", "Placement", "place"]
 
+WORKER: Final = "worker"
+"""The role that ``spread_workers`` is about."""
 BUCKETS: Final = "buckets"
 ONE_NODE: Final = "one-node"
 FEWEST_NODES: Final = "fewest-nodes"
@@ -71,23 +75,18 @@ def place(
     weights: ScoringWeights,
     pricing: PricingParameters,
 ) -> Placement | Misfit:
-    """Place all pods of a gang on one room, or none.
-
-    The first rule that seats every pod decides:
+    """Place all pods of a gang on one room, or none, by the first rule that seats them all.
 
     1. *buckets*, if a pod's role has declared relations: each bucket to its best place.
-    2. *one-node*, if a node holds all pods: the one with most members of the job; then least free
-       after (best fit).
+    2. *one-node*, if a node holds all: most members of the job there, then least free after.
     3. *fewest-nodes*: node by node, the job's own first, then the one that holds most.
-    4. *best-fit*, for pods of several shapes only: largest pods first, then pods with the fewest
-       usable nodes first.
+    4. *best-fit*, for several shapes: largest pods, then pods with the fewest nodes, first.
 
-    Equal choices are decided by the highest weighted sum, then by name. The order of the input
-    does not matter.
+    The highest weighted sum, then the name decides between equals, never the order of the input.
 
     Args:
         pods: Members without a seat.
-        placed: Members of the job that have one; their room is already taken in ``room``.
+        placed: Members of the job that have one; ``room`` already counts them.
         room: What is free.
         relations: What the job declares; None for nothing.
         topology_key: Node label whose values are the buckets' places; empty for the nodes.
@@ -96,28 +95,21 @@ def place(
         pricing: Of the term ``price``.
 
     Returns:
-        A placement of every pod, or why there is none. For pods of one shape it is exact: if any
-        placement seats all pods, one is returned.
+        A placement, or why there is none. Exact for pods of one shape.
 
     Source:
         DRS, algorithm 2, corrected (one node, else spread); Du et al. 2023, Sect. 3.3 (buckets).
     """
-    by_shape = needs(pods, room)
-    ordered = in_order(pods)
-    wanted = groups(ordered, by_shape)
-    if not all(_alone_enough(need, wanted) for need in by_shape.values()):
-        refusal = misfit.never(wanted, room) or misfit.too_much(wanted, room)
-        if refusal:
-            return refusal
-    members, where = members_on_node(placed, room), places(room, topology_key)
-    domains = room.domains(topology_key) if topology_key else None
-    preference = Preference(room, members, domains=domains, weights=weights, pricing=pricing)
-    job = _Job(ordered, by_shape, wanted, members, room, where, preference)
+    job = _job(
+        pods, placed, room, topology_key, partial(Preference, weights=weights, pricing=pricing)
+    )
+    if refusal := job.hopeless():
+        return refusal
     if relations is None:
         return job.place(job.plain_rules(), (), params.spares)
     if params.spread_workers:
         relations = relations.spreading(WORKER)
-    buckets = buckets_of(ordered, placed, relations, room, topology_key)
+    buckets = buckets_of(job.pods, placed, relations, room, topology_key)
     return job.place(job.bucket_rules(relations, buckets), buckets, params.spares)
 
 
@@ -132,6 +124,12 @@ class _Job:
     room: Room
     places: Places
     preference: Preference
+
+    def hopeless(self) -> Misfit | None:
+        """Return why no rule can succeed, where that is easily seen."""
+        if all(_alone_enough(need, self.groups) for need in self.by_shape.values()):
+            return None
+        return misfit.never(self.groups, self.room) or misfit.too_much(self.groups, self.room)
 
     def place(
         self, rules: Iterable[tuple[str, _Rule]], buckets: Sequence[Bucket], spare_count: int
@@ -174,6 +172,26 @@ class _Job:
         if any(bucket.tasks for bucket in buckets):
             yield BUCKETS, by_buckets
         yield from self.plain_rules()
+
+
+def _job(
+    pods: Sequence[GangPod],
+    placed: Sequence[Placed],
+    room: Room,
+    topology_key: str,
+    prefer: Callable[..., Preference],
+) -> _Job:
+    by_shape, ordered, members = needs(pods, room), in_order(pods), members_on_node(placed, room)
+    domains = room.domains(topology_key) if topology_key else None
+    return _Job(
+        pods=ordered,
+        by_shape=by_shape,
+        groups=groups(ordered, by_shape),
+        members=members,
+        room=room,
+        places=places(room, topology_key),
+        preference=prefer(room, members, domains=domains),
+    )
 
 
 def _alone_enough(need: Need, groups: Iterable[Group]) -> bool:

@@ -51,6 +51,7 @@ class Reflector:
         page_size: Objects of one page of a list.
 
     Attributes:
+        kind: The collection.
         synced: Set after the first complete list.
         last_event_at: Monotonic second of the last page or line, bookmarks included.
         relists: How often a list was begun, by reason: ``start``, ``gone``, ``error``.
@@ -71,8 +72,8 @@ class Reflector:
         self.synced = asyncio.Event()
         self.last_event_at = clock.monotonic()
         self.relists: Counter[str] = Counter()
-        self._client = client
         self.kind = kind
+        self._client = client
         self._sink = sink
         self._clock = clock
         self._rng = rng
@@ -112,7 +113,9 @@ class Reflector:
     async def _watch(self) -> None:
         timeout_seconds = self._rng.uniform(*WATCH_SECONDS)
         params = {**self._params, **self._protocol.watch_params(timeout_seconds)}
-        stall_seconds = STALL_SECONDS if self._protocol.bookmarks_seen else timeout_seconds + SLACK_SECONDS
+        stall_seconds = timeout_seconds + SLACK_SECONDS
+        if self._protocol.bookmarks_seen:
+            stall_seconds = STALL_SECONDS
         stream = self._client.stream(self.kind.path, params, stall_seconds=stall_seconds)
         async with aclosing(stream) as lines:
             async for line in lines:

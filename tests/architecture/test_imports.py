@@ -58,3 +58,27 @@ def test_the_core_calls_no_global_dice() -> None:
         and node.attr != "Generator"
     ]
     assert used == []
+
+
+def test_only_shared_kube_names_the_client_library() -> None:
+    """Also not as a text given to ``import_module``, which the contracts cannot see."""
+    named = [
+        f"{path}:{node.lineno}"
+        for path in python_files(*PRODUCT, "bench")
+        if path.parts[:2] != ("shared", "kube")
+        for node in ast.walk(tree(path))
+        if any(name.split(".")[0] == "kubernetes" for name in _imported(node))
+    ]
+    assert named == []
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+        ("import_module", "__import__")
+    ):
+        return [str(a.value) for a in node.args[:1] if isinstance(a, ast.Constant)]
+    return []

@@ -1,35 +1,29 @@
 """A policy has six things: module, parameters, page, unit table, property test, golden case."""
 
 import ast
-from pathlib import Path
+import importlib
+from dataclasses import is_dataclass
 
 import pytest
 
-from tests.architecture.sources import ROOT, tree
+from tests.architecture.sources import ROOT, module_name, python_files, tree
 
-NOT_POLICIES = {
-    "__init__": "package",
-    "room": "what a placement sees, not a rule",
-    "feasibility": "kube-scheduler's own filters, held to them by the oracle test",
+POLICIES = {
+    "priority": "priority.PriorityParameters",
+    "buckets": "relations.Relations",
+    "gang": "gang.GangParameters",
+    "pricing": "pricing.PricingParameters",
+    "scoring": "scoring.ScoringWeights",
 }
-POLICIES = sorted(
-    p.stem for p in (ROOT / "extender/policy").glob("*.py") if p.stem not in NOT_POLICIES
-)
+"""Policy → its frozen parameters. Everything else in the folder is a part of one of them."""
+
+NOT_RULES = {"feasibility": "kube-scheduler's own filters, held to them by the oracle test"}
 
 
-def _has_parameters(policy: str) -> bool:
-    """A frozen dataclass named …Parameters, …Weights or …Relations stands in the module."""
-    return any(
-        isinstance(node, ast.ClassDef)
-        and node.name.endswith(("Parameters", "Weights", "Relations"))
-        and any("frozen=True" in ast.unparse(d) for d in node.decorator_list)
-        for node in tree(Path(f"extender/policy/{policy}.py")).body
-    )
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_a_policy_has_its_six_things(policy: str) -> None:
+@pytest.mark.parametrize(("policy", "parameters"), POLICIES.items(), ids=POLICIES)
+def test_a_policy_has_its_six_things(policy: str, parameters: str) -> None:
     wanted = {
+        "module": ROOT / f"extender/policy/{policy}.py",
         "page": ROOT / f"docs/policies/{policy}.md",
         "unit table": ROOT / f"tests/unit/policy/test_{policy}.py",
         "property test": ROOT / f"tests/property/test_{policy}.py",
@@ -39,5 +33,37 @@ def test_a_policy_has_its_six_things(policy: str) -> None:
     inputs = {p.name.removesuffix(".input.json") for p in golden.glob("*.input.json")}
     outputs = {p.name.removesuffix(".output.json") for p in golden.glob("*.output.json")}
     missing += [] if inputs and inputs == outputs else ["golden case"]
-    missing += [] if _has_parameters(policy) else ["parameters"]
-    assert missing == []
+    module, name = parameters.split(".")
+    kind = getattr(importlib.import_module(f"extender.policy.{module}"), name)
+    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen
+    assert missing + ([] if frozen else ["frozen parameters"]) == []
+
+
+def test_whatever_has_a_page_or_parameters_is_listed_as_a_policy() -> None:
+    pages = {p.stem for p in (ROOT / "docs/policies").glob("*.md")} - NOT_RULES.keys()
+    with_parameters = {
+        f"{path.stem}.{node.name}"
+        for path in python_files("extender/policy")
+        for node in tree(path).body
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("Parameters", "Weights"))
+    }
+    assert pages <= POLICIES.keys()
+    assert with_parameters <= set(POLICIES.values())
+
+
+def test_every_module_of_the_folder_is_used() -> None:
+    """A rule that nothing asks is not a rule."""
+    imported = {
+        name
+        for path in python_files("extender")
+        for node in ast.walk(tree(path))
+        for name in _imports(node)
+    }
+    modules = [module_name(p) for p in python_files("extender/policy")]
+    assert [m for m in modules if m not in imported and m != "extender.policy"] == []
+
+
+def _imports(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.ImportFrom) and node.module is not None:
+        return {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return set()

@@ -40,7 +40,7 @@ class Pods:
     scheduler: str = names.SCHEDULER_NAME
 
     def labelled(self, **more: str) -> "Pods":
-        """``job`` and ``role`` mean our names."""
+        """``job`` and ``role`` mean our labels."""
         keys = {"job": names.JOB, "role": names.ROLE}
         return replace(self, labels={**self.labels, **{keys[k]: v for k, v in more.items()}})
 
@@ -71,13 +71,13 @@ class Pods:
         }
 
 
-def pod(name: str, pods: Pods = Pods()) -> Manifest:  # noqa: B008 - frozen
+def pod(name: str, pods: Pods = Pods()) -> Manifest:
     template = pods.template()
     metadata = {**template["metadata"], "name": name}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
-def job(name: str, size: int, pods: Pods = Pods()) -> Manifest:  # noqa: B008 - frozen
+def job(name: str, size: int, pods: Pods = Pods()) -> Manifest:
     """Return an Indexed Job that runs ``size`` pods at once."""
     return {
         "apiVersion": "batch/v1",
@@ -92,7 +92,7 @@ def job(name: str, size: int, pods: Pods = Pods()) -> Manifest:  # noqa: B008 - 
     }
 
 
-def stateful_set(name: str, size: int, pods: Pods = Pods()) -> Manifest:  # noqa: B008 - frozen
+def stateful_set(name: str, size: int, pods: Pods = Pods()) -> Manifest:
     template = pods.labelled(role="worker").template()
     template["metadata"]["labels"]["app"] = name
     template["spec"]["restartPolicy"] = "Always"
@@ -124,7 +124,7 @@ def ps_job(name: str, workers: int, pods: Pods, *, ps: int = 2) -> tuple[Manifes
 def training_operator_pods(
     name: str, replicas: Mapping[str, int], pods: Pods
 ) -> tuple[Manifest, ...]:
-    """Return pods as the training-operator makes them for a job: roles and indices by its names."""
+    """Return pods as the training-operator makes them: role and index by its labels."""
     size = {names.MIN_AVAILABLE: str(sum(replicas.values()))}
     made = []
     for role, count in replicas.items():
@@ -169,7 +169,7 @@ def priority_class(name: str, value: int) -> Manifest:
 
 
 def gang_sizes(namespace: str, manifests: Iterable[Manifest]) -> dict[str, int]:
-    """Return how many pods each of our jobs needs at once: what its owner said, else all of them."""
+    """Return how many pods each of our jobs needs at once: as stated, else all of them."""
     sizes: dict[str, int] = {}
     stated: dict[str, int] = {}
     for manifest in manifests:

@@ -133,6 +133,19 @@ def test_down_ends_what_a_killed_up_left_behind(tmp_path: Path) -> None:
     assert list(processes.leftovers(str(tmp_path))) == []
 
 
+SIGNALS = {"Ctrl-C": signal.SIGINT, "SIGTERM": signal.SIGTERM}
+
+
+@pytest.mark.parametrize("number", SIGNALS.values(), ids=SIGNALS)
+def test_an_up_that_is_interrupted_takes_everything_down(tmp_path: Path, number: int) -> None:
+    up = subprocess.Popen([sys.executable, "-m", "devcluster", "up", "--dir", tmp_path])
+    eventually((tmp_path / "logs" / "kube-apiserver.log").exists)
+    up.send_signal(number)
+    assert up.wait(DEADLINE_SECONDS) == 128 + number
+    assert list(processes.leftovers(str(tmp_path))) == []
+    assert not (tmp_path / "state.json").exists()
+
+
 def test_down_ends_what_runs_when_nothing_is_written_down_about_it(tmp_path: Path) -> None:
     environ = dict(os.environ) | {processes.MARK: str(tmp_path)}
     processes.spawn(("/bin/sleep", "600"), environ, tmp_path / "logs" / "etcd.log")

@@ -50,7 +50,6 @@ def cluster(control_plane: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
     async with yards.opened(cluster) as yard:
-        await yard.namespace("team")
         yield yard
 
 
@@ -68,10 +67,10 @@ async def test_a_gated_job_is_released_by_one_plan_and_bound_where_it_says(
     yard: Yard, manifests: tuple[Manifest, ...]
 ) -> None:
     await yard.nodes(KwokNodes(3, cpu="4"))
-    await yard.submit("team", *manifests)
-    await yard.until_bound("team/it")
-    pods = yard.history.of("team/it")
-    assert len(pods) == yard.sizes["team/it"]
+    await yard.submit(*manifests)
+    await yard.until_bound("it")
+    pods = yard.of("it")
+    assert len(pods) == yard.sizes[yard.key("it")]
     assert [annotation(p, labels.NODE) for p in pods] == [node_of(p) for p in pods]
     assert {annotation(p, labels.PLAN_SIZE) for p in pods} == {str(len(pods))}
     assert len({annotation(p, labels.PLAN) for p in pods}) == 1
@@ -80,11 +79,11 @@ async def test_a_gated_job_is_released_by_one_plan_and_bound_where_it_says(
 
 async def test_parameter_servers_are_bound_first_and_each_with_its_own_workers(yard: Yard) -> None:
     await yard.nodes(KwokNodes(3, cpu="4"))
-    await yard.submit("team", *ps_job("it", 6, Pods()))
-    await yard.until_bound("team/it")
-    assert bind_roles(yard.history, "team/it")[:2] == ("ps", "ps")
+    await yard.submit(*ps_job("it", 6, Pods()))
+    await yard.until_bound("it")
+    assert bind_roles(yard.history, yard.key("it"))[:2] == ("ps", "ps")
     by_node: dict[str | None, list[str]] = {}
-    for found in yard.history.of("team/it"):
+    for found in yard.of("it"):
         by_node.setdefault(node_of(found), []).append(found["metadata"]["labels"][labels.ROLE])
     assert sorted(map(sorted, by_node.values())) == [["ps", "worker", "worker", "worker"]] * 2
 
@@ -125,31 +124,31 @@ async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
     yard: Yard, case: Unusable
 ) -> None:
     await yard.nodes(KwokNodes(2))
-    (owner,) = await yard.submit("team", job("odd", 2, case.pods))
+    (owner,) = await yard.submit(job("odd", 2, case.pods))
     name = next(iter(yard.sizes))
-    event = (await eventually(lambda: yard.events("team", case.reason), 30))[0]
+    event = (await eventually(lambda: yard.events(case.reason), 30))[0]
     assert (event["regarding"]["kind"], event["regarding"]["uid"]) == ("Job", _uid(owner))
     assert event["type"] == "Warning"
     assert all(word in event["note"] for word in case.told), event["note"]
     await eventually(lambda: _all_told(yard, name, case.reason), 30)
 
-    await yard.submit("team", job("neighbour", 3))  # judged in a later cycle than the odd one
-    await yard.until_bound("team/neighbour")
-    assert [is_gated(p) for p in yard.history.of(name)] == [True, True]
+    await yard.submit(job("neighbour", 3))  # judged in a later cycle than the odd one
+    await yard.until_bound("neighbour")
+    assert [is_gated(p) for p in yard.of(name)] == [True, True]
     assert (await yard.until_waiting(name, case.reason)).members == 2
-    assert len(await yard.events("team", case.reason)) == 1
+    assert len(await yard.events(case.reason)) == 1
 
 
 async def test_a_gang_that_does_not_fit_waits_whole_until_room_appears(yard: Yard) -> None:
     await yard.nodes(KwokNodes(1, cpu="4"))
-    await yard.submit("team", job("wide", 6))
-    await yard.until_waiting("team/wide", "GangDoesNotFit")
-    await eventually(lambda: _all_told(yard, "team/wide", "GangDoesNotFit"), 30)
-    await yard.submit("team", job("narrow", 2))
-    await yard.until_bound("team/narrow")
-    assert all(is_gated(p) for p in yard.history.of("team/wide"))
+    await yard.submit(job("wide", 6))
+    await yard.until_waiting("wide", "GangDoesNotFit")
+    await eventually(lambda: _all_told(yard, "wide", "GangDoesNotFit"), 30)
+    await yard.submit(job("narrow", 2))
+    await yard.until_bound("narrow")
+    assert all(is_gated(p) for p in yard.of("wide"))
     await yard.nodes(KwokNodes(1, cpu="4", first=1))
-    await yard.until_bound("team/wide")
+    await yard.until_bound("wide")
 
 
 async def test_existing_node_affinity_is_kept_and_narrowed_by_host_name(yard: Yard) -> None:
@@ -157,9 +156,9 @@ async def test_existing_node_affinity_is_kept_and_narrowed_by_host_name(yard: Ya
     await yard.nodes(KwokNodes(2, prefix="west", labels={"zone": "west"}))
     wanted = {"key": "zone", "operator": "In", "values": ["west"]}
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}}}
-    await yard.submit("team", job("it", 3, Pods(spec={"affinity": affinity})))
-    await yard.until_bound("team/it")
-    for found in yard.history.of("team/it"):
+    await yard.submit(job("it", 3, Pods(spec={"affinity": affinity})))
+    await yard.until_bound("it")
+    for found in yard.of("it"):
         (term,) = _terms(found)
         first, added = term["matchExpressions"]
         assert first == wanted
@@ -188,20 +187,20 @@ async def test_what_a_pod_demands_of_its_node_is_respected(
     await yard.nodes(KwokNodes(2, prefix="gpu", cpu="32", extended=GPU | {}, taints=dedicated))
     await yard.nodes(KwokNodes(1, prefix="plain"))
     await yard.nodes(KwokNodes(1, prefix="fast", labels={"disk": "fast"}))
-    await yard.submit("team", job("it", 2, pods))
-    await yard.until_bound("team/it")
-    nodes = [node_of(found) for found in yard.history.of("team/it")]
+    await yard.submit(job("it", 2, pods))
+    await yard.until_bound("it")
+    nodes = [node_of(found) for found in yard.of("it")]
     assert set(nodes) <= allowed
     assert not pods.more or len(set(nodes)) == 2  # two GPUs a pod, two a node
 
 
 async def test_a_gpu_gang_waits_for_gpus_that_are_taken(yard: Yard) -> None:
     await yard.nodes(KwokNodes(1, extended=GPU))
-    await yard.submit("team", job("first", 1, Pods(more=GPU)))
-    await yard.until_bound("team/first")
-    await yard.submit("team", job("second", 1, Pods(more=GPU)))
-    await yard.until_waiting("team/second", "GangDoesNotFit")
-    assert yard.history.bound("team/second") == 0
+    await yard.submit(job("first", 1, Pods(more=GPU)))
+    await yard.until_bound("first")
+    await yard.submit(job("second", 1, Pods(more=GPU)))
+    await yard.until_waiting("second", "GangDoesNotFit")
+    assert yard.bound("second") == 0
 
 
 async def test_pods_with_an_unmodelled_feature_are_not_pinned_and_bound_as_a_gang(
@@ -215,9 +214,9 @@ async def test_pods_with_an_unmodelled_feature_are_not_pinned_and_bound_as_a_gan
         }
     ]
     spec = {"affinity": {"podAntiAffinity": {REQUIRED: apart}}}
-    await yard.submit("team", job("it", 3, Pods(labels={"apart": "yes"}, spec=spec)))
-    await yard.until_bound("team/it")
-    pods = yard.history.of("team/it")
+    await yard.submit(job("it", 3, Pods(labels={"apart": "yes"}, spec=spec)))
+    await yard.until_bound("it")
+    pods = yard.of("it")
     assert len({node_of(p) for p in pods}) == 3
     assert all("nodeAffinity" not in p["spec"]["affinity"] for p in pods)
     assert {annotation(p, labels.NODE) for p in pods} == {""}
@@ -228,23 +227,23 @@ async def test_an_unmodelled_gang_that_cannot_be_whole_leaves_nobody_bound(yard:
     await yard.nodes(KwokNodes(2))
     apart = {"topologyKey": labels.HOSTNAME_LABEL, "labelSelector": {"matchLabels": {"a": "b"}}}
     spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart]}}}
-    await yard.submit("team", job("it", 3, Pods(labels={"a": "b"}, spec=spec)))
+    await yard.submit(job("it", 3, Pods(labels={"a": "b"}, spec=spec)))
     await eventually(lambda: len(releases(yard.history)) == 3, 30)
-    await eventually(lambda: _refused_by_kube_scheduler(yard, "team/it") >= 1, 30)
-    assert yard.history.bound("team/it") == 0
+    await eventually(lambda: _refused_by_kube_scheduler(yard, "it") >= 1, 30)
+    assert yard.bound("it") == 0
     await yard.nodes(KwokNodes(1, first=2))
-    await yard.until_bound("team/it")
+    await yard.until_bound("it")
 
 
 async def test_the_read_api_shows_position_value_terms_and_reason(yard: Yard) -> None:
-    await yard.namespace("urgent", user_priority=9)
-    await yard.submit("team", priority_class("low", -10))
+    urgent = await yard.namespace("urgent", user_priority=9)
+    await yard.submit(priority_class("low", -10))
     (big,) = await yard.nodes(KwokNodes(1, cpu="2"))
     workers = Pods().labelled(role="worker").annotated({labels.MAX_WAIT: "20m"})
     low = replace(workers, spec={"priorityClassName": "low"})
-    await yard.submit("team", job("plain", 4, workers), job("low", 3, low))
-    await yard.submit("urgent", job("wide", 5, workers))
-    await yard.until_there("team/plain", "team/low", "urgent/wide")
+    await yard.submit(job("plain", 4, workers), job("low", 3, low))
+    await yard.submit(job("wide", 5, workers), to=urgent)
+    await yard.until_there("plain", "low", f"{urgent}/wide")
     for name in yard.sizes:
         await yard.until_waiting(name, "GangDoesNotFit")
     answer = await yard.queue()
@@ -278,13 +277,13 @@ def _terms_of(terms: Any) -> tuple[int, int, int, int]:
 
 
 def _all_told(yard: Yard, name: str, reason: str) -> bool:
-    conditions = [queued_condition(p) for p in yard.history.of(name)]
+    conditions = [queued_condition(p) for p in yard.of(name)]
     return bool(conditions) and all(c.get("reason") == reason for c in conditions)
 
 
 def _refused_by_kube_scheduler(yard: Yard, name: str) -> int:
     return sum(
         condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable"
-        for found in yard.history.of(name)
+        for found in yard.of(name)
         for condition in found["status"].get("conditions") or ()
     )

@@ -5,6 +5,7 @@ in which the API server accepted the writes.
 """
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -149,7 +150,7 @@ def release_order(history: History) -> tuple[str, ...]:
 def releases_are_blocks(history: History) -> bool:
     """Say whether every job was released as a whole before the next one's first pod."""
     jobs = [job_of(event.pod) for event in releases(history)]
-    changes = sum(a != b for a, b in zip(jobs, jobs[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(jobs))
     return changes == len(set(jobs)) - 1
 
 
@@ -181,7 +182,9 @@ def partial_gangs(
     complete when ``burst_seconds`` have passed or the history ends. One that was complete once and
     then loses a member is not a broken burst.
     """
-    return tuple(job for job, size in sizes.items() if _was_partial(history, job, size, burst_seconds))
+    return tuple(
+        job for job, size in sizes.items() if _was_partial(history, job, size, burst_seconds)
+    )
 
 
 def _was_partial(history: History, job: str, size: int, burst_seconds: float) -> bool:

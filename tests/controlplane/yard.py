@@ -1,17 +1,17 @@
 """A running cluster as a test uses it: submit, wait on the watch history, ask the read API."""
 
 import asyncio
+import itertools
 import json
 import urllib.request
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
-from devcluster import api as devcluster_api
-from devcluster import emptying, kwok
+from devcluster import emptying
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import api
@@ -19,37 +19,39 @@ from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from tests.controlplane import watching
 from tests.controlplane.jobs import Manifest, gang_sizes, namespace
-from tests.controlplane.watching import History, recording
+from tests.controlplane.watching import History, Object, recording
 from tests.fakes.eventually import eventually
 
 PATIENCE_SECONDS: Final = 45.0
+_SERIAL = itertools.count(1)
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "Pod": paths.PODS,
     "Job": paths.JOBS,
     "StatefulSet": paths.STATEFULSETS,
     "ResourceQuota": paths.RESOURCE_QUOTAS,
-    "Namespace": paths.NAMESPACES,
     "PriorityClass": paths.PRIORITY_CLASSES,
 }
+_CLUSTER_WIDE: Final = frozenset({"PriorityClass"})
 
 
 @dataclass
 class Yard:
-    """See the module.
+    """See the module. A job is named ``namespace/name``, one of ``team`` by its name alone.
 
     Attributes:
+        team: A namespace that no other test has used.
         sizes: Gang size of every job of ours that was submitted.
     """
 
     cluster: Cluster
     client: KubeClient
     history: History
+    team: str = ""
     sizes: dict[str, int] = field(default_factory=dict)
 
     async def nodes(self, nodes: KwokNodes) -> tuple[str, ...]:
         """Create fake nodes and wait until pods can be bound to them."""
-        await kwok.create(self.client, nodes)
-        await devcluster_api.wait_until_usable(self.client, frozenset(nodes.names()))
+        await asyncio.to_thread(self.cluster.add_kwok_nodes, nodes)
         return nodes.names()
 
     async def cordon(self, names: Iterable[str], *, cordoned: bool = True) -> None:
@@ -58,51 +60,68 @@ class Yard:
             await self.client.patch(paths.node(name), body)
 
     async def namespace(self, name: str, user_priority: int | None = None) -> str:
-        """Create a namespace; ServiceAccount admission accepts pods in it when this returns."""
+        """Create a namespace and return its name, which nobody has had before.
+
+        A name that comes again is not safe: the controller that cleans up after the first one may
+        still be at work and empty the second. Pods are accepted in it when this returns.
+        """
+        name = f"{name}-{next(_SERIAL)}"
         await self.client.post(paths.NAMESPACES, namespace(name, user_priority))
-        account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        await devcluster_api.wait_for(self.client, account, PATIENCE_SECONDS)
+        accounts = paths.namespaced("/api/v1/serviceaccounts", name)
+        await eventually(lambda: self.items(accounts), PATIENCE_SECONDS, f"{name} has an account")
         return name
 
-    async def submit(self, in_namespace: str, *manifests: Manifest) -> list[dict[str, Any]]:
-        """Create objects one after the other; what they are for the gangs is noted in ``sizes``."""
+    async def submit(self, *manifests: Manifest, to: str = "") -> list[dict[str, Any]]:
+        """Create objects one after the other, in ``team`` or in the namespace ``to``."""
+        in_namespace = to or self.team
         self.sizes.update(gang_sizes(in_namespace, manifests))
         made = []
         for manifest in manifests:
             path = _COLLECTIONS[manifest["kind"]]
-            if manifest["kind"] not in {"Namespace", "PriorityClass"}:
+            if manifest["kind"] not in _CLUSTER_WIDE:
                 path = paths.namespaced(path, in_namespace)
             made.append(json.loads(await self.client.post(path, manifest)))
         return made
 
+    def key(self, job: str) -> str:
+        return job if "/" in job else f"{self.team}/{job}"
+
+    def of(self, job: str) -> list[Object]:
+        """The pods of a job that exist now, by name."""
+        return self.history.of(self.key(job))
+
+    def bound(self, job: str) -> int:
+        """How many of them are bound now."""
+        return self.history.bound(self.key(job))
+
     async def until_there(self, *jobs: str) -> None:
         """Wait until all pods of the jobs exist."""
-        await eventually(
-            lambda: all(len(self.history.of(job)) >= self.sizes[job] for job in jobs),
-            PATIENCE_SECONDS,
-            f"pods of {jobs} exist",
-        )
+        await self._until(lambda job: len(self.history.of(job)), jobs, "there")
 
-    async def until_bound(self, *jobs: str, count: int | None = None) -> None:
-        """Wait until the jobs are bound, as many pods as their gangs need or ``count`` of each."""
-        await eventually(
-            lambda: all(
-                self.history.bound(job) >= (self.sizes[job] if count is None else count)
-                for job in jobs
-            ),
-            PATIENCE_SECONDS,
-            f"{jobs} are bound",
-        )
+    async def until_bound(self, *jobs: str) -> None:
+        """Wait until all pods that the gangs need are bound."""
+        await self._until(self.history.bound, jobs, "bound")
 
     async def until_waiting(self, job: str, reason: str) -> api.QueueEntry:
         """Wait until the queue gives that reason for the job."""
 
         async def entry() -> api.QueueEntry | None:
-            return next((e for e in await self.entries() if e.reason == reason and _is(e, job)), None)
+            found = await self.entries()
+            return next((e for e in found if e.reason == reason and _is(e, self.key(job))), None)
 
         found = await eventually(entry, PATIENCE_SECONDS, f"{job} waits: {reason}")
         assert found is not None
         return found
+
+    async def _until(self, count: Callable[[str], int], jobs: Iterable[str], what: str) -> None:
+        sizes = {key: self.sizes[key] for key in map(self.key, jobs)}
+
+        def all_are() -> bool:
+            lacking = {k: f"{count(k)} of {n}" for k, n in sizes.items() if count(k) < n}
+            assert not lacking, lacking
+            return True
+
+        await eventually(all_are, PATIENCE_SECONDS, what)
 
     async def entries(self) -> tuple[api.QueueEntry, ...]:
         return (await self.queue()).entries
@@ -114,10 +133,13 @@ class Yard:
         """GET a path of the read API."""
         return await asyncio.to_thread(_get, f"{self.cluster.extender_url}{path}")
 
-    async def events(self, in_namespace: str, reason: str) -> list[dict[str, Any]]:
-        path = paths.namespaced(paths.EVENTS, in_namespace)
-        found = await devcluster_api.items(self.client, path)
+    async def events(self, reason: str) -> list[dict[str, Any]]:
+        """The Events in ``team`` with that reason."""
+        found = await self.items(paths.namespaced(paths.EVENTS, self.team))
         return [event for event in found if event.get("reason") == reason]
+
+    async def items(self, collection: str) -> list[dict[str, Any]]:
+        return list(json.loads(await self.client.get(collection))["items"])
 
     async def after_this_second(self) -> None:
         """Wait until the server stamps a later creation second than it does now."""
@@ -147,6 +169,7 @@ async def opened(cluster: Cluster) -> AsyncIterator[Yard]:
         try:
             async with recording(client) as history:
                 yard = Yard(cluster, client, history)
+                yard.team = await yard.namespace("team")
                 yield yard
                 await history.caught_up(client)
                 assert watching.partial_gangs(history, yard.sizes) == ()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from devcluster.demo import jobs as demo_jobs
 from shared import labels
 from tests.docs.pages import ROOT, short, yaml_files
 
@@ -47,6 +48,22 @@ def test_examples_use_no_key_of_ours_that_does_not_exist(path: Path) -> None:
     assert {k for k in used if k.startswith(labels.DOMAIN)} <= ours
 
 
-def test_the_demo_has_a_mixed_set_of_jobs() -> None:
-    kinds = [obj["kind"] for path in EXAMPLES for obj in _objects(path)]
-    assert {"Job", "Service", "Namespace", "PriorityClass"} <= set(kinds)
+def test_the_demo_runs_every_example_job() -> None:
+    with_jobs = {p.stem for p in EXAMPLES if any(o["kind"] == "Job" for o in _objects(p))}
+    assert with_jobs == set(demo_jobs.ORDER)
+
+
+def test_examples_state_the_gang_size_that_the_demo_expects(tmp_path: Path) -> None:
+    for job in demo_jobs.read_jobs(tmp_path):
+        pods = [pod for manifest in job.manifests for pod in _pods(dict(manifest))]
+        metas = [pod.get("metadata", {}).get("annotations", {}) for pod in pods]
+        stated = {meta[labels.MIN_AVAILABLE] for meta in metas if labels.MIN_AVAILABLE in meta}
+        assert stated <= {str(job.size)}
+        assert len(pods) == 1 or stated
+
+
+def test_the_demo_puts_its_metrics_directory_into_every_example(tmp_path: Path) -> None:
+    for job in demo_jobs.read_jobs(tmp_path):
+        pods = [pod for manifest in job.manifests for pod in _pods(dict(manifest))]
+        volumes = [v for pod in pods for v in pod["spec"]["volumes"] if "hostPath" in v]
+        assert [v["hostPath"]["path"] for v in volumes] == [str(tmp_path)] * len(pods)

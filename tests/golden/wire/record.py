@@ -99,7 +99,8 @@ async def record(binary: str, *, names_only: bool) -> dict[str, bytes]:
         json.dump(configuration(port, names_only=names_only), file)
         file.flush()
         flags = (f"--config={file.name}", "--secure-port=0")
-        scheduler = await asyncio.create_subprocess_exec(binary, *flags)
+        quiet = asyncio.subprocess.DEVNULL
+        scheduler = await asyncio.create_subprocess_exec(binary, *flags, stderr=quiet)
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await recorder.complete.wait()
@@ -110,20 +111,24 @@ async def record(binary: str, *, names_only: bool) -> dict[str, bytes]:
     return recorder.bodies
 
 
+async def record_all(client: KubeClient, binary: str) -> dict[str, bytes]:
+    """Return the bodies by the name of their golden case."""
+    await client.post(paths.pods("default"), POD)
+    try:
+        names = await record(binary, names_only=True)
+        nodes = await record(binary, names_only=False)
+    finally:
+        await client.delete(paths.pod("default", POD["metadata"]["name"]), grace_seconds=0)
+    found = {f"{verb}-names": names[verb] for verb in ("filter", "prioritize")}
+    found |= {f"{verb}-nodes": nodes[verb] for verb in ("filter", "prioritize")}
+    return {**found, "bind-pod": names["bind"]}
+
+
 async def main(binary: str) -> None:
     credentials = auth.load(Path(os.environ["KUBECONFIG"]))
     async with KubeClient.connect(credentials) as client:
-        await client.post(paths.pods("default"), POD)
-        try:
-            names = await record(binary, names_only=True)
-            nodes = await record(binary, names_only=False)
-        finally:
-            await client.delete(paths.pod("default", POD["metadata"]["name"]), grace_seconds=0)
-    found = {f"{verb}-names": names[verb] for verb in ("filter", "prioritize")}
-    found |= {f"{verb}-nodes": nodes[verb] for verb in ("filter", "prioritize")}
-    found["bind-pod"] = names["bind"]
-    for name, body in found.items():
-        (HERE / f"{name}.input.json").write_bytes(body)
+        for name, body in (await record_all(client, binary)).items():
+            (HERE / f"{name}.input.json").write_bytes(body)
 
 
 if __name__ == "__main__":

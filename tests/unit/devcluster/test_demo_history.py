@@ -165,6 +165,11 @@ CHOICE_CASES: dict[str, tuple[list[Recorded], dict[str, dict[str, float]], Judge
         {"team/small": BIG_FIRST},
         [("team/small", 1.0, (), ("team/big",))],
     ),
+    "the smaller V went first and left room enough for the other": (
+        [node("n2", 100), *BOTH, *goes(5, "small", 1, "n2")],
+        {"team/small": BIG_FIRST},
+        [("team/small", 1.0, (), ())],
+    ),
     "the smaller V went first because the other did not fit": (
         [node("n1", 300), *BOTH[1:], *goes(5, "small", 1, "n1")],
         {"team/small": BIG_FIRST},
@@ -218,4 +223,4 @@ def test_a_choice_is_judged_by_who_would_have_fitted(
     history: list[Recorded], values: dict[str, dict[str, float]], want: Judged
 ) -> None:
     made = choices(history, {**SIZES, "team/late": 2}, values)
-    assert [(c.job, c.v, c.forced, c.overtaken) for c in made] == want
+    assert [(c.job, c.v, c.stood_back, c.overtaken) for c in made] == want

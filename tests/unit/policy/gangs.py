@@ -9,10 +9,15 @@ from extender.policy.gang import GangParameters, GangPod, Misfit, Placed, Placem
 from extender.policy.pricing import PricingParameters
 from extender.policy.room import Room
 from extender.policy.scoring import ScoringWeights
-from shared.model import NodeName, PodShape, Uid
-from tests.fakes.builders import make_shape
+from shared.model import Node, NodeName, PodShape, Uid
+from tests.fakes.builders import make_node, make_shape
 
 PS_AND_WORKERS = Relations.parse("ps,worker", "ps")
+
+
+def nodes(**cpus: int) -> list[Node]:
+    """Nodes by name, with that many CPUs."""
+    return [make_node(name, cpu=str(cpu)) for name, cpu in cpus.items()]
 
 
 def members(role: str, count: int, shape: PodShape | None = None, **shaped: Any) -> list[GangPod]:

@@ -1,0 +1,288 @@
+"""The real loop against the fake API server, with every fault that it must outlive."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from shared.kube import paths, reflector
+from shared.kube.client import KubeClient
+from shared.kube.reflector import Reflector
+from shared.kube.resources import NODES
+from shared.model import Delete, Delta, Replace, Upsert
+from shared.system_clock import SystemClock
+from tests.fakes import kube_faults
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+NAMES = ["n0", "n1", "n2", "n3", "n4"]
+
+
+class Least(random.Random):
+    """No jitter: the least wait that is allowed."""
+
+    def uniform(self, a: float, _b: float) -> float:
+        return a
+
+
+class Mirror:
+    """What a store would hold, and everything that was reported."""
+
+    def __init__(self, fake: FakeKube, client: KubeClient, **options: Any) -> None:
+        self.fake = fake
+        self.nodes: dict[str, Any] = {}
+        self.deltas: list[Delta] = []
+        self.reported: list[tuple[str, Exception]] = []
+        self.reflector = Reflector(
+            client,
+            NODES,
+            self.sink,
+            clock=SystemClock(),
+            rng=Least(),
+            report=lambda key, error: self.reported.append((key, error)),
+            **options,
+        )
+
+    def sink(self, delta: Delta) -> None:
+        self.deltas.append(delta)
+        match delta:
+            case Replace(_, _, entities):
+                self.nodes = {entity.key: entity for entity in entities}
+            case Upsert(entity):
+                self.nodes[entity.key] = entity
+            case Delete(_, key, _):
+                self.nodes.pop(key, None)
+
+    def true(self) -> bool:
+        """Whether we hold exactly what the server holds."""
+        found = {node["metadata"]["name"]: node for node in self.fake.objects(paths.NODES)}
+        return {n: v.resource_version for n, v in self.nodes.items()} == {
+            n: v["metadata"]["resourceVersion"] for n, v in found.items()
+        }
+
+    async def settles(self) -> None:
+        """Wait until a change made now has arrived, and everything before it."""
+        put(self.fake, "probe", serial=str(len(self.fake.calls)))
+        await eventually(self.true)
+
+
+def put(fake: FakeKube, name: str, **status: Any) -> None:
+    fake.put(paths.NODES, {"metadata": {"name": name}, "status": status})
+
+
+@asynccontextmanager
+async def mirroring(
+    fake: FakeKube, *faults: tuple[str, kube_faults.Fault], **options: Any
+) -> AsyncIterator[Mirror]:
+    for name in NAMES:
+        put(fake, name)
+    for verb, fault in faults:
+        fake.faults.order(verb, paths.NODES, fault)
+    async with KubeClient.connect(fake.credentials) as client:
+        mirror = Mirror(fake, client, **options)
+        running = asyncio.create_task(mirror.reflector.run())
+        try:
+            yield mirror
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeKube]:
+    async with FakeKube.running() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "FLOOR_SECONDS", 0.02)
+
+
+async def test_it_lists_then_follows(fake: FakeKube) -> None:
+    async with mirroring(fake) as mirror:
+        await mirror.reflector.synced.wait()
+        assert sorted(mirror.nodes) == NAMES
+        await mirror.settles()
+        fake.remove(paths.NODES, "n0")
+        await eventually(mirror.true)
+        assert "n0" not in mirror.nodes
+        assert mirror.reflector.relists == {"start": 1}
+        assert fake.verbs("nodes") == ["list", "watch"]
+        assert mirror.reported == []
+
+
+async def test_the_requests_are_what_the_server_expects(fake: FakeKube) -> None:
+    async with mirroring(fake, params={"labelSelector": "!x"}, page_size=2) as mirror:
+        await mirror.settles()
+    lists, watches = ([c.params for c in fake.calls if c.verb == v] for v in ("list", "watch"))
+    assert lists == [{"limit": "2", "resourceVersion": "0", "labelSelector": "!x"}]
+    assert watches[0]["allowWatchBookmarks"] == "true"
+    assert watches[0]["labelSelector"] == "!x"
+    assert 240 <= int(watches[0]["timeoutSeconds"]) <= 300
+
+
+FAULTS: dict[str, tuple[str, kube_faults.Fault, dict[str, int]]] = {
+    "list: server error": ("list", kube_faults.SERVER_ERROR, {"start": 1, "error": 1}),
+    "list: throttled": ("list", kube_faults.throttled(0), {"start": 1, "error": 1}),
+    "list: disconnect": ("list", kube_faults.Disconnect(), {"start": 1, "error": 1}),
+    "list: lost answer": ("list", kube_faults.LostAnswer(), {"start": 1, "error": 1}),
+    "list: gone": ("list", kube_faults.GONE, {"start": 1, "gone": 1}),
+    "list: forbidden": ("list", kube_faults.Answer(403, "Forbidden"), {"start": 1, "error": 1}),
+    "watch: server error": ("watch", kube_faults.SERVER_ERROR, {"start": 1}),
+    "watch: disconnect": ("watch", kube_faults.Disconnect(), {"start": 1}),
+    "watch: hang-up": ("watch", kube_faults.HangUp(), {"start": 1}),
+    "watch: truncated line": ("watch", kube_faults.TruncatedLine(), {"start": 1}),
+    "watch: garbled line": ("watch", kube_faults.GarbledLine(), {"start": 1, "error": 1}),
+    "watch: gone as an answer": ("watch", kube_faults.GONE, {"start": 1, "gone": 1}),
+    "watch: gone as an event": ("watch", kube_faults.GoneEvent(), {"start": 1, "gone": 1}),
+    "watch: bad request": (
+        "watch",
+        kube_faults.Answer(400, "BadRequest"),
+        {"start": 1, "error": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize(("verb", "fault", "relists"), FAULTS.values(), ids=FAULTS)
+async def test_a_fault_is_outlived(
+    fake: FakeKube, verb: str, fault: kube_faults.Fault, relists: dict[str, int]
+) -> None:
+    async with mirroring(fake, (verb, fault)) as mirror:
+        await mirror.reflector.synced.wait()
+        await mirror.settles()
+        await eventually(lambda: fake.faults.left == 0)
+        await mirror.settles()
+        assert mirror.reflector.relists == relists
+
+
+async def test_all_faults_one_after_the_other_are_outlived(fake: FakeKube) -> None:
+    faults = [(verb, fault) for verb, fault, _ in FAULTS.values()]
+    async with mirroring(fake, *faults) as mirror:
+        await eventually(lambda: _nudged(mirror) == 0, within_seconds=20)
+        await mirror.settles()
+
+
+async def test_an_expired_page_begins_the_list_again(fake: FakeKube) -> None:
+    async with mirroring(fake, ("watch", kube_faults.GoneEvent()), page_size=2) as mirror:
+        await mirror.reflector.synced.wait()
+        fake.faults.order("list", paths.NODES, kube_faults.SERVER_ERROR)
+        gate = kube_faults.Slow()
+        fake.faults.order("list", paths.NODES, gate)
+        await eventually(lambda: fake.faults.left == 0)
+        fake.remove(paths.NODES, "n4")
+        fake.compact()
+        gate.gate.set()
+        await mirror.settles()
+        assert "n4" not in mirror.nodes
+
+
+async def test_what_was_missed_is_a_replace(fake: FakeKube) -> None:
+    async with mirroring(fake) as mirror:
+        await mirror.settles()
+        gate = kube_faults.Slow()
+        fake.faults.order("watch", paths.NODES, gate)
+        fake.watches.hang_up()
+        await eventually(lambda: fake.faults.left == 0)
+        fake.remove(paths.NODES, "n0")
+        put(fake, "n9")
+        fake.compact()
+        gate.gate.set()
+        await eventually(mirror.true)
+        assert [type(delta) for delta in mirror.deltas if not isinstance(delta, Upsert)] == [
+            Replace,
+            Replace,
+        ]
+        assert mirror.reflector.relists == {"start": 1, "gone": 1}
+
+
+async def test_a_bookmark_spares_a_list(fake: FakeKube) -> None:
+    async with mirroring(fake) as mirror:
+        await mirror.settles()
+        fake.put(paths.NAMESPACES, {"metadata": {"name": "other"}})
+        fake.compact()
+        version = str(fake.actions.store.version)
+        fake.watches.bookmark()
+        fake.watches.hang_up()
+        await mirror.settles()
+        assert mirror.reflector.relists in ({"start": 1}, {"start": 1, "gone": 1})
+        del version
+
+
+async def test_a_server_that_hangs_up_at_once_does_not_spin_us(
+    fake: FakeKube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector, "FLOOR_SECONDS", 0.1)
+    started_at = time.monotonic()
+    async with mirroring(fake, *[("watch", kube_faults.HangUp())] * 4) as mirror:
+        await mirror.settles()
+        assert fake.faults.left == 0
+    assert time.monotonic() - started_at >= 0.4
+    assert fake.verbs("nodes") == ["list"] + ["watch"] * 5
+
+
+async def test_a_server_that_is_always_gone_does_not_spin_us(fake: FakeKube) -> None:
+    waits: list[float] = []
+
+    class Recording(Least):
+        def uniform(self, a: float, b: float) -> float:
+            waits.append(b)
+            return a
+
+    async with mirroring(fake, *[("watch", kube_faults.GONE)] * 5) as mirror:
+        mirror.reflector._backoff._rng = Recording()
+        await mirror.settles()
+    assert waits == [0.8, 1.6, 3.2, 6.4, 10.0]
+
+
+async def test_a_connection_that_fell_silent_is_opened_again(
+    fake: FakeKube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector, "SLACK_SECONDS", -239.9)
+    async with mirroring(fake, ("watch", kube_faults.Freeze())) as mirror:
+        await mirror.settles()
+        assert mirror.reflector.relists == {"start": 1}
+        ((_, error),) = mirror.reported[:1]
+        assert "ConnectionLost" in str(error)
+
+
+async def test_an_odd_object_is_left_out_and_reported(fake: FakeKube) -> None:
+    put(fake, "odd", allocatable={"cpu": "much"})
+    async with mirroring(fake) as mirror:
+        await mirror.reflector.synced.wait()
+        assert sorted(mirror.nodes) == NAMES
+        put(fake, "n0", allocatable={"cpu": "much"})
+        put(fake, "n1", allocatable={"cpu": "2"})
+        await eventually(lambda: mirror.nodes["n1"].allocatable == {"cpu": 2000})
+        assert "n0" not in mirror.nodes
+        assert [key for key, _ in mirror.reported] == ["odd", "n0"]
+        assert mirror.reflector.relists == {"start": 1}
+
+
+async def test_the_last_sign_of_life_is_known(fake: FakeKube) -> None:
+    async with mirroring(fake) as mirror:
+        await mirror.settles()
+        before = mirror.reflector.last_event_at
+        fake.watches.bookmark()
+        await eventually(lambda: mirror.reflector.last_event_at > before)
+
+
+async def test_a_sink_that_fails_ends_the_loop(fake: FakeKube) -> None:
+    def broken(_delta: Delta) -> None:
+        raise RuntimeError("a bug of ours")
+
+    async with KubeClient.connect(fake.credentials) as client:
+        mirror = Reflector(client, NODES, broken, clock=SystemClock(), rng=Least())
+        with pytest.raises(RuntimeError, match="a bug of ours"):
+            await mirror.run()
+
+
+def _nudged(mirror: Mirror) -> int:
+    """Cause an event, which some faults wait for; say how many faults are left."""
+    put(mirror.fake, "probe", serial=str(len(mirror.fake.calls)))
+    return mirror.fake.faults.left

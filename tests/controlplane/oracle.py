@@ -1,0 +1,232 @@
+"""The real kube-scheduler as an oracle: which nodes do its own filters accept for a pod?
+
+It calls an extender of this test, which writes down the names it is offered and refuses them all,
+so nothing is ever bound. A pod that is Unschedulable without a call had no node left.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+from aiohttp import web
+from msgspec import Raw, Struct
+
+from devcluster import assets
+from devcluster.cluster import Cluster
+from devcluster.versions import DEFAULT_KUBERNETES
+from extender.state.store import ClusterStore
+from shared.kube import auth, parse, paths
+from shared.kube.client import KubeClient
+from shared.model import Node, Pod, Replace
+from tests.fakes.eventually import eventually
+
+SCHEDULER_NAME: Final = "oracle"
+NAMESPACE: Final = "default"
+AGREEMENT_SECONDS: Final = 10.0
+"""For how long a disagreement may be nothing but a watch of kube-scheduler that is behind."""
+
+ANSWER_SECONDS: Final = 20.0
+Manifest = Mapping[str, Any]
+
+
+class _List(Struct):
+    items: list[Raw]
+
+
+class _Arguments(Struct, rename="pascal"):
+    pod: Raw
+    node_names: list[str] | None
+
+
+@dataclass
+class Oracle:
+    """Asks kube-scheduler about pods; ``offered`` is what it offered last, by pod uid."""
+
+    client: KubeClient
+    offered: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    async def filter(self, request: web.Request) -> web.Response:
+        """Answer the filter verb: nobody may go anywhere."""
+        arguments = msgspec.json.decode(await request.read(), type=_Arguments)
+        names = arguments.node_names or []
+        self.offered[parse.decode_pod(arguments.pod).uid] = frozenset(names)
+        refused = dict.fromkeys(names, "oracle: refused")
+        return web.json_response({"NodeNames": [], "FailedNodes": refused})
+
+    async def compare(
+        self, nodes: Sequence[Manifest], placed: Sequence[Manifest], probes: Sequence[Manifest]
+    ) -> None:
+        """Build the cluster, ask both about every probe, and raise where they disagree.
+
+        Raises:
+            AssertionError: They disagree although kube-scheduler had time to see everything.
+        """
+        try:
+            await _all(self._create_node(node) for node in nodes)
+            await _all(self._place(pod) for pod in placed)
+            store = await self._observed()
+            await _all(self._agree(probe, store) for probe in probes)
+        finally:
+            pods, everything = paths.pods(NAMESPACE), paths.NODES
+            await self.client.delete(pods, grace_seconds=0)
+            await self.client.delete(everything)
+
+    async def _create_node(self, node: Manifest) -> None:
+        """Admission adds the not-ready taint to every new node: write the wanted taints again."""
+        await self.client.post(paths.NODES, node)
+        body = {"spec": {"taints": node["spec"]["taints"] or None}}
+        await self.client.patch(paths.node(node["metadata"]["name"]), body)
+
+    async def _place(self, pod: Manifest) -> None:
+        """Create a pod that is bound already, and finish it or begin its end."""
+        fate = pod["metadata"]["annotations"]["fate"]
+        await self.client.post(paths.pods(NAMESPACE), pod)
+        path = paths.pod(NAMESPACE, pod["metadata"]["name"])
+        if fate == "deleting":
+            await self.client.delete(path, grace_seconds=60)
+        elif fate != "runs":
+            await self.client.patch(f"{path}/status", {"status": {"phase": fate}})
+
+    async def _observed(self) -> ClusterStore:
+        """What the extender would hold, read from the API server as it reads it."""
+        store = ClusterStore(SCHEDULER_NAME)
+        nodes: list[Node] = [parse.decode_node(raw) for raw in await self._items(paths.NODES)]
+        pods: list[Pod] = [parse.decode_pod(raw) for raw in await self._items(paths.PODS)]
+        store.apply(Replace("Node", "Node", tuple(nodes)))
+        store.apply(Replace("Pod", "Pod", tuple(pods)))
+        store.check_invariants()
+        return store
+
+    async def _items(self, path: str) -> list[Raw]:
+        return msgspec.json.decode(await self.client.get(path), type=_List).items
+
+    async def _agree(self, probe: Manifest, store: ClusterStore) -> None:
+        room = store.snapshot().room
+
+        async def agree() -> bool:
+            pod = await self._ask(probe)
+            mask = room.feasible(pod.shape)
+            ours = {node.name for node, feasible in zip(room.nodes, mask, strict=True) if feasible}
+            assert pod.shape.unmodelled == ()
+            assert ours == self.offered.get(pod.uid, frozenset()), _story(probe, store)
+            return True
+
+        await eventually(agree, AGREEMENT_SECONDS, "ours == kube-scheduler's")
+
+    async def _ask(self, probe: Manifest) -> Pod:
+        """Create the probe, wait until kube-scheduler is through with it, remove it."""
+        made = await self.client.post(paths.pods(NAMESPACE), probe)
+        pod = parse.decode_pod(made)
+        path = paths.pod(NAMESPACE, pod.name)
+
+        async def refused() -> bool:
+            raw = msgspec.json.decode(await self.client.get(path))
+            conditions = raw["status"].get("conditions") or ()
+            return any(c["type"] == "PodScheduled" and c["status"] == "False" for c in conditions)
+
+        try:
+            await eventually(refused, ANSWER_SECONDS, f"kube-scheduler looked at {pod.name}")
+        finally:
+            await self.client.delete(path, uid=pod.uid, grace_seconds=0)
+        return pod
+
+
+def _story(probe: Manifest, store: ClusterStore) -> str:
+    nodes = [
+        (n.name, dict(n.allocatable), dict(n.labels), n.taints, n.unschedulable)
+        for n in store.snapshot().room.nodes
+    ]
+    return f"{probe['spec']}\non {nodes}\nwith {store.snapshot().room.used.tolist()} used"
+
+
+async def _all(calls: Iterable[Any]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for call in calls:
+            group.create_task(call)
+
+
+@contextmanager
+def running(cluster: Cluster, directory: Path) -> Iterator[tuple[asyncio.Runner, Oracle]]:
+    """Start the extender and kube-scheduler; the extender answers while the runner runs.
+
+    Without kube-controller-manager: it taints nodes that have no kubelet and evicts their pods.
+    """
+    cluster.stop("kube-controller-manager")
+    try:
+        with asyncio.Runner() as runner:
+            stack = contextlib.AsyncExitStack()
+            oracle, port = runner.run(stack.enter_async_context(_serving(cluster)))
+            with _kube_scheduler(cluster, directory, port):
+                yield runner, oracle
+            runner.run(stack.aclose())
+    finally:
+        cluster.start("kube-controller-manager")
+
+
+@asynccontextmanager
+async def _serving(cluster: Cluster) -> AsyncIterator[tuple[Oracle, int]]:
+    async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
+        oracle = Oracle(client)
+        app = web.Application(client_max_size=2**24)
+        app.router.add_post("/filter", oracle.filter)
+        server = web.AppRunner(app)
+        await server.setup()
+        site = web.TCPSite(server, "127.0.0.1", 0)
+        await site.start()
+        try:
+            yield oracle, server.addresses[0][1]
+        finally:
+            await server.cleanup()
+
+
+@contextmanager
+def _kube_scheduler(cluster: Cluster, directory: Path, port: int) -> Iterator[None]:
+    program = assets.ensure(frozenset({"kube-scheduler"}), kubernetes=DEFAULT_KUBERNETES)
+    kubeconfig = cluster.kubeconfig_for("system:kube-scheduler")
+    configuration = directory / "oracle.yaml"
+    configuration.write_text(yaml.safe_dump(_configuration(kubeconfig, port)))
+    with (directory / "kube-scheduler.log").open("wb") as log:
+        process = subprocess.Popen(
+            [program["kube-scheduler"], f"--config={configuration}", "--secure-port=0"],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _configuration(kubeconfig: Path, port: int) -> Manifest:
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 1000, "burst": 2000},
+        "leaderElection": {"leaderElect": False},
+        "percentageOfNodesToScore": 100,
+        "profiles": [
+            {
+                "schedulerName": SCHEDULER_NAME,
+                "plugins": {"multiPoint": {"disabled": [{"name": "DefaultPreemption"}]}},
+            }
+        ],
+        "extenders": [
+            {
+                "urlPrefix": f"http://127.0.0.1:{port}",
+                "filterVerb": "filter",
+                "nodeCacheCapable": True,
+                "httpTimeout": "30s",
+            }
+        ],
+    }

@@ -1,0 +1,34 @@
+"""`make demo ONCE=1` keeps the promise of the README."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.docs.pages import ROOT
+
+MOST_SECONDS = 900.0
+
+
+@pytest.mark.controlplane
+def test_the_demo_completes_every_job_in_order_and_as_whole_gangs(tmp_path: Path) -> None:
+    directory = tmp_path / "demo"
+    command = [sys.executable, "-m", "devcluster.demo", "--once", "--dir", str(directory)]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=MOST_SECONDS, check=False
+    )
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (done.returncode, summary["completed"]) == (0, summary["jobs"]), done.stdout
+    assert (summary["partial_gangs"], summary["order_violations"]) == (0, [])
+    assert summary["migrations"] == []
+    assert summary["order_forced"] > 0
+    assert summary["order"][0]["job"] == summary["submitted"][-1]
+    assert all(last < first for first, last in summary["losses"].values())
+    assert [p.pid for p in psutil.process_iter(["cmdline"]) if _mentions(p, directory)] == []
+
+
+def _mentions(process: psutil.Process, directory: Path) -> bool:
+    return any(str(directory) in word for word in process.info["cmdline"] or ())

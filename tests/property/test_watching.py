@@ -1,0 +1,150 @@
+"""Whatever happens between us and the server, we end with what the server has."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.kube.errors import GoneError
+from shared.kube.resources import NODES
+from shared.kube.watching import ListWatch
+from shared.model import Delete, Delta, Replace, Upsert
+from tests.fakes.kube_actions import Actions
+from tests.fakes.kube_errors import Refusal
+from tests.fakes.kube_request import target
+from tests.fakes.kube_selectors import selector
+from tests.fakes.kube_store import event
+
+COLLECTION = "/api/v1/nodes"
+NAMES = st.sampled_from("abcdef")
+STEPS = st.one_of(
+    st.tuples(st.just("write"), NAMES, st.sampled_from(["1", "2", "much"])),
+    st.tuples(st.just("remove"), NAMES),
+    st.tuples(st.just("compact")),
+    st.tuples(st.just("ask")),
+    st.tuples(st.just("break off"), st.integers(0, 3)),
+    st.tuples(st.just("bookmark")),
+    st.tuples(st.just("garble")),
+)
+
+
+class Server:
+    """The fake's store, asked without a network in between."""
+
+    def __init__(self) -> None:
+        self.actions = Actions()
+
+    def write(self, name: str, cpu: str) -> None:
+        key = (COLLECTION, "", name)
+        manifest = {"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu}}}
+        if self.actions.store.get(key) is None:
+            self.actions.create(target(COLLECTION), manifest)
+        else:
+            self.actions.replace(target(f"{COLLECTION}/{name}"), manifest)
+
+    def remove(self, name: str) -> None:
+        key = (COLLECTION, "", name)
+        if self.actions.store.get(key) is not None:
+            self.actions.store.write(key, None)
+
+    def lines(self, version: int) -> Iterator[bytes]:
+        try:
+            for change in list(self.actions.store.since(version)):
+                yield encoded(event(change, COLLECTION, "", selector({})))
+        except Refusal as refusal:
+            yield encoded({"type": "ERROR", "object": refusal.body()})
+
+    def truth(self) -> dict[str, str]:
+        items = self.actions.page(target(COLLECTION), {})["items"]
+        found = {i["metadata"]["name"]: i["status"]["allocatable"]["cpu"] for i in items}
+        return {name: cpu for name, cpu in found.items() if cpu != "much"}
+
+
+class Mirror:
+    """What a store makes of our deltas."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.protocol = ListWatch(NODES, lambda _key, _error: None, page_size=2)
+        self.found: dict[str, str] = {}
+
+    def apply(self, delta: Delta | None) -> None:
+        match delta:
+            case Replace(_, _, entities):
+                self.found = {}
+                for entity in entities:
+                    self.apply(Upsert(entity))
+            case Upsert(entity):
+                self.found[entity.key] = str(entity.allocatable["cpu"] // 1000)
+            case Delete(_, key, _):
+                self.found.pop(key, None)
+
+    def ask(self, most_lines: int = 10**6) -> None:
+        """One request: a page, or a watch that breaks off after so many lines."""
+        if self.protocol.listing:
+            self._page()
+            return
+        version = int(self.protocol.watch_params(1)["resourceVersion"])
+        for count, line in enumerate(self.server.lines(version)):
+            if count == most_lines:
+                return
+            try:
+                self.apply(self.protocol.feed_line(line))
+            except GoneError:
+                return
+
+    def _page(self) -> None:
+        try:
+            page = self.server.actions.page(target(COLLECTION), self.protocol.list_params())
+        except Refusal as refusal:
+            assert refusal.status == 410
+            self.protocol.expire()
+            return
+        self.apply(self.protocol.feed_list(json.dumps(page).encode()))
+
+    def bookmark(self) -> None:
+        """The server sends one when it has sent everything before."""
+        if not self.protocol.listing:
+            self.ask()
+        if not self.protocol.listing:
+            version = str(self.server.actions.store.version)
+            told = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version}}}
+            self.apply(self.protocol.feed_line(encoded(told)))
+
+    def garble(self) -> None:
+        if not self.protocol.listing:
+            self.protocol.expire()
+
+
+def encoded(told: Any) -> bytes:
+    return json.dumps(told).encode()
+
+
+@given(st.lists(STEPS, max_size=40))
+def test_we_end_with_what_the_server_has(steps: list[tuple[Any, ...]]) -> None:
+    server = Server()
+    mirror = Mirror(server)
+    for step, *arguments in steps:
+        match step:
+            case "write":
+                server.write(*arguments)
+            case "remove":
+                server.remove(*arguments)
+            case "compact":
+                server.actions.store.compact()
+            case "ask":
+                mirror.ask()
+            case "break off":
+                mirror.ask(*arguments)
+            case "bookmark":
+                mirror.bookmark()
+            case "garble":
+                mirror.garble()
+    requests = 0
+    while mirror.protocol.listing or requests == 0:
+        mirror.ask()
+        requests += 1
+    mirror.ask()
+    assert mirror.found == server.truth()

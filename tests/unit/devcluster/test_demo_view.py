@@ -1,0 +1,75 @@
+"""What the demo shows, and when it calls itself a success."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.demo.curves import Point, first_point, last_point
+from devcluster.demo.report import passed
+from devcluster.demo.rows import Row
+from devcluster.demo.table import lines
+
+FILES: dict[str, tuple[str | None, Point | None, Point | None]] = {
+    "no file yet": (None, None, None),
+    "an empty file": ("", None, None),
+    "half a line": ('{"step": 0, "lo', None, None),
+    "one line": ('{"step": 0, "loss": 2.5, "time": 1}\n', Point(0, 2.5), Point(0, 2.5)),
+    "a line and a half": (
+        '{"step": 0, "loss": 2.5, "time": 1}\n{"step": 1, "loss": 2.',
+        Point(0, 2.5),
+        Point(0, 2.5),
+    ),
+    "more than the tail that is read": (
+        "".join(f'{{"step": {i}, "loss": {100 - i}.0, "time": 1}}\n' for i in range(100)),
+        Point(0, 100.0),
+        Point(99, 1.0),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "first", "last"), FILES.values(), ids=FILES)
+def test_a_curve_is_read_while_it_is_written(
+    tmp_path: Path, text: str | None, first: Point | None, last: Point | None
+) -> None:
+    if text is not None:
+        (tmp_path / "pod.jsonl").write_text(text)
+    assert (first_point(tmp_path, "pod"), last_point(tmp_path, "pod")) == (first, last)
+
+
+GOOD: dict[str, Any] = {
+    "jobs": 2,
+    "completed": 2,
+    "partial_gangs": 0,
+    "order_violations": [],
+    "order": [{"v": 2.0}, {"v": 0.0}],
+    "losses": {"a": (2.0, 0.5), "b": (2.0, 0.4)},
+}
+FAULTS: dict[str, dict[str, Any]] = {
+    "a job has not finished": {"completed": 1},
+    "a gang was partial": {"partial_gangs": 1},
+    "a job was overtaken": {"order_violations": ["a"]},
+    "the order is not proved": {"order": [{"v": None}]},
+    "a loss rose": {"losses": {"a": (2.0, 2.1)}},
+    "a job wrote no loss": {"losses": {"a": None}},
+}
+
+
+def test_a_run_without_fault_passes() -> None:
+    assert passed(GOOD)
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_any_fault_fails_the_run(fault: dict[str, Any]) -> None:
+    assert not passed({**GOOD, **fault})
+
+
+def test_a_line_says_where_a_job_stands() -> None:
+    rows = [
+        Row("t/a", 8, None, "running 8/8", "n1 4, n2 4", Point(0, 2.3), Point(9, 0.9), ""),
+        Row("t/b", 1, 18.5, "waiting", "", None, None, "GangDoesNotFit: no room"),
+    ]
+    assert lines(rows, 3.21).splitlines() == [
+        "   3.2s  t/a                       running 8/8   [n1 4, n2 4]  step=9 loss=2.30→0.90",
+        "   3.2s  t/b                       waiting       V=18  GangDoesNotFit: no room",
+    ]
