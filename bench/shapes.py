@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
 from shared import labels
 
 
@@ -24,6 +26,7 @@ class Shape:
         jobs, _, pods = text.partition("x")
         return cls(int(jobs), int(pods))
 
+    @override
     def __str__(self) -> str:
         return f"{self.jobs}x{self.pods}"
 

@@ -15,6 +15,7 @@ _T = TypeVar("_T")
 
 FIELD_MANAGER: Final = "shuntyard-devcluster"
 POLL_SECONDS: Final = 0.05
+AT_ONCE: Final = 32
 NODES_READY_SECONDS: Final = 120.0
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _COLLECTIONS: Final[Mapping[str, str]] = {
@@ -41,14 +42,19 @@ def call(kubeconfig: Path, work: Callable[[KubeClient], Awaitable[_T]]) -> _T:
 
 
 async def for_each(items: Iterable[_T], work: Callable[[_T], Awaitable[object]]) -> None:
-    """Do ``work`` for all items at once; the client's connections are the limit."""
+    """Do ``work`` for all items, ``AT_ONCE`` of them at a time.
+
+    A request that stood in line for a connection would spend its time-out there.
+    """
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(item: _T) -> None:
+        async with slots:
+            await work(item)
+
     async with asyncio.TaskGroup() as group:
         for item in items:
-            group.create_task(_finish(work(item)))
-
-
-async def _finish(work: Awaitable[object]) -> None:
-    await work
+            group.create_task(one(item))
 
 
 async def apply(client: KubeClient, manifests: Iterable[Mapping[str, Any]]) -> None:

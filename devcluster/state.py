@@ -35,7 +35,7 @@ class Component:
     log: str
     probe: Probe | None = None
     environ: dict[str, str] = field(default_factory=dict)
-    ready_seconds: float = 60.0
+    ready_seconds: float = 120.0
     stop_seconds: float = 10.0
     identity: Identity | None = None
 

@@ -31,7 +31,7 @@ def report(
         witness.history, sizes, bind_burst_seconds=BIND_BURST_SECONDS, until=now
     )
     made = choices(witness.history, sizes, witness.values())
-    last = rows(jobs, witness.ledger, None, metrics)
+    last = rows(jobs, witness.ledger, witness.said, metrics)
     return {
         "jobs": len(jobs),
         "completed": sum(row.state == FINISHED for row in last),

@@ -1,6 +1,7 @@
 """One line of the demo's table for each job (pure but for the curves' files)."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,7 +10,7 @@ from devcluster.demo.curves import Point, first_point, last_point
 from devcluster.demo.history import JobHistory, JobName, Ledger
 from devcluster.demo.jobs import ExampleJob
 from shared import labels
-from shared.api import QueueEntry, QueueResponse
+from shared.api import QueueEntry
 from shared.model import Pod
 
 FINISHED: Final = "finished"
@@ -30,12 +31,14 @@ class Row:
 
 
 def rows(
-    jobs: tuple[ExampleJob, ...], ledger: Ledger, queue: QueueResponse | None, metrics: Path
+    jobs: tuple[ExampleJob, ...],
+    ledger: Ledger,
+    said: Mapping[JobName, QueueEntry],
+    metrics: Path,
 ) -> list[Row]:
     """Return a row for each job: those that wait by V, behind those that go or have gone."""
-    entries = {f"{e.namespace}/{e.job}": e for e in queue.entries} if queue else {}
     made = [
-        _row(job, ledger.jobs.get(job.name) or JobHistory(), entries.get(job.name), metrics)
+        _row(job, ledger.jobs.get(job.name) or JobHistory(), said.get(job.name), metrics)
         for job in jobs
     ]
     begun = {name: history.bound_at for name, history in ledger.jobs.items()}
@@ -69,7 +72,7 @@ def state(job: ExampleJob, history: JobHistory) -> str:
 
 
 def _nodes(history: JobHistory) -> str:
-    """``process-0000 4, process-0001 4``: the nodes of its pods that are or were there."""
+    """``node-0000 4, node-0001 4``: the nodes of its pods that are or were there."""
     counts = Counter(str(p.node_name) for p in history.pods.values() if p.node_name)
     return ", ".join(f"{node} {count}" for node, count in sorted(counts.items()))
 

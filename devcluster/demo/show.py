@@ -21,7 +21,7 @@ from shared.kube import auth
 from shared.kube.client import KubeClient
 from shared.system_clock import SystemClock
 
-NODES: Final = ProcessNodes(count=3, cpu="300m", memory="1Gi")
+NODES: Final = ProcessNodes(count=3, cpu="300m", memory="1Gi", prefix="node")
 """Four pods of 75m fill a node; all nodes together are less than one core of the machine."""
 
 TABLE_SECONDS: Final = 0.5
@@ -42,8 +42,7 @@ class Demo:
 
     def rows(self) -> list[Row]:
         """Return the table's rows as things are now."""
-        queue = self.witness.queues[-1] if self.witness.queues else None
-        return rows(self.jobs, self.witness.ledger, queue, self.metrics)
+        return rows(self.jobs, self.witness.ledger, self.witness.said, self.metrics)
 
     def finished(self) -> bool:
         """Whether every job has finished."""

@@ -11,8 +11,10 @@ _STYLES = {"waiting": "yellow", "finished": "green"}
 def table(rows: list[Row], seconds: float) -> Table:
     """Return the table for a terminal."""
     drawn = Table(title=f"Shuntyard demo, {seconds:.0f} s", title_justify="left", expand=True)
-    for heading in ("job", "pods", "V", "state", "pods by node", "step", "loss", "why it waits"):
-        drawn.add_column(heading, justify="right" if heading in {"pods", "V", "step"} else "left")
+    for heading in ("job", "V", "state", "step", "loss"):
+        numeric = heading in {"V", "step"}
+        drawn.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
+    drawn.add_column("pods by node, or why it waits", ratio=1)
     for row in rows:
         drawn.add_row(*_cells(row), style=_STYLES.get(row.state, ""))
     return drawn
@@ -28,13 +30,11 @@ def lines(rows: list[Row], seconds: float) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     return (
         row.job,
-        str(row.size),
         "" if row.v is None else f"{row.v:.0f}",
         row.state,
-        row.nodes,
         str(row.last.step) if row.last else "",
         _loss(row.first, row.last),
-        row.reason,
+        row.nodes or row.reason,
     )
 
 

@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 
 from devcluster.demo.history import JobName, Ledger, Recorded
-from shared.api import QueueResponse
+from shared.api import QueueEntry, QueueResponse
 from shared.clock import Clock
 from shared.kube.client import KubeClient
 from shared.kube.reflector import Reflector
@@ -30,12 +30,14 @@ class Witness:
         history: What the watch said, in order.
         ledger: The state that follows from it.
         queues: Different answers of the extender about its queue, in order.
+        said: The last thing it said about each job, also of those that wait no longer.
     """
 
     clock: Clock
     history: list[Recorded] = field(default_factory=list)
     ledger: Ledger = field(default_factory=Ledger)
     queues: list[QueueResponse] = field(default_factory=list)
+    said: dict[JobName, QueueEntry] = field(default_factory=dict)
 
     def see(self, delta: Delta) -> None:
         """Record one thing the watch said."""
@@ -45,6 +47,7 @@ class Witness:
 
     def hear(self, queue: QueueResponse) -> None:
         """Keep an answer about the queue, if it says something new about who waits or how much."""
+        self.said.update({f"{e.namespace}/{e.job}": e for e in queue.entries})
         if not self.queues or _said(queue) != _said(self.queues[-1]):
             self.queues.append(queue)
 

@@ -182,7 +182,7 @@ def find(cluster: str) -> Hierarchy | None:
     version_1 = Path("/sys/fs/cgroup/cpu")
     own = _own_groups()
     candidates: list[Hierarchy] = []
-    if (version_1 / "cpu.cfs_period_us").exists() or version_1.exists():
+    if version_1.exists():
         candidates += [Version1(version_1 / own.get("cpu", "")), Version1(version_1)]
     unified = Path("/sys/fs/cgroup")
     if (unified / "cgroup.controllers").exists():

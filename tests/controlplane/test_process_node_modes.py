@@ -143,6 +143,5 @@ async def test_two_pods_on_a_node_take_twice_as_long_per_step_as_one(
         await yard.create(busy("two"))
         together = await measured(yard, ["one", "two"])
         ratio = statistics.mean(together) / alone[0]
-        print(mechanism, ratio, alone, together)
         assert alone[0] == pytest.approx(1 / BUDGET_CORES, rel=0.15)
         assert 1.8 <= ratio <= 2.2, (alone, together)

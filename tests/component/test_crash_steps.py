@@ -1,0 +1,116 @@
+"""Killed at any write, or robbed of its node at any step, a gang ends whole or comes back whole."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from shared import labels
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from tests.component.cluster_life import ClusterLife, running_on
+from tests.component.shell import MiniScheduler, bound, extender, lease, node, pod
+from tests.controlplane.watching import History, bound_twice, partial_gangs, recording
+from tests.fakes import kube_faults
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+SIZE = 4
+MEMBERS = {f"j-{i}" for i in range(SIZE)}
+PATIENCE_SECONDS = 30.0
+REST_SECONDS = 15.0
+"""A gang that is neither unbound nor whole for longer rests in that state."""
+
+ONE_BY_ONE = {"bind_parallelism": 1, "bind_wait_seconds": 30.0, "bind_burst_seconds": 30.0}
+ALL_AT_ONCE = {**ONE_BY_ONE, "bind_parallelism": 8}
+SHORT = {"bind_parallelism": 1, "most_backoff_seconds": 0.5}
+
+
+@dataclass(frozen=True)
+class Undisturbed(kube_faults.Fault):
+    """No fault: lets a request pass on the way to the one that is meant."""
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeKube]:
+    async with FakeKube.running() as server, lease(server):
+        for name in ("a", "b"):
+            server.put(paths.NODES, node(name))
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def witnessed(fake: FakeKube, key: str) -> AsyncIterator[History]:
+    """Record what happens; in the end nothing was partial at rest and no pod was bound twice."""
+    async with KubeClient.connect(fake.credentials) as client, recording(client) as history:
+        yield history
+        await history.caught_up(client)
+        assert partial_gangs(history, {key: SIZE}, REST_SECONDS) == ()
+        assert bound_twice(history) == ()
+
+
+WRITES = {"release": ("patch", "*/pods/j-?"), "bind": ("create", "*/pods/j-?/binding")}
+STEPS = [(phase, k) for phase in WRITES for k in range(1, SIZE + 1)]
+
+
+def stop_before(fake: FakeKube, phase: str, k: int) -> asyncio.Event:
+    """Let the k-th write wait until the event is set."""
+    held = kube_faults.Slow()
+    fake.faults.order(*WRITES[phase], *[Undisturbed()] * (k - 1), held)
+    return held.gate
+
+
+def stop_after(fake: FakeKube, phase: str, k: int) -> asyncio.Event:
+    """Let the k-th write be done without an answer, and the question after it wait."""
+    held = kube_faults.Slow()
+    fake.faults.order(*WRITES[phase], *[Undisturbed()] * (k - 1), kube_faults.LostAnswer())
+    fake.faults.order("get", "*/pods/j-?", held)
+    return held.gate
+
+
+STOPS: dict[str, Callable[[FakeKube, str, int], asyncio.Event]] = {
+    "before": stop_before,
+    "after": stop_after,
+}
+KILLS = [
+    pytest.param(STOPS[stop], gang, late, id=f"{stop}-{how}")
+    for stop, how, gang, late in (
+        ("before", "one-by-one", ONE_BY_ONE, False),
+        ("before", "one-by-one-and-written-late", ONE_BY_ONE, True),
+        ("before", "all-at-once", ALL_AT_ONCE, False),
+        ("after", "one-by-one", ONE_BY_ONE, False),
+        ("after", "all-at-once", ALL_AT_ONCE, False),
+    )
+]
+
+
+@pytest.mark.parametrize(("phase", "k"), STEPS)
+@pytest.mark.parametrize(("stop", "gang", "late"), KILLS)
+async def test_a_gang_is_bound_whole_wherever_the_extender_is_killed(
+    fake: FakeKube, stop: Any, gang: dict[str, Any], *, late: bool, phase: str, k: int
+) -> None:
+    put_gang(fake)
+    gate = stop(fake, phase, k)
+    changes = {"gang": gang, "health": {"drain_seconds": 0.0}}
+    async with witnessed(fake, "default/j"), extender(fake, **changes) as first:
+        scheduler = MiniScheduler(fake, first.scheduler_url)
+        async with scheduler.running():
+            await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+            await first.kill()
+            assert len(bound(fake)) < SIZE or (phase, k) == ("bind", SIZE)
+            async with extender(fake, **changes) as second:
+                scheduler.url = second.scheduler_url
+                if late:
+                    gate.set()
+                await eventually(lambda: set(bound(fake)) == MEMBERS, PATIENCE_SECONDS)
+    assert set(bound(fake).values()) == {"a"}
+
+
+def put_gang(fake: FakeKube) -> None:
+    for name in sorted(MEMBERS):
+        role = "ps" if name == "j-0" else "worker"
+        marks = {"labels": {labels.JOB: "j", labels.ROLE: role}}
+        fake.put(paths.PODS, pod(name, size=SIZE, metadata={**_size(), **marks, **_named(name)}))
