@@ -35,7 +35,7 @@ class Refusal:
 
 
 def plan(job: Job, room: Room, params: EngineParameters, value: float) -> Plan | Refusal:
-    """Seat every gated member; if that fails, as many as the gang still needs (at least one).
+    """Seat every gated member; if that fails, as many as fit, if the gang needs no more.
 
     Members that are bound or seated already count for the gang and draw the others to them.
     ``value`` is the job's V, recorded with the decision.
@@ -43,14 +43,32 @@ def plan(job: Job, room: Room, params: EngineParameters, value: float) -> Plan |
     if hindrance := _hindrance(job):
         return hindrance
     gated = sorted(job.having(State.GATED), key=lambda m: (m.role != "ps", m.rank, m.pod.name))
-    need = max(1, missing(job))
-    misfit: Misfit | None = None
-    for count in dict.fromkeys((len(gated), need)):
+    result = _place(job, gated, room, params)
+    count = len(gated)
+    if isinstance(result, Misfit):
+        count, part = _most(job, gated, room, params)
+        if part is None:
+            return _refusal(result)
+        result = part
+    return Plan(result, _release(job, result, gated[:count], room, value))
+
+
+def _most(
+    job: Job, gated: list[Member], room: Room, params: EngineParameters
+) -> tuple[int, Placement | None]:
+    """Return how many of the gated members fit, by bisection, if the gang needs fewer than all."""
+    low, high, best = max(1, missing(job)), len(gated) - 1, None
+    fits = 0
+    while low <= high:
+        count = low if best is None else (low + high + 1) // 2
         result = _place(job, gated[:count], room, params)
         if isinstance(result, Placement):
-            return Plan(result, _release(job, result, gated[:count], room, value))
-        misfit = misfit or result
-    return _refusal(misfit)
+            fits, best, low = count, result, count + 1
+        elif best is None:
+            break
+        else:
+            high = count - 1
+    return fits, best
 
 
 def missing(job: Job) -> int:
@@ -93,9 +111,7 @@ def _place(
     )
 
 
-def _refusal(misfit: Misfit | None) -> Refusal:
-    if misfit is None:
-        return Refusal(Reason.PENDING_EVALUATION, MESSAGES[Reason.PENDING_EVALUATION])
+def _refusal(misfit: Misfit) -> Refusal:
     return Refusal(Reason(misfit.reason), f"{misfit.message}: {misfit.detail}")
 
 

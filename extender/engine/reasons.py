@@ -6,8 +6,6 @@ from enum import StrEnum
 class Reason(StrEnum):
     """One token; the same word in condition, Event, metrics label, read API and CLI."""
 
-    PENDING_EVALUATION = "PendingEvaluation"
-    """Seen, not judged yet. (Kueue)"""
     MISCONFIGURED = "Misconfigured"
     """A label or annotation cannot be used; the message names it. (Kueue)"""
     GANG_SIZE_UNKNOWN = "GangSizeUnknown"
@@ -31,7 +29,6 @@ class Reason(StrEnum):
 
 
 MESSAGES: dict[Reason, str] = {
-    Reason.PENDING_EVALUATION: "not judged yet",
     Reason.GANG_SIZE_UNKNOWN: (
         "the gang size is known from nowhere: set the annotation shuntyard.io/min-available"
     ),

@@ -2,18 +2,25 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import aiohttp
 import pytest
 
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from tests.component.cluster_life import ClusterLife, running_on
-from tests.component.shell import MiniScheduler, bound, extender, lease, node, pod
-from tests.controlplane.watching import History, bound_twice, partial_gangs, recording
+from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
+from tests.controlplane.watching import (
+    History,
+    bound_twice,
+    is_gated,
+    partial_gangs,
+    recording,
+)
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
@@ -109,8 +116,103 @@ async def test_a_gang_is_bound_whole_wherever_the_extender_is_killed(
     assert set(bound(fake).values()) == {"a"}
 
 
+THEFTS = [*STEPS, *[("barrier", k) for k in range(SIZE)]]
+
+
+@pytest.mark.parametrize(("phase", "k"), THEFTS)
+async def test_a_gang_robbed_of_its_node_is_whole_elsewhere(
+    fake: FakeKube, phase: str, k: int
+) -> None:
+    async with witnessed(fake, "default/j"), robbed(fake, phase, k):
+        await eventually(lambda: len(running_on(fake, "j")) == SIZE, PATIENCE_SECONDS)
+        stayed = list(running_on(fake, "j").values()).count("a")
+        assert stayed == (k - 1 if phase == "bind" else 0)
+
+
+@pytest.mark.parametrize(("phase", "k"), THEFTS)
+async def test_a_gang_robbed_of_the_only_node_gives_all_back_and_returns(
+    fake: FakeKube, phase: str, k: int
+) -> None:
+    fake.remove(paths.NODES, "b")
+    async with witnessed(fake, "default/j") as history, robbed(fake, phase, k):
+        await eventually(lambda: _is_queued_anew(history), PATIENCE_SECONDS)
+        fake.remove(paths.PODS, "foreign", "default")
+        await eventually(lambda: len(running_on(fake, "j")) == SIZE, PATIENCE_SECONDS)
+
+
+@contextlib.asynccontextmanager
+async def robbed(fake: FakeKube, phase: str, k: int) -> AsyncIterator[None]:
+    """Run a Job's gang; at the step a pod of others fills the gang's node ``a``."""
+    put_job(fake)
+    gate = stop_before(fake, phase, k) if phase in WRITES else None
+    async with ClusterLife(fake).running(), extender(fake, gang={**SHORT}) as running:
+        scheduler = MiniScheduler(fake, running.scheduler_url)
+        if gate is None:
+            await eventually(lambda: _released(fake) == SIZE, PATIENCE_SECONDS)
+            with arrived(running, fake, k):
+                put_foreign(fake, SIZE)
+                async with scheduler.running():
+                    yield
+            return
+        async with scheduler.running():
+            await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+            put_foreign(fake, SIZE - len(bound(fake)))
+            gate.set()
+            yield
+
+
+@contextlib.contextmanager
+def arrived(running: Extender, fake: FakeKube, count: int) -> Iterator[None]:
+    """Let that many members reach bind before kube-scheduler looks at any."""
+    first = fake.objects(paths.PODS)[:count]
+    calls = [asyncio.create_task(_reach_bind(running, found)) for found in first]
+    yield
+    for call in calls:
+        call.cancel()
+
+
+async def _reach_bind(running: Extender, found: dict[str, Any]) -> None:
+    meta = found["metadata"]
+    body = {
+        "PodName": meta["name"],
+        "PodNamespace": meta["namespace"],
+        "PodUID": meta["uid"],
+        "Node": meta["annotations"][labels.NODE],
+    }
+    async with aiohttp.ClientSession() as session:
+        await session.post(f"{running.scheduler_url}/bind", json=body)
+
+
 def put_gang(fake: FakeKube) -> None:
+    """Put bare pods: one parameter server and its workers."""
     for name in sorted(MEMBERS):
-        role = "ps" if name == "j-0" else "worker"
-        marks = {"labels": {labels.JOB: "j", labels.ROLE: role}}
-        fake.put(paths.PODS, pod(name, size=SIZE, metadata={**_size(), **marks, **_named(name)}))
+        marks = {labels.JOB: "j", labels.ROLE: "ps" if name == "j-0" else "worker"}
+        fake.put(paths.PODS, pod(name, size=SIZE, metadata={"labels": marks}))
+
+
+def put_job(fake: FakeKube) -> None:
+    spec = {"parallelism": SIZE, "completions": SIZE}
+    fake.put(paths.JOBS, {"metadata": {"name": "j", "namespace": "default"}, "spec": spec})
+
+
+def put_foreign(fake: FakeKube, cpu: int) -> None:
+    """Put a pod of another scheduler, which the kubelet of ``a`` runs already."""
+    containers = [{"name": "main", "image": "x", "resources": {"requests": {"cpu": str(cpu)}}}]
+    spec = {"nodeName": "a", "schedulerName": "default-scheduler", "containers": containers}
+    manifest = {"metadata": {"name": "foreign", "namespace": "default"}, "spec": spec}
+    fake.put(paths.PODS, {**manifest, "status": {"phase": "Running"}})
+
+
+def _released(fake: FakeKube) -> int:
+    pods = fake.objects(paths.PODS)
+    return sum(labels.NODE in p["metadata"].get("annotations", {}) for p in pods)
+
+
+def _is_queued_anew(history: History) -> bool:
+    """The first plan has left no pod, and whoever took their place is gated again."""
+    pods = history.of("default/j")
+    return len(pods) >= SIZE and all(is_gated(p) or _failed(p) for p in pods)
+
+
+def _failed(found: Mapping[str, Any]) -> bool:
+    return bool(found["status"].get("phase") == "Failed")

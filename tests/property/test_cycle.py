@@ -1,0 +1,145 @@
+"""Laws of the scheduling cycle on random clusters and jobs."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from extender.engine import jobs, queueing
+from extender.engine.commands import DeletePod, ReleaseGang
+from extender.engine.memory import Memory, Reading
+from extender.engine.parameters import EngineParameters, Order
+from shared import labels
+from shared.model import Delete, Upsert
+from tests.fakes.builders import make_gang, make_node, make_pod
+from tests.unit.engine.clusters import store_of
+
+NODES = st.lists(st.integers(1, 8), min_size=1, max_size=4).map(
+    lambda sizes: [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
+)
+JOBS = st.lists(
+    st.tuples(
+        st.integers(0, 2),  # ps
+        st.integers(1, 5),  # workers
+        st.integers(1, 7),  # min-available
+        st.sampled_from(["500m", "1", "2"]),
+        st.integers(0, 3),  # created at
+    ),
+    min_size=1,
+    max_size=5,
+)
+PARAMS = st.builds(EngineParameters, order=st.sampled_from(Order))
+
+
+def members(number, ps, workers, size, cpu, created_at):
+    return make_gang(
+        f"j{number}",
+        ps=ps,
+        workers=workers,
+        gated=True,
+        cpu=cpu,
+        created_at=float(created_at),
+        annotations={labels.MIN_AVAILABLE: str(size)},
+    )
+
+
+def released(cycle):
+    return [command for command in cycle.commands if isinstance(command, ReleaseGang)]
+
+
+def carry_out(store, cycle, at):
+    """What the API server and the watch make of a cycle's commands."""
+    pods = store.snapshot().pods
+    for gang in released(cycle):
+        for one in gang.pods:
+            notes = {
+                labels.NODE: one.node,
+                labels.PLAN: one.plan,
+                labels.PLAN_SIZE: str(one.plan_size),
+            }
+            pod = pods[one.pod]
+            shape = replace(pod.shape, affinity=one.terms)
+            annotations = {**pod.annotations, **notes}
+            store.apply(Upsert(replace(pod, gates=(), shape=shape, annotations=annotations)))
+    for command in cycle.commands:
+        if isinstance(command, DeletePod):
+            store.apply(Delete("Pod", command.pod, command.uid))
+
+
+@given(nodes=NODES, wanted=JOBS, params=PARAMS)
+def test_only_whole_gangs_are_released_and_no_node_is_overcommitted(nodes, wanted, params):
+    gangs = [members(i, *job) for i, job in enumerate(wanted)]
+    store = store_of(nodes, *gangs)
+    cycle = queueing.cycle(store.snapshot(), Memory(), Reading(10, 10), params)
+    for gang in released(cycle):
+        size = wanted[int(gang.job.rpartition("j")[2])][2]
+        assert len(gang.pods) >= size
+        assert len({one.plan for one in gang.pods}) == 1
+    carry_out(store, cycle, 10)
+    assert np.all(store.snapshot().room.free >= 0)
+    store.check_invariants()
+
+
+@given(nodes=NODES, wanted=JOBS, params=PARAMS)
+def test_a_second_cycle_on_the_result_releases_nothing_more(nodes, wanted, params):
+    store = store_of(nodes, *[members(i, *job) for i, job in enumerate(wanted)])
+    first = queueing.cycle(store.snapshot(), Memory(), Reading(10, 10), params)
+    carry_out(store, first, 10)
+    second = queueing.cycle(store.snapshot(), first.memory, Reading(11, 11), params)
+    assert [g.job for g in released(second) if g.job in {f.job for f in released(first)}] == []
+    assert [c for c in second.commands if isinstance(c, DeletePod)] == []
+
+
+@given(nodes=NODES, wanted=JOBS, params=PARAMS, order=st.randoms(use_true_random=False))
+def test_the_order_in_which_things_were_seen_changes_no_decision(nodes, wanted, params, order):
+    entities = [*nodes, *(pod for i, job in enumerate(wanted) for pod in members(i, *job))]
+    shuffled = list(entities)
+    order.shuffle(shuffled)
+    one = queueing.cycle(store_of(entities).snapshot(), Memory(), Reading(10, 10), params)
+    two = queueing.cycle(store_of(shuffled).snapshot(), Memory(), Reading(10, 10), params)
+    assert one.commands == two.commands
+
+
+@settings(max_examples=60)
+@given(
+    nodes=NODES,
+    job=st.tuples(st.just(0), st.integers(2, 5)),
+    bound=st.integers(0, 5),
+    gone=st.sets(st.integers(0, 4)),
+    foreign=st.integers(0, 8),
+)
+def test_no_gang_stays_partial_whatever_happens_to_its_members(nodes, job, bound, gone, foreign):
+    """Some members bound, some deleted, nodes filled by others: in the end whole, or nothing."""
+    size = job[1]
+    gang = members(0, 0, size, size, "1", 0)
+    store, params, memory = store_of(nodes, gang), EngineParameters(), Memory()
+    cycle = queueing.cycle(store.snapshot(), memory, Reading(0, 0), params)
+    carry_out(store, cycle, 0)
+    _disturb(store, gang, bound, gone)
+    others = [
+        make_pod(f"x{i}", node=nodes[i % len(nodes)].name, scheduler_name="default-scheduler")
+        for i in range(foreign)
+    ]
+    for other in others:
+        store.apply(Upsert(other))
+    memory, at = cycle.memory, 1.0
+    for _ in range(12):
+        cycle = queueing.cycle(store.snapshot(), memory, Reading(at, at), params)
+        carry_out(store, cycle, at)
+        memory, at = cycle.memory, at + params.pin_lost_seconds
+    snapshot = store.snapshot()
+    for key in snapshot.jobs:
+        job_now = jobs.view(snapshot, key)
+        placed_or_seated = job_now.placed + len(job_now.having(jobs.State.SEATED))
+        assert placed_or_seated in {0, *range(size, 2 * size)}
+
+
+def _disturb(store, gang, bound, gone):
+    pods = store.snapshot().pods
+    for i, original in enumerate(gang):
+        pod = pods[original.key]
+        seat = pod.annotations.get(labels.NODE)
+        if i < bound and seat:
+            store.apply(Upsert(replace(pod, node_name=seat, phase="Running")))
+        elif i in gone and seat:
+            store.apply(Delete("Pod", pod.key, pod.uid))
