@@ -24,7 +24,7 @@ from extender.engine.queueing import Cycle
 from extender.engine.reasons import Reason
 
 # A second series for each one, and nobody reads it.
-disable_created_metrics()  # type: ignore[no-untyped-call] - the library has no annotation
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
 
 VERSION: Final = metadata.version("shuntyard")
 REQUEST_BUCKETS_SECONDS: Final = (

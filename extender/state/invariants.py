@@ -13,8 +13,8 @@ from extender.engine.snapshot import Snapshot
 from extender.policy.feasibility import accepts
 from extender.state.classes import MaskCache
 from extender.state.content import Content
+from extender.state.errors import InvariantError
 from extender.state.standing import Standing, standing
-from shared.errors import ShuntyardError
 from shared.model import (
     HostPort,
     JobKey,
@@ -30,10 +30,6 @@ from shared.model import (
 
 _ALWAYS: Final = ("cpu", "memory", "pods")
 _MOST_SHOWN: Final = 5
-
-
-class InvariantError(ShuntyardError, AssertionError):
-    """Something that the store keeps is not what a recomputation gives."""
 
 
 def check(snapshot: Snapshot, content: Content) -> None:

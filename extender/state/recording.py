@@ -15,18 +15,34 @@ from msgspec import Struct
 from extender.engine.snapshot import Snapshot
 from extender.state.assumed import Assumption
 from extender.state.content import Content
+from extender.state.errors import RecordingError
 from extender.state.store import ClusterStore
-from shared.errors import ShuntyardError
 from shared.model import Delta, Uid
+
+__all__ = [
+    "VERSION",
+    "AssumptionRecord",
+    "Checkpoint",
+    "DecisionRecord",
+    "DeltaRecord",
+    "Difference",
+    "ExpireRecord",
+    "ForgetRecord",
+    "Header",
+    "Kind",
+    "ReadingRecord",
+    "Record",
+    "RecordingError",
+    "decode",
+    "encode",
+    "opening",
+    "replay",
+]
 
 VERSION: Final = 1
 """Of the line format; a log of another version is refused."""
 
 Kind = Literal["cycle", "filter", "prioritize", "bind"]
-
-
-class RecordingError(ShuntyardError):
-    """A log cannot be replayed; names the line."""
 
 
 class Header(Struct, frozen=True, tag=True):

@@ -4,6 +4,9 @@ Each field may be null or missing, whatever the API's documentation says: object
 versions and many hands.
 """
 
+from typing import Annotated
+
+from msgspec import Meta as MsgspecMeta
 from msgspec import Raw, Struct, field
 
 ResourceList = dict[str, str]
@@ -265,7 +268,7 @@ class PriorityClass(Struct):
 class ListMeta(Struct, rename="camel"):
     """``metadata`` of a list."""
 
-    resource_version: str = ""
+    resource_version: Annotated[str, MsgspecMeta(min_length=1)]
     continue_token: str | None = field(default=None, name="continue")
 
 

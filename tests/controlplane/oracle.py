@@ -31,7 +31,7 @@ from tests.fakes.eventually import eventually
 
 SCHEDULER_NAME: Final = "oracle"
 NAMESPACE: Final = "default"
-AGREEMENT_SECONDS: Final = 10.0
+AGREEMENT_SECONDS: Final = 5.0
 """For how long a disagreement may be nothing but a watch of kube-scheduler that is behind."""
 
 ANSWER_SECONDS: Final = 20.0

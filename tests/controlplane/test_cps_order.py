@@ -25,8 +25,10 @@ from tests.controlplane.yard import Yard
 pytestmark = pytest.mark.controlplane
 
 SHUFFLES = ((5, 4, 3, 2, 1), (3, 5, 1, 4, 2), (2, 1, 5, 3, 4))
-CLASSES = {100: ("hp", 1000), 50: ("np", 0), 1: ("lp", -1)}
-"""PriorityClass by the job priority b that it stands for."""
+CLASSES = {100: ("hp", 1000), 1: ("lp", -1)}
+"""PriorityClass by the job priority b that it stands for; without one it is 50."""
+DEFAULT_JOB_PRIORITY = 50
+DEFAULT_USER_PRIORITY = 5
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,10 @@ class Group:
     """Values of jobs 1…5, and the order by V: jobs of one set have the same V."""
 
     order: tuple[set[int], ...]
-    b: tuple[int, ...] = (50,) * 5
+    b: tuple[int, ...] = (DEFAULT_JOB_PRIORITY,) * 5
     max_wait_minutes: tuple[int, ...] = (30,) * 5
     m: tuple[int, ...] = (4,) * 5
-    u: tuple[int, ...] = (5,) * 5
+    u: tuple[int, ...] = (DEFAULT_USER_PRIORITY,) * 5
 
 
 ONE_TO_FIVE = ({1}, {2}, {3}, {4}, {5})
@@ -85,15 +87,14 @@ async def test_jobs_are_released_in_the_order_of_v_whatever_the_order_of_submiss
 async def submit(yard: Yard, group: Group, number: int) -> tuple[str, str]:
     """Submit one job and return by what ties are broken: creation time and uid."""
     at = number - 1
-    name, value = CLASSES[group.b[at]]
-    namespace = await yard.namespace(f"user-{number}", group.u[at])
-    if group.b[at] != 50:
-        class_name = f"{name}-{namespace}"
-        await yard.submit(priority_class(class_name, value))
-        spec = {"priorityClassName": class_name}
-    else:
-        spec = {}
-    pods = Pods(spec=spec).labelled(role="worker")
-    pods = pods.annotated({labels.MAX_WAIT: f"{group.max_wait_minutes[at]}m"})
+    own = group.u[at] != DEFAULT_USER_PRIORITY
+    namespace = await yard.namespace(f"user-{number}", group.u[at]) if own else yard.team
+    spec = {}
+    if group.b[at] != DEFAULT_JOB_PRIORITY:
+        prefix, value = CLASSES[group.b[at]]
+        spec["priorityClassName"] = name = f"{prefix}-{number}"
+        await yard.submit(priority_class(name, value))
+    wait = {labels.MAX_WAIT: f"{group.max_wait_minutes[at]}m"}
+    pods = Pods(spec=spec, annotations=wait).labelled(role="worker")
     (made,) = await yard.submit(job(f"job-{number}", group.m[at], pods), to=namespace)
     return made["metadata"]["creationTimestamp"], made["metadata"]["uid"]

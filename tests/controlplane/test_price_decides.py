@@ -43,7 +43,7 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+@pytest.fixture(params=list(CASES.values()), ids=list(CASES))
 def case(request: pytest.FixtureRequest, clean_cluster: Cluster) -> Case:
     found: Case = request.param
     yards.start(clean_cluster, {"scoring": {"price": found.weight}})

@@ -115,7 +115,8 @@ def role_of(pod: Object) -> str:
 
 
 def node_of(pod: Object) -> str | None:
-    return pod["spec"].get("nodeName")
+    node: str | None = pod["spec"].get("nodeName")
+    return node
 
 
 def is_gated(pod: Object) -> bool:

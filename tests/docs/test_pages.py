@@ -1,6 +1,8 @@
 """What the pages say is there is there."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,9 @@ def test_every_folder_of_the_house_has_its_paragraph() -> None:
     rooms = ["shared", "extender", "cli", "devcluster", "deploy", "tests", "docs", "examples"]
     rooms += [f"extender/{p.parent.name}" for p in (ROOT / "extender").glob("*/__init__.py")]
     assert [room for room in rooms if f"`{room}/`" not in told] == []
+
+
+def test_generated_pages_are_current() -> None:
+    command = [sys.executable, "docs/generate.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -1,7 +1,7 @@
 """Whatever happens between us and the server, we end with what the server has."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hypothesis import given
@@ -98,8 +98,7 @@ class Mirror:
     def _page(self) -> None:
         try:
             page = self.server.actions.page(target(COLLECTION), self.protocol.list_params())
-        except Refusal as refusal:
-            assert refusal.status == 410
+        except Refusal:  # 410: the moment of the earlier pages is forgotten
             self.protocol.expire()
             return
         self.apply(self.protocol.feed_list(json.dumps(page).encode()))
@@ -126,22 +125,17 @@ def encoded(told: Any) -> bytes:
 def test_we_end_with_what_the_server_has(steps: list[tuple[Any, ...]]) -> None:
     server = Server()
     mirror = Mirror(server)
+    actions: dict[str, Callable[..., None]] = {
+        "write": server.write,
+        "remove": server.remove,
+        "compact": server.actions.store.compact,
+        "ask": mirror.ask,
+        "break off": mirror.ask,
+        "bookmark": mirror.bookmark,
+        "garble": mirror.garble,
+    }
     for step, *arguments in steps:
-        match step:
-            case "write":
-                server.write(*arguments)
-            case "remove":
-                server.remove(*arguments)
-            case "compact":
-                server.actions.store.compact()
-            case "ask":
-                mirror.ask()
-            case "break off":
-                mirror.ask(*arguments)
-            case "bookmark":
-                mirror.bookmark()
-            case "garble":
-                mirror.garble()
+        actions[step](*arguments)
     requests = 0
     while mirror.protocol.listing or requests == 0:
         mirror.ask()

@@ -14,7 +14,7 @@ class SteppedClock:
         return self.at
 
 
-def test_a_deadline_only_comes_nearer() -> None:
+async def test_a_deadline_only_comes_nearer() -> None:
     ending = Ending(SteppedClock())
     ending.request(30.0)
     ending.request(5.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from extender.state.invariants import InvariantError
+from extender.state.errors import InvariantError
 from extender.state.store import ClusterStore
 from shared.model import Delete, HostPort, NodeName, Pod, PodKey, Replace, Uid, Upsert
 from tests.fakes.builders import (
