@@ -1,4 +1,4 @@
-"""What time it is: a protocol. The live clock is ``shared.system_clock``; the core gets readings."""
+"""What time it is: a protocol; the live clock is ``shared.system_clock``."""
 
 from typing import Protocol
 

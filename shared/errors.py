@@ -3,7 +3,7 @@
 ::
 
     ShuntyardError
-    ├── InputError              somebody's text cannot be used; names the field and what was expected
+    ├── InputError              somebody's text cannot be used; names field and expectation
     │   ├── QuantityError       a Kubernetes quantity (shared.quantity)
     │   └── DurationError       a Go duration (shared.duration)
     ├── SettingsError           the settings file or environment (shared.settings)

@@ -1,6 +1,6 @@
 """Every label, annotation, gate and condition that users or we write, named once.
 
-Keys of other projects that we read as they are stand beside ours (docs/reference names their sources).
+Keys of other projects that we read as they are stand beside ours.
 """
 
 from typing import Final
@@ -38,13 +38,13 @@ ANTI_AFFINITY: Final = "shuntyard.io/anti-affinity"
 """Annotation on pod or owner: roles that should not share a bucket, same syntax."""
 
 TOPOLOGY_KEY: Final = "shuntyard.io/topology-key"
-"""Annotation on pod or owner: node label whose values are the buckets' places; default: the node."""
+"""Annotation on pod or owner: node label whose values are the buckets' places; else the node."""
 
 NODE: Final = "shuntyard.io/node"
 """Annotation on the pod: planned node. Ours; read-only for users."""
 
 PLAN: Final = "shuntyard.io/plan"
-"""Annotation on the pod: id of the plan that released it; the same on all members released together."""
+"""Annotation on the pod: id of the plan that released it, with all that it released together."""
 
 PLAN_SIZE: Final = "shuntyard.io/plan-size"
 """Annotation on the pod: how many pods that plan released together."""

@@ -1,4 +1,4 @@
-"""The cluster as the core sees it: slim frozen values, parsed once at the door (``shared.kube.parse``).
+"""The cluster as the core sees it: slim frozen values, parsed once at the door (``shared.kube``).
 
 Amounts are integers in base units: CPU in milli-CPU, memory and storage in bytes, everything else
 in pieces. Times are seconds since the epoch. Nothing here does I/O.
@@ -142,7 +142,7 @@ class Node(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Owner(Struct, frozen=True, kw_only=True, tag=True):
-    """An object that creates pods. ``size`` is how many it wants at one time; None if it does not say."""
+    """An object that creates pods; ``size`` is how many it wants at one time, None if unsaid."""
 
     api_version: str
     kind: str

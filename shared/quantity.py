@@ -1,4 +1,4 @@
-"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``. Results are integers, rounded up as Kubernetes does."""
+"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``; rounded up where a whole number is due."""
 
 import re
 from decimal import Decimal
@@ -41,7 +41,7 @@ def parse(text: str, *, field: str = "quantity") -> Fraction:
 
 
 def base_units(resource: str, text: str, *, field: str | None = None) -> int:
-    """Return the amount of ``resource`` in base units: milli-CPU for ``cpu``, else whole units, rounded up.
+    """Return the amount of ``resource`` in base units, rounded up: milli-CPU, else whole units.
 
     Raises:
         QuantityError: ``text`` is not a quantity.

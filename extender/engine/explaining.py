@@ -9,8 +9,9 @@ from extender.adapters import registry
 from extender.engine import jobs, prioritizing
 from extender.engine.jobs import Job
 from extender.engine.parameters import EngineParameters
-from extender.engine.queueing import Cycle, QueueEntry
+from extender.engine.queueing import Cycle
 from extender.engine.snapshot import Snapshot
+from extender.engine.telling import QueueEntry
 from extender.policy import pricing
 from extender.policy.pricing import FloatVector
 from extender.policy.room import IntVector, Room
@@ -113,7 +114,7 @@ def _entry(position: int, entry: QueueEntry, now: float) -> api.QueueEntry:
         members=len(job.members),
         min_available=job.min_available,
         reason=entry.reason.value,
-        message=entry.message,
+        message="; ".join(text for text in (entry.message, entry.note) if text),
     )
 
 

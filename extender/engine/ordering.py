@@ -1,5 +1,7 @@
 """The order of waiting jobs: by CPS value or by creation."""
 
+from dataclasses import dataclass
+
 from extender.engine.jobs import Job
 from extender.engine.parameters import EngineParameters, Order
 from extender.engine.snapshot import Snapshot
@@ -7,24 +9,40 @@ from extender.policy import priority
 from extender.policy.priority import Candidate, Value
 from shared import labels
 from shared.errors import InputError
-from shared.model import JobKey
 
 _ALLOWED = frozenset(str(u) for u in range(1, 11))
 
 
+@dataclass(frozen=True)
+class Ranked:
+    """A job at its place in the order; ``note`` says what of its priority could not be used."""
+
+    job: Job
+    value: Value
+    note: str
+
+
 def ordered(
     jobs: tuple[Job, ...], snapshot: Snapshot, params: EngineParameters, now: float
-) -> tuple[tuple[Job, Value], ...]:
+) -> tuple[Ranked, ...]:
     """Return the jobs with their CPS values, the one to be placed first in front.
 
     The values are computed for every order, so that people see them beside ``creation`` too.
     """
+    default = params.priority.default_user_priority
+    priorities = {
+        namespace: user_priority(namespace, snapshot, default)
+        for namespace in {job.namespace for job in jobs}
+    }
     by_key = {job.key: job for job in jobs}
-    candidates = [_candidate(job, snapshot, params) for job in jobs]
+    candidates = [_candidate(job, priorities[job.namespace][0]) for job in jobs]
     values = priority.values(candidates, params.priority, now)
-    ranked = [(by_key[value.job], value) for value in values]
+    ranked = [
+        Ranked(by_key[value.job], value, priorities[by_key[value.job].namespace][1])
+        for value in values
+    ]
     if params.order is Order.CREATION:
-        ranked.sort(key=lambda pair: (pair[0].created_at, pair[0].about.uid))
+        ranked.sort(key=lambda one: (one.job.created_at, one.job.about.uid))
     return tuple(ranked)
 
 
@@ -48,13 +66,12 @@ def user_priority(namespace: str, snapshot: Snapshot, default: int) -> tuple[int
     return max(good, default=default), problem
 
 
-def _candidate(job: Job, snapshot: Snapshot, params: EngineParameters) -> Candidate:
-    u, _ = user_priority(job.namespace, snapshot, params.priority.default_user_priority)
+def _candidate(job: Job, user: int) -> Candidate:
     return Candidate(
-        job=JobKey(job.key),
+        job=job.key,
         uid=job.about.uid,
         created_at=job.created_at,
-        user_priority=u,
+        user_priority=user,
         class_value=max(m.pod.priority for m in job.members),
         max_wait_seconds=job.max_wait_seconds,
         workers=job.workers,

@@ -10,6 +10,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -17,24 +18,14 @@ from extender.engine import jobs, ordering, planning, repairing
 from extender.engine.commands import Command, ReleaseGang
 from extender.engine.jobs import Job, State
 from extender.engine.memory import Backoff, Memory, Reading, strike
+from extender.engine.ordering import Ranked
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Refusal
 from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.snapshot import Snapshot
-from extender.engine.telling import tell
-from extender.policy.priority import Value
+from extender.engine.telling import QueueEntry, tell
 from extender.policy.room import Room
 from shared.model import JobKey, Uid
-
-
-@dataclass(frozen=True)
-class QueueEntry:
-    """A job in the queue: its value, and why it waits (or that it is on its way)."""
-
-    job: Job
-    value: Value
-    reason: Reason
-    message: str
 
 
 @dataclass(frozen=True)
@@ -89,14 +80,13 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     _mend(seen, work)
     waiting = tuple(job for job in seen if _is_queued(job))
     entries = [
-        _decide(job, value, work)
-        for job, value in ordering.ordered(waiting, snapshot, params, reading.now)
+        _decide(ranked, work) for ranked in ordering.ordered(waiting, snapshot, params, reading.now)
     ]
     placed = {command.job for command in work.commands if isinstance(command, ReleaseGang)}
     for job in seen:
         if repairing.is_partial(job) and job.key not in whole:
             _watch_partial(job, work, completed=job.key in placed)
-    told, notices = tell([(e.job, e.reason, e.message) for e in entries], memory.told)
+    told, notices = tell(entries, memory.told)
     return Cycle(
         entries=tuple(entries),
         commands=(*work.commands, *notices),
@@ -139,16 +129,18 @@ def _mend(seen: tuple[Job, ...], work: _Work) -> None:
                 work.strike(job.key)
 
 
-def _decide(job: Job, value: Value, work: _Work) -> QueueEntry:
+def _decide(ranked: Ranked, work: _Work) -> QueueEntry:
+    job, value = ranked.job, ranked.value
+    entry = partial(QueueEntry, job, value, note=ranked.note)
     backoff = work.backoff.get(job.key)
     if backoff and work.reading.monotonic < backoff.until:
-        return QueueEntry(job, value, Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
+        return entry(Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
     result = planning.plan(job, work.room, work.params, value.v)
     if isinstance(result, Refusal):
-        return QueueEntry(job, value, result.reason, result.message)
+        return entry(result.reason, result.message)
     work.room = result.placement.room
     work.commands.append(result.release)
-    return QueueEntry(job, value, Reason.RELEASING, MESSAGES[Reason.RELEASING])
+    return entry(Reason.RELEASING, MESSAGES[Reason.RELEASING])
 
 
 def _watch_partial(job: Job, work: _Work, *, completed: bool) -> None:

@@ -28,7 +28,13 @@ from extender.metrics import ExtenderMetrics, Writing
 from shared import labels
 from shared.kube import parse, paths, writes
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, ConnectionLostError, NotFoundError, OddObjectError
+from shared.kube.errors import (
+    ApiError,
+    ConnectionLostError,
+    NotFoundError,
+    OddObjectError,
+    ServerError,
+)
 from shared.model import NodeName, PodKey, Uid
 
 log = logging.getLogger(__name__)
@@ -126,17 +132,18 @@ class Executor:
     async def _written(
         self, kind: Writing, key: PodKey, uid: Uid, node: NodeName | None, write: Awaitable[object]
     ) -> bool:
-        """Say whether a write is known to have failed (False) or not (True).
+        """Return False if the write is known to have failed.
 
-        After a lost answer the pod is read; if that fails too nobody knows, and the watch shows it
-        or the assumption expires.
+        After a lost answer or a fault of the server the pod is read; if that fails too nobody
+        knows, and the watch shows it or the assumption expires.
         """
         try:
             await write
         except ApiError as error:
             log.warning("%s of %s: %s", kind, key, error)
             self.metrics.writes.labels(kind=kind.value, outcome="refused").inc()
-            return isinstance(error, ConnectionLostError) and await self._may_have(key, uid, node)
+            unclear = isinstance(error, ConnectionLostError | ServerError)
+            return unclear and await self._may_have(key, uid, node)
         self.metrics.writes.labels(kind=kind.value, outcome="done").inc()
         return True
 

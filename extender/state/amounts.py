@@ -23,9 +23,6 @@ class Amounts:
         self._column: dict[str, int] = {}
         self._free: list[int] = []
 
-    def __contains__(self, row: str) -> bool:
-        return row in self._row
-
     def add_row(self, row: str) -> None:
         """Add a row of zeros."""
         place = self._free.pop() if self._free else len(self._row)

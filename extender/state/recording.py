@@ -30,7 +30,6 @@ __all__ = [
     "ForgetRecord",
     "Header",
     "Kind",
-    "ReadingRecord",
     "Record",
     "RecordingError",
     "decode",
@@ -83,12 +82,6 @@ class ExpireRecord(Struct, frozen=True, tag=True):
     before: float
 
 
-class ReadingRecord(Struct, frozen=True, tag=True):
-    """What time it was (seconds since the epoch), to date the records around it."""
-
-    now: float
-
-
 class DecisionRecord(Struct, frozen=True, tag=True, kw_only=True):
     """A decision: on which generation, at what time, from what, and what came out.
 
@@ -110,7 +103,6 @@ Record = (
     | AssumptionRecord
     | ForgetRecord
     | ExpireRecord
-    | ReadingRecord
     | DecisionRecord
 )
 
@@ -196,7 +188,7 @@ def _check_version(header: Header) -> None:
 
 def _redo(
     store: ClusterStore,
-    record: DeltaRecord | AssumptionRecord | ForgetRecord | ExpireRecord | ReadingRecord,
+    record: DeltaRecord | AssumptionRecord | ForgetRecord | ExpireRecord,
 ) -> None:
     match record:
         case DeltaRecord(delta=delta):
@@ -207,8 +199,6 @@ def _redo(
             store.forget(uid)
         case ExpireRecord(before=before):
             store.expire(before)
-        case ReadingRecord():
-            pass
 
 
 def _differences(

@@ -1,6 +1,6 @@
 """A mapping that one writer changes and many snapshots share."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -14,13 +14,6 @@ class Table(Generic[K, V]):
     def __init__(self) -> None:
         self._rows: dict[K, V] = {}
         self._frozen: Mapping[K, V] | None = None
-
-    def __iter__(self) -> Iterator[V]:
-        return iter(self._rows.values())
-
-    def get(self, key: K) -> V | None:
-        """The value, or None."""
-        return self._rows.get(key)
 
     def set(self, key: K, value: V | None) -> None:
         """Put a value under the key; None takes it away."""

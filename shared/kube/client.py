@@ -50,9 +50,10 @@ class _Call:
 class KubeClient:
     """One HTTP session with the API server.
 
-    Every method raises the ``ApiError`` that the answer stands for. Nothing is retried but one 401
-    after the token has been read again: what may be repeated is the caller's knowledge
-    (``shared.kube.retry``).
+    Every method raises the ``ApiError`` that the answer stands for. Two things are repeated, once:
+    any request after a 401, when the token has been read again; and GET, PUT and DELETE by aiohttp
+    when their connection ends without an answer. So a PUT or DELETE that was carried out may come
+    back as a conflict or as not found. All else is the caller's knowledge (``shared.kube.retry``).
     """
 
     def __init__(self, session: aiohttp.ClientSession, credentials: Credentials) -> None:

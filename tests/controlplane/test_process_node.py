@@ -9,6 +9,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import ProcessNodes
+from devcluster.process_node import process
 from devcluster.process_node.cpu_budget import cluster_name
 from shared.kube import paths
 from tests.controlplane.process_yard import ProcessYard, connected, container, pod
@@ -33,6 +34,10 @@ async def yard(cluster: Cluster) -> AsyncIterator[ProcessYard]:
 
 def exists(path: str) -> bool:
     return Path(path).exists()
+
+
+def alive(pid: int) -> bool:
+    return process.identity(pid) is not None
 
 
 async def test_a_pod_runs_its_command_and_reports_success(yard: ProcessYard) -> None:
@@ -241,6 +246,41 @@ async def test_a_pod_gets_a_token_bound_to_it_and_configured_data(yard: ProcessY
     assert lines[3:] == ["ca.crt", "namespace", "token"]
 
 
+async def test_a_claim_leads_to_its_host_path_volume(yard: ProcessYard, tmp_path: Path) -> None:
+    amount = {"storage": "1Gi"}
+    common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "shared"},
+        "spec": {"capacity": amount, "hostPath": {"path": str(tmp_path)}} | common,
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "shared"},
+        "spec": {"resources": {"requests": amount}, "volumeName": "shared"} | common,
+    }
+    await yard.client.post("/api/v1/persistentvolumes", volume)
+    await yard.client.post("/api/v1/namespaces/default/persistentvolumeclaims", claim)
+    mounts = [{"name": "v", "mountPath": "/shared/ns/job", "subPath": "ns/job"}]
+    ended = await yard.finished(
+        pod(
+            "claims",
+            container("echo 7 > /shared/ns/job/step", volumeMounts=mounts),
+            volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "shared"}}],
+        )
+    )
+    assert ended["status"]["phase"] == "Succeeded", yard.log("claims")
+    assert (tmp_path / "ns/job/step").read_text() == "7\n"
+
+
+async def test_a_pod_that_runs_too_long_is_ended(yard: ProcessYard) -> None:
+    ended = await yard.finished(pod("slow", container("sleep 60"), activeDeadlineSeconds=1))
+    assert ended["status"]["reason"] == "DeadlineExceeded"
+    await yard.until("slow", lambda one: "terminated" in str(one["status"]["containerStatuses"]))
+
+
 async def test_a_missing_config_map_is_waited_for(yard: ProcessYard) -> None:
     mounts = {"volumeMounts": [{"name": "late", "mountPath": "/late"}]}
     volumes = [{"name": "late", "configMap": {"name": "late"}}]
@@ -260,7 +300,7 @@ async def test_the_node_process_leaves_nothing_when_it_ends(
     await eventually(lambda: yard.log("stays"), 20.0)
     group = int(yard.log("stays"))
     await asyncio.to_thread(cluster.stop, "process-nodes")
-    assert not exists(f"/proc/{group}")
+    assert not alive(group)
     assert not exists(f"/sys/fs/cgroup/cpu/{cluster_name(yard.directory)}")
     await asyncio.to_thread(cluster.start, "process-nodes")
     lost = await yard.until_phase("stays", "Failed")
@@ -276,9 +316,9 @@ async def test_a_restart_after_sigkill_ends_what_was_left_and_reports_it(
     await eventually(lambda: yard.log("orphaned"), 20.0)
     child = int(yard.log("orphaned"))
     await asyncio.to_thread(cluster.kill, "process-nodes", signal.SIGKILL)
-    assert exists(f"/proc/{child}")
+    assert alive(child)
     await asyncio.to_thread(cluster.start, "process-nodes")
     ended = await yard.until_phase("orphaned", "Failed")
     state = ended["status"]["containerStatuses"][0]["state"]["terminated"]
     assert (state["exitCode"], state["reason"]) == (137, "ContainerStatusUnknown")
-    assert not exists(f"/proc/{child}")
+    assert not alive(child)

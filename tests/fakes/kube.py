@@ -11,7 +11,6 @@
 The conformance suite (tests/conformance) holds it to the real one.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -196,8 +195,7 @@ async def _suffer(fault: kube_faults.Fault | None, request: web.Request) -> None
             raise fault.refusal()
         case kube_faults.Disconnect():
             _cut(request)
-            await asyncio.sleep(0)
-            raise ConnectionResetError("ordered by the test")
+            raise Refusal(503, "Disconnected", "nobody hears this any more")
         case kube_faults.Slow():
             await fault.gate.wait()
         case _:

@@ -163,6 +163,6 @@ class Actions:
 
     def _continued(self, token: str) -> tuple[int, list[Object]]:
         version, left = self._snapshots.get(token, (0, []))
-        if version <= self.store.compacted:
+        if version < self.store.compacted:
             raise gone("The provided continue parameter is too old")
         return version, left

@@ -67,8 +67,7 @@ class Store:
         yield from self._history[start:]
 
     def compact(self) -> None:
-        """Forget all history: watches and pages from before now get 410."""
-        self.version += 1
+        """Forget the history: watches and pages from before the last change get 410."""
         self.compacted = self.version
         self._history.clear()
 

@@ -159,6 +159,17 @@ def test_user_priority_comes_from_namespace_or_quota():
         assert released(run(NODES, owners, [entity])) == ["two"]
 
 
+def test_a_bad_user_priority_is_told_once_and_holds_nobody_back():
+    namespace = make_namespace(annotations={labels.USER_PRIORITY: "high"})
+    cycle = run(NODES, queued_job("j", 2), namespace)
+    assert released(cycle) == ["j"]
+    (event,) = of_kind(cycle, EmitEvent)
+    assert (event.reason, event.warning) == ("AnnotationIgnored", True)
+    assert "shuntyard.io/user-priority" in event.message
+    again = run(NODES, queued_job("j", 9), namespace, memory=cycle.memory)
+    assert [e.reason for e in of_kind(again, EmitEvent)] == ["GangDoesNotFit"]
+
+
 def test_a_seat_whose_node_is_gone_moves_to_a_pinned_one():
     job = released_job("j", ["gone"], shape=None)
     pod = replace(job[1], shape=replace(job[1].shape, affinity=pinned_to("gone", "b")))

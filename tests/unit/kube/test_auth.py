@@ -236,7 +236,7 @@ def test_an_exec_plugin_runs_once_until_its_token_is_refused(
     plugin = tmp_path / "plugin"
     plugin.write_text(PLUGIN.format(count=count, expires=expires))
     plugin.chmod(0o700)
-    user = {
+    user: dict[str, Any] = {
         "exec": {
             "apiVersion": "client.authentication.k8s.io/v1",
             "command": str(plugin),

@@ -12,7 +12,6 @@ from extender.state.recording import (
     ExpireRecord,
     ForgetRecord,
     Header,
-    ReadingRecord,
     Record,
     RecordingError,
 )
@@ -52,7 +51,6 @@ RECORDS: dict[str, Record] = {
     "assumption": AssumptionRecord(SEAT),
     "forget": ForgetRecord(Uid("u")),
     "expire": ExpireRecord(1.25),
-    "reading": ReadingRecord(1e9 + 0.1),
     "decision": DecisionRecord(
         kind="filter", generation=7, now=0.1, input={"nodes": ["a"]}, output=None
     ),
@@ -109,7 +107,6 @@ def log() -> Log:
         DeltaRecord(Replace("Node", "Node", (make_node("n"), make_node("m")))),
         DeltaRecord(Upsert(pod)),
         AssumptionRecord(SEAT),
-        ReadingRecord(2.0),
     )
     log.decides()
     log.happens(AssumptionRecord(Assumption(uid=Uid("u"), act=Act.BIND, node=NodeName("n"), at=2)))
@@ -143,7 +140,7 @@ def test_a_decision_that_does_not_replay_is_found(log: Log) -> None:
 
     (difference,) = recording.replay(log.lines, differently)
     assert difference == Difference(
-        line=11, what="output", recorded=difference.recorded, replayed=difference.replayed
+        line=10, what="output", recorded=difference.recorded, replayed=difference.replayed
     )
     assert (difference.recorded["used"], difference.replayed["used"]) != ([], ())
     assert difference.replayed["used"] == []
@@ -166,7 +163,7 @@ REFUSED = {
     "no record": ([b"{}\n"], "type"),
     "no JSON": ([b"hello\n"], "hello"),
     "another version": ([recording.encode(Header(99, "", ""))], "version 99"),
-    "before any checkpoint": ([recording.encode(ReadingRecord(1.0))], "line 1"),
+    "before any checkpoint": ([recording.encode(ForgetRecord(Uid("u")))], "line 1"),
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender.state.errors import InvariantError
+from extender.state.removed import MOST_REMEMBERED
 from extender.state.store import ClusterStore
 from shared.model import Delete, HostPort, NodeName, Pod, PodKey, Replace, Uid, Upsert
 from tests.fakes.builders import (
@@ -283,3 +284,10 @@ def test_a_wrong_index_is_found() -> None:
     store._snapshot = None
     with pytest.raises(InvariantError, match=r"used: kept .*2000.* right .*1000"):
         store.check_invariants()
+
+
+def test_only_the_latest_removals_are_remembered(store) -> None:
+    for i in range(MOST_REMEMBERED + 5):
+        store.apply(Delete("Pod", "default/a", f"uid-{i}"))
+    remembered = store.export().removed
+    assert (len(remembered), remembered[0]) == (MOST_REMEMBERED, "uid-5")

@@ -1,0 +1,106 @@
+"""What people are told."""
+
+import json
+
+import pytest
+
+from extender.engine import explaining, prioritizing, queueing
+from extender.engine.memory import Memory, Reading
+from extender.engine.parameters import EngineParameters
+from extender.policy.scoring import ScoringWeights
+from shared import labels
+from tests.fakes.builders import make_node, make_pod
+from tests.unit.engine.clusters import queued_job, released_job, snapshot_of
+
+PARAMS = EngineParameters()
+NODES = [
+    make_node("a", cpu="4"),
+    make_node("b", cpu="4", unschedulable=True),
+    make_node("c", cpu="8", taints=["node.kubernetes.io/not-ready:NoSchedule"]),
+]
+
+
+def test_the_queue_shows_position_value_terms_and_reason():
+    small = queued_job("small", 2, created_at=60.0, annotations={labels.MAX_WAIT: "2m"})
+    big = queued_job("big", 9, created_at=40.0)
+    cycle = queueing.cycle(snapshot_of(NODES, small, big), Memory(), Reading(100, 100), PARAMS)
+    told = explaining.queue(cycle, PARAMS, now=100.0, acting=True)
+    assert (told.order, told.acting, told.generated_at) == ("cps", True, 100.0)
+    assert [entry.position for entry in told.entries] == [1, 2]
+    entries = {entry.job: entry for entry in told.entries}
+    assert entries["small"].terms.l == 50
+    assert entries["small"].reason == "Releasing"
+    assert entries["small"].waited_seconds == 40.0
+    assert entries["big"].reason == "GangDoesNotFit"
+    assert entries["big"].min_available == 9
+
+
+def test_the_queue_is_empty_before_the_first_cycle():
+    assert explaining.queue(None, PARAMS, now=1.0, acting=False).entries == ()
+
+
+def test_nodes_show_what_is_taken_and_what_it_costs():
+    job = released_job("j", ["a", "a"])
+    told = explaining.nodes(snapshot_of(NODES, job), PARAMS, now=1.0)
+    a, b, c = told.entries
+    assert (a.name, a.seats, a.used["cpu"], a.allocatable["cpu"]) == ("a", 2, 2000, 4000)
+    assert a.relative_price == pytest.approx(0.5)
+    assert (b.relative_price, b.log_price) == (0.0, 0.0)
+    assert (a.unschedulable, b.unschedulable) == (False, True)
+    assert (a.ready, c.ready) == (True, False)
+
+
+def test_jobs_show_their_members_by_state():
+    told = explaining.all_jobs(snapshot_of(NODES, released_job("j", ["a", "c"], bound=1)), now=1.0)
+    (job,) = told.entries
+    assert (job.counts.bound, job.counts.seated, job.members) == (1, 1, 2)
+    assert job.nodes == ("a", "c")
+
+
+def test_a_pod_is_explained_by_every_term_of_every_node_that_could_take_it():
+    waiting = queued_job("j", 2)
+    snapshot = snapshot_of([NODES[0], make_node("d", cpu="8")], waiting)
+    cycle = queueing.cycle(snapshot, Memory(), Reading(1, 1), PARAMS)
+    told = explaining.pod(snapshot, waiting[1], PARAMS, cycle, now=1.0)
+    assert (told.state, told.reason) == ("gated", "Releasing")
+    assert [terms.node for terms in told.nodes] == ["a", "d"]
+    first = told.nodes[0]
+    assert first.packing > told.nodes[1].packing
+    assert 0 <= first.total <= 1
+
+
+def test_a_pod_of_another_scheduler_has_no_terms():
+    pod = make_pod(scheduler_name="other", node="a")
+    told = explaining.pod(snapshot_of(NODES, pod), pod, PARAMS, None, now=1.0)
+    assert (told.state, told.node, told.nodes) == ("", "a", ())
+
+
+def test_the_decision_on_the_pod_is_repeated():
+    decision = json.dumps({"rule": "one-node"})
+    pod = make_pod(seat="a", plan="p", plan_size=1, annotations={labels.DECISION: decision})
+    told = explaining.pod(snapshot_of(NODES, pod), pod, PARAMS, None, now=1.0)
+    assert (told.state, told.node, told.decision) == ("seated", "a", decision)
+
+
+def test_scores_answer_the_names_of_the_request_in_its_order():
+    pod = make_pod("x", cpu="3", memory="16Gi")
+    nodes = [make_node("a", cpu="4"), make_node("d", cpu="16")]
+    packing = EngineParameters(weights=ScoringWeights(0, 0, 1, 0))
+    scores = prioritizing.scores(snapshot_of(nodes, pod), pod, ["d", "unknown", "a"], packing)
+    assert [name for name, _ in scores] == ["d", "unknown", "a"]
+    points = dict(scores)
+    assert points["unknown"] == 0
+    assert points["a"] > points["d"]
+
+
+def test_members_draw_a_late_one_to_their_node():
+    job = released_job("j", ["d", "d"], bound=2, size=2)
+    late = make_pod("late", owner=job[0])
+    snapshot = snapshot_of([make_node("a"), make_node("d")], job, late)
+    points = dict(prioritizing.scores(snapshot, late, ["a", "d"], PARAMS))
+    assert points["d"] > points["a"]
+
+
+def test_other_schedulers_pods_are_not_scored():
+    pod = make_pod(scheduler_name="other")
+    assert prioritizing.scores(snapshot_of(NODES, pod), pod, ["a"], PARAMS) == (("a", 0),)
