@@ -80,6 +80,9 @@ def launch(
         directory: For the entry's spec file.
         log_path: Where its output goes.
         clock: Stamps the lines.
+
+    Raises:
+        OSError: There is no room for another process, file or descriptor.
     """
     log = LogFile(log_path)
     output, output_end = os.pipe()
@@ -93,6 +96,11 @@ def launch(
             stderr=errors_end,
             kept=(channel_end,),
         )
+    except OSError:
+        for end in (output, errors, channel):
+            os.close(end)
+        log.close()
+        raise
     finally:
         for end in (output_end, errors_end, channel_end):
             os.close(end)

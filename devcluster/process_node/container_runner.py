@@ -101,7 +101,9 @@ class ContainerRunner:
         started_at = self._machine.clock.now()
         try:
             spec = self._task.spec()
-        except ConfigError as error:
+            log_path = self._task.log_path(self._task.record.restarts)
+            container, channel = launch(spec, self._task.directory, log_path, self._machine.clock)
+        except (ConfigError, OSError) as error:
             self._set(Waiting("CreateContainerConfigError", str(error)))
             await self._ending.pause(_CONFIG_RETRY_SECONDS)
             return None
@@ -109,8 +111,6 @@ class ContainerRunner:
             self._set(Waiting(error.reason, error.message))
             await self._ending.requested.wait()
             return None
-        log_path = self._task.log_path(self._task.record.restarts)
-        container, channel = launch(spec, self._task.directory, log_path, self._machine.clock)
         with self._counted(container.process):
             problem = await self._until_over(container, channel, started_at)
         await container.drain()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +43,21 @@ def _decode(data: parse.Data) -> NodePod:
 NODE_PODS: Final = ResourceKind("Pod", "Pod", paths.PODS, _decode, "{}/{}".format)
 
 
+@dataclass(slots=True)
+class _Resident:
+    """A pod whose object or worker is still there."""
+
+    worker: PodWorker
+    task: asyncio.Task[None]
+    requests: tuple[tuple[str, int], ...]
+    object_gone: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether it takes room on the node."""
+        return not self.worker.over.is_set()
+
+
 class ProcessNode:
     """One node's pods.
 
@@ -65,8 +81,7 @@ class ProcessNode:
         self._addresses = addresses
         self._assembly = assembly
         self._tasks = tasks
-        self._workers: dict[str, PodWorker] = {}
-        self._requests: dict[str, tuple[tuple[str, int], ...]] = {}
+        self._residents: dict[str, _Resident] = {}
 
     def apply(self, delta: Delta) -> None:
         """Take in a change of the node's pods."""
@@ -77,49 +92,52 @@ class ProcessNode:
                 self._lose(delta.uid)
             case Replace():
                 pods = [one for one in delta.entities if isinstance(one, NodePod)]
-                for uid in self._workers.keys() - {one.uid for one in pods}:
+                present = {one.uid for one in pods}
+                for uid in self._residents.keys() - present:
                     self._lose(uid)
-                self._assembly.forget_others({*self._workers, *(one.uid for one in pods)})
+                self._assembly.forget_others({*self._residents, *present})
                 for pod in sorted(pods, key=_arrival):
                     self._take(pod)
 
     def _take(self, entity: object) -> None:
         if not isinstance(entity, NodePod):
             return
-        if entity.uid not in self._workers:
+        if entity.uid not in self._residents:
             self._welcome(entity)
-        self._workers[entity.uid].update(entity.whole)
+        self._residents[entity.uid].worker.update(entity.whole)
 
     def _lose(self, uid: str) -> None:
-        if uid in self._workers:
-            self._workers[uid].vanished()
+        resident = self._residents.get(uid)
+        if resident is not None:
+            resident.object_gone = True
+            resident.worker.vanished()
+            self._forget(uid)
+
+    def _forget(self, uid: str) -> None:
+        """Drop a pod when both its object and its worker are gone.
+
+        Not earlier: a late event of an object whose worker is done must not start another one.
+        """
+        resident = self._residents.get(uid)
+        if resident is not None and resident.object_gone and resident.task.done():
+            del self._residents[uid]
 
     def _welcome(self, pod: NodePod) -> None:
         verdict = None
         if not pod.finished:
-            active = [
-                requests
-                for uid, requests in self._requests.items()
-                if not self._workers[uid].over.is_set()
-            ]
+            active = [one.requests for one in self._residents.values() if one.active]
             verdict = admission.verdict(pod.shape.requests, active, self._capacity)
-            self._requests[pod.uid] = pod.shape.requests
+            logger.info("pod %s at %s: %s", pod.key, self.name, verdict or "accepted")
         address = "" if verdict or pod.finished else self._addresses.take()
         worker = self._assembly.worker(pod.whole, verdict, address, self._addresses.give_back)
-        self._workers[pod.uid] = worker
-        logger.info("pod %s arrives at %s: %s", pod.key, self.name, verdict or "accepted")
-        self._tasks.create_task(self._run(pod.uid, worker))
-
-    async def _run(self, uid: str, worker: PodWorker) -> None:
-        try:
-            await worker.run()
-        finally:
-            self._workers.pop(uid, None)
-            self._requests.pop(uid, None)
+        task = self._tasks.create_task(worker.run())
+        self._residents[pod.uid] = _Resident(worker, task, pod.shape.requests)
+        task.add_done_callback(lambda _done: self._forget(pod.uid))
 
     def named(self) -> Iterator[Named]:
         """Return the pods that have an address."""
-        for worker in self._workers.values():
+        for resident in self._residents.values():
+            worker = resident.worker
             record, pod = worker.record, worker.pod
             if record.pod_ip and not record.ended:
                 endpoint = Endpoint(
@@ -136,11 +154,12 @@ class ProcessNode:
 
     async def stop(self, most_seconds: float) -> None:
         """End every container, and return when nothing runs any more."""
-        workers = list(self._workers.values())
-        for worker in workers:
-            worker.stop(most_seconds)
-        for worker in workers:
-            await worker.over.wait()
+        residents = list(self._residents.values())
+        for one in residents:
+            one.worker.stop(most_seconds)
+        for one in residents:
+            await one.worker.over.wait()
+            one.task.cancel()  # what is left is telling the API server
 
 
 def _arrival(pod: NodePod) -> tuple[bool, float, str]:

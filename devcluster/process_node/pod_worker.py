@@ -32,7 +32,7 @@ class PodParts:
     """What a worker works with: each part knows one side of the pod.
 
     ``changed`` is called after each change of the record, ``over`` once when nothing of the pod
-    runs any more. ``directory`` holds what belongs to the pod alone and goes with it.
+    runs any more. ``directory`` holds what belongs to the pod alone and goes then.
     """
 
     record: PodRecord
@@ -104,7 +104,6 @@ class PodWorker:
                 await self._parts.reporter.report()
             await self._parts.reporter.remove()
             reporting.cancel()
-        shutil.rmtree(self._parts.directory, ignore_errors=True)
 
     def _end(self) -> None:
         self.record.ended = True
@@ -112,6 +111,7 @@ class PodWorker:
         self._parts.over()
         if not self._arrived_finished:
             self._parts.changed()
+        shutil.rmtree(self._parts.directory, ignore_errors=True)
         self.over.set()
 
     async def _live(self) -> None:
@@ -180,5 +180,5 @@ class PodWorker:
             self._touched.clear()
             try:
                 await self._parts.volumes.refresh()
-            except (ConfigError, ApiError) as error:
+            except (ConfigError, ApiError, OSError) as error:
                 logger.warning("pod %s: volumes not refreshed: %s", self.pod.full_name, error)

@@ -6,7 +6,9 @@ mode              what a container gets
 privileged        a mount and UTS namespace: volumes at their real paths, its own host name and
                   ``/etc/hosts``; needs CAP_SYS_ADMIN
 user-namespace    the same inside a user namespace; needs no privilege, where the kernel allows it
-rewrite           no namespace: mount paths in command, args, env and workingDir become host paths
+rewrite           no namespace: mount paths in command, args, env and workingDir become host paths;
+                  names of headless Services stand in the file that SHUNTYARD_HOSTS_FILE names and
+                  are not resolved; ``readOnly`` and the host name have no effect
 ================  ==================================================================================
 
 In every mode the machine's own files are visible and writable, as far as its user may.
@@ -14,6 +16,7 @@ In every mode the machine's own files are visible and writable, as far as its us
 
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -80,7 +83,8 @@ def detect(directory: Path) -> str:
 
 def probe(mode: str, directory: Path) -> str | None:
     """Return why a mode does not work here; None if it does."""
-    source = directory / "probe"
+    own = directory / "probe"
+    source = own / "volume"
     source.mkdir(parents=True, exist_ok=True)
     spec = EntrySpec(
         mode=mode,
@@ -88,11 +92,12 @@ def probe(mode: str, directory: Path) -> str | None:
         environment={},
         working_directory="/",
         hostname="probe",
-        new_root=str(directory / "probe-root"),
+        new_root=str(own / "root"),
         mounts=[Mount("/shuntyard-probe/mounted", str(source), read_only=True)],
     )
-    command = entry_command(spec, directory / "probe.json", _STDERR)
+    command = entry_command(spec, own / "entry.json", _STDERR)
     ended = subprocess.run(
         command, check=False, capture_output=True, timeout=_PROBE_SECONDS, text=True
     )
+    shutil.rmtree(own)
     return None if ended.returncode == 0 else (ended.stderr.strip() or f"exit {ended.returncode}")

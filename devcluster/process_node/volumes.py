@@ -119,7 +119,13 @@ def plan(pod: PodObject) -> dict[str, Plan]:
     Raises:
         RefusedError: A volume is of a kind that a process node does not have; names the volume.
     """
-    return {volume["name"]: _plan_volume(volume) for volume in pod.spec.volumes or ()}
+    plans = {}
+    for volume in pod.spec.volumes or ():
+        try:
+            plans[volume["name"]] = _plan_volume(volume)
+        except msgspec.ValidationError as error:
+            raise _unsupported(volume["name"], f"unreadable: {error}") from error
+    return plans
 
 
 def _plan_volume(volume: Mapping[str, Any]) -> Plan:

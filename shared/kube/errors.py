@@ -12,7 +12,8 @@
     ├── InvalidError          400, 422: the object cannot be accepted as it is
     ├── ThrottledError        429
     ├── ServerError           500 and above
-    └── ConnectionLostError   no answer, or half of one: the write may have happened
+    ├── ConnectionLostError   no answer, or half of one: the write may have happened
+    └── BrokenAnswerError     an answer that is neither a page of a list nor an event
     OddObjectError            the server sent an object that we cannot read
 """
 
@@ -89,6 +90,13 @@ class ConnectionLostError(ApiError):
 
     def __init__(self, message: str) -> None:
         super().__init__(0, "ConnectionLost", message)
+
+
+class BrokenAnswerError(ApiError):
+    """An answer is no page of a list and no event: a proxy in between, or half a line."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(0, "BrokenAnswer", problem)
 
 
 class OddObjectError(ShuntyardError):

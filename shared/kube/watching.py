@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from shared.kube import errors, parse, wire
-from shared.kube.errors import ApiError, OddObjectError
+from shared.kube.errors import ApiError, BrokenAnswerError, OddObjectError
 from shared.kube.resources import ResourceKind
 from shared.model import Delete, Entity, Replace, Upsert
 
@@ -21,13 +21,6 @@ Report = Callable[[str, Exception], None]
 _PAGE: Final = msgspec.json.Decoder(wire.Page)
 _EVENT: Final = msgspec.json.Decoder(wire.Event)
 _STATUS: Final = msgspec.json.Decoder(errors.Status)
-
-
-class BrokenAnswerError(ApiError):
-    """An answer is no page of a list and no event: a proxy in between, or half a line."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(0, "BrokenAnswer", problem)
 
 
 class ListWatch:

@@ -101,7 +101,7 @@ async def test_a_gang_is_bound_whole_wherever_the_extender_is_killed(
 ) -> None:
     put_gang(fake)
     gate = stop(fake, phase, k)
-    changes = {"gang": gang, "health": {"drain_seconds": 0.0}}
+    changes = {"gang": gang, "health": {"drain_seconds": 0.01}}
     async with witnessed(fake, "default/j"), extender(fake, **changes) as first:
         scheduler = MiniScheduler(fake, first.scheduler_url)
         async with scheduler.running():

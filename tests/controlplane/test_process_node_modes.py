@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.process_node import sandbox
 from tests.controlplane.process_yard import ProcessYard, container, own_process, pod
 from tests.fakes.eventually import eventually
 
@@ -82,7 +83,9 @@ async def test_a_volume_that_nobody_mentions_is_refused_in_rewrite_mode(
 
 
 async def test_a_container_runs_in_a_user_namespace(cluster: Cluster, tmp_path: Path) -> None:
-    options = ("--sandbox", "user-namespace")
+    if problem := await asyncio.to_thread(sandbox.probe, sandbox.USER_NAMESPACE, tmp_path):
+        pytest.skip(f"no user namespaces here: {problem}")
+    options = ("--sandbox", sandbox.USER_NAMESPACE)
     async with own_process(cluster, tmp_path, *options) as yard:
         mounts = [{"name": "v", "mountPath": "/checkpoints"}]
         script = "echo 7 > /checkpoints/step; cat /checkpoints/step; hostname"

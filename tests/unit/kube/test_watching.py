@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from shared.kube import errors
+from shared.kube.errors import BrokenAnswerError
 from shared.kube.resources import NODES, ResourceKind
-from shared.kube.watching import BrokenAnswerError, ListWatch
+from shared.kube.watching import ListWatch
 from shared.model import Delete, Node, NodeName, Replace, Uid, Upsert
 
 BAD: dict[str, Any] = {"status": {"allocatable": {"cpu": "much"}}}
