@@ -28,9 +28,6 @@ USER_PRIORITY: Final = "shuntyard.io/user-priority"
 MAX_WAIT: Final = "shuntyard.io/max-wait"
 """Annotation on pod or owner: maximum wait L as a Go duration, e.g. ``20m``."""
 
-EXPECTED_DURATION: Final = "shuntyard.io/expected-duration"
-"""Annotation on pod or owner: expected run time as a Go duration."""
-
 AFFINITY: Final = "shuntyard.io/affinity"
 """Annotation on pod or owner: roles that should share a bucket, ``ps,worker;ps,evaluator``."""
 
@@ -65,5 +62,4 @@ STATEFULSET_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 TRAINING_JOB_NAME: Final = "training.kubeflow.org/job-name"
 TRAINING_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 TRAINING_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
-TRAINING_JOB_ROLE: Final = "training.kubeflow.org/job-role"
 TRAINING_OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"

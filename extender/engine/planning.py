@@ -13,6 +13,7 @@ from extender.engine.reasons import MESSAGES, Reason
 from extender.policy import gang
 from extender.policy.gang import GangPod, Misfit, Placed, Placement
 from extender.policy.room import Room
+from shared import labels
 from shared.model import Pod, Uid
 
 PLANNED_STATES = (State.SEATED, State.LOOSE)
@@ -34,11 +35,14 @@ class Refusal:
     message: str
 
 
-def plan(job: Job, room: Room, params: EngineParameters, value: float) -> Plan | Refusal:
+def plan(
+    job: Job, room: Room, params: EngineParameters, value: float, *, was_whole: bool
+) -> Plan | Refusal:
     """Seat every gated member; if that fails, as many as fit, if the gang needs no more.
 
     Members that are bound or seated already count for the gang and draw the others to them.
-    ``value`` is the job's V, recorded with the decision.
+    ``value`` is the job's V, recorded with the decision. A gang that never ``was_whole`` keeps the
+    plan of its released members: after a restart that alone tells it from one that lost a member.
     """
     if hindrance := _hindrance(job):
         return hindrance
@@ -50,7 +54,9 @@ def plan(job: Job, room: Room, params: EngineParameters, value: float) -> Plan |
         if part is None:
             return _refusal(result)
         result = part
-    return Plan(result, _release(job, result, gated[:count], room, value))
+    members = gated[:count]
+    plan_of = (plan_id(result.order), count) if was_whole else _continued(job, result, count)
+    return Plan(result, _release(job, result, members, room, plan_of, value))
 
 
 def _most(
@@ -115,14 +121,24 @@ def _refusal(misfit: Misfit) -> Refusal:
     return Refusal(Reason(misfit.reason), f"{misfit.message}: {misfit.detail}")
 
 
+def _continued(job: Job, placement: Placement, count: int) -> tuple[str, int]:
+    """Return the name of the plan that ``count`` more members join, and how many it then binds."""
+    unbound = job.having(*PLANNED_STATES)
+    released = (*unbound, *job.having(State.BOUND))
+    names = sorted(filter(None, (m.pod.annotations.get(labels.PLAN) for m in released)))
+    return (names[0] if names else plan_id(placement.order)), len(unbound) + count
+
+
 def _release(
-    job: Job, placement: Placement, members: list[Member], room: Room, value: float
+    job: Job,
+    placement: Placement,
+    members: list[Member],
+    room: Room,
+    plan_of: tuple[str, int],
+    value: float,
 ) -> ReleaseGang:
     of = {m.pod.uid: m.pod for m in members}
-    name, size = plan_id(placement.order), len(members)
-    pods = tuple(
-        _release_pod(of[uid], placement, room, (name, size), value) for uid in placement.order
-    )
+    pods = tuple(_release_pod(of[uid], placement, room, plan_of, value) for uid in placement.order)
     return ReleaseGang(job.key, pods, first=sum(m.role == "ps" for m in members))
 
 

@@ -59,6 +59,7 @@ class _Work:
     lost_since: dict[Uid, float] = field(default_factory=dict)
     partial_since: dict[JobKey, float] = field(default_factory=dict)
     dissolved: set[JobKey] = field(default_factory=set)
+    whole: set[JobKey] = field(default_factory=set)
 
     def strike(self, job: JobKey) -> None:
         """Send a job to wait."""
@@ -76,7 +77,7 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     seen = _view(snapshot, memory)
     work = _Work(snapshot, params, reading, memory, snapshot.room)
     work.backoff = {k: b for k, b in memory.backoff.items() if k in snapshot.jobs}
-    whole = {job.key for job in seen if _is_whole(job, memory)}
+    work.whole = {job.key for job in seen if _is_whole(job, memory)}
     _mend(seen, work)
     waiting = tuple(job for job in seen if _is_queued(job))
     entries = [
@@ -84,13 +85,13 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     ]
     placed = {command.job for command in work.commands if isinstance(command, ReleaseGang)}
     for job in seen:
-        if repairing.is_partial(job) and job.key not in whole:
+        if repairing.is_partial(job) and job.key not in work.whole:
             _watch_partial(job, work, completed=job.key in placed)
     told, notices = tell(entries, memory.told)
     return Cycle(
         entries=tuple(entries),
         commands=(*work.commands, *notices),
-        memory=_remember(work, seen, whole, placed, told),
+        memory=_remember(work, seen, placed, told),
         wake_after_seconds=_next_deadline(work),
     )
 
@@ -135,7 +136,8 @@ def _decide(ranked: Ranked, work: _Work) -> QueueEntry:
     backoff = work.backoff.get(job.key)
     if backoff and work.reading.monotonic < backoff.until:
         return entry(Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
-    result = planning.plan(job, work.room, work.params, value.v)
+    was_whole = job.key in work.whole
+    result = planning.plan(job, work.room, work.params, value.v, was_whole=was_whole)
     if isinstance(result, Refusal):
         return entry(result.reason, result.message)
     work.room = result.placement.room
@@ -162,7 +164,6 @@ def _watch_partial(job: Job, work: _Work, *, completed: bool) -> None:
 def _remember(
     work: _Work,
     seen: tuple[Job, ...],
-    whole: set[JobKey],
     placed: set[str],
     told: Mapping[JobKey, str],
 ) -> Memory:
@@ -172,7 +173,7 @@ def _remember(
     return replace(
         work.memory,
         known=alive,
-        complete=((work.memory.complete - seen_keys) | whole) & alive - work.dissolved,
+        complete=((work.memory.complete - seen_keys) | work.whole) & alive - work.dissolved,
         open=frozenset(still_open),
         backoff=work.backoff,
         lost_since=work.lost_since,

@@ -94,7 +94,7 @@ def _is_alive(found: dict[str, Any]) -> bool:
 
 
 def _runs_on(found: dict[str, Any], node: str) -> bool:
-    return found["spec"].get("nodeName") == node and found["status"]["phase"] == "Running"
+    return bool(found["spec"].get("nodeName") == node and found["status"]["phase"] == "Running")
 
 
 def _cpu(found: dict[str, Any]) -> int:

@@ -7,7 +7,7 @@ from extender.engine.telling import IGNORED
 from shared import labels
 
 DOCS = Path(__file__).parents[2] / "docs"
-ELSEWHERE = {labels.EXPECTED_DURATION, labels.SIMULATED_DURATION, labels.QUEUED_CONDITION}
+ELSEWHERE = {labels.SIMULATED_DURATION, labels.QUEUED_CONDITION}
 
 
 def test_every_reason_is_explained():

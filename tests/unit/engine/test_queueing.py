@@ -74,6 +74,20 @@ def test_as_many_as_fit_are_released_if_the_gang_needs_no_more():
     assert len(release.pods) == 8
 
 
+def test_the_rest_of_a_gang_that_never_was_whole_joins_its_plan():
+    released_half = released_job("j", ["a", "a"], size=4)
+    rest = [p for p in queued_job("j", 4)[1:] if p.name in {"j-2", "j-3"}]
+    (gang,) = of_kind(run(NODES, released_half, rest), ReleaseGang)
+    assert {(pod.plan, pod.plan_size) for pod in gang.pods} == {("p1", 4)}
+
+
+def test_the_successor_of_a_lost_member_gets_a_plan_of_its_own():
+    whole = released_job("j", ["a", "a", "a"], bound=3, size=4)
+    successor = [p for p in queued_job("j", 4)[1:] if p.name == "j-3"]
+    (gang,) = of_kind(run(NODES, whole, successor), ReleaseGang)
+    assert [(pod.plan != "p1", pod.plan_size) for pod in gang.pods] == [(True, 1)]
+
+
 WAITING = {
     "pods are missing": (queued_job("j", 4)[:4], Reason.GANG_INCOMPLETE),
     "the size is known from nowhere": (
