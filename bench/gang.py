@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
 from bench.binding import Measured, measure
 from bench.profiled import profile_of
 from bench.shapes import Shape
@@ -28,13 +30,17 @@ QUIET = ("kwok", "kube-controller-manager")
 
 @dataclass(frozen=True)
 class Row:
-    """One shape: pods per second, medians over the rounds."""
+    """One shape: pods bound per second, medians over the rounds.
+
+    ``cpu_ms_per_pod`` is what the extender's process took, and is little disturbed by neighbours.
+    """
 
     shape: str
     plain: float
     ours: float
     ratio: float
     ours_seconds: float
+    cpu_ms_per_pod: float
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,20 +79,31 @@ def _measure_all(
 
 
 def _row(cluster: Cluster, shape: Shape, rounds: int) -> Row:
-    plain, ours = [], []
+    plain, ours, cpu = [], [], []
     for number in range(rounds):
         plain.append(_run(cluster, shape, queued=False))
+        before = _cpu_seconds(cluster)
         ours.append(_run(cluster, shape, queued=True))
+        cpu.append((_cpu_seconds(cluster) - before) * 1000 / ours[-1].pods)
         print(
             f"{shape} round {number + 1}: plain {plain[-1].pods_per_second:.0f}/s, "
             f"ours {ours[-1].pods_per_second:.0f}/s ({ours[-1].seconds:.1f} s, "
-            f"created in {ours[-1].created_seconds:.1f} s)",
+            f"created in {ours[-1].created_seconds:.1f} s, {cpu[-1]:.2f} ms CPU a pod)",
             flush=True,
         )
     first = statistics.median(m.pods_per_second for m in plain)
     second = statistics.median(m.pods_per_second for m in ours)
     seconds = statistics.median(m.seconds for m in ours)
-    return Row(str(shape), round(first, 1), round(second, 1), round(second / first, 3), seconds)
+    ratio, cost = round(second / first, 3), round(statistics.median(cpu), 3)
+    return Row(str(shape), round(first, 1), round(second, 1), ratio, round(seconds, 2), cost)
+
+
+def _cpu_seconds(cluster: Cluster) -> float:
+    """Return user and system time of the extender so far; 0 while it is profiled elsewhere."""
+    if not cluster.runs("extender"):
+        return 0.0
+    times = psutil.Process(cluster.pid("extender")).cpu_times()
+    return times.user + times.system
 
 
 def _run(cluster: Cluster, shape: Shape, *, queued: bool) -> Measured:
@@ -98,6 +115,9 @@ def _run(cluster: Cluster, shape: Shape, *, queued: bool) -> Measured:
 
 
 def _print(rows: Sequence[Row]) -> None:
-    print(f"\n{'shape':>8} {'plain/s':>8} {'ours/s':>8} {'ratio':>6}")
+    print(f"\n{'shape':>8} {'plain/s':>8} {'ours/s':>8} {'ratio':>6} {'CPU ms/pod':>11}")
     for row in rows:
-        print(f"{row.shape:>8} {row.plain:8.0f} {row.ours:8.0f} {row.ratio:6.2f}")
+        print(
+            f"{row.shape:>8} {row.plain:8.0f} {row.ours:8.0f} {row.ratio:6.2f} "
+            f"{row.cpu_ms_per_pod:11.2f}"
+        )

@@ -87,7 +87,7 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     for job in seen:
         if repairing.is_partial(job) and job.key not in work.whole:
             _watch_partial(job, work, completed=job.key in placed)
-    told, notices = tell(entries, memory.told)
+    told, notices = tell(entries, memory.told, reading.now)
     return Cycle(
         entries=tuple(entries),
         commands=(*work.commands, *notices),

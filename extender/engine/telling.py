@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from extender.engine.commands import Command, EmitEvent, SetQueuedCondition
 from extender.engine.jobs import Job, State
@@ -11,6 +12,9 @@ from shared.model import JobKey
 
 IGNORED = "AnnotationIgnored"
 """Event reason: an annotation cannot be used, and its default counts."""
+
+YOUNG_SECONDS: Final = 3.0
+"""A job that waits no longer than this is not told why, unless somebody must correct it."""
 
 _WARNINGS = frozenset(
     {Reason.MISCONFIGURED, Reason.GANG_SIZE_UNKNOWN, Reason.NO_SUCH_NODE, Reason.GATE_REQUIRED}
@@ -32,12 +36,17 @@ class QueueEntry:
 
 
 def tell(
-    entries: Iterable[QueueEntry], told: Mapping[JobKey, str]
+    entries: Iterable[QueueEntry], told: Mapping[JobKey, str], now_seconds: float
 ) -> tuple[dict[JobKey, str], tuple[Command, ...]]:
     """Return what is told now and the commands that tell what changed.
 
-    Conditions are patched only where the token differs from the one on the pod, because every
-    status patch is a write for each pod of a gang.
+    Every condition is a write for each pod of a gang. It is patched only where the token differs
+    from the one on the pod, and not while the job is so young that its pods are still being made.
+
+    Args:
+        entries: The queue.
+        told: What was told about each job before.
+        now_seconds: Seconds since the epoch.
     """
     now: dict[JobKey, str] = {}
     commands: list[Command] = []
@@ -47,6 +56,9 @@ def tell(
         if entry.note and not before.endswith(entry.note):
             commands.append(_event(job, IGNORED, entry.note, warning=True))
         if entry.reason is Reason.RELEASING:
+            continue
+        if now_seconds - job.created_at < YOUNG_SECONDS and entry.reason not in _WARNINGS:
+            now[job.key] = f"{before.partition(' ')[0]} {entry.note}"
             continue
         commands.extend(_conditions(entry))
         if before.partition(" ")[0] != entry.reason:

@@ -4,7 +4,6 @@ import ast
 import subprocess
 import sys
 
-
 from tests.architecture.sources import CORE, PRODUCT, ROOT, module_name, python_files, tree
 
 ONE_BY_ONE = """

@@ -1,81 +1,176 @@
-"""Faults on a real control plane at a chosen step: the step is seen in the watch, not waited for."""
+"""Faults on a real control plane at a chosen step: acted upon where the step is seen, in the watch."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from devcluster import emptying
 from devcluster.cluster import Cluster
+from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ConnectionLostError
+from shared.kube.errors import ConflictError, ConnectionLostError, NotFoundError
 from tests.controlplane import watching
-from tests.controlplane.jobs import Manifest, Pods, job
+from tests.controlplane.jobs import Manifest, Pods, job, pod
 from tests.controlplane.watching import Object, recording
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
 PATIENCE_SECONDS: Final = 90.0
 REST_SECONDS: Final = 60.0
-"""A gang that is neither unbound nor whole for longer rests in that state. Longer than an outage of
-a component, the burst after it and the dissolution of what cannot be completed."""
+"""A gang that is neither unbound nor whole for longer rests in that state: longer than an outage,
+the burst after it, and the dissolution of what cannot be completed."""
 
-RESTARTED: Final = ("kube-apiserver", "kube-controller-manager", "kwok", "extender", "kube-scheduler")
+SUPERVISED: Final = (
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kwok",
+    "extender",
+    "kube-scheduler",
+)
 """What a kubelet or a service manager would start again, in the order of need."""
 
 
+@asynccontextmanager
+async def troubled(cluster: Cluster) -> AsyncIterator[Yard]:
+    """Lend the cluster to one test; afterwards no gang was partial at rest, all runs, all is empty."""
+    credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
+    async with KubeClient.connect(credentials) as client:
+        try:
+            async with recording(client) as history:
+                yard = Yard(cluster, client, history)
+                yard.team = await yard.namespace("team")
+                yield yard
+                await history.caught_up(client)
+                assert watching.partial_gangs(history, yard.sizes, REST_SECONDS) == ()
+                assert watching.bound_twice(history) == ()
+        finally:
+            await revive(cluster)
+            await emptying.empty(client)
+
+
+async def revive(cluster: Cluster) -> None:
+    """Let go on what is frozen, and start what has ended."""
+    for component in SUPERVISED:
+        if cluster.runs(component):
+            cluster.kill(component, signal.SIGCONT)
+        else:
+            await asyncio.to_thread(cluster.start, component)
+
+
+def sending(cluster: Cluster, component: str, number: signal.Signals) -> Callable[[], None]:
+    """Return what sends the signal without a look at anything: it must be quick."""
+    pid = cluster.pid(component)
+    return lambda: os.kill(pid, number)
+
+
 @dataclass
-class Steps:
-    """Counts releases and Bindings of a namespace as they are seen; acts at once at the chosen one.
+class Step:
+    """The ``count``-th pod of a namespace is released, or bound; then ``act`` runs at once."""
 
-    ``act`` runs inside the watch: what it freezes or kills has done nothing more than it could in
-    the time of one event.
-    """
-
-    namespace: str
-    wanted: int
+    phase: str
+    count: int
     act: Callable[[], None]
-    seen: set[tuple[str, str]] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def take(self, pod: Object, phase: str) -> None:
-        if pod["metadata"]["namespace"] != self.namespace or self.reached.is_set():
-            return
-        done = watching.node_of(pod) if phase == "bind" else not watching.is_gated(pod)
-        if done:
-            self.seen.add((phase, str(pod["metadata"]["uid"])))
-        if len(self.seen) >= self.wanted:
+    def take(self, found: Object) -> None:
+        bound = watching.node_of(found) is not None
+        if bound if self.phase == "bind" else not watching.is_gated(found):
+            self.seen.add(str(found["metadata"]["uid"]))
+        if len(self.seen) >= self.count and not self.reached.is_set():
             self.act()
             self.reached.set()
 
 
 @asynccontextmanager
-async def at_step(yard: Yard, phase: str, count: int, act: Callable[[], None]) -> AsyncIterator[Steps]:
-    """Do ``act`` when the ``count``-th pod of ``team`` is seen released ("release") or bound.
-
-    Submit inside the block; the step is reached when it ends.
-    """
-    steps = Steps(yard.team, count, act)
-    listed = json.loads(await yard.client.get(paths.pods(yard.team)))
-    task = asyncio.create_task(_follow(yard, phase, listed["metadata"]["resourceVersion"], steps))
+async def at(yard: Yard, step: Step) -> AsyncIterator[None]:
+    """Wait for the step at the end of the block; what leads to it belongs inside."""
+    path = paths.pods(yard.team)
+    listed = json.loads(await yard.client.get(path))
+    for found in listed["items"]:
+        step.take(found)
+    version = listed["metadata"]["resourceVersion"]
+    task = asyncio.create_task(_follow(yard.client, path, version, step), name="step")
     try:
-        yield steps
+        yield
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await steps.reached.wait()
+            await step.reached.wait()
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
-async def _follow(yard: Yard, phase: str, version: str, steps: Steps) -> None:
+async def _follow(client: KubeClient, path: str, version: str, step: Step) -> None:
     params = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "600"}
     try:
-        async for line in yard.client.stream(paths.pods(yard.team), params):
-            steps.take(json.loads(line)["object"], phase)
+        async for line in client.stream(path, params):
+            step.take(json.loads(line)["object"])
     except ConnectionLostError:
-        assert steps.reached.is_set()
+        assert step.reached.is_set()
+
+
+def gang(name: str, size: int) -> Manifest:
+    """Return a Job that outlives every dissolution: each deleted pod counts as one that failed."""
+    manifest = job(name, size)
+    manifest["spec"]["backoffLimit"] = 1000
+    return manifest
+
+
+def foreigner(node: str, cpu: int) -> Manifest:
+    """Return a pod for the default scheduler that only ``node`` may take."""
+    selector = {"nodeSelector": {labels.HOSTNAME_LABEL: node}}
+    return pod("foreign", replace(Pods(cpu=str(cpu)).for_baseline(), spec=selector))
+
+
+async def until_foreign_is_bound(yard: Yard) -> None:
+    await eventually(
+        lambda: yard.bound("foreign") == 1, PATIENCE_SECONDS, "the foreign pod is bound"
+    )
+
+
+async def until_released(yard: Yard, name: str, size: int) -> str:
+    """Wait until the whole gang is released, unbound, and planned on one node; return the node."""
+
+    def planned() -> str:
+        pods = yard.of(name)
+        nodes = {watching.annotation(found, labels.NODE) for found in pods}
+        assert len(pods) == size and not any(map(watching.is_gated, pods))
+        assert not any(map(watching.node_of, pods))
+        (node,) = nodes
+        return node
+
+    return await eventually(planned, PATIENCE_SECONDS, f"{name} is released")
+
+
+async def until_whole(yard: Yard, name: str, size: int) -> set[str]:
+    """Wait until the gang is bound to nodes that exist; return them.
+
+    Pods on vanished nodes are deleted as the controller manager does, which waits for 40 s first.
+    """
+
+    async def whole() -> set[str]:
+        nodes = {item["metadata"]["name"] for item in await yard.items(paths.NODES)}
+        placed = [found for found in yard.of(name) if watching.node_of(found)]
+        for found in placed:
+            if watching.node_of(found) not in nodes:
+                await _collect(yard.client, found)
+        used = [node for found in placed if (node := watching.node_of(found)) in nodes]
+        assert len(used) == size, f"{len(used)} of {size} on {sorted(nodes)}"
+        return {node for node in used if node}
+
+    return await eventually(whole, PATIENCE_SECONDS, f"{name} is whole")
+
+
+async def _collect(client: KubeClient, found: Object) -> None:
+    meta = found["metadata"]
+    with contextlib.suppress(NotFoundError, ConflictError):
+        await client.delete(
+            paths.pod(meta["namespace"], meta["name"]), uid=meta["uid"], grace_seconds=0
+        )

@@ -137,6 +137,16 @@ def test_a_reason_is_told_once_by_event_and_condition():
     assert of_kind(again, EmitEvent) == of_kind(again, SetQueuedCondition) == []
 
 
+def test_a_young_job_is_not_told_why_it_waits_unless_somebody_must_act():
+    young = queued_job("young", 9, created_at=99.0)
+    assert of_kind(run(NODES, young), EmitEvent) == []
+    cycle = run(NODES, young)
+    later = run(NODES, young, memory=cycle.memory, at=103.0)
+    assert [e.reason for e in of_kind(later, EmitEvent)] == [Reason.GANG_DOES_NOT_FIT]
+    wrong = make_gang("w", workers=2, gated=True, created_at=99.0)
+    assert [e.reason for e in of_kind(run(NODES, wrong), EmitEvent)] == [Reason.GANG_SIZE_UNKNOWN]
+
+
 def test_a_misconfiguration_names_label_and_expectation():
     gang = make_gang("j", workers=2, gated=True, annotations={labels.MIN_AVAILABLE: "two"})
     (event,) = of_kind(run(NODES, gang), EmitEvent)
