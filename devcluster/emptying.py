@@ -29,7 +29,8 @@ _CLUSTER_WIDE: Final = (paths.NODES, "/api/v1/persistentvolumes")
 async def empty(client: KubeClient) -> None:
     """Delete nodes, workloads, quotas, volumes, priority classes and all further namespaces.
 
-    Namespaces are gone when this returns, so that the next test can use the same names.
+    Namespaces are gone when this returns, but the namespace controller may still be deleting by
+    their names: a test that makes one takes a name that was never used.
 
     Raises:
         TimeoutError: Something was still there after `SECONDS`.

@@ -1,4 +1,4 @@
-"""Faults on a real control plane at a chosen step: acted upon where the step is seen, in the watch."""
+"""Faults on a real control plane, at a chosen step: the watch that sees the step acts at once."""
 
 import asyncio
 import contextlib
@@ -8,10 +8,12 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from devcluster import emptying
 from devcluster.cluster import Cluster
+from devcluster.errors import ComponentError
 from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
@@ -39,7 +41,7 @@ SUPERVISED: Final = (
 
 @asynccontextmanager
 async def troubled(cluster: Cluster) -> AsyncIterator[Yard]:
-    """Lend the cluster to one test; afterwards no gang was partial at rest, all runs, all is empty."""
+    """Lend the cluster to one test; afterwards no gang was partial at rest, and everything runs."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
         try:
@@ -61,7 +63,16 @@ async def revive(cluster: Cluster) -> None:
         if cluster.runs(component):
             cluster.kill(component, signal.SIGCONT)
         else:
-            await asyncio.to_thread(cluster.start, component)
+            await eventually(partial(_starts, cluster, component), PATIENCE_SECONDS)
+
+
+async def _starts(cluster: Cluster, component: str) -> bool:
+    """A killed process may hold its port for a moment after it has gone."""
+    try:
+        await asyncio.to_thread(cluster.start, component)
+    except ComponentError as error:
+        raise AssertionError(error) from error
+    return True
 
 
 def sending(cluster: Cluster, component: str, number: signal.Signals) -> Callable[[], None]:
@@ -141,7 +152,8 @@ async def until_released(yard: Yard, name: str, size: int) -> str:
     def planned() -> str:
         pods = yard.of(name)
         nodes = {watching.annotation(found, labels.NODE) for found in pods}
-        assert len(pods) == size and not any(map(watching.is_gated, pods))
+        assert len(pods) == size
+        assert not any(map(watching.is_gated, pods))
         assert not any(map(watching.node_of, pods))
         (node,) = nodes
         return node

@@ -16,7 +16,8 @@ from typing import Any
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ConnectionLostError, GoneError
+from shared.kube.errors import ApiError, GoneError
+from shared.kube.retry import transient
 from tests.fakes.eventually import eventually
 
 Object = Mapping[str, Any]
@@ -230,7 +231,9 @@ async def _follow(client: KubeClient, history: History) -> None:
         try:
             async for line in client.stream(paths.PODS, params):
                 _take(history, json.loads(line))
-        except ConnectionLostError:  # the API server was restarted: nothing is lost, go on
+        except ApiError as error:  # the API server was restarted: nothing is lost, go on
+            if not transient(error):
+                raise
             await asyncio.sleep(0.05)
 
 
