@@ -11,7 +11,7 @@ from extender.adapters.training_operator import TrainingOperatorJob
 from extender.adapters.unknown_owner import UnknownOwner
 from shared import labels
 from shared.errors import InputError
-from shared.model import JobKey, Owner, Pod
+from shared.model import JobKey, Owner, OwnerReference, Pod
 
 ADAPTERS: Final[tuple[JobAdapter, ...]] = (
     LabelledJob(),
@@ -23,6 +23,8 @@ ADAPTERS: Final[tuple[JobAdapter, ...]] = (
 )
 """In the order in which they are asked; the last two claim everything that is left."""
 
+
+_READ_OWNERS: Final = frozenset({("batch", "Job"), ("apps", "StatefulSet")})
 
 # asked for every pod in every cycle: a check against a protocol costs more than all the rest
 _SIZED: Final = {adapter.kind: adapter for adapter in ADAPTERS if isinstance(adapter, SizedByOwner)}
@@ -60,6 +62,11 @@ def membership(pod: Pod, owner: Owner | None) -> Membership:
         size=size,
         problem=problem or role_problem,
     )
+
+
+def owner_is_read(reference: OwnerReference) -> bool:
+    """Say whether owners of this kind are watched: one that was not seen does not exist."""
+    return (reference.api_version.partition("/")[0], reference.kind) in _READ_OWNERS
 
 
 def annotation(pod: Pod, owner: Owner | None, key: str) -> str | None:

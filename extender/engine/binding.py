@@ -69,10 +69,10 @@ def burst(
     if pod.scheduler_name != params.scheduler_name:
         return Burst((), (pod.uid,))
     job = jobs.view(snapshot, registry.job_key(pod))
-    unbound = job.having(State.SEATED, State.LOOSE, State.DIRECT)
-    here = [m for m in unbound if m.pod.uid in arrived]
+    here = [m for m in job.having(State.SEATED, State.LOOSE, State.DIRECT) if m.pod.uid in arrived]
+    due = {m.pod.uid for m in job.having(State.SEATED, State.LOOSE)}
     size = job.min_available or 1
-    if job.placed < size and (len(here) < len(unbound) or job.placed + len(here) < size):
+    if job.placed < size and (due.difference(arrived) or job.placed + len(here) < size):
         return None
     return _in_order(here)
 

@@ -31,7 +31,7 @@ class State(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     LEAVING = "leaving"
-    """Being deleted; its replacement is another pod."""
+    """Being deleted, or without its owner; its replacement is another pod."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,10 @@ class Job:
 
 
 def view(snapshot: Snapshot, key: JobKey) -> Job:
-    """Return the job of that key; it must be in ``snapshot.jobs``."""
+    """Return the job of that key; it must be in ``snapshot.jobs``.
+
+    What the user asked for is read from the members that are not leaving, the oldest first.
+    """
     pods = snapshot.jobs[key]
     owners = [snapshot.owners.get(p.controller.uid) if p.controller else None for p in pods]
     memberships = [registry.membership(p, o) for p, o in zip(pods, owners, strict=True)]
@@ -106,9 +109,11 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
         Member(pod, membership.role, membership.index, *_standing(snapshot, pod))
         for pod, membership in zip(pods, memberships, strict=True)
     )
-    first, owner = pods[0], owners[0]
-    size, size_problem = _size(memberships)
+    staying = [i for i, m in enumerate(members) if m.state is not State.LEAVING] or [0]
+    first, owner = pods[staying[0]], owners[staying[0]]
+    size, size_problem = _size(memberships[i] for i in staying)
     wishes, wish_problem = _wishes(first, owner)
+    problems = (memberships[i].problem for i in staying if memberships[i].problem)
     namespace, kind, name = key.split("/", 2)
     return Job(
         key=key,
@@ -119,7 +124,7 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
         created_at=owner.created_at if owner and owner.created_at else first.created_at,
         members=members,
         min_available=size,
-        problem=next((m.problem for m in memberships if m.problem), size_problem or wish_problem),
+        problem=next(problems, size_problem or wish_problem),
         max_wait_seconds=wishes.max_wait_seconds,
         relations=wishes.relations,
         topology_key=registry.annotation(first, owner, labels.TOPOLOGY_KEY),
@@ -168,14 +173,26 @@ def _size(memberships: Iterable[Membership]) -> tuple[int | None, str]:
 
 def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
     node = snapshot.bound.get(pod.uid) or pod.node_name
-    if pod.finished:
+    if pod.finished and not _is_left_over(snapshot, pod):
         return (State.SUCCEEDED if pod.phase == "Succeeded" else State.FAILED), node
-    if pod.deleting:
+    if pod.deleting or pod.finished or (node and _is_left_over(snapshot, pod)):
         return State.LEAVING, node
     if node:
         return State.BOUND, node
-    if seat := snapshot.seats.get(pod.uid):
-        return State.SEATED, seat.node
+    seat = snapshot.seats.get(pod.uid)
+    return (State.SEATED, seat.node) if seat else (_unseated(pod), None)
+
+
+def _unseated(pod: Pod) -> State:
     if labels.GATE in pod.gates:
-        return (State.GATED if len(pod.gates) == 1 else State.HELD), None
-    return (State.LOOSE if labels.PLAN in pod.annotations else State.DIRECT), None
+        return State.GATED if len(pod.gates) == 1 else State.HELD
+    return State.LOOSE if labels.PLAN in pod.annotations else State.DIRECT
+
+
+def _is_left_over(snapshot: Snapshot, pod: Pod) -> bool:
+    """Say whether the pod outlives its owner for the moment that garbage collection takes.
+
+    Its place must not be counted for a new job that was given the old one's name.
+    """
+    owner = pod.controller
+    return bool(owner and registry.owner_is_read(owner) and owner.uid not in snapshot.owners)

@@ -80,7 +80,10 @@ class BindBarrier:
         job = registry.job_key(pod)
         gang = self.arrivals.setdefault(job, {})
         arrival = gang.get(pod.uid)
-        if arrival is None or (arrival.node != node and not arrival.started):
+        if arrival is not None and arrival.node != node and not arrival.started:
+            self._finish(arrival, binding.PLAN_CHANGED)
+            arrival, gang = None, self.arrivals.setdefault(job, {})
+        if arrival is None:
             outcome = asyncio.get_running_loop().create_future()
             gang[pod.uid] = arrival = Arrival(pod, node, outcome)
         seat = snapshot.seats.get(pod.uid)

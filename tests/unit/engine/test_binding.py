@@ -59,6 +59,15 @@ def test_a_member_without_a_seat_keeps_the_gang_waiting():
     assert binding.burst(snapshot_of(NODES, gone), gone[1], arrived, PARAMS) is None
 
 
+def test_a_member_without_the_gate_keeps_nobody_waiting():
+    job = released_job("j", ["a", "a"])
+    stray = make_pod("stray", owner=job[0])
+    arrived = [pod.uid for pod in job[1:]]
+    burst = binding.burst(snapshot_of(NODES, job, stray), job[1], arrived, PARAMS)
+    assert burst is not None
+    assert burst.rest == tuple(arrived)
+
+
 def test_a_pod_of_another_scheduler_is_plainly_bound():
     pod = make_pod(scheduler_name="other")
     assert binding.burst(snapshot_of(NODES, pod), pod, [pod.uid], PARAMS) == binding.Burst(

@@ -336,3 +336,12 @@ def test_a_seat_taken_in_flight_is_not_given_twice():
     second = queueing.cycle(store.snapshot(), first.memory, Reading(1, 1), PARAMS)
     assert of_kind(second, ReleaseGang) == []
     store.check_invariants()
+
+
+def test_pods_of_a_deleted_job_count_nothing_for_a_new_one_of_its_name():
+    old = make_owner("j", uid="old", size=4)
+    done = [make_pod(f"j-old-{i}", owner=old, node="a", phase="Succeeded") for i in range(4)]
+    cycle = run(NODES, done, queued_job("j", 9))
+    assert released(cycle) == []
+    assert reasons(cycle)["j"] == Reason.GANG_DOES_NOT_FIT
+    assert released(run(NODES, done, queued_job("j", 4))) == ["j"]
