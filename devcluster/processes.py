@@ -68,13 +68,26 @@ def find(identity: Identity, cluster: str) -> psutil.Process | None:
 
 
 def gone(process: psutil.Process) -> bool:
-    """Return whether the process has ended; reaps it if it was our child."""
+    """Return whether the process has ended with all its threads; reaps it if it was our child.
+
+    Its first thread is a zombie as soon as it has ended, but what the process holds, such as a
+    port, is held until the last one has.
+    """
     with contextlib.suppress(psutil.NoSuchProcess):
-        if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        if process.is_running() and (
+            process.status() != psutil.STATUS_ZOMBIE or _threads(process.pid) > 1
+        ):
             return False
     with contextlib.suppress(ChildProcessError):
         os.waitpid(process.pid, os.WNOHANG)
     return True
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208 - psutil counts none of a zombie
+    except FileNotFoundError:
+        return 0
 
 
 def leftovers(cluster: str) -> Iterator[psutil.Process]:

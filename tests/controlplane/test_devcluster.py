@@ -138,7 +138,10 @@ SIGNALS = {"Ctrl-C": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 
 @pytest.mark.parametrize("number", SIGNALS.values(), ids=SIGNALS)
 def test_an_up_that_is_interrupted_takes_everything_down(tmp_path: Path, number: int) -> None:
+    # a shell starts what runs behind it with SIGINT ignored, and children would inherit that
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     up = subprocess.Popen([sys.executable, "-m", "devcluster", "up", "--dir", tmp_path])
+    signal.signal(signal.SIGINT, before)
     eventually((tmp_path / "logs" / "kube-apiserver.log").exists)
     up.send_signal(number)
     assert up.wait(DEADLINE_SECONDS) == 128 + number
