@@ -123,11 +123,13 @@ class Executor:
             {"metadata": {"annotations": {labels.NODE: command.node}}},
             resource_version=command.resource_version,
         )
+        # before the write, which wakes the pod: kube-scheduler may ask before we have the answer,
+        # and a pod that is refused then is not woken again
+        self.recorder.assume_seat(pod, command.node, plan=command.plan, plan_size=command.plan_size)
         if await self._written(Writing.REPLAN, command.pod, command.uid, command.node, write):
-            self.recorder.assume_seat(
-                pod, command.node, plan=command.plan, plan_size=command.plan_size
-            )
             self.metrics.replans.inc()
+        else:
+            self.recorder.forget(command.uid)
 
     async def _written(
         self, kind: Writing, key: PodKey, uid: Uid, node: NodeName | None, write: Awaitable[object]

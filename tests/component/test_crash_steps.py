@@ -161,6 +161,25 @@ async def test_a_gang_released_by_two_lives_of_the_extender_is_still_one_gang(
             await eventually(lambda: len(running_on(fake, "j")) == SIZE, PATIENCE_SECONDS)
 
 
+async def test_a_moved_seat_counts_before_its_write_is_answered(fake: FakeKube) -> None:
+    """The write wakes the pod; a pod that is refused after that is not woken again."""
+    put_gang(fake)
+    async with extender(fake) as running:
+        await eventually(lambda: _released(fake) == SIZE, PATIENCE_SECONDS)
+        found = fake.object(paths.PODS, "j-0", "default")
+        held = kube_faults.Slow()
+        fake.faults.order("patch", "*/pods/j-0", held)
+        fake.remove(paths.NODES, "a")
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+        body = {"Pod": found, "NodeNames": ["b"]}
+        async with aiohttp.ClientSession() as session:
+            answer = await session.post(f"{running.scheduler_url}/filter", json=body)
+            assert (await answer.json())["NodeNames"] == ["b"]
+        held.gate.set()
+        async with MiniScheduler(fake, running.scheduler_url).running():
+            await eventually(lambda: set(bound(fake)) == MEMBERS, PATIENCE_SECONDS)
+
+
 @contextlib.asynccontextmanager
 async def scheduled(fake: FakeKube, **changes: Any) -> AsyncIterator[Extender]:
     """Run an extender, and a kube-scheduler that calls it."""

@@ -5,11 +5,12 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from devcluster import emptying
 from devcluster.cluster import Cluster
@@ -17,14 +18,15 @@ from devcluster.errors import ComponentError
 from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ConflictError, ConnectionLostError, NotFoundError
+from shared.kube.errors import ApiError, ConflictError, ConnectionLostError, NotFoundError
+from shared.kube.retry import transient
 from tests.controlplane import watching
 from tests.controlplane.jobs import Manifest, Pods, job, pod
-from tests.controlplane.watching import Object, recording
+from tests.controlplane.watching import Event, History, Object
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
-PATIENCE_SECONDS: Final = 90.0
+PATIENCE_SECONDS: Final = 60.0
 REST_SECONDS: Final = 60.0
 """A gang that is neither unbound nor whole for longer rests in that state: longer than an outage,
 the burst after it, and the dissolution of what cannot be completed."""
@@ -45,7 +47,7 @@ async def troubled(cluster: Cluster) -> AsyncIterator[Yard]:
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
         try:
-            async with recording(client) as history:
+            async with enduring(client) as history:
                 yard = Yard(cluster, client, history)
                 yard.team = await yard.namespace("team")
                 yield yard
@@ -55,6 +57,58 @@ async def troubled(cluster: Cluster) -> AsyncIterator[Yard]:
         finally:
             await revive(cluster)
             await emptying.empty(client)
+
+
+@asynccontextmanager
+async def enduring(client: KubeClient) -> AsyncIterator[History]:
+    """Record like ``watching.recording``, also past the API server's own restarts.
+
+    A restarted server answers no watch from before its start. What is listed then stands for the
+    changes in between; nobody could write while it was away.
+    """
+    history = History()
+    task = asyncio.create_task(_record(client, history), name="watch history")
+    await eventually(lambda: history.version > 0, PATIENCE_SECONDS)
+    try:
+        yield history
+    finally:
+        assert not task.done(), task
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _record(client: KubeClient, history: History) -> None:
+    while True:
+        try:
+            page = json.loads(await client.get(paths.PODS))
+            _relist(history, page)
+            version = page["metadata"]["resourceVersion"]
+            params = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "3600"}
+            async for line in client.stream(paths.PODS, params):
+                change = json.loads(line)
+                if change["type"] == "ERROR":
+                    break
+                _note(history, change["type"], change["object"])
+        except ApiError as error:
+            if not transient(error):
+                raise
+        await asyncio.sleep(0.05)
+
+
+def _relist(history: History, page: Mapping[str, Any]) -> None:
+    listed = {found["metadata"]["uid"]: found for found in page["items"]}
+    for uid, found in list(history.pods.items()):
+        if uid not in listed:
+            _note(history, "DELETED", found)
+    for uid, found in listed.items():
+        if history.pods.get(uid) != found:
+            _note(history, "MODIFIED", found)
+    history.version = int(page["metadata"]["resourceVersion"])
+
+
+def _note(history: History, kind: str, found: Object) -> None:
+    version = int(found["metadata"]["resourceVersion"])
+    history.add(Event(kind, version, time.monotonic(), found))
 
 
 async def revive(cluster: Cluster) -> None:
@@ -128,9 +182,13 @@ async def _follow(client: KubeClient, path: str, version: str, step: Step) -> No
 
 
 def gang(name: str, size: int) -> Manifest:
-    """Return a Job that outlives every dissolution: each deleted pod counts as one that failed."""
+    """Return a Job that comes back soon from any dissolution (docs/faults.md, "Jobs").
+
+    To a Job a deleted pod is one that failed. Counted together, a gang's pods would use up its
+    ``backoffLimit`` at once, and its back-off would be minutes; counted by index it is 10 s.
+    """
     manifest = job(name, size)
-    manifest["spec"]["backoffLimit"] = 1000
+    manifest["spec"]["backoffLimitPerIndex"] = 100
     return manifest
 
 
@@ -138,6 +196,15 @@ def foreigner(node: str, cpu: int) -> Manifest:
     """Return a pod for the default scheduler that only ``node`` may take."""
     selector = {"nodeSelector": {labels.HOSTNAME_LABEL: node}}
     return pod("foreign", replace(Pods(cpu=str(cpu)).for_baseline(), spec=selector))
+
+
+async def until_acting(yard: Yard) -> None:
+    """Wait until kube-scheduler was seen to renew its Lease: the extender acts for 15 s more."""
+
+    async def acts() -> bool:
+        return (await yard.queue()).acting
+
+    await eventually(acts, PATIENCE_SECONDS, "the extender acts")
 
 
 async def until_foreign_is_bound(yard: Yard) -> None:

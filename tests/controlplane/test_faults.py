@@ -20,6 +20,7 @@ from tests.controlplane.faults import (
     revive,
     sending,
     troubled,
+    until_acting,
     until_foreign_is_bound,
     until_released,
     until_whole,
@@ -142,6 +143,7 @@ async def test_a_gang_whose_only_node_is_filled_returns_to_the_queue(yard: Yard)
 
 async def _released_and_not_bound(yard: Yard) -> str:
     """Submit a gang with kube-scheduler frozen; return the node it is planned on."""
+    await until_acting(yard)
     sending(yard.cluster, "kube-scheduler", signal.SIGSTOP)()
     await yard.submit(gang("it", SIZE))
     return await until_released(yard, "it", SIZE)

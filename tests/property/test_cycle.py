@@ -1,7 +1,7 @@
 """Laws of the scheduling cycle on random clusters and jobs."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -100,7 +100,6 @@ def test_the_order_in_which_things_were_seen_changes_no_decision(nodes, wanted, 
     assert one.commands == two.commands
 
 
-@settings(max_examples=60)
 @given(
     nodes=NODES,
     job=st.tuples(st.just(0), st.integers(2, 5)),

@@ -245,5 +245,5 @@ class Store(RuleBasedStateMachine):
         return self.store.snapshot().owners.values()
 
 
-Store.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+Store.TestCase.settings = settings(stateful_step_count=40)
 TestStore = Store.TestCase
