@@ -34,7 +34,8 @@ imports: $(STAMP) ## the import contracts of docs/architecture.md
 test: $(STAMP) ## the gate: every test but the long ones, on a real control plane too
 	$(PYTHON) -m pytest -m 'not e2e' $(PYTEST_ARGS)
 
-test-e2e: $(STAMP) ## the long ones: every law with 2000 examples, the oracle against kube-scheduler too
+test-e2e: $(STAMP) ## the long ones: faults on the real control plane, every law with 2000 examples
+	$(PYTHON) -m pytest -m e2e $(PYTEST_ARGS)
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest tests/property tests/controlplane/test_oracle_masks.py $(PYTEST_ARGS)
 
 demo: $(STAMP) ## a real control plane, our extender, real training; ONCE=1 ends by itself
