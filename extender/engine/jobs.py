@@ -49,6 +49,11 @@ class Member:
         """Its index, 0 where it has none."""
         return self.index or 0
 
+    @property
+    def plan(self) -> str:
+        """Id of the plan that released it, as observed; empty if none did."""
+        return self.pod.annotations.get(labels.PLAN, "")
+
 
 @dataclass(frozen=True)
 class Job:

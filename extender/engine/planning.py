@@ -13,7 +13,6 @@ from extender.engine.reasons import MESSAGES, Reason
 from extender.policy import gang
 from extender.policy.gang import GangPod, Misfit, Placed, Placement
 from extender.policy.room import Room
-from shared import labels
 from shared.model import Pod, Uid
 
 PLANNED_STATES = (State.SEATED, State.LOOSE)
@@ -125,7 +124,7 @@ def _continued(job: Job, placement: Placement, count: int) -> tuple[str, int]:
     """Return the name of the plan that ``count`` more members join, and how many it then binds."""
     unbound = job.having(*PLANNED_STATES)
     released = (*unbound, *job.having(State.BOUND))
-    names = sorted(filter(None, (m.pod.annotations.get(labels.PLAN) for m in released)))
+    names = sorted({m.plan for m in released} - {""})
     return (names[0] if names else plan_id(placement.order)), len(unbound) + count
 
 

@@ -103,21 +103,16 @@ def was_whole(job: Job, memory: Memory) -> bool:
         return False
     if job.key in memory.known:
         return job.key in memory.complete
-    bound = {_plan(m.pod) for m in job.having(State.BOUND, State.SUCCEEDED)}
-    waiting = {_plan(m.pod) for m in job.having(State.SEATED, State.LOOSE)}
+    bound = {m.plan for m in job.having(State.BOUND, State.SUCCEEDED)}
+    waiting = {m.plan for m in job.having(State.SEATED, State.LOOSE)}
     return bool(bound) and not bound & waiting
 
 
 def _refused_by_kubelet(job: Job) -> bool:
-    bound = {_plan(m.pod) for m in job.having(State.BOUND)}
+    bound = {m.plan for m in job.having(State.BOUND)}
     return any(
-        m.pod.phase_reason.startswith("OutOf") and _plan(m.pod) in bound
-        for m in job.having(State.FAILED)
+        m.pod.phase_reason.startswith("OutOf") and m.plan in bound for m in job.having(State.FAILED)
     )
-
-
-def _plan(pod: Pod) -> str:
-    return pod.annotations.get("shuntyard.io/plan", "")
 
 
 def _seated(snapshot: Snapshot) -> list[tuple[Pod, NodeName]]:
