@@ -108,7 +108,7 @@ class HealthSection(Section):
     )
     drain_seconds: float = Field(
         default=5.0,
-        ge=0.1,
+        ge=0.001,
         le=300,
         description="How long open requests may go on after SIGTERM; keep it below the pod's "
         "`terminationGracePeriodSeconds`.",
