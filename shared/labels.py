@@ -37,6 +37,12 @@ ANTI_AFFINITY: Final = "shuntyard.io/anti-affinity"
 TOPOLOGY_KEY: Final = "shuntyard.io/topology-key"
 """Annotation on pod or owner: node label whose values are the buckets' places; else the node."""
 
+METRICS: Final = "shuntyard.io/metrics"
+"""Annotation on pod or owner: where and how to read progress (``shared.places``)."""
+
+CHECKPOINT: Final = "shuntyard.io/checkpoint"
+"""Annotation on pod or owner: checkpoint directory on the volume; opt-in to migration."""
+
 NODE: Final = "shuntyard.io/node"
 """Annotation on the pod: planned node. Ours; read-only for users."""
 
@@ -51,6 +57,9 @@ DECISION: Final = "shuntyard.io/decision"
 
 SIMULATED_DURATION: Final = "shuntyard.io/simulated-duration"
 """Annotation on the pod: how long a kwok node of the devcluster lets it run, e.g. ``30s``."""
+
+MIGRATION: Final = "shuntyard.io/migration"
+"""Annotation on a pod that replaces a migrated one: ``namespace/name`` of the Migration."""
 
 QUEUED_CONDITION: Final = "shuntyard.io/Queued"
 """Condition type on gated pods: why the job waits."""

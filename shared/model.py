@@ -5,6 +5,7 @@ in pieces. Times are seconds since the epoch. Nothing here does I/O.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import NewType
 
 from msgspec import Struct
@@ -199,7 +200,138 @@ class PriorityClass(Struct, frozen=True, kw_only=True, tag=True):
         return self.name
 
 
-Entity = Pod | Node | Owner | Namespace | ResourceQuota | PriorityClass
+class MigrationPhase(StrEnum):
+    """Where a migration is (``extender.engine.migration`` has the transition table)."""
+
+    REQUESTED = "Requested"
+    TARGET_RESERVED = "TargetReserved"
+    CHECKPOINT_REQUESTED = "CheckpointRequested"
+    CHECKPOINTED = "Checkpointed"
+    EVICTING = "Evicting"
+    RECREATING = "Recreating"
+    RESUMING = "Resuming"
+    COMPLETED = "Completed"
+    ABORTED = "Aborted"
+    """Nothing was moved: the seat is given back and the trainer goes on."""
+    FAILED = "Failed"
+    """The pod is gone from its node and did not resume as it should; its owner goes on."""
+
+
+CLOSED_PHASES = frozenset({MigrationPhase.COMPLETED, MigrationPhase.ABORTED, MigrationPhase.FAILED})
+
+
+class Trigger(StrEnum):
+    """What asked for a migration."""
+
+    CONVERGED = "converged"
+    """SpeCon Algorithm 1 and 2."""
+    REBALANCE = "rebalance"
+    """SpeCon Algorithm 3."""
+    COUNT = "count"
+    """Count balancing."""
+
+
+class Mover(StrEnum):
+    """How the pods leave their nodes."""
+
+    EVICT = "evict"
+    """By the Eviction API; the owner makes a new pod."""
+    RECREATE = "recreate"
+    """By the Eviction API; nobody owns the pod, so we make the new one from the kept template."""
+    SUSPEND = "suspend"
+    """The whole Job is suspended and resumed: no failure is counted, no back-off is waited for."""
+
+
+class MigrationMember(Struct, frozen=True, kw_only=True):
+    """One pod of a migration: what moves from where to where, and what is known of it so far.
+
+    Attributes:
+        pod: Name of the pod.
+        uid: Its uid.
+        source: Node it leaves.
+        target: Node it is to go to.
+        index: Its index within the job; None if it has none.
+        asked: A checkpoint is asked of it (one pod for each checkpoint directory).
+        shape: What it asks of a node, for the reservation.
+        replacement: Name of the new pod; empty until it is known.
+        replacement_uid: Its uid.
+        acked_step: The step of the acknowledged checkpoint; None before.
+        ack_bytes: Size of that checkpoint.
+        ack_seconds: How long writing it took.
+        resumed_step: First step seen of the new pod; None before.
+    """
+
+    pod: str
+    uid: Uid
+    source: NodeName
+    target: NodeName
+    shape: PodShape
+    index: int | None = None
+    asked: bool = True
+    replacement: str = ""
+    replacement_uid: str = ""
+    acked_step: int | None = None
+    ack_bytes: int | None = None
+    ack_seconds: float | None = None
+    resumed_step: int | None = None
+
+
+class Migration(Struct, frozen=True, kw_only=True, tag=True):
+    """A Migration object: a job's pods on their way to other nodes.
+
+    Attributes:
+        job: ``namespace/kind/name`` of the job.
+        owner: Controller of the pods; None for a bare pod.
+        trigger: What asked for it.
+        mover: How the pods leave.
+        why: For people: the figures behind the decision.
+        gain_seconds: What was expected to be gained when it was decided.
+        cost_seconds: What it was expected to cost.
+        phase: Where it is.
+        reason: CamelCase token of the end, or of what it waits for.
+        message: The same in words.
+        request: Id of the checkpoint request; empty before there is one.
+        deadline: When the phase it is in ends in abort or failure; seconds since the epoch.
+        ask_until: Until when the trainer may answer the request; seconds since the epoch.
+        hold_until: Until when the trainer holds after its ack; seconds since the epoch.
+        transitions: Each phase entered, and when.
+        members: The pods.
+    """
+
+    namespace: str
+    name: str
+    uid: Uid
+    resource_version: str = ""
+    created_at: float = 0.0
+    job: JobKey
+    owner: OwnerReference | None = None
+    trigger: Trigger
+    mover: Mover
+    why: str = ""
+    gain_seconds: float | None = None
+    cost_seconds: float | None = None
+    phase: MigrationPhase = MigrationPhase.REQUESTED
+    reason: str = ""
+    message: str = ""
+    request: str = ""
+    deadline: float = 0.0
+    ask_until: float = 0.0
+    hold_until: float = 0.0
+    transitions: tuple[tuple[MigrationPhase, float], ...] = ()
+    members: tuple[MigrationMember, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def open(self) -> bool:
+        """It has not ended."""
+        return self.phase not in CLOSED_PHASES
+
+
+Entity = Pod | Node | Owner | Namespace | ResourceQuota | PriorityClass | Migration
 
 
 class Upsert(Struct, frozen=True, tag=True):

@@ -2,7 +2,8 @@
 
 Each running pod gets the node's budget divided by their number, whether the others use theirs or
 not: so a pod's speed depends on how many pods its node has, and on nothing else. Two mechanisms:
-cgroup quotas (``cgroups``), or stopping and continuing process groups in turn (``slices``).
+cgroup quotas (``cgroups``), or stopping and continuing process groups in turn (``slices``). Pods of
+a DaemonSet serve the node and stand beside the budget, as a real node reserves CPU for them.
 """
 
 import zlib
@@ -38,6 +39,31 @@ class CpuBudget(Protocol):
     def close(self) -> None:
         """Leave nothing behind; everything has ended."""
         ...
+
+
+class Unbudgeted:
+    """For pods that stand beside the budget: as if there were none."""
+
+    mechanism = "none"
+
+    def join(self, _pod: str) -> list[str]:
+        """Count nothing."""
+        return []
+
+    def started(self, _pod: str, _group: int) -> None:
+        """Take in nothing."""
+
+    def ended(self, _pod: str, _group: int) -> None:
+        """Forget nothing."""
+
+    def leave(self, _pod: str) -> None:
+        """Give back nothing."""
+
+    async def run(self) -> None:
+        """Return: there is nothing to do."""
+
+    def close(self) -> None:
+        """Leave nothing behind."""
 
 
 def share_cores(budget_cores: float, pods: int) -> float:

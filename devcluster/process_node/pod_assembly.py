@@ -3,7 +3,7 @@
 import random
 import shutil
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devcluster.process_node import container_spec, cri_log, status
@@ -11,6 +11,7 @@ from devcluster.process_node.api import NodeApi
 from devcluster.process_node.container_runner import ContainerRunner, Machine, RunnerTask
 from devcluster.process_node.container_sequence import ALWAYS, ContainerSequence
 from devcluster.process_node.container_spec import PodPlace
+from devcluster.process_node.cpu_budget import Unbudgeted
 from devcluster.process_node.ending import Ending
 from devcluster.process_node.environment import Surroundings
 from devcluster.process_node.fields import Addresses
@@ -160,11 +161,16 @@ class _Runners:
             changed=self.changed,
             title=f"container={container.name} pod={self.pod.full_name}",
         )
-        return ContainerRunner(task, self.assembly.machine, ending)
+        return ContainerRunner(task, self._machine, ending)
+
+    @property
+    def _machine(self) -> Machine:
+        machine = self.assembly.machine
+        return replace(machine, budget=Unbudgeted()) if self.pod.is_of_a_daemon_set else machine
 
     def _spec(self, container: Container, place: PodPlace) -> EntrySpec:
         place.home.mkdir(parents=True, exist_ok=True)
-        cgroup_files = self.assembly.machine.budget.join(self.pod.metadata.uid)
+        cgroup_files = self._machine.budget.join(self.pod.metadata.uid)
         return container_spec.build(
             self.pod, container, self.volumes, self.around, place, cgroup_files
         )

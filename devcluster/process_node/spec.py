@@ -128,6 +128,13 @@ class PodSpec(Wire, frozen=True):
     resource_claims: tuple[Any, ...] | None = None
 
 
+class Reference(Wire, frozen=True):
+    """A reference to an owner."""
+
+    kind: str = ""
+    controller: bool | None = None
+
+
 class ObjectMeta(Wire, frozen=True):
     """The metadata of an object."""
 
@@ -137,6 +144,7 @@ class ObjectMeta(Wire, frozen=True):
     resource_version: str = ""
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
+    owner_references: tuple[Reference, ...] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
@@ -163,6 +171,12 @@ class PodObject(Wire, frozen=True):
     def full_name(self) -> str:
         """``name_namespace(uid)``, the kubelet's way to name a pod in messages."""
         return f"{self.metadata.name}_{self.metadata.namespace}({self.metadata.uid})"
+
+    @property
+    def is_of_a_daemon_set(self) -> bool:
+        """Whether it is a service of the node itself, such as our agent."""
+        owners = self.metadata.owner_references or ()
+        return any(owner.controller and owner.kind == "DaemonSet" for owner in owners)
 
     @property
     def hostname(self) -> str:

@@ -4,11 +4,12 @@ Frozen, and shared between decisions. Its mappings have no order that a decision
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.policy.room import Room
 from shared.model import (
     JobKey,
+    Migration,
     Namespace,
     NodeName,
     Owner,
@@ -18,6 +19,7 @@ from shared.model import (
     ResourceQuota,
     Uid,
 )
+from shared.progress import NodeReport
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Snapshot:
         namespaces: By name.
         quotas: By namespace, in order of name.
         priority_classes: By name.
+        migrations: Open ones and those that ended, by ``namespace/name``.
+        reports: What the agents say, by node; a node without an agent is not in it.
     """
 
     generation: int
@@ -67,3 +71,5 @@ class Snapshot:
     namespaces: Mapping[str, Namespace]
     quotas: Mapping[str, tuple[ResourceQuota, ...]]
     priority_classes: Mapping[str, PriorityClass]
+    migrations: Mapping[str, Migration] = field(default_factory=dict)
+    reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from shared.model import (
     Delete,
     Delta,
     Entity,
+    Migration,
     Namespace,
     Node,
     NodeName,
@@ -32,6 +33,7 @@ from shared.model import (
     Uid,
     Upsert,
 )
+from shared.progress import NodeReport
 
 E = TypeVar("E")
 
@@ -64,6 +66,8 @@ class ClusterStore:
         self._namespaces: Shelf[str, Namespace] = Shelf(attrgetter("name"))
         self._quotas = QuotaShelf()
         self._classes: Shelf[str, PriorityClass] = Shelf(attrgetter("name"))
+        self._migrations: Shelf[str, Migration] = Shelf(attrgetter("key"))
+        self._reports: Shelf[NodeName, NodeReport] = Shelf(attrgetter("node"))
         self._collections: Mapping[str, _Collection[Any]] = {
             Pod.__name__: self._pods,
             Node.__name__: self._nodes,
@@ -71,6 +75,7 @@ class ClusterStore:
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
+            Migration.__name__: self._migrations,
         }
         self._removed = Removed()
         self._snapshot: Snapshot | None = None
@@ -88,6 +93,11 @@ class ClusterStore:
         else:
             changed = self._replace(delta)
         self._touch(changed=changed)
+
+    def report(self, report: NodeReport) -> None:
+        """Take over what a node's agent says; the whole of it, in place of what was there."""
+        self._reports.put(report)
+        self._touch(changed=True)
 
     def assume(self, assumption: Assumption) -> None:
         """Remember a write of ours until it is observed; nothing for a pod that is not held."""
@@ -134,6 +144,8 @@ class ClusterStore:
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),
+                migrations=self._migrations.frozen(),
+                reports=self._reports.frozen(),
             )
         return self._snapshot
 

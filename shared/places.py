@@ -1,0 +1,176 @@
+"""Where a pod's metrics and checkpoints lie on the shared volume: annotations to paths. Pure.
+
+A job has the directory ``<namespace>/<job>`` of the volume for its own. Annotations name paths
+below it; nothing that they say leads out of it (links are the reader's to refuse). In a path
+``$(POD_NAME)``, ``$(POD_UID)``, ``$(ROLE)`` and ``$(INDEX)`` stand for what they say.
+
+``shuntyard.io/checkpoint: <path>``: the checkpoint directory; empty: ``checkpoints``.
+
+``shuntyard.io/metrics: key=value; key=value; …`` with the keys
+
+==============  ==================================================================================
+``path``        file below the job's directory, ``*`` allowed in its last two parts; or ``log``: the
+                container's log
+``format``      ``jsonl``, ``csv``, ``tfevents``, ``trainer-state``, ``keras``, ``huggingface``,
+                ``lightning``, ``torchrun``, ``megatron``, ``deepspeed``, ``regex``; or ``auto``
+``metric``      name of the series; default: the first of ``eval_loss``, ``val_loss``, ``loss``
+``goal``        ``min`` or ``max``; default: by the metric's name
+``total-steps`` where the run ends
+``container``   whose log is read; default: the first that has one
+``regex``       must be last; named groups ``value`` and, if it has one, ``step``
+==============  ==================================================================================
+"""
+
+import posixpath
+from dataclasses import dataclass
+from typing import Final
+
+from shared import labels
+from shared.errors import InputError
+from shared.progress import Goal
+
+DEFAULT_CHECKPOINTS: Final = "checkpoints"
+LOG: Final = "log"
+FORMATS: Final = (
+    "auto",
+    "jsonl",
+    "csv",
+    "tfevents",
+    "trainer-state",
+    "keras",
+    "huggingface",
+    "lightning",
+    "torchrun",
+    "megatron",
+    "deepspeed",
+    "regex",
+)
+_KEYS: Final = ("path", "format", "metric", "goal", "total-steps", "container", "regex")
+_METRICS_FIELD: Final = f"annotation {labels.METRICS}"
+_CHECKPOINT_FIELD: Final = f"annotation {labels.CHECKPOINT}"
+
+
+@dataclass(frozen=True)
+class Whose:
+    """The pod whose path is wanted."""
+
+    namespace: str
+    job: str
+    pod: str
+    uid: str
+    role: str = ""
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class MetricsPlace:
+    """What the metrics annotation says.
+
+    Attributes:
+        path: Below the volume's root; ``log`` for the container's log; None: by convention.
+        format: One of ``FORMATS``.
+        metric: Name of the series; None: the default ones.
+        goal: None: by the metric's name.
+        total_steps: None if not said.
+        container: None: the first that has a log.
+        regex: Only with the format ``regex``.
+    """
+
+    path: str | None = None
+    format: str = "auto"
+    metric: str | None = None
+    goal: Goal | None = None
+    total_steps: int | None = None
+    container: str | None = None
+    regex: str | None = None
+
+
+def job_directory(whose: Whose) -> str:
+    """Return the job's own directory below the volume's root: ``<namespace>/<job>``."""
+    return f"{whose.namespace}/{whose.job}"
+
+
+def checkpoint_directory(annotation: str, whose: Whose) -> str:
+    """Return the checkpoint directory below the volume's root.
+
+    Raises:
+        InputError: The path is absolute or leads out of the job's directory.
+    """
+    return _below(annotation.strip() or DEFAULT_CHECKPOINTS, whose, _CHECKPOINT_FIELD)
+
+
+def conventional_metrics(whose: Whose) -> str:
+    """Return the pattern of metrics files where the annotation names none."""
+    return f"{job_directory(whose)}/metrics/{whose.pod}*"
+
+
+def metrics_place(annotation: str | None, whose: Whose) -> MetricsPlace:
+    """Read the metrics annotation; None says nothing, so everything is by convention.
+
+    Raises:
+        InputError: A key or value cannot be used; names it.
+    """
+    said = _pairs(annotation or "")
+    path = said.get("path")
+    if path is not None and path != LOG:
+        path = _below(path, whose, f"{_METRICS_FIELD}, path")
+    kind = _one_of(said.get("format", "regex" if "regex" in said else "auto"), "format", FORMATS)
+    if (kind == "regex") != ("regex" in said):
+        raise InputError(_METRICS_FIELD, annotation or "", "format=regex together with regex=…")
+    goal = said.get("goal")
+    return MetricsPlace(
+        path=path,
+        format=kind,
+        metric=said.get("metric"),
+        goal=Goal(_one_of(goal, "goal", ("min", "max"))) if goal is not None else None,
+        total_steps=_steps(said["total-steps"]) if "total-steps" in said else None,
+        container=said.get("container"),
+        regex=said.get("regex"),
+    )
+
+
+def _pairs(text: str) -> dict[str, str]:
+    said: dict[str, str] = {}
+    rest = text.strip()
+    while rest:
+        key, equals, after = rest.partition("=")
+        key = key.strip()
+        if not equals or key not in _KEYS or key in said:
+            expected = f"key=value with the keys {', '.join(_KEYS)}, each once, separated by ';'"
+            raise InputError(_METRICS_FIELD, text, expected)
+        value, rest = (after, "") if key == "regex" else _cut(after)
+        if not value.strip():
+            raise InputError(f"{_METRICS_FIELD}, {key}", value, "a value that is not empty")
+        said[key] = value.strip()
+    return said
+
+
+def _cut(text: str) -> tuple[str, str]:
+    value, _, rest = text.partition(";")
+    return value, rest.strip()
+
+
+def _one_of(value: str, key: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise InputError(f"{_METRICS_FIELD}, {key}", value, f"one of {', '.join(known)}")
+    return value
+
+
+def _steps(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise InputError(f"{_METRICS_FIELD}, total-steps", text, "an integer above 0")
+    return int(text)
+
+
+def _below(path: str, whose: Whose, field: str) -> str:
+    expanded = (
+        path.replace("$(POD_NAME)", whose.pod)
+        .replace("$(POD_UID)", whose.uid)
+        .replace("$(ROLE)", whose.role or "none")
+        .replace("$(INDEX)", str(whose.index if whose.index is not None else 0))
+    )
+    outside = ".." in expanded.split("/") or expanded.startswith("/") or "\0" in expanded
+    if outside or posixpath.normpath(expanded) == ".":
+        expected = f"a relative path below the job's directory {job_directory(whose)!r}"
+        raise InputError(field, path, expected)
+    return posixpath.join(job_directory(whose), posixpath.normpath(expanded))

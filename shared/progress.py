@@ -1,0 +1,196 @@
+"""What an agent knows of the training pods on its node, as decisions see it.
+
+Values only: the agent fills them, ``shared.wire`` carries them, the engine reads them. Times are
+seconds since the epoch on the agent's clock unless a name says otherwise.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from shared.model import NodeName, Uid
+
+
+class Category(StrEnum):
+    """SpeCon's three categories of a training job (``shared.convergence``)."""
+
+    PROGRESSING = "progressing"
+    WATCHING = "watching"
+    CONVERGED = "converged"
+
+
+class Goal(StrEnum):
+    """Whether a metric is to fall or to rise."""
+
+    MIN = "min"
+    MAX = "max"
+
+
+class CheckpointPhase(StrEnum):
+    """How far a checkpoint request has come, as the agent sees it in the pod's directory."""
+
+    NONE = "none"
+    """No request."""
+    ASKED = "asked"
+    """The request file lies there; the trainer has not answered."""
+    ACKED = "acked"
+    """The checkpoint is written; the trainer takes no step until the hold ends."""
+    REFUSED = "refused"
+    """The trainer could not save; ``problem`` says why."""
+    RELEASED = "released"
+    """Cancelled, or the hold's deadline passed: the trainer goes on."""
+
+
+class Span(Struct, frozen=True):
+    """A predicted amount with the band that holds about two thirds of what may come."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """How far a training run is.
+
+    Attributes:
+        metric: Name of the series the category is computed from, e.g. ``eval_loss``.
+        goal: Which way it should go.
+        source: Format that was read, e.g. ``jsonl``, ``keras``, ``tfevents``.
+        step: Last step (iteration, batch or epoch, as the source counts); None if never said.
+        total_steps: Where the run ends; None if nobody said.
+        value: Last finite value of the metric; None before the first.
+        first_value: First value of this run.
+        best_value: Best value so far.
+        points: Values read so far, all attempts.
+        updated_at: When the last value was read.
+        category: Of SpeCon.
+        growth: Last growth, in the normalisation of the agent's settings; None before the second
+            tick.
+        converged_at: When it became converged; None if it is not.
+        attempt: 1, one more after each restart (the step went back).
+        diverged: The last value was NaN or infinite.
+        curve: At most 32 values, oldest first, evenly spread over the run: for a sparkline.
+        remaining_seconds: Predicted time to the end (``total_steps``); None if not predictable.
+        remaining_loss: Predicted further improvement of the metric until the end.
+    """
+
+    metric: str
+    source: str
+    updated_at: float
+    goal: Goal = Goal.MIN
+    step: int | None = None
+    total_steps: int | None = None
+    value: float | None = None
+    first_value: float | None = None
+    best_value: float | None = None
+    points: int = 0
+    category: Category = Category.PROGRESSING
+    growth: float | None = None
+    converged_at: float | None = None
+    attempt: int = 1
+    diverged: bool = False
+    curve: tuple[float, ...] = ()
+    remaining_seconds: Span | None = None
+    remaining_loss: Span | None = None
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True):
+    """What the pod's checkpoint directory says (contract: docs/checkpoint-contract.md).
+
+    Attributes:
+        problem: Why no checkpoint can be asked for; a token: ``CheckpointUnreachable``,
+            ``TrainerSilent``, ``ExitsZeroOnTerm``, ``Misconfigured``; empty if it can.
+        detail: The same in words.
+        step: Step of the last completed checkpoint, asked for or not.
+        saved_at: When it was completed.
+        save_seconds: How long it took.
+        save_bytes: How large it is.
+        phase: Of the latest request.
+        request: Id of that request; empty if there was none.
+        acked_step: The step the trainer holds at; None unless acked.
+        path: The checkpoint's path as the trainer says it; empty unless acked.
+        resumed_step: The step this life of the trainer began at; None if it began anew.
+        done: Training is complete.
+    """
+
+    problem: str = ""
+    detail: str = ""
+    step: int | None = None
+    saved_at: float | None = None
+    save_seconds: float | None = None
+    save_bytes: int | None = None
+    phase: CheckpointPhase = CheckpointPhase.NONE
+    request: str = ""
+    acked_step: int | None = None
+    path: str = ""
+    resumed_step: int | None = None
+    done: bool = False
+
+
+class Use(Struct, frozen=True, kw_only=True):
+    """What a pod or a node uses now.
+
+    Attributes:
+        cpu_cores: Mean since the last sample.
+        memory_bytes: Working set.
+        throttled_ratio: Part of CPU periods in which it was stopped by its limit, 0 to 1.
+        cpu_pressure_ratio: PSI ``some avg10`` of CPU, 0 to 1.
+        gpu_ratio: Mean utilisation of its GPUs, 0 to 1.
+        gpu_memory_bytes: Of its GPUs.
+    """
+
+    cpu_cores: float | None = None
+    memory_bytes: int | None = None
+    throttled_ratio: float | None = None
+    cpu_pressure_ratio: float | None = None
+    gpu_ratio: float | None = None
+    gpu_memory_bytes: int | None = None
+
+
+class PodReport(Struct, frozen=True, kw_only=True):
+    """All an agent says about one pod.
+
+    Attributes:
+        uid: The pod's.
+        problem: What is wrong with its metrics annotation or files, in words; empty if nothing is.
+    """
+
+    uid: Uid
+    progress: Progress | None = None
+    checkpoint: Checkpoint | None = None
+    use: Use | None = None
+    problem: str = ""
+
+
+class NodeReport(Struct, frozen=True, kw_only=True, tag=True):
+    """What is known of a node through its agent: the merger of its heartbeats.
+
+    Attributes:
+        node: The node.
+        boot: Id of the agent's life.
+        sequence: Of the last heartbeat.
+        sent_at: When the agent sent it, on its clock.
+        received_at: When it came, on our monotonic clock.
+        complete: A full report of this life has come: nothing of the node is unknown.
+        use: Of the whole node.
+        cpu_cores: Cores of the node as the agent sees them (its budget where it has one).
+        pods: By uid; only pods of ours.
+        dropped: Events that the agent had to drop since it started, because nobody took them.
+    """
+
+    node: NodeName
+    boot: str
+    sequence: int
+    sent_at: float
+    received_at: float
+    complete: bool = False
+    use: Use | None = None
+    cpu_cores: float | None = None
+    pods: Mapping[Uid, PodReport] = {}
+    dropped: int = 0
+
+    @property
+    def key(self) -> str:
+        """The node's name."""
+        return self.node
