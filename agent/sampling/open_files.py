@@ -1,0 +1,82 @@
+"""Small files of the kernel, kept open between samples: three times faster than opening anew."""
+
+import contextlib
+import errno
+import os
+import resource
+from typing import Final
+
+DEFAULT_MOST: Final = 1024
+"""Files kept open: four of each of 250 pods. Those beyond are opened for each reading."""
+
+_MOST_BYTES: Final = 16 * 1024
+_GONE: Final = frozenset({errno.ENODEV, errno.ESTALE})
+
+
+def affordable(most: int = DEFAULT_MOST) -> int:
+    """Return ``most``, but at most a quarter of the files that this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return most if soft == resource.RLIM_INFINITY else min(most, soft // 4)
+
+
+class OpenFiles:
+    """Reads files of one ``read`` each, from their beginning, every time.
+
+    Args:
+        most: How many stay open.
+
+    Attributes:
+        kept: How many are open now.
+    """
+
+    def __init__(self, most: int = DEFAULT_MOST) -> None:
+        self._most = most
+        self._by_directory: dict[str, dict[str, int]] = {}
+        self.kept = 0
+
+    def read(self, directory: str, name: str) -> bytes | None:
+        """Return the content; None if it cannot be read.
+
+        A file whose directory was removed and made anew is opened anew.
+        """
+        descriptor = self._by_directory.get(directory, {}).get(name)
+        if descriptor is not None:
+            try:
+                return os.pread(descriptor, _MOST_BYTES, 0)
+            except OSError as error:
+                self.drop(directory)
+                if error.errno not in _GONE:
+                    return None
+        return self._read_anew(directory, name)
+
+    def _read_anew(self, directory: str, name: str) -> bytes | None:
+        try:
+            descriptor = os.open(f"{directory}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            content = os.pread(descriptor, _MOST_BYTES, 0)
+        except OSError:  # e.g. EOPNOTSUPP: pressure is switched off
+            os.close(descriptor)
+            return None
+        self._keep(directory, name, descriptor)
+        return content
+
+    def _keep(self, directory: str, name: str, descriptor: int) -> None:
+        if self.kept >= self._most:
+            os.close(descriptor)
+            return
+        self._by_directory.setdefault(directory, {})[name] = descriptor
+        self.kept += 1
+
+    def drop(self, directory: str) -> None:
+        """Close what is open of a directory."""
+        for descriptor in self._by_directory.pop(directory, {}).values():
+            self.kept -= 1
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def close(self) -> None:
+        """Close all."""
+        for directory in list(self._by_directory):
+            self.drop(directory)

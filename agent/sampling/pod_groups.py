@@ -1,0 +1,105 @@
+"""The control groups of the pods that are wanted now: found, followed, forgotten.
+
+What a group does not count, because its controller is not switched on there, is added up over its
+processes. So it is with the devcluster's process nodes, whose groups are made for CPU quotas alone.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+from agent.sampling.groups import GroupFinder, subdirectories
+from agent.sampling.processes import Processes, completed
+from agent.sampling.reading import Reading
+from shared.model import Uid
+
+LIST_SECONDS: Final = 30.0
+"""How often a pod's containers are listed anew; a restarted one counts so much later."""
+
+_MOST_CONTAINERS: Final = 32
+_MOST_GROUPS: Final = 64
+_MOST_PIDS: Final = 4096
+
+ReadGroup = Callable[[str, tuple[str, ...]], Reading | None]
+"""From a pod's directory and its containers' to a reading; None if the pod's is gone."""
+
+
+class PodGroups:
+    """Pods' directories in one hierarchy.
+
+    Args:
+        root: Of the hierarchy.
+        drop: Called with a pod's or container's directory that is not read any more.
+    """
+
+    def __init__(self, root: Path, drop: Callable[[str], None]) -> None:
+        self._finder = GroupFinder(root)
+        self._drop = drop
+        self._places: dict[Uid, str] = {}
+        self._processes: dict[Uid, Processes] = {}
+        self._containers: dict[str, tuple[float, tuple[str, ...]]] = {}
+
+    def read(self, uids: Collection[Uid], now: float, group: ReadGroup) -> Mapping[Uid, Reading]:
+        """Return what ``group`` reads of those pods that have a directory."""
+        found = self._finder.locate(uids, now)
+        for uid in self._places.keys() - found.keys():
+            self._forget(uid)
+        self._places = dict(found)
+        readings: dict[Uid, Reading] = {}
+        for uid, place in found.items():
+            reading = group(place, self._listed(place, now))
+            if reading is not None:
+                readings[uid] = self._completed(uid, place, reading)
+        for uid in found.keys() - readings.keys():
+            self._finder.forget(uid)
+            self._forget(uid)
+        return readings
+
+    def pids(self, uid: Uid) -> tuple[int, ...]:
+        """Return the processes below a pod's directory; those we cannot see are 0 and left out."""
+        place = self._places.get(uid)
+        return () if place is None else pids_below(place)
+
+    def _completed(self, uid: Uid, place: str, reading: Reading) -> Reading:
+        if reading.cpu_seconds is not None and reading.memory_bytes is not None:
+            return reading
+        known = self._processes.setdefault(uid, Processes())
+        return completed(reading, known.read(pids_below(place)))
+
+    def _listed(self, place: str, now: float) -> tuple[str, ...]:
+        at, listed = self._containers.get(place, (float("-inf"), ()))
+        if now - at < LIST_SECONDS:
+            return listed
+        names = subdirectories(place)[:_MOST_CONTAINERS]
+        fresh = tuple(f"{place}/{name}" for name in sorted(names))
+        for gone in set(listed).difference(fresh):
+            self._drop(gone)
+        self._containers[place] = (now, fresh)
+        return fresh
+
+    def _forget(self, uid: Uid) -> None:
+        place = self._places.pop(uid)
+        self._processes.pop(uid, None)
+        _, containers = self._containers.pop(place, (0.0, ()))
+        for directory in (place, *containers):
+            self._drop(directory)
+
+
+def pids_below(place: str) -> tuple[int, ...]:
+    """Return the processes of a group and of the groups below it, as our PID namespace has them."""
+    pids: list[int] = []
+    groups = [place]
+    for count, group in enumerate(groups):  # it grows while we go
+        if count == _MOST_GROUPS or len(pids) > _MOST_PIDS:
+            break
+        pids += _members(group)
+        groups += (f"{group}/{name}" for name in subdirectories(group))
+    return tuple(pids[:_MOST_PIDS])
+
+
+def _members(group: str) -> list[int]:
+    try:
+        lines = Path(group, "cgroup.procs").read_text().split()
+    except OSError:
+        return []
+    return [int(line) for line in lines if line.isdigit() and line != "0"]

@@ -1,0 +1,129 @@
+"""GPUs by a stand-in for NVIDIA's library; nothing here has seen a GPU."""
+
+import logging
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+from agent.sampling.gpu import FRESH_SECONDS, MODULE, Gpu, mean_ratio, open_gpu
+from agent.sampling.node import NodeSampler
+from agent.sampling.pods import PodSampler
+from agent.sampling.reading import PodSource, Reading
+from shared.model import Uid
+from shared.progress import Use
+from tests.unit.agent.sampling import fake_nvml
+from tests.unit.agent.sampling.fake_nvml import Device
+from tests.unit.agent.sampling.trees import OTHER, UID
+
+
+class Pods(PodSource):
+    """Pods by their processes; nothing else is known of them."""
+
+    words = "pods of the test"
+
+    def __init__(self, pids: Mapping[str, tuple[int, ...]]) -> None:
+        self._pids = pids
+
+    def read(self, uids, now):
+        return {uid: Reading() for uid in uids if uid in self._pids}
+
+    def pids(self, uid: Uid) -> tuple[int, ...]:
+        return self._pids[uid]
+
+    def close(self) -> None:
+        pass
+
+
+def install(monkeypatch: pytest.MonkeyPatch, *devices: Device, driver: bool = True):
+    module = fake_nvml.module(devices, driver=driver)
+    monkeypatch.setitem(sys.modules, MODULE, module)
+    return module
+
+
+def test_devices_are_read_with_their_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, Device(50, 1000, {7: 600}), Device(None, None, None))
+    reader = open_gpu()
+    assert reader is not None
+    assert reader.words == "2 GPUs by NVML"
+    assert reader.read(0.0) == (Gpu(0.5, 1000, {7: 600}), Gpu(None, None, {}))
+
+
+def test_without_the_library_there_is_none_and_nothing_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, MODULE, None)  # what makes an import fail
+    assert open_gpu() is None
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("driver", [True, False], ids=["without a device", "without a driver"])
+def test_no_gpu_is_no_reader_and_nothing_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, driver: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    install(monkeypatch, driver=driver)
+    assert open_gpu() is None
+    assert caplog.records == []
+
+
+def test_the_node_and_its_pods_share_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = install(monkeypatch, Device())
+    reader = open_gpu()
+    assert reader is not None
+    for now in (0.0, 0.1, FRESH_SECONDS, FRESH_SECONDS + 0.1):
+        reader.read(now)
+    assert module.calls.count("utilization") == 2
+
+
+def test_the_library_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = install(monkeypatch, Device())
+    reader = open_gpu()
+    assert reader is not None
+    reader.close()
+    assert module.calls[-1] == "shutdown"
+
+
+MAPPINGS: dict[str, tuple[list[Device], dict[str, tuple[int, ...]], dict[str, Use]]] = {
+    "each pod has the devices that its processes are on": (
+        [Device(40, 900, {1: 800}), Device(80, 900, {1: 100, 2: 700}), Device(0, 9, {})],
+        {UID: (1, 11), OTHER: (2,)},
+        {
+            UID: Use(gpu_ratio=pytest.approx(0.6), gpu_memory_bytes=900),
+            OTHER: Use(gpu_ratio=0.8, gpu_memory_bytes=700),
+        },
+    ),
+    "processes that we cannot see leave pods without a figure": (
+        [Device(40, 900, {4711: 800})],
+        {UID: (1,)},
+        {UID: Use()},
+    ),
+    "no process on any device": ([Device(40, 900, {})], {UID: (1,)}, {UID: Use()}),
+    "a device that does not say who holds how much": (
+        [Device(None, 900, {1: None})],
+        {UID: (1,)},
+        {UID: Use()},
+    ),
+}
+
+
+@pytest.mark.parametrize(("devices", "pids", "wanted"), MAPPINGS.values(), ids=MAPPINGS)
+def test_pods_on_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+    devices: list[Device],
+    pids: dict[str, tuple[int, ...]],
+    wanted: dict[str, Use],
+) -> None:
+    install(monkeypatch, *devices)
+    sampler = PodSampler([Pods(pids)], open_gpu())
+    assert sampler.sample([Uid(uid) for uid in pids], 0.0) == wanted
+
+
+def test_the_node_has_the_mean_and_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, Device(40, 900), Device(80, 100), Device(None, None))
+    use, _ = NodeSampler(open_gpu()).sample(0.0)
+    assert (use.gpu_ratio, use.gpu_memory_bytes) == (pytest.approx(0.6), 1000)
+
+
+def test_the_mean_of_nothing_is_unknown() -> None:
+    assert mean_ratio([Gpu(None, None, {})]) is None

@@ -1,0 +1,150 @@
+"""Real control groups of this machine, where it lets us make some below its root."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from agent.sampling.finding import DEFAULT_CGROUP_ROOT as ROOT
+from agent.sampling.open_files import OpenFiles
+from agent.sampling.pods import PodSampler
+from agent.sampling.version1 import Version1, hierarchies
+from agent.sampling.version2 import Version2
+from shared.model import Uid
+from shared.progress import Use
+from tests.unit.agent.sampling.trees import UID
+
+CPU_SECONDS = 0.4
+MEMORY_BYTES = 64 * 2**20
+PROGRAM = f"""
+import sys, time
+held = b"x" * {MEMORY_BYTES}
+print("ready", flush=True)
+sys.stdin.readline()
+begun = time.process_time()
+while time.process_time() - begun < {CPU_SECONDS}: pass
+print("burnt", flush=True)
+sys.stdin.read()
+"""
+OWN = f"shuntyard-test-{os.getpid()}"
+
+
+@contextmanager
+def group(parent: Path) -> Iterator[Path]:
+    """A group for the pod, as a process node makes it; skips where that is not allowed."""
+    place = parent / OWN / f"pod{UID}"
+    try:
+        place.mkdir(parents=True)
+    except OSError as error:
+        pytest.skip(f"no group can be made below {parent}: {error}")
+    try:
+        yield place
+    finally:
+        for directory in (place, place.parent):
+            with suppress(OSError):
+                directory.rmdir()
+
+
+@contextmanager
+def child(*groups: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process in these groups; it holds memory and burns CPU when told to."""
+    join = "".join(f"echo $$ > {place}/cgroup.procs && " for place in groups)
+    with subprocess.Popen(
+        ["/bin/sh", "-c", join + 'exec "$0" -c "$1"', sys.executable, PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin
+        try:
+            yield process
+        finally:
+            process.stdin.close()
+            process.wait()
+
+
+def burn(sampler: PodSampler, process: subprocess.Popen[str]) -> tuple[Use, float]:
+    """Sample before and after the process has burnt its CPU; return the second, and the cores."""
+    assert process.stdin
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    begun = monotonic()
+    first = sampler.sample([Uid(UID)], begun)
+    assert first[Uid(UID)].cpu_cores is None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "burnt\n"
+    ended = monotonic()
+    return sampler.sample([Uid(UID)], ended)[Uid(UID)], CPU_SECONDS / (ended - begun)
+
+
+def below(mounted: Mapping[str, Path], *controllers: str) -> Mapping[str, Path]:
+    missing = set(controllers).difference(mounted)
+    if missing:
+        pytest.skip(f"this machine has no version 1 of {', '.join(sorted(missing))}")
+    return {one: mounted[one] for one in controllers}
+
+
+def test_version_1_measures_a_real_process() -> None:
+    mounted = below(hierarchies(ROOT), "cpu", "cpuacct", "memory")
+    sampler = PodSampler([Version1(mounted, OpenFiles())])
+    with ExitStack() as stack:
+        places = {stack.enter_context(group(one)) for one in dict.fromkeys(mounted.values())}
+        use, cores = burn(sampler, stack.enter_context(child(*places)))
+    sampler.close()
+    assert use.cpu_cores == pytest.approx(cores, rel=0.15)
+    assert MEMORY_BYTES * 0.9 < (use.memory_bytes or 0) < MEMORY_BYTES * 1.5
+    assert use.throttled_ratio == 0.0
+
+
+def test_version_1_shows_how_often_a_quota_stops_a_process() -> None:
+    """In a group made for the quota alone: CPU and memory come from its processes."""
+    mounted = below(hierarchies(ROOT), "cpu", "cpuacct", "memory")
+    sampler = PodSampler([Version1(mounted, OpenFiles())])
+    with group(mounted["cpu"]) as place, child(place) as process:
+        (place / "cpu.cfs_period_us").write_text("20000")
+        (place / "cpu.cfs_quota_us").write_text("4000")
+        use, cores = burn(sampler, process)
+    sampler.close()
+    assert use.cpu_cores == pytest.approx(cores, rel=0.15)
+    assert cores < 0.25
+    assert (use.throttled_ratio or 0) > 0.3
+    assert MEMORY_BYTES * 0.9 < (use.memory_bytes or 0) < MEMORY_BYTES * 1.5
+
+
+def test_version_1_opens_a_group_anew_that_was_made_anew() -> None:
+    mounted = below(hierarchies(ROOT), "cpuacct")
+    source = Version1(mounted, OpenFiles())
+    with group(mounted["cpuacct"]) as place:
+        with child(place) as process:
+            burn(PodSampler([source]), process)
+            before = source.read({Uid(UID)}, 10.0)[Uid(UID)]
+        place.rmdir()
+        place.mkdir()
+        after = source.read({Uid(UID)}, 11.0)[Uid(UID)]
+    source.close()
+    assert (before.cpu_seconds or 0) >= CPU_SECONDS
+    assert after.cpu_seconds == 0
+
+
+def test_version_2_measures_the_cpu_of_a_real_process() -> None:
+    """Also below a hybrid machine's unified hierarchy, which counts CPU and pressure at least."""
+    root = next(
+        (one for one in (ROOT, ROOT / "unified") if (one / "cgroup.controllers").exists()), None
+    )
+    if root is None:
+        pytest.skip("this machine has no cgroup v2")
+    sampler = PodSampler([Version2(root, OpenFiles())])
+    with group(root) as place, child(place) as process:
+        use, cores = burn(sampler, process)
+        assert sampler.sample([Uid(UID)], monotonic())
+    sampler.close()
+    assert use.cpu_cores == pytest.approx(cores, rel=0.15)
+    assert MEMORY_BYTES * 0.9 < (use.memory_bytes or 0) < MEMORY_BYTES * 1.5
+    if (place.parents[1] / "cpu.pressure").exists():
+        assert 0 <= (use.cpu_pressure_ratio or 0) <= 1
