@@ -1,0 +1,70 @@
+"""What Hugging Face ``Trainer`` prints: a Python dict a line, in version 5 with numbers as texts.
+
+::
+
+    {'loss': 0.5, 'learning_rate': 2e-05, 'epoch': 1.0}
+    {'eval_loss': '5.156', 'eval_runtime': '0.0074', 'epoch': '1'}
+    {'train_runtime': '3.161', 'train_loss': '3.628', 'epoch': '2'}
+
+It prints no step. The step counts epochs, as far as they are printed: four digits. Where the same
+epoch is printed twice for a metric, the second point has no step. The last line is a summary of the
+run, its ``train_loss`` a mean: it holds no point. Better: ``trainer_state.json``.
+
+Source:
+    transformers 5.23, ``trainer_callback.py`` (``ProgressCallback``, ``PrinterCallback``).
+"""
+
+import re
+from collections.abc import Sequence
+from math import isfinite
+from typing import Final
+
+from agent.parsing.base import NOTHING, Point
+from agent.parsing.naming import is_metric
+from agent.parsing.numbers import NUMBER, count
+from agent.parsing.repeats import Repeats
+
+_ITEM: Final = re.compile(
+    rf"'([^'\\]{{1,200}})': (?:({NUMBER})|'({NUMBER})'|'[^'\\]*'|None|True|False)(, |\}}\Z)"
+)
+_EPOCHS: Final = re.compile(r"(?:.*\s)?Num Epochs = ([0-9,]{1,12})")
+_SUMMARY: Final = "train_runtime"
+
+
+class HuggingFace:
+    """Dicts with an ``epoch``; a progress bar may stand before one on the same line."""
+
+    format = "huggingface"
+
+    def __init__(self) -> None:
+        self._epochs: int | None = None
+        self._repeats = Repeats()
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        start = line.rfind("{'")
+        if start < 0:
+            if "Num Epochs" in line and (said := _EPOCHS.fullmatch(line)):
+                self._epochs = count(said[1].replace(",", ""))
+            return NOTHING
+        items = _items(line, start + 1)
+        epoch = items.pop("epoch", None)
+        if epoch is None or not isfinite(epoch) or _SUMMARY in items:
+            return NOTHING
+        return [
+            Point(name, value, self._repeats.exact(name, epoch), self._epochs)
+            for name, value in items.items()
+            if is_metric(name)
+        ]
+
+
+def _items(line: str, start: int) -> dict[str, float]:
+    """Return the numbers of the dict that goes to the end of the line; none if it is not one."""
+    found: dict[str, float] = {}
+    while (item := _ITEM.match(line, start)) is not None:
+        if (value := item[2] or item[3]) is not None:
+            found[item[1]] = float(value)
+        if item[4] != ", ":
+            return found
+        start = item.end()
+    return {}

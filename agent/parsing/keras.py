@@ -1,0 +1,94 @@
+"""What Keras prints: ``verbose=1`` (a bar that is drawn again and again), ``verbose=2``, Keras 2.
+
+::
+
+    Epoch 3/10
+    41/90 ━━━━━━━━━━━━━━━━━━━━ 9s 109ms/step - accuracy: 0.5469 - loss: 1.3004
+    90/90 - 3s - 33ms/step - accuracy: 0.5622 - loss: 0.7417 - val_loss: 0.6190
+    1000/1000 [==============================] - 1s 1ms/step - loss: 0.3456 - accuracy: 0.8710
+
+Inside an epoch Keras prints means over the epoch so far, which begin anew with every epoch: they
+are a series of their own, ``batch_loss``. The step counts epochs: 2.5 is the middle of the third.
+
+Source:
+    Keras 3.15, ``utils/progbar.py`` and ``callbacks/progbar_logger.py``.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from agent.parsing.base import NOTHING, Point
+from agent.parsing.numbers import NUMBER
+
+_EPOCH: Final = re.compile(r"Epoch ([0-9]{1,9})/([0-9]{1,9})")
+_RATE: Final = r"[0-9]+[mu]?s/(?:step|epoch|sample)"
+_TIME: Final = rf"(?:[0-9]+(?:ms|us|s)|[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?)(?: {_RATE})?"
+_COUNT: Final = re.compile(
+    r" *([0-9]{1,12})/([0-9]{1,12}|Unknown)"
+    rf"( ━+ {_TIME}| {_TIME}| \[[=>.]*\])?"
+)
+_CLOCK: Final = re.compile(rf"(?:ETA: )?{_TIME}|{_RATE}")
+_PAIR: Final = re.compile(rf"([A-Za-z_][^:]{{0,199}}): ({NUMBER})")
+_COUNT_WITHIN: Final = 26
+_INSIDE: Final = "batch_"
+
+
+class Keras:
+    """Epoch ends as they are, values from inside an epoch with ``batch_`` before their names."""
+
+    format = "keras"
+
+    def __init__(self) -> None:
+        self._epoch: int | None = None
+        self._epochs: int | None = None
+        self._told: set[str] = set()
+        self._has_ended = False
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        if line.startswith("Epoch ") and (header := _EPOCH.fullmatch(line)):
+            self._epoch, self._epochs = int(header[1]), int(header[2])
+            self._told, self._has_ended = set(), False
+            return NOTHING
+        if "/" not in line[:_COUNT_WITHIN] or " - " not in line:
+            return NOTHING
+        first, *others = line.rstrip().split(" - ")
+        counted = _COUNT.fullmatch(first)
+        pairs = _pairs(others, timed=counted is not None and counted[3] is not None)
+        if counted is None or not pairs:
+            return NOTHING
+        if counted[2].isdigit() and int(counted[1]) == int(counted[2]):
+            return self._end(pairs)
+        return self._inside(pairs, counted)
+
+    def _end(self, pairs: list[tuple[str, float]]) -> Sequence[Point]:
+        """Return what this epoch has not told yet: the bar is full before validation, and after.
+
+        What ``evaluate`` prints after the last epoch looks the same, and is left out by that.
+        """
+        self._has_ended = True
+        new = [(name, value) for name, value in pairs if name not in self._told]
+        self._told.update(name for name, _ in new)
+        return [Point(name, value, self._epoch, self._epochs) for name, value in new]
+
+    def _inside(self, pairs: list[tuple[str, float]], counted: re.Match[str]) -> Sequence[Point]:
+        if self._has_ended:
+            return NOTHING
+        step = None
+        if self._epoch is not None and counted[2].isdigit() and int(counted[2]) > 0:
+            step = self._epoch - 1 + int(counted[1]) / int(counted[2])
+        return [Point(_INSIDE + name, value, step, self._epochs) for name, value in pairs]
+
+
+def _pairs(parts: list[str], *, timed: bool) -> list[tuple[str, float]]:
+    """Return names and values; none if a part is not Keras's, or nothing tells a time."""
+    found: list[tuple[str, float]] = []
+    for part in parts:
+        if pair := _PAIR.fullmatch(part):
+            found.append((pair[1], float(pair[2])))
+        elif _CLOCK.fullmatch(part):
+            timed = True
+        else:
+            return []
+    return found if timed else []

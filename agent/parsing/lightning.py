@@ -1,0 +1,79 @@
+"""What Lightning prints: the tqdm bar, and the block that rich leaves at the end of a run.
+
+::
+
+    Epoch 1:  50%|█████     | 5/10 [00:00<00:00, 667.56it/s, v_num=1, train_loss=6.360]
+
+    Epoch 2/2  ━━━━━━━━━━━━━━━━ 10/10 0:00:00 • 0:00:00 545.26it/s v_num: 0.000
+                                                                   train_loss: 3.320
+                                                                   val_loss: 1.797
+
+A bar repeats the last value of every metric each time it is drawn, and that of the epoch before
+until there is a new one. So only a value that is printed differently than before is a point. Three
+digits are printed. The step counts epochs from 0: 1.5 is the middle of the second. Better:
+``CSVLogger``, and a path to its ``metrics.csv``.
+
+Source:
+    Lightning 2.6, ``callbacks/progress/tqdm_progress.py`` and ``rich_progress.py``.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from agent.parsing.base import NOTHING, Point
+from agent.parsing.naming import is_metric
+from agent.parsing.numbers import NUMBER
+
+_TQDM: Final = re.compile(
+    r"Epoch ([0-9]{1,9}): +(?:[0-9]{1,3}%)?\|[^|]*\| ([0-9]{1,12})/([0-9]{1,12}|\?) "
+    r"\[[0-9:]+(?:<[0-9:?]+)?, +[0-9.?]+(?:it/s|s/it)((?:, [^=,\]]{1,200}=[^,\]]+)*)\]"
+)
+_RICH: Final = re.compile(
+    r"Epoch ([0-9]{1,9})(?:/(-?[0-9]{1,9}))?[━╸╺ ]+([0-9]{1,12})/([0-9]{1,12}|--) "
+    r"[0-9:-]+ • [0-9:-]+ [0-9.]+it/s ?(.*)"
+)
+_PAIR: Final = re.compile(rf"([A-Za-z_][^:=,\s]{{0,199}})[:=] ?({NUMBER})(?![^\s,])")
+_NESTED: Final = re.compile(rf"\s+({_PAIR.pattern}(?:\s+{_PAIR.pattern})*)")
+
+
+class Lightning:
+    """Values that are printed differently than before."""
+
+    format = "lightning"
+
+    def __init__(self) -> None:
+        self._step: float | None = None
+        self._epochs: int | None = None
+        self._in_block = False
+        self._printed: dict[str, str] = {}
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        if line.startswith("Epoch "):
+            self._in_block = False
+            if bar := _TQDM.fullmatch(line.rstrip()):
+                self._place(bar[1], bar[2], bar[3])
+                return self._new(bar[4])
+            if block := _RICH.fullmatch(line.rstrip()):
+                self._place(block[1], block[3], block[4])
+                self._epochs = int(block[2]) + 1 if block[2] else None
+                self._in_block = True
+                return self._new(block[5])
+        elif self._in_block and _NESTED.fullmatch(line.rstrip()):
+            return self._new(line)
+        self._in_block = False
+        return NOTHING
+
+    def _place(self, epoch: str, done: str, of: str) -> None:
+        whole = of.isdigit() and int(of) > 0
+        self._step = int(epoch) + int(done) / int(of) if whole else None
+
+    def _new(self, text: str) -> Sequence[Point]:
+        found: list[Point] = []
+        for pair in _PAIR.finditer(text):
+            name, value = pair.groups()
+            if is_metric(name) and self._printed.get(name) != value:
+                self._printed[name] = value
+                found.append(Point(name, float(value), self._step, self._epochs))
+        return found

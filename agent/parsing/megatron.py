@@ -1,0 +1,84 @@
+"""What Megatron-LM prints on its last rank.
+
+::
+
+     [2026-11-21 09:42:36] iteration      201/  250000 | consumed samples:       205824 |
+     elapsed time per iteration (ms): 139113.4 | learning rate: 1.507E-05 | … |
+     lm loss: 2.373574E+00 | loss scale: 1.0 | grad norm: 0.811 |
+     number of skipped iterations:   0 | number of nan iterations:   0 |
+
+(one line), and ``validation loss at iteration 14194 | lm loss value: 2.7E+00 | lm loss PPL: …``.
+
+A loss that is NaN is left out of the line. So a line that lacks a loss that an earlier one had,
+with no iteration skipped, or with NaN iterations counted, is a NaN.
+
+Source:
+    Megatron-LM, ``training/training.py``: ``training_log``, ``evaluate_and_print_results``.
+"""
+
+import re
+from collections.abc import Sequence
+from math import nan
+from typing import Final
+
+from agent.parsing.base import LONGEST_NAME, NOTHING, Point
+from agent.parsing.numbers import number
+
+_ITERATION: Final = re.compile(
+    r" *(?:\[[0-9 :.-]{10,32}\])? *iteration +([0-9]{1,15})/ *([0-9]{1,15}) \|(.*)\|"
+)
+_VALIDATION: Final = re.compile(
+    r" *(?:\[[0-9 :.-]{10,32}\])? *(validation|test) loss at iteration ([0-9]{1,15})"
+    r"(?: on (validation|test) set)? \|(.*)\|"
+)
+_BOOKKEEPING: Final = re.compile(
+    r"consumed .*|elapsed .*|throughput .*|global batch size|batch size|loss scale|number of .*"
+    r"|.*GPU.*|power.*"
+)
+_SKIPPED: Final = "number of skipped iterations"
+_NANS: Final = "number of nan iterations"
+_VALUE: Final = " value"
+
+
+class Megatron:
+    """Losses under their own names (``lm loss``); of other data ``validation lm loss``."""
+
+    format = "megatron"
+
+    def __init__(self) -> None:
+        self._losses: set[str] = set()
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        if "iteration" not in line:
+            return NOTHING
+        if matched := _ITERATION.fullmatch(line):
+            return self._iteration(int(matched[1]), int(matched[2]), _fields(matched[3]))
+        if matched := _VALIDATION.fullmatch(line):
+            step, kind = int(matched[2]), matched[3] or matched[1]
+            return [
+                Point(f"{kind} {name.removesuffix(_VALUE)}", value, step)
+                for name, value in _fields(matched[4]).items()
+            ]
+        return NOTHING
+
+    def _iteration(self, step: int, total: int, fields: dict[str, float]) -> Sequence[Point]:
+        points = [
+            Point(name, value, step, total)
+            for name, value in fields.items()
+            if not _BOOKKEEPING.fullmatch(name)
+        ]
+        lost = fields.get(_NANS, 0) > 0 or fields.get(_SKIPPED) == 0
+        missing = sorted(self._losses - fields.keys()) if lost else ()
+        self._losses.update(name for name in fields if name.endswith(" loss"))
+        return [*points, *(Point(name, nan, step, total) for name in missing)]
+
+
+def _fields(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for field in text.split("|"):
+        name, _, value = field.rpartition(":")
+        read = number(value.strip())
+        if read is not None and 0 < len(name.strip()) <= LONGEST_NAME:
+            found[name.strip()] = read
+    return found

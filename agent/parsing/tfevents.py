@@ -1,0 +1,133 @@
+"""TensorBoard's event files, read without TensorFlow or TensorBoard.
+
+A file is a row of records (length, its checksum, data, its checksum); the data is an ``Event`` with
+a ``Summary`` of tagged values. Scalars are there in two ways: ``simple_value`` (PyTorch) and a
+tensor of one element (TensorFlow, Keras). All else (images, histograms, texts) is passed over.
+
+Source:
+    TensorFlow, ``record_writer.cc``, ``event.proto``, ``summary.proto``, ``tensor.proto``.
+"""
+
+import struct
+from collections.abc import Sequence
+from math import isfinite
+from typing import Final
+
+from agent.parsing import crc32c
+from agent.parsing.base import LONGEST_NAME, Point
+from agent.parsing.protobuf import fields, signed
+
+MOST_RECORD_BYTES: Final = 2**20
+"""Larger records are pictures and graphs: they are passed over unread."""
+_LENGTH: Final = struct.Struct("<QI")
+_CRC: Final = struct.Struct("<I")
+_FLOAT: Final = struct.Struct("<f")
+_DOUBLE: Final = struct.Struct("<d")
+_EVENT_TIME, _EVENT_STEP, _EVENT_SUMMARY = 1, 2, 5
+_VALUE = 1
+_TAG, _SIMPLE, _TENSOR = 1, 2, 8
+_DTYPE, _SHAPE, _CONTENT, _FLOATS, _DOUBLES = 1, 2, 4, 5, 6
+_SIZE = 1
+_OF_TYPE: Final = {1: (_FLOATS, _FLOAT), 2: (_DOUBLES, _DOUBLE)}
+_VALIDATION: Final = frozenset(("validation", "val", "valid", "eval", "test"))
+
+
+class TfEvents:
+    """Scalars under their tags.
+
+    Args:
+        directory: Name of the file's directory. Keras writes the same tags into ``train`` and
+            ``validation``: those of the latter (and of ``val``, ``eval``, ``test``) get ``val_``
+            before their names.
+    """
+
+    format = "tfevents"
+
+    def __init__(self, *, directory: str = "") -> None:
+        self._prefix = "val_" if directory in _VALIDATION else ""
+        self._passing = 0
+        self.problem = ""
+
+    def feed_bytes(self, data: bytes) -> tuple[Sequence[Point], int]:
+        """See ``RecordParser``. A record whose checksum is wrong is passed over."""
+        if self.problem:
+            return (), len(data)
+        points: list[Point] = []
+        at = min(self._passing, len(data))
+        self._passing -= at
+        while at + _LENGTH.size <= len(data):
+            size, checksum = _LENGTH.unpack_from(data, at)
+            if crc32c.masked(data[at : at + 8]) != checksum:
+                self.problem = "this is not a tfevents file, or it is damaged: a length is wrong"
+                return points, len(data)
+            body, end = at + _LENGTH.size, at + _LENGTH.size + size
+            following = end + _CRC.size
+            if size > MOST_RECORD_BYTES:
+                self._passing = max(0, following - len(data))
+            elif following <= len(data):
+                points += self._record(data[body:end], _CRC.unpack_from(data, end)[0])
+            else:
+                break
+            at = min(following, len(data))
+        return points, at
+
+    def reset(self) -> None:
+        """See ``RecordParser``."""
+        self._passing, self.problem = 0, ""
+
+    def _record(self, data: bytes, checksum: int) -> list[Point]:
+        if crc32c.masked(data) != checksum:
+            return []
+        try:
+            return self._event(data)
+        except (ValueError, struct.error):
+            return []
+
+    def _event(self, data: bytes) -> list[Point]:
+        at_seconds: float | None = None
+        step = 0
+        found: list[tuple[str, float]] = []
+        for number, value in fields(data):
+            if number == _EVENT_TIME and isinstance(value, bytes):
+                at_seconds = _DOUBLE.unpack(value)[0]
+            elif number == _EVENT_STEP and isinstance(value, int):
+                step = signed(value)
+            elif number == _EVENT_SUMMARY and isinstance(value, bytes):
+                found = [s for n, v in fields(value) if n == _VALUE for s in _scalar(v)]
+        if at_seconds is not None and not isfinite(at_seconds):
+            at_seconds = None
+        return [
+            Point(self._prefix + tag, value, step, at_seconds=at_seconds) for tag, value in found
+        ]
+
+
+def _scalar(data: int | bytes) -> list[tuple[str, float]]:
+    """Return tag and value of a summary's value; nothing if it is not a scalar."""
+    if isinstance(data, int):
+        return []
+    said = dict(fields(data))
+    tag, simple, tensor = said.get(_TAG), said.get(_SIMPLE), said.get(_TENSOR)
+    if not isinstance(tag, bytes) or not 0 < len(tag) <= LONGEST_NAME:
+        return []
+    name = tag.decode("utf-8", "replace")
+    if isinstance(simple, bytes):
+        return [(name, _FLOAT.unpack(simple)[0])]
+    value = _element(tensor) if isinstance(tensor, bytes) else None
+    return [] if value is None else [(name, value)]
+
+
+def _element(data: bytes) -> float | None:
+    """Return the only element of a tensor of floats; None if it has more or is of another type."""
+    said = dict(fields(data))
+    kind, shape = said.get(_DTYPE), said.get(_SHAPE, b"")
+    if not isinstance(kind, int) or kind not in _OF_TYPE or not isinstance(shape, bytes):
+        return None
+    sizes = [dict(fields(d)).get(_SIZE) for _, d in fields(shape) if isinstance(d, bytes)]
+    if any(size != 1 for size in sizes):
+        return None
+    field, packed = _OF_TYPE[kind]
+    for number in (field, _CONTENT):
+        value = said.get(number)
+        if isinstance(value, bytes) and len(value) == packed.size:
+            return float(packed.unpack(value)[0])
+    return None

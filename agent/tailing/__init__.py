@@ -1,0 +1,1 @@
+"""Following files that others write: by polling, read-only, never out of the volume."""

@@ -1,0 +1,64 @@
+"""What a follower gives back, and how much it may take at once."""
+
+from typing import Final
+
+from msgspec import Struct
+
+KIB: Final = 1024
+MIB: Final = 1024 * 1024
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much of one file a follower takes, keeps and skips.
+
+    Attributes:
+        bytes_per_poll: Read at most so much in one poll; the rest waits for the next.
+        lines_per_poll: The same in lines.
+        line_bytes: Kept of an unfinished line: its end, the beginning is dropped and counted.
+        from_start_bytes: Of a file that is larger when it is first seen, only its head and so
+            much of its end are read. Not for binary files, which cannot be entered in the middle.
+        head_bytes: Head of such a file: the header of a table, the first values of a run.
+        idle_close_seconds: A descriptor from which nothing came for so long is closed.
+        reopen_seconds: An open file is opened anew so often: NFS shows what other clients have
+            written when a file is opened.
+    """
+
+    bytes_per_poll: int = MIB
+    lines_per_poll: int = 5000
+    line_bytes: int = 64 * KIB
+    from_start_bytes: int = 4 * MIB
+    head_bytes: int = 4 * KIB
+    idle_close_seconds: float = 60.0
+    reopen_seconds: float = 60.0
+
+
+class Chunk(Struct, frozen=True, kw_only=True):
+    """What one poll read; all of it from one file.
+
+    Attributes:
+        lines: Complete lines in the order written, without line ends and control codes; empty
+            lines are left out.
+        times: When the container runtime saw each line, seconds since the epoch, as long as
+            ``lines``; empty where the source has no times (plain files).
+        data: Of a binary file, in place of lines.
+        truncated: The file was cut or written anew: this chunk begins at its beginning. Bytes
+            that the caller keeps of a record that was not complete are void.
+        rotated: This chunk is the first of another file that has taken the place. Void: as above.
+        backlog: The file held this before the follower first saw it: it is of some time ago.
+        more: A limit ended this poll; more lies there.
+        dropped_bytes: Read but not given, or skipped, in this poll: beginnings of lines that were
+            too long, unfinished last lines of files that went, the middle of a huge file.
+        dropped_lines: Lines of which a part is in ``dropped_bytes``.
+        problem: Why the file cannot be read, in words; empty if it can or is not there yet.
+    """
+
+    lines: tuple[str, ...] = ()
+    times: tuple[float | None, ...] = ()
+    data: bytes = b""
+    truncated: bool = False
+    rotated: bool = False
+    backlog: bool = False
+    more: bool = False
+    dropped_bytes: int = 0
+    dropped_lines: int = 0
+    problem: str = ""

@@ -1,0 +1,161 @@
+r"""Bytes to complete lines; what is not complete waits here. Pure.
+
+``\r`` ends a line as ``\n`` does: a progress bar that is drawn for an hour is many short lines,
+not a long one. Control codes are taken away after cutting, from the few bytes that are a line.
+"""
+
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from agent.tailing.text import clean
+
+LOST_BEGINNING: Final = "… "
+"""Before a line whose beginning was dropped: no anchored pattern takes it for a whole line."""
+_ENDS: Final = b"\r\n"
+
+
+class Cut(Struct, frozen=True):
+    """What became of some bytes; fields as in ``Chunk``.
+
+    Attributes:
+        consumed: Bytes taken; fewer than given where ``most_lines`` ended it.
+    """
+
+    consumed: int
+    lines: tuple[str, ...] = ()
+    times: tuple[float | None, ...] = ()
+    data: bytes = b""
+    dropped_bytes: int = 0
+    dropped_lines: int = 0
+
+
+class Cutter(Protocol):
+    """Turns the bytes of one file, in order, into what a ``Chunk`` holds."""
+
+    @property
+    def enterable(self) -> bool:
+        """Whether reading may begin in the middle of a file."""
+        ...
+
+    def cut(self, data: bytes, most_lines: int) -> Cut:
+        """Take the next bytes; whole lines beyond ``most_lines`` are left."""
+        ...
+
+    def enter(self) -> None:
+        """The next bytes begin inside a line: pass over the rest of it."""
+        ...
+
+    def rotate(self) -> Cut:
+        """The file has ended and another one goes on in its place; tell what was dropped."""
+        ...
+
+    def restart(self) -> Cut:
+        """The file begins anew; tell what was dropped."""
+        ...
+
+
+class LineCutter:
+    """Lines of text.
+
+    Args:
+        line_bytes: Kept of one line: its end. The beginning is dropped and counted, and the line is
+            given from its first blank on, behind ``LOST_BEGINNING``.
+    """
+
+    enterable = True
+
+    def __init__(self, line_bytes: int) -> None:
+        self._most = line_bytes
+        self._kept = b""
+        self._lost = 0
+        self._passing = False
+
+    def cut(self, data: bytes, most_lines: int) -> Cut:
+        """See ``Cutter``."""
+        pieces = data.splitlines(keepends=True)
+        rest = b""
+        if len(pieces) > most_lines:
+            del pieces[most_lines:]
+        elif pieces and pieces[-1][-1] not in _ENDS:
+            rest = pieces.pop()
+        consumed = sum(map(len, pieces)) + len(rest)
+        lines: list[str] = []
+        dropped_bytes = dropped_lines = 0
+        if pieces and (self._kept or self._lost or self._passing):
+            lines, dropped_bytes, dropped_lines = self._first(pieces.pop(0))
+        for piece in pieces:
+            if len(piece) > self._most:
+                dropped_bytes += self._shortened(piece, lines)
+                dropped_lines += 1
+            elif text := clean(piece):
+                lines.append(text)
+        self._keep(rest)
+        return Cut(
+            consumed,
+            tuple(lines),
+            dropped_bytes=dropped_bytes,
+            dropped_lines=dropped_lines,
+        )
+
+    def enter(self) -> None:
+        """See ``Cutter``."""
+        self._passing = True
+
+    def rotate(self) -> Cut:
+        """See ``Cutter``."""
+        lost = len(self._kept) + self._lost
+        self._kept, self._lost, self._passing = b"", 0, False
+        return Cut(0, dropped_bytes=lost, dropped_lines=1 if lost else 0)
+
+    restart = rotate
+
+    def _first(self, piece: bytes) -> tuple[list[str], int, int]:
+        whole, lost, passing = self._kept + piece, self._lost, self._passing
+        self._kept, self._lost, self._passing = b"", 0, False
+        if passing:
+            return [], lost + len(whole), 1
+        lines: list[str] = []
+        if lost or len(whole) > self._most:
+            return lines, lost + self._shortened(whole, lines), 1
+        if text := clean(whole):
+            lines.append(text)
+        return lines, 0, 0
+
+    def _shortened(self, piece: bytes, lines: list[str]) -> int:
+        tail = piece[-self._most :]
+        blanks = [at for at in (tail.find(b" "), tail.find(b"\t")) if at >= 0]
+        text = clean(tail[min(blanks) :]).lstrip() if blanks else ""
+        if text:
+            lines.append(LOST_BEGINNING + text)
+        kept = len(tail) - min(blanks) if text else 0
+        return len(piece) - kept
+
+    def _keep(self, rest: bytes) -> None:
+        kept = self._kept + rest
+        if self._passing:
+            self._lost += len(kept)
+            self._kept = b""
+            return
+        self._lost += max(0, len(kept) - self._most)
+        self._kept = kept[-self._most :]
+
+
+class BytesCutter:
+    """Bytes as they are, for binary formats: the parser knows where a record ends."""
+
+    enterable = False
+
+    def cut(self, data: bytes, most_lines: int) -> Cut:
+        """See ``Cutter``."""
+        del most_lines
+        return Cut(len(data), data=data)
+
+    def enter(self) -> None:
+        """See ``Cutter``."""
+
+    def rotate(self) -> Cut:
+        """See ``Cutter``."""
+        return Cut(0)
+
+    restart = rotate

@@ -1,0 +1,262 @@
+"""Following one file by its path, by polling: what is appended, whatever happens to the file.
+
+inotify does not tell of what other clients of a network file system write, so nobody is told
+anything here: each poll looks at the path and at the open file. What may happen:
+
+======================  ==========================================================================
+it grows                the new bytes; an unfinished last line waits
+cut (copytruncate)      smaller than what was read, or of other content: from its beginning
+renamed, made anew      the old one is read to its end first, then the new one from its beginning
+deleted, made anew      the same; a new file on the old inode is told by its content
+deleted                 what was written to it before is read as long as it is open
+written at its old      the hole before is passed over
+place after a cut
+swapped for a link      refused, as everything that is not a regular file
+======================  ==========================================================================
+
+Lost are only: what was written between two polls and cut before the second; a file that came and
+went between two polls; an unfinished last line of a file that went. The last is counted.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from msgspec import structs
+
+from agent.tailing.chunk import Chunk, Limits
+from agent.tailing.cutting import BytesCutter, Cut, Cutter, LineCutter
+from agent.tailing.open_files import OpenFiles
+from agent.tailing.opening import open_by_inode, open_file, problem
+from agent.tailing.source_file import SourceFile, identity
+
+_NOTHING: Final = Chunk()
+_NO_CUT: Final = Cut(0)
+
+
+class FileFollower:
+    """The lines (or bytes) that are appended to a file.
+
+    Args:
+        path: The file; it need not be there yet.
+        root: Directory above it that is trusted; no part below it may be a link. Default: its own
+            directory.
+        limits: How much is read, kept and skipped.
+        from_start: Read what the file holds when it is first seen; otherwise begin at its end.
+        appeared: The file was not there before: whatever it holds is new, and all of it is read.
+        binary: Give bytes, not lines.
+        cutter: In place of the one that ``binary`` says.
+        open_files: Shared by all followers that together may have so many files open.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        root: Path | None = None,
+        limits: Limits | None = None,
+        from_start: bool = True,
+        appeared: bool = False,
+        binary: bool = False,
+        cutter: Cutter | None = None,
+        open_files: OpenFiles | None = None,
+    ) -> None:
+        self.path = path
+        self._root = root or path.parent
+        self._limits = limits or Limits()
+        self._cutter = cutter or (BytesCutter() if binary else LineCutter(self._limits.line_bytes))
+        self._open_files = OpenFiles(1) if open_files is None else open_files
+        self._from_start = from_start
+        self._file: SourceFile | None = None
+        self._next: SourceFile | None = None
+        self._looked = appeared
+        self._used_at = 0.0
+        self._opened_at = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds a descriptor now."""
+        return self._file is not None and self._file.is_open
+
+    def poll(self, now: float) -> Chunk:
+        """Return what has come since the last poll.
+
+        Args:
+            now: Seconds of any clock that does not go back.
+        """
+        try:
+            chunk = self._poll(now)
+        except OSError as error:
+            self.suspend()
+            return Chunk(problem=problem(error, self.path))
+        self._looked = True
+        return chunk
+
+    def suspend(self) -> None:
+        """Close the file; the next poll that finds something new opens it again."""
+        if self._file is not None:
+            self._file.close()
+        self._drop_next()
+        self._open_files.release(self)
+
+    close = suspend
+
+    def _poll(self, now: float) -> Chunk:
+        there = self._status()
+        if self._file is None:
+            return self._first(now) if there is not None else _NOTHING
+        if self._next is None and (there is None or identity(there) == self._file.identity):
+            return self._read(self._file, there, now)
+        if self._next is None:
+            self._next = self._opened(now)
+        return self._change(self._file, self._next, there, now)
+
+    def _status(self) -> os.stat_result | None:
+        """Look at the path. Only a hint: links in it are found when it is opened."""
+        try:
+            return self.path.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def _first(self, now: float) -> Chunk:
+        file = self._opened(now)
+        if file is None:
+            return _NOTHING
+        self._file = file
+        size = file.backlog_bytes
+        if self._looked:  # it was not there: all of it is new
+            file.backlog_bytes = 0
+            return self._read(file, None, now)
+        if not self._from_start:
+            self._enter(file, size)
+            return _NOTHING
+        if self._cutter.enterable and size > self._limits.from_start_bytes:
+            return self._head_and_end(file, size)
+        return self._read(file, None, now)
+
+    def _head_and_end(self, file: SourceFile, size: int) -> Chunk:
+        head = file.read(self._limits.head_bytes)
+        head = head[: head.rfind(b"\n") + 1]
+        cut = self._cutter.cut(head, self._limits.lines_per_poll)
+        self._cutter.restart()
+        start = max(len(head), size - self._limits.from_start_bytes)
+        self._enter(file, start)
+        skipped = Cut(0, dropped_bytes=start - cut.consumed)
+        return _chunk(cut, before=skipped, backlog=True, more=True)
+
+    def _enter(self, file: SourceFile, offset: int) -> None:
+        if file.move_to(offset):
+            self._cutter.enter()
+
+    def _read(self, file: SourceFile, there: os.stat_result | None, now: float) -> Chunk:
+        if not file.is_open:
+            if there is None:
+                return self._drain(file, now)
+            if file.unchanged(there):
+                return _NOTHING
+            if not self._reopened(file, now):
+                return _NOTHING  # taken away while we looked: the next poll sees what is there
+        elif there is not None and now - self._opened_at >= self._limits.reopen_seconds:
+            self._reopened(file, now)
+        chunk = self._take(file, now)
+        if self._is_idle(now):
+            self.suspend()
+        return chunk
+
+    def _take(self, file: SourceFile, now: float) -> Chunk:
+        status = file.status()
+        if file.unchanged(status):
+            return _NOTHING
+        self._used_at = now
+        self._open_files.use(self, self.suspend)
+        before, truncated = _NO_CUT, False
+        if not file.is_as_read(status.st_size):
+            before, truncated = self._cutter.restart(), True
+            file.begin_anew()
+        file.pass_hole()
+        file.look(status)
+        backlog = file.offset < file.backlog_bytes
+        data = file.read(self._limits.bytes_per_poll)
+        cut = self._cutter.cut(data, self._limits.lines_per_poll)
+        file.advance(data[: cut.consumed])
+        more = file.offset < status.st_size
+        return _chunk(cut, before=before, truncated=truncated, backlog=backlog, more=more)
+
+    def _drain(self, file: SourceFile, now: float) -> Chunk:
+        """Read on in the file that the path no longer names."""
+        if not file.is_open:
+            _, inode = file.identity  # closed while nothing came, and renamed since
+            descriptor = open_by_inode(self._root, self.path.parent, inode)
+            if descriptor is None or not file.adopt(descriptor):
+                return _NOTHING
+            if not file.is_as_read(file.status().st_size):  # the inode is another file's by now
+                file.close()
+                return _NOTHING
+        return self._take(file, now)
+
+    def _change(
+        self, old: SourceFile, new: SourceFile | None, there: os.stat_result | None, now: float
+    ) -> Chunk:
+        """Read the old file to its end, and go to the new one as soon as there is anything in it.
+
+        Until then, or until the old one is idle, the writer may still write to the old one:
+        logrotate makes the new file, then tells it.
+        """
+        if new is None or new.identity == old.identity:  # it changed again while we looked
+            self._drop_next()
+            return _NOTHING
+        current = there is None or identity(there) == new.identity
+        waits = current and new.status().st_size == 0 and not self._is_idle(now)
+        chunk = self._drain(old, now)
+        if chunk != _NOTHING or waits:
+            return chunk
+        old.close()
+        self._file, self._next = new, None
+        new.backlog_bytes = 0
+        before = self._cutter.rotate()
+        chunk = self._take(new, now)
+        return structs.replace(
+            chunk,
+            rotated=True,
+            dropped_bytes=chunk.dropped_bytes + before.dropped_bytes,
+            dropped_lines=chunk.dropped_lines + before.dropped_lines,
+        )
+
+    def _drop_next(self) -> None:
+        if self._next is not None:
+            self._next.close()
+            self._next = None
+
+    def _opened(self, now: float) -> SourceFile | None:
+        try:
+            descriptor = open_file(self._root, self.path)
+        except FileNotFoundError:
+            return None
+        self._opened_at = now
+        return SourceFile(descriptor, os.fstat(descriptor))
+
+    def _reopened(self, file: SourceFile, now: float) -> bool:
+        try:
+            descriptor = open_file(self._root, self.path)
+        except FileNotFoundError:
+            return False
+        self._opened_at = now
+        return file.adopt(descriptor)
+
+    def _is_idle(self, now: float) -> bool:
+        return now - self._used_at >= self._limits.idle_close_seconds
+
+
+def _chunk(
+    cut: Cut, *, before: Cut, truncated: bool = False, backlog: bool = False, more: bool = False
+) -> Chunk:
+    return Chunk(
+        lines=cut.lines,
+        times=cut.times,
+        data=cut.data,
+        truncated=truncated,
+        backlog=backlog,
+        more=more,
+        dropped_bytes=before.dropped_bytes + cut.dropped_bytes,
+        dropped_lines=before.dropped_lines + cut.dropped_lines,
+    )
