@@ -2,19 +2,21 @@
 VENV ?= .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed-from-constraints
+FRAMEWORKS_VENV ?= .venv-frameworks
+FRAMEWORKS_STAMP := $(FRAMEWORKS_VENV)/.installed-from-constraints
 DEMO_DIR ?= .demo
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check format lint types imports test test-e2e demo clean
+.PHONY: help venv check format lint types imports test test-e2e test-frameworks demo clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 venv: $(STAMP) ## a virtual environment with exactly the versions of constraints.txt
 
-$(STAMP): constraints.txt pyproject.toml
+$(STAMP): constraints.txt pyproject.toml trainer/pyproject.toml
 	@[ -x $(PYTHON) ] || python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]' --editable ./trainer
 	@touch $@
 
 check: format lint types imports ## format, lint, types and import contracts (changes nothing)
@@ -34,13 +36,24 @@ imports: $(STAMP) ## the import contracts of docs/architecture.md
 test: $(STAMP) ## the gate: every test but the long ones, on a real control plane too
 	$(PYTHON) -m pytest -m 'not e2e' $(PYTEST_ARGS)
 
-test-e2e: $(STAMP) ## the long ones: faults on the real control plane, every law with 2000 examples
+test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real nodes, every law with 2000 examples
 	$(PYTHON) -m pytest -m e2e $(PYTEST_ARGS)
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest tests/property tests/controlplane/test_oracle_masks.py $(PYTEST_ARGS)
+
+$(FRAMEWORKS_STAMP): trainer/constraints-frameworks.txt trainer/pyproject.toml
+	@[ -x $(FRAMEWORKS_VENV)/bin/python ] || python3 -m venv $(FRAMEWORKS_VENV)
+	$(FRAMEWORKS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint trainer/constraints-frameworks.txt --editable ./trainer \
+	  torch lightning keras 'jax[cpu]' transformers accelerate pytest
+	@touch $@
+
+test-frameworks: $(FRAMEWORKS_STAMP) ## the trainer library with real PyTorch, Lightning, Keras, Hugging Face (6 GB)
+	$(FRAMEWORKS_VENV)/bin/python -m pytest --config-file tests/frameworks/frameworks.ini --rootdir . \
+	  --confcutdir tests/frameworks tests/frameworks $(PYTEST_ARGS)
 
 demo: $(STAMP) ## a real control plane, our extender, real training; ONCE=1 ends by itself
 	@$(PYTHON) -m devcluster.demo --dir $(DEMO_DIR) $(if $(filter 1,$(ONCE)),--once)
 
 clean: ## caches, demo state and the virtual environment; not the built binaries
-	rm -rf $(VENV) $(DEMO_DIR) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(FRAMEWORKS_VENV) $(DEMO_DIR) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,55 @@
+"""Lightning: four batches an epoch, a validation after each."""
+
+import os
+
+import lightning.pytorch as pl
+import torch
+from steps_log import note
+from torch.utils.data import DataLoader, TensorDataset
+
+from shuntyard_trainer.lightning import ShuntyardCallback
+
+TOTAL = int(os.environ["TOTAL_STEPS"])
+WORLD_SIZE = int(os.environ.get("WORLD_SIZE", "1"))
+
+
+class Net(pl.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+
+    def training_step(self, batch, _index):
+        loss = self._loss(batch)
+        self.log("train_loss", loss)
+        note(self.trainer.global_step)
+        return loss
+
+    def validation_step(self, batch, _index):
+        self.log("val_loss", self._loss(batch))
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=0.01)
+
+    def _loss(self, batch):
+        (data,) = batch
+        return torch.nn.functional.mse_loss(self.layer(data), data.sum(dim=1, keepdim=True))
+
+
+data = TensorDataset(torch.randn(16 * WORLD_SIZE, 8, generator=torch.Generator().manual_seed(1)))
+shuntyard = ShuntyardCallback(poll_seconds=0.01)
+trainer = pl.Trainer(
+    accelerator="cpu",
+    devices=WORLD_SIZE,
+    strategy="ddp" if WORLD_SIZE > 1 else "auto",
+    max_steps=TOTAL,
+    log_every_n_steps=1,
+    logger=False,
+    enable_checkpointing=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
+    callbacks=[shuntyard],
+)
+trainer.fit(
+    Net(), DataLoader(data, batch_size=4), DataLoader(data, 4), ckpt_path=shuntyard.resume_path
+)
+print("after fit")

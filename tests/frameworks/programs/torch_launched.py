@@ -1,0 +1,7 @@
+"""torchrun on one machine: two ranks of torch_plain.py."""
+
+from pathlib import Path
+
+from torch.distributed.run import main
+
+main(["--standalone", "--nproc-per-node", "2", str(Path(__file__).with_name("torch_plain.py"))])

@@ -1,0 +1,138 @@
+"""Asked, held, ended with 143, resumed: no step is done twice, with every framework."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.frameworks.training import Training, needs
+from tests.unit.trainer import processes
+
+TOTAL = 60
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, what it needs, and what it is told."""
+
+    program: str
+    packages: tuple[str, ...]
+    world_size: int = 1
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+CASES = {
+    "a plain PyTorch loop": Case("torch_plain", ("torch",)),
+    "two ranks of DistributedDataParallel": Case("torch_plain", ("torch",), 2),
+    "Lightning": Case("lightning_fit", ("lightning",)),
+    "two ranks of Lightning": Case("lightning_fit", ("lightning",), 2),
+    "Keras on torch": Case("keras_fit", ("keras", "torch"), 1, {"KERAS_BACKEND": "torch"}),
+    "Keras on JAX": Case("keras_fit", ("keras", "jax"), 1, {"KERAS_BACKEND": "jax"}),
+    "Hugging Face Trainer": Case("huggingface_train", ("transformers", "accelerate")),
+    "Hugging Face Trainer that saves by itself, too": Case(
+        "huggingface_train", ("transformers", "accelerate"), 1, {"SAVE_STRATEGY": "steps"}
+    ),
+    "two ranks of Hugging Face Trainer": Case("huggingface_train", ("transformers",), 2),
+}
+EACH = [pytest.param(case, marks=needs(*case.packages), id=name) for name, case in CASES.items()]
+
+
+@pytest.fixture(autouse=True)
+def _none_stays() -> Iterator[None]:
+    yield
+    processes.kill_all()
+
+
+def _training(directory: Path, case: Case, total: int = TOTAL) -> Training:
+    return Training(directory, case.program, total, case.world_size, **case.variables)
+
+
+@pytest.mark.parametrize("case", EACH)
+def test_a_run_that_is_moved_twice_does_every_step_once(tmp_path: Path, case: Case) -> None:
+    training, resumed = _training(tmp_path, case), None
+    for done in (13, 37):
+        lives = training.start()
+        training.wait_for_steps(done, lives)
+        trainer = training.agent.read("trainer.json")
+        assert trainer is not None
+        assert (trainer["resumed_step"], trainer["pod_uid"]) == (resumed, training.pod)
+        resumed = training.ask(lives)
+        at_answer = [len(training.steps(rank)) for rank in range(case.world_size)]
+        assert at_answer == [resumed] * case.world_size
+        training.end(lives)
+    training.finish(training.start())
+    steps = [training.steps(rank) for rank in range(case.world_size)]
+    assert [len(each) for each in steps] == [TOTAL] * case.world_size
+    assert case.program == "keras_fit" or steps == [list(range(TOTAL))] * case.world_size
+    trainer, end = training.agent.read("trainer.json"), training.agent.read("done.json")
+    assert trainer is not None
+    assert end is not None
+    assert (trainer["resumed_step"], end["step"]) == (resumed, TOTAL)
+    assert (trainer["rank"], trainer["world_size"]) == (0, case.world_size)
+    _check_metrics(tmp_path, case)
+
+
+def _check_metrics(directory: Path, case: Case) -> None:
+    """Every step of all lives has its line, in order, once."""
+    lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    name = {"keras_fit": "batch_loss", "lightning_fit": "train_loss"}.get(case.program, "loss")
+    assert [line["step"] for line in lines if name in line] == list(range(1, TOTAL + 1))
+    assert {line["total_steps"] for line in lines} == {TOTAL}
+
+
+@pytest.mark.parametrize("case", EACH)
+def test_sigterm_without_a_request_saves_first(tmp_path: Path, case: Case) -> None:
+    training = _training(tmp_path, case)
+    lives = training.start()
+    training.wait_for_steps(13, lives)
+    training.end(lives)
+    saved = training.agent.read("saved.json")
+    assert saved is not None
+    assert saved["step"] == len(training.steps())
+    training.finish(training.start())
+    assert len(training.steps()) == TOTAL
+
+
+@pytest.mark.parametrize("case", EACH)
+def test_a_cancel_in_the_hold_lets_the_run_go_on(tmp_path: Path, case: Case) -> None:
+    training = _training(tmp_path, case)
+    lives = training.start()
+    training.wait_for_steps(13, lives)
+    training.ask(lives)
+    training.agent.cancel("r1")
+    training.finish(lives)
+    released = training.agent.read("released.json")
+    assert released is not None
+    assert released["why"] == "cancelled"
+    assert len(training.steps()) == TOTAL
+
+
+@needs("torch")
+def test_a_moved_run_computes_what_an_unmoved_one_does(tmp_path: Path) -> None:
+    """Model, optimizer and random numbers (dropout) go on exactly where they were."""
+    unmoved = Training(tmp_path / "unmoved", "torch_plain", TOTAL)
+    want = unmoved.finish(unmoved.start())
+    moved = Training(tmp_path / "moved", "torch_plain", TOTAL)
+    lives = moved.start()
+    moved.wait_for_steps(13, lives)
+    moved.ask(lives)
+    moved.end(lives)
+    assert moved.finish(moved.start()) == want
+    assert want.startswith("final loss ")
+
+
+@needs("torch")
+def test_under_torchrun_the_ranks_save_and_the_launcher_ends_with_1(tmp_path: Path) -> None:
+    training = Training(tmp_path, "torch_launched", TOTAL)
+    lives = training.start()
+    training.wait_for_steps(13, lives)
+    step = training.ask(lives)
+    lives[0].terminate()
+    code, _ = processes.finish(lives[0], 60.0)
+    assert (code, len(training.steps()), len(training.steps(1))) == (1, step, step)
+    training.finish(training.start())
+    assert training.steps() == training.steps(1) == list(range(TOTAL))

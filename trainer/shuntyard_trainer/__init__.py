@@ -1,0 +1,35 @@
+"""What a training program does so that Shuntyard can watch and move it.
+
+Metrics::
+
+    metrics = MetricsWriter.from_environment()
+    metrics.write(step=10, loss=0.31)
+
+Checkpoints on demand::
+
+    checkpoints = Checkpoints.from_environment(save=write_checkpoint)
+    for step in checkpoints.steps(1000):
+        train(step)
+
+Frameworks have modules of their own, which import them: ``torch_loop``, ``torch_ranks``,
+``lightning``, ``keras``, ``huggingface``. Nothing else here needs more than the standard library.
+"""
+
+from shuntyard_trainer.checkpoints import Checkpoints
+from shuntyard_trainer.environment import Environment
+from shuntyard_trainer.errors import RanksError, SaveError, SettingError, TrainerError
+from shuntyard_trainer.metrics import MetricsWriter
+from shuntyard_trainer.orders import Order
+from shuntyard_trainer.records import Saved
+
+__all__ = [
+    "Checkpoints",
+    "Environment",
+    "MetricsWriter",
+    "Order",
+    "RanksError",
+    "SaveError",
+    "Saved",
+    "SettingError",
+    "TrainerError",
+]

@@ -1,0 +1,280 @@
+"""The trainer's side of the checkpoint contract, in one object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Callable
+
+from shuntyard_trainer.answering import Answering
+from shuntyard_trainer.boundary import Boundary
+from shuntyard_trainer.clock import Clock
+from shuntyard_trainer.environment import Environment
+from shuntyard_trainer.errors import SaveError
+from shuntyard_trainer.holding import Hold
+from shuntyard_trainer.mailbox import Mailbox
+from shuntyard_trainer.orders import Decision, Order
+from shuntyard_trainer.ranks import Agree, Ranks
+from shuntyard_trainer.records import Saved
+from shuntyard_trainer.resume import last_saved
+from shuntyard_trainer.saving import Saver
+from shuntyard_trainer.storing import Save, Where
+from shuntyard_trainer.termination import Termination
+
+
+class Checkpoints:
+    """Saves when it is asked to, answers, holds, and ends with 143.
+
+    A *step* is a number of completed steps: after the first step it is 1, and training that
+    resumes at step n begins with the step of index n. Every rank of a job makes one of these and
+    calls the same methods with the same steps.
+
+    Args:
+        directory: The checkpoint directory; None: nobody asks, only SIGTERM is handled.
+        save: Writes a checkpoint of so many completed steps and returns its path; None: a
+            framework saves (``due`` and ``conclude``).
+        poll_seconds: Least time between two looks for a request.
+        save_every_seconds: Save without being asked, too; None: never.
+        save_at_end: ``done`` saves if the last step is not saved, so that a restart after the end
+            repeats nothing.
+        pod_uid: Of this pod; empty if unknown.
+        rank: Of this process in the job, from 0.
+        world_size: Processes of the job.
+        agree: Needed with several processes, see ``ranks.Agree``.
+        agree_every_steps: How many boundaries make one ``agree``.
+        every_rank_saves: ``save`` is called on every rank (sharded checkpoints), else on rank 0.
+        handle_sigterm: Catch SIGTERM here; else call ``terminate``.
+        termination: One that catches SIGTERM already.
+        clock: For tests.
+
+    Raises:
+        SettingError: An argument cannot be used, the directory cannot be made, or SIGTERM cannot
+            be caught on this thread.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None,
+        save: Save | None = None,
+        *,
+        poll_seconds: float = 1.0,
+        save_every_seconds: float | None = None,
+        save_at_end: bool = True,
+        pod_uid: str = "",
+        rank: int = 0,
+        world_size: int = 1,
+        agree: Agree | None = None,
+        agree_every_steps: int = 1,
+        every_rank_saves: bool = False,
+        handle_sigterm: bool = True,
+        termination: Termination | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock or Clock()
+        self._started_at = self._clock.now()
+        self._rank, self._world_size = rank, world_size
+        self._ranks = Ranks(rank, world_size, agree)
+        self._termination = termination or Termination()
+        if handle_sigterm:
+            self._termination.handle_sigterm()
+        where = None if directory is None else Path(directory)
+        self._resume = last_saved(where)
+        self._mailbox: Mailbox | None = None
+        if where is not None and self._ranks.first:
+            self._mailbox = Mailbox(where, pod_uid, self._clock)
+        parts = (self._mailbox, self._ranks, self._termination)
+        self._boundary = Boundary(
+            *parts,
+            self._clock,
+            poll_seconds=poll_seconds,
+            save_every_seconds=save_every_seconds,
+            agree_every_steps=agree_every_steps,
+        )
+        self._answering = Answering(*parts, Hold(*parts, self._clock, poll_seconds))
+        self._saver = Saver(
+            save,
+            where,
+            self._mailbox,
+            self._ranks,
+            self._clock,
+            every_rank_saves=every_rank_saves,
+        )
+        self._save_at_end = save_at_end
+        self._begun = False
+        self._trained = False
+
+    @classmethod
+    def from_environment(
+        cls,
+        save: Save | None = None,
+        *,
+        environment: Environment | None = None,
+        **options: Any,
+    ) -> Checkpoints:
+        """Return one for this pod and process; ``options`` are those of the class and win.
+
+        Without ``SHUNTYARD_CHECKPOINT_DIR`` nobody asks for checkpoints and nothing is written
+        but what ``save`` writes, so the same script runs anywhere.
+
+        Raises:
+            SettingError: A variable or an option cannot be used.
+        """
+        here = environment or Environment.read()
+        known: dict[str, Any] = {
+            "directory": here.checkpoint_dir,
+            "pod_uid": here.pod_uid,
+            "rank": here.rank,
+            "world_size": here.world_size,
+        }
+        return cls(save=save, **{**known, **options})
+
+    @property
+    def resume(self) -> Saved | None:
+        """The checkpoint to resume from, its path ready to be opened; None: begin anew."""
+        return self._resume
+
+    @property
+    def terminating(self) -> bool:
+        """Whether this process has been told to end; a long pause of training may look at it."""
+        return self._termination.requested
+
+    def steps(self, total: int) -> Iterator[int]:
+        """Yield the index of each step that is still to be done, and keep the whole contract.
+
+        After ``break`` or an exception nothing more is done: call ``done`` if that was the end.
+
+        Raises:
+            SystemExit: With 143, at a boundary after SIGTERM.
+            SaveError: The last save failed.
+        """
+        start = self.start_step()
+        for index in range(start, total):
+            yield index
+            self.step_done(index + 1)
+        self.done(max(start, total))
+
+    def start_step(self) -> int:
+        """Return how many steps are completed already, and tell the agent that training begins.
+
+        Raises:
+            RanksError: The ranks do not begin at the same step.
+            SystemExit: With 143, if SIGTERM came already.
+        """
+        step = 0 if self._resume is None else self._resume.step
+        self.begin(step)
+        return step
+
+    def begin(self, completed: int) -> None:
+        """Tell the agent that training begins after so many steps; later calls do nothing.
+
+        If this pod answered a request in an earlier life and is not released, it holds here.
+
+        Raises:
+            RanksError: The ranks do not begin at the same step.
+            SystemExit: With 143, if SIGTERM came already.
+        """
+        if self._begun:
+            return
+        self._begun = True
+        self._ranks.require_same_step(completed)
+        kept = None
+        if self._mailbox is not None:
+            self._mailbox.tell_trainer(
+                completed or None, self._started_at, self._rank, self._world_size
+            )
+            kept = self._mailbox.kept_hold()
+        mine = Decision.GO_ON if kept is None else Decision.HOLD
+        decision = self._ranks.largest(Decision.TERMINATE if self.terminating else mine)
+        if decision == Decision.TERMINATE:
+            self._termination.leave()
+        if decision == Decision.HOLD:
+            self._answering.keep_hold(kept)
+
+    def step_done(self, completed: int) -> None:
+        """Pass a boundary: so many steps are done, and the model is as they left it.
+
+        Raises:
+            SystemExit: With 143, after SIGTERM.
+        """
+        order = self.due(completed)
+        if order is not None:
+            self._answering.finish(order, self._try(lambda: self._saver.save(order.step)))
+
+    def due(self, completed: int) -> Order | None:
+        """Return what a framework is to save at this boundary; then ``conclude`` must follow.
+
+        For those who cannot give a ``save`` function; the same answer on every rank.
+        """
+        if not self._trained:
+            self._first_step(completed)
+        return self._boundary.due(completed)
+
+    def conclude(self, order: Order, where: Where) -> None:
+        """Carry out an order whose checkpoint a framework has written at ``where``.
+
+        Raises:
+            SystemExit: With 143, after SIGTERM.
+        """
+        self._answering.finish(
+            order, self._try(lambda: self._saver.complete(order.step, where, order.started_at))
+        )
+
+    def note_saved(self, completed: int, where: Where, started_at: float) -> Saved:
+        """Tell of a checkpoint that was written without being asked for; on every rank.
+
+        Raises:
+            SaveError: It is not there, here or on another rank.
+        """
+        self._boundary.saved()
+        return self._saver.complete(completed, where, started_at)
+
+    def save_now(self, completed: int) -> Saved:
+        """Save without being asked, on every rank; a step that is saved is not saved again.
+
+        Raises:
+            SaveError: It failed on this or another rank.
+        """
+        self._boundary.saved()
+        return self._saver.save(completed)
+
+    def done(self, completed: int) -> None:
+        """Say that the training is complete; call it when everything is saved.
+
+        Afterwards SIGTERM does again what it did before.
+
+        Raises:
+            SaveError: The last save failed.
+        """
+        if self._save_at_end and self._saver.can_save and not self._is_stored(completed):
+            self.save_now(completed)
+        self._ranks.largest(0)
+        if self._mailbox is not None:
+            self._mailbox.tell_done(completed)
+        self.close()
+
+    def terminate(self) -> None:
+        """Say that the pod is to end, as SIGTERM does; any thread or signal handler may call it."""
+        self._termination.request()
+
+    def close(self) -> None:
+        """Give SIGTERM back to whoever handled it before."""
+        self._termination.close()
+
+    def _first_step(self, completed: int) -> None:
+        self.begin(completed - 1)
+        self._trained = True
+        if self._mailbox is not None:
+            self._mailbox.forget_done()
+
+    def _is_stored(self, completed: int) -> bool:
+        """Whether nothing is to be saved: this life has, or it did no step after resuming there."""
+        resumed_here = self._resume is not None and self._resume.step == completed
+        return self._saver.is_saved(completed) or (resumed_here and not self._trained)
+
+    def _try(self, save: Callable[[], Saved]) -> Saved | SaveError:
+        self._boundary.saved()
+        try:
+            return save()
+        except SaveError as error:
+            return error

@@ -1,0 +1,75 @@
+"""What the pod tells its processes through environment variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from shuntyard_trainer.errors import SettingError
+
+CHECKPOINT_DIR = "SHUNTYARD_CHECKPOINT_DIR"
+METRICS_FILE = "SHUNTYARD_METRICS_FILE"
+POD_UID = "SHUNTYARD_POD_UID"
+RANK = ("SHUNTYARD_RANK", "RANK")
+WORLD_SIZE = ("SHUNTYARD_WORLD_SIZE", "WORLD_SIZE")
+LOCAL_RANK = ("SHUNTYARD_LOCAL_RANK", "LOCAL_RANK")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where files go and which process of the job this is.
+
+    Attributes:
+        checkpoint_dir: None: nobody will ask for checkpoints.
+        metrics_file: None: nobody reads metrics.
+        pod_uid: Empty if unknown.
+        rank: Of this process in the job, from 0.
+        world_size: Processes of the job.
+        local_rank: Of this process in its pod, from 0.
+    """
+
+    checkpoint_dir: Path | None = None
+    metrics_file: Path | None = None
+    pod_uid: str = ""
+    rank: int = 0
+    world_size: int = 1
+    local_rank: int = 0
+
+    @classmethod
+    def read(cls, variables: Mapping[str, str] | None = None) -> Environment:
+        """Return what the variables say; one that is empty counts as not set.
+
+        ``SHUNTYARD_RANK`` and its like win over the names that torchrun sets.
+
+        Raises:
+            SettingError: A number is none, or the rank is not below the world size.
+        """
+        said = os.environ if variables is None else variables
+        rank, world_size = _whole(said, RANK, 0), _whole(said, WORLD_SIZE, 1)
+        if rank >= world_size:
+            raise SettingError(f"rank {rank} is not below the world size {world_size}")
+        return cls(
+            checkpoint_dir=_path(said, CHECKPOINT_DIR),
+            metrics_file=_path(said, METRICS_FILE),
+            pod_uid=said.get(POD_UID, ""),
+            rank=rank,
+            world_size=world_size,
+            local_rank=_whole(said, LOCAL_RANK, 0),
+        )
+
+
+def _path(said: Mapping[str, str], name: str) -> Path | None:
+    value = said.get(name, "")
+    return Path(value) if value else None
+
+
+def _whole(said: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
+    for name in names:
+        value = said.get(name, "")
+        if value:
+            if not (value.isascii() and value.isdecimal()):
+                raise SettingError(f"{name}={value!r} is not an integer of 0 or more")
+            return int(value)
+    return default

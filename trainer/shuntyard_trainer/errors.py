@@ -1,0 +1,25 @@
+"""What can go wrong, as one tree.
+
+::
+
+    TrainerError
+    ├── SettingError     an argument or an environment variable cannot be used
+    ├── SaveError        a checkpoint could not be written
+    └── RanksError       the ranks of one job are not at the same step
+"""
+
+
+class TrainerError(Exception):
+    """Every error of ours."""
+
+
+class SettingError(TrainerError, ValueError):
+    """An argument or an environment variable cannot be used; the message names it."""
+
+
+class SaveError(TrainerError):
+    """A checkpoint could not be written, here or on another rank."""
+
+
+class RanksError(TrainerError):
+    """The ranks of one job are not at the same step, so no checkpoint would be whole."""

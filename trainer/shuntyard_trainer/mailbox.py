@@ -1,0 +1,162 @@
+"""The trainer's side of the directory in which trainer and agent talk to each other."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shuntyard_trainer import json_file, records
+from shuntyard_trainer.clock import Clock
+from shuntyard_trainer.errors import SettingError
+from shuntyard_trainer.records import Request, Saved
+from shuntyard_trainer.request_file import RequestFile
+
+log = logging.getLogger(__name__)
+
+FOLDER_MODE = 0o2775
+"""The agent writes its request as another user of the same group."""
+
+
+class Mailbox:
+    """Writes the trainer's files, reads the agent's. Only rank 0 of a job has one.
+
+    Raises:
+        SettingError: The directory cannot be made or written.
+    """
+
+    def __init__(self, directory: Path, pod_uid: str, clock: Clock) -> None:
+        self._folder = directory / records.FOLDER
+        self._pod_uid = pod_uid
+        self._clock = clock
+        self._answered = ""
+        self._incoming = RequestFile(self._folder / records.REQUEST)
+        self._open()
+
+    def new_request(self) -> Request | None:
+        """Return the request that wants an answer: for us, not cancelled, in time, not answered."""
+        request = self._incoming.look()
+        if request is None or request.cancelled or request.id == self._answered:
+            return None
+        if not self._for_us(request) or request.deadline <= self._clock.now():
+            return None
+        if self._answer(request) is not None:
+            self._answered = request.id
+            return None
+        return request
+
+    def kept_hold(self) -> Request | None:
+        """Return the request that an earlier life of this pod answered and that still holds.
+
+        Only a pod that the request names is held: a replacement elsewhere must go on.
+        """
+        request = self._incoming.look()
+        if request is None or request.cancelled or request.hold_deadline <= self._clock.now():
+            return None
+        if not request.pod_uid or request.pod_uid != self._pod_uid:
+            return None
+        answer, released = self._answer(request) or {}, self._read(records.RELEASED) or {}
+        held = answer.get("ok") is True and released.get("id") != request.id
+        return request if held else None
+
+    def current(self) -> Request | None:
+        """Return what the request file says now, whoever it is for."""
+        return self._incoming.look()
+
+    def tell_trainer(
+        self, resumed_step: int | None, started_at: float, rank: int, world_size: int
+    ) -> None:
+        """Say who trains here (``trainer.json``)."""
+        record = {
+            "pid": os.getpid(),
+            "started_at": started_at,
+            "resumed_step": resumed_step,
+            "exits_zero_on_term": False,
+            "pod_uid": self._pod_uid,
+            "rank": rank,
+            "world_size": world_size,
+        }
+        self._write(records.TRAINER, record)
+
+    def tell_saved(self, saved: Saved) -> None:
+        """Say which checkpoint is the last complete one (``saved.json``)."""
+        self._write(records.SAVED, _fields(saved))
+
+    def tell_acked(self, request: Request, saved: Saved) -> None:
+        """Answer: the checkpoint is complete."""
+        self._ack(request, {"ok": True, **_fields(saved), "error": ""})
+
+    def tell_failed(self, request: Request, step: int, started_at: float, error: str) -> None:
+        """Answer: it could not be saved."""
+        failed = Saved(step, "", 0, started_at, self._clock.now())
+        self._ack(request, {"ok": False, **_fields(failed), "error": error})
+
+    def tell_released(self, request: Request, why: str) -> None:
+        """Say that the trainer goes on; ``why``: ``cancelled`` or ``deadline``."""
+        self._write(records.RELEASED, {"id": request.id, "at": self._clock.now(), "why": why})
+
+    def tell_done(self, step: int) -> None:
+        """Say that the training is complete."""
+        self._write(records.DONE, {"step": step, "finished_at": self._clock.now()})
+
+    def forget_done(self) -> None:
+        """Take the marker of an earlier run away: this one trains on."""
+        (self._folder / records.DONE).unlink(missing_ok=True)
+
+    def _open(self) -> None:
+        try:
+            if not self._folder.is_dir():
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._folder.chmod(FOLDER_MODE)
+            for left in self._folder.glob(json_file.LEFTOVERS):
+                left.unlink(missing_ok=True)
+        except OSError as error:
+            raise SettingError(f"checkpoint directory {self._folder.parent}: {error}") from error
+
+    def _for_us(self, request: Request) -> bool:
+        return not (request.pod_uid and self._pod_uid) or request.pod_uid == self._pod_uid
+
+    def _answer(self, request: Request) -> Mapping[str, Any] | None:
+        return self._read(records.ack_name(request.id))
+
+    def _ack(self, request: Request, answer: Mapping[str, Any]) -> None:
+        self._answered = request.id  # even if it cannot be written: not a save for every look
+        record = {"id": request.id, "pod_uid": self._pod_uid, **answer}
+        self._write(records.ack_name(request.id), record)
+        acks = sorted(self._folder.glob(records.ACKS), key=lambda path: path.stat().st_mtime_ns)
+        for old in acks[: -records.KEPT_ACKS]:
+            if old.name != records.ack_name(request.id):
+                old.unlink(missing_ok=True)
+
+    def _write(self, name: str, record: Mapping[str, Any]) -> None:
+        json_file.write(self._folder / name, {"version": records.VERSION, **record})
+
+    def _read(self, name: str) -> Mapping[str, Any] | None:
+        return read_record(self._folder / name)
+
+
+def read_record(path: Path) -> Mapping[str, Any] | None:
+    """Return what a file of the contract says; None: none, or one to be ignored (logged)."""
+    try:
+        record = json_file.read(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        log.warning("%s is ignored: %s", path, error)
+        return None
+    if record.get("version") != records.VERSION:
+        log.warning("%s is ignored: version %r", path, record.get("version"))
+        return None
+    return record
+
+
+def _fields(saved: Saved) -> Mapping[str, Any]:
+    return {
+        "step": saved.step,
+        "path": saved.path,
+        "bytes": saved.bytes,
+        "started_at": saved.started_at,
+        "finished_at": saved.finished_at,
+    }

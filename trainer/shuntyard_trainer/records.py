@@ -1,0 +1,134 @@
+"""The contract's file names, and what the files say as values. Nothing here touches a file.
+
+Source:
+    docs/checkpoint-contract.md, version 1.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+VERSION = 1
+FOLDER = ".shuntyard"
+TRAINER = "trainer.json"
+REQUEST = "request.json"
+SAVED = "saved.json"
+RELEASED = "released.json"
+DONE = "done.json"
+ACKS = "ack-*.json"
+KEPT_ACKS = 8
+_SAFE_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the agent asks for.
+
+    Attributes:
+        id: Names the request; safe as a part of a file name.
+        pod_uid: The pod that is asked; empty: whoever reads it.
+        cancelled: The request is taken back.
+        deadline: When it need not be begun any more, seconds since the epoch.
+        hold_deadline: When the trainer goes on by itself after its answer, seconds since the epoch.
+        reason: For people.
+    """
+
+    id: str
+    pod_uid: str
+    cancelled: bool
+    deadline: float
+    hold_deadline: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint that is complete.
+
+    Attributes:
+        step: Steps that were completed when it was written: resuming there repeats none.
+        path: The file or directory; relative paths are below the checkpoint directory; empty if
+            the trainer does not say.
+        bytes: Its size; 0 if unknown.
+        started_at: When saving began, seconds since the epoch.
+        finished_at: When it was complete, seconds since the epoch.
+    """
+
+    step: int
+    path: str
+    bytes: int
+    started_at: float
+    finished_at: float
+
+
+def ack_name(request_id: str) -> str:
+    """Return the name of the file that answers a request."""
+    return f"ack-{request_id}.json"
+
+
+def request_from(record: Mapping[str, Any]) -> Request:
+    """Read ``request.json``.
+
+    Raises:
+        ValueError: Another version, or a field that cannot be used; names it.
+    """
+    _check_version(record)
+    if not _SAFE_ID.fullmatch(_text(record, "id")):
+        raise ValueError(f"id: {record['id']!r} is not 1 to 100 of A-Z a-z 0-9 . _ -")
+    action = _text(record, "action")
+    if action not in {"checkpoint", "cancel"}:
+        raise ValueError(f"action: {action!r} is neither 'checkpoint' nor 'cancel'")
+    return Request(
+        id=_text(record, "id"),
+        pod_uid=_text(record, "pod_uid", ""),
+        cancelled=action == "cancel",
+        deadline=_moment(record, "deadline"),
+        hold_deadline=_moment(record, "hold_deadline"),
+        reason=_text(record, "reason", ""),
+    )
+
+
+def saved_from(record: Mapping[str, Any]) -> Saved:
+    """Read ``saved.json``, or the same fields of an answer.
+
+    Raises:
+        ValueError: Another version, or a field that cannot be used; names it.
+    """
+    _check_version(record)
+    return Saved(
+        step=_whole(record, "step"),
+        path=_text(record, "path"),
+        bytes=_whole(record, "bytes"),
+        started_at=_moment(record, "started_at"),
+        finished_at=_moment(record, "finished_at"),
+    )
+
+
+def _check_version(record: Mapping[str, Any]) -> None:
+    if record.get("version") != VERSION:
+        raise ValueError(f"version: {record.get('version')!r} is not {VERSION}")
+
+
+def _text(record: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = record.get(name, default)
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: {value!r} is not a text")  # noqa: TRY004 - a fault of the file
+    return value
+
+
+def _moment(record: Mapping[str, Any], name: str) -> float:
+    value = record.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{name}: {value!r} is not a number of seconds since the epoch")
+    return float(value)
+
+
+def _whole(record: Mapping[str, Any], name: str) -> int:
+    value = record.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name}: {value!r} is not an integer of 0 or more")
+    return value

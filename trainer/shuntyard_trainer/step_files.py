@@ -1,0 +1,59 @@
+"""Checkpoints named by their step in one directory, of which the newest few are kept."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from shuntyard_trainer.errors import SettingError
+
+LEAST_KEPT = 2
+"""``saved.json`` names the one before until the new one is complete."""
+
+
+class StepFiles:
+    """``<directory>/step-0000000123<suffix>``: a file, or a directory if the framework writes one.
+
+    Raises:
+        SettingError: Fewer than two are to be kept.
+    """
+
+    def __init__(self, directory: Path, suffix: str, keep: int) -> None:
+        if keep < LEAST_KEPT:
+            raise SettingError(f"keep={keep!r}: at least {LEAST_KEPT} checkpoints are kept")
+        self._directory = directory
+        self._suffix = suffix
+        self._keep = keep
+
+    def path(self, step: int) -> Path:
+        """Return where the checkpoint of a step goes; its directory is there."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        return self._directory / f"step-{step:010}{self._suffix}"
+
+    def unfinished(self, step: int) -> Path:
+        """Return where to write it first."""
+        return self._directory / f".unfinished-{self.path(step).name}"
+
+    def finish(self, step: int) -> Path:
+        """Give what was written as ``unfinished`` its name, and remove the oldest ones."""
+        path = self.path(step)
+        if path.is_dir():
+            remove(path)
+        self.unfinished(step).replace(path)
+        self.prune(path)
+        return path
+
+    def prune(self, newest: Path) -> None:
+        """Remove all but the newest ones; ``newest`` stays, whatever its time says."""
+        found = [path for path in self._directory.glob(f"step-*{self._suffix}") if path != newest]
+        found.sort(key=lambda path: path.stat().st_mtime_ns)
+        for old in found[: -(self._keep - 1)]:
+            remove(old)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a directory; nothing there is fine."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,49 @@
+"""``agree`` for jobs that use torch.distributed.
+
+Source:
+    https://docs.pytorch.org/docs/stable/distributed.html: ``all_reduce``, ``new_group``.
+"""
+
+from __future__ import annotations
+
+import atexit
+from datetime import timedelta
+
+import torch
+from torch import distributed
+
+from shuntyard_trainer.ranks import Agree
+
+PATIENCE = timedelta(hours=2)
+"""How long a rank waits for another one that still saves."""
+
+
+def agree() -> Agree:
+    """Return a function that gives every rank the largest of what all ranks gave.
+
+    It has a process group of its own on the CPU (gloo), so it neither waits for the GPU nor mixes
+    with the collectives of the training. The group is made at the first call, by all ranks.
+    """
+    groups: list[distributed.ProcessGroup] = []
+
+    def largest(mine: int) -> int:
+        if not groups:
+            groups.append(distributed.new_group(backend="gloo", timeout=PATIENCE))
+            atexit.register(_close, groups[0])
+        value = torch.tensor([mine], dtype=torch.int64)
+        distributed.all_reduce(value, op=distributed.ReduceOp.MAX, group=groups[0])
+        return int(value.item())
+
+    return largest
+
+
+def _close(group: distributed.ProcessGroup) -> None:
+    """End the group's threads while there is still an interpreter: later they can abort it."""
+    if distributed.is_initialized():
+        distributed.destroy_process_group(group)
+
+
+def several() -> bool:
+    """Return whether this process trains together with others through torch.distributed."""
+    ready = distributed.is_available() and distributed.is_initialized()
+    return bool(ready and distributed.get_world_size() > 1)
