@@ -1,0 +1,147 @@
+"""One pod's checkpoint directory: what stands there, and the one file the agent writes.
+
+All state is in the files: an agent that starts anew finds everything again.
+"""
+
+import errno
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from agent.checkpoint import asking, directory, documents
+from agent.checkpoint.asking import Outcome
+from agent.checkpoint.documents import Ack, Done, Kind, Released, Request, Saved, Trainer
+from agent.checkpoint.standing import Found, Problem, checkpoint_of, unusable
+from agent.tailing import opening
+from shared.errors import InputError
+from shared.model import Uid
+from shared.progress import Checkpoint
+from shared.wire import CheckpointCancel, CheckpointRequest
+
+REREAD_SECONDS: Final = 60.0
+"""The files are read again so often even if the directory seems unchanged."""
+_LINKS: Final = (errno.ELOOP, errno.ENOTDIR)
+
+
+@dataclass
+class CheckpointFiles:
+    """See the module. Everything here blocks.
+
+    Attributes:
+        root: Of the shared volume.
+        path: The checkpoint directory below it.
+        uid: The pod's.
+        writer: A name that no other agent has, for the temporary file.
+        group: Group that the request shall belong to; None: as the system decides.
+    """
+
+    root: Path
+    path: str
+    uid: Uid
+    writer: str
+    group: int | None
+    _directory: Path = field(init=False)
+    _failure: str = ""
+    _stamp: tuple[int, int] | None = None
+    _settled: bool = False
+    _read_at: float = float("-inf")
+    _last: Checkpoint = field(default_factory=Checkpoint)
+
+    def __post_init__(self) -> None:
+        self._directory = self.root / self.path
+
+    def look(self, monotonic: float) -> Checkpoint:
+        """Return what the directory says; ``monotonic`` in seconds."""
+        try:
+            with opening.directory(self.root, self._directory) as outer:
+                try:
+                    with directory.opened(outer) as inner:
+                        return self._look(inner, monotonic)
+                except FileNotFoundError:
+                    return unusable(Problem.SILENT, f"no trainer has opened {self.path}")
+        except OSError as error:
+            token = Problem.MISCONFIGURED if error.errno in _LINKS else Problem.UNREACHABLE
+            return unusable(token, opening.problem(error, self._directory))
+
+    def ask(self, command: CheckpointRequest, now: float) -> Outcome:
+        """Ask the trainer for a checkpoint; ``now`` in seconds since the epoch."""
+        return self._carry_out(lambda found: asking.request_for(command, found, self.uid, now))
+
+    def cancel(self, command: CheckpointCancel) -> Outcome:
+        """Tell the trainer to go on."""
+        return self._carry_out(lambda found: asking.cancel_for(command, found, self.uid))
+
+    def _look(self, inner: int, monotonic: float) -> Checkpoint:
+        """Read the files if the directory changed: each file is put there by a rename.
+
+        Two changes may carry one stamp, so they are read once more when the stamp has stood still.
+        """
+        status = os.fstat(inner)
+        stamp = (status.st_ino, status.st_mtime_ns)
+        same, fresh = stamp == self._stamp, monotonic - self._read_at < REREAD_SECONDS
+        if not (same and fresh and self._settled):
+            self._stamp, self._settled, self._read_at = stamp, same, monotonic
+            self._last = checkpoint_of(self._gather(inner), self.uid)
+        return self._last
+
+    def _gather(self, inner: int) -> Found:
+        unreadable: list[str] = []
+
+        def get(kind: type[Kind], name: str) -> Kind | None:
+            try:
+                content = directory.read(inner, name)
+                return None if content is None else documents.decode(kind, name, content)
+            except InputError as error:
+                unreadable.append(str(error))
+            except OSError as error:
+                unreadable.append(f"{name}: {error.strerror}")
+            return None
+
+        request = get(Request, documents.REQUEST)
+        return Found(
+            trainer=get(Trainer, documents.TRAINER),
+            request=request,
+            ack=get(Ack, documents.ack_name(request.id)) if request else None,
+            released=get(Released, documents.RELEASED),
+            saved=get(Saved, documents.SAVED),
+            done=get(Done, documents.DONE),
+            unwritable=self._unwritable(inner),
+            unreadable=tuple(unreadable),
+        )
+
+    def _unwritable(self, inner: int) -> str:
+        if self._failure or os.access(".", os.W_OK | os.X_OK, dir_fd=inner, effective_ids=True):
+            return self._failure
+        status = os.fstat(inner)
+        owner = f"mode {status.st_mode & 0o7777:04o}, owner {status.st_uid}:{status.st_gid}"
+        us = f"{os.geteuid()}:{os.getegid()}"
+        return f"the agent ({us}) may not write into {self.path} ({owner})"
+
+    def _carry_out(self, decide: Callable[[Found], Request | Outcome]) -> Outcome:
+        try:
+            with (
+                opening.directory(self.root, self._directory) as outer,
+                directory.opened(outer) as inner,
+            ):
+                wanted = decide(self._gather(inner))
+                if isinstance(wanted, Outcome):
+                    return wanted
+                self._write(inner, wanted)
+        except OSError as error:
+            self._failure = f"{documents.REQUEST} cannot be written: {error.strerror}"
+            return Outcome.FAILED
+        finally:
+            self._stamp = None
+        self._failure = ""
+        return Outcome.WRITTEN
+
+    def _write(self, inner: int, request: Request) -> None:
+        directory.write(
+            inner,
+            documents.REQUEST,
+            documents.encode(request),
+            temporary=f".{documents.REQUEST}.{self.writer}",
+            group=self.group,
+        )

@@ -1,0 +1,1 @@
+"""What the kubelet and Prometheus ask (shell)."""

@@ -1,0 +1,68 @@
+"""Probes and metrics. ``/livez`` and ``/readyz`` run on the event loop on purpose: they test it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from shared.health import Health
+
+DRAIN_SECONDS: Final = 1.0
+
+
+@dataclass
+class Page:
+    """The text behind ``/metrics``, made in a thread by one request at a time.
+
+    Attributes:
+        prepare: Takes over on the event loop what the text is made from.
+        render: Makes the text; takes milliseconds.
+    """
+
+    prepare: Callable[[], None]
+    render: Callable[[], bytes]
+    _making: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def text(self) -> bytes:
+        """Return the metrics in Prometheus' text format."""
+        async with self._making:
+            self.prepare()
+            return await asyncio.to_thread(self.render)
+
+
+HEALTH: Final = web.AppKey("health", Health)
+PAGE: Final = web.AppKey("page", Page)
+
+
+def create_runner(health: Health, page: Page) -> web.AppRunner:
+    """Return a runner of the agent's own application; the caller sets it up and cleans it."""
+    app = web.Application()
+    app[HEALTH], app[PAGE] = health, page
+    app.router.add_get("/livez", _livez)
+    app.router.add_get("/readyz", _readyz)
+    app.router.add_get("/metrics", _metrics)
+    return web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=DRAIN_SECONDS)
+
+
+async def _livez(request: web.Request) -> web.Response:
+    """``GET /livez``: 200 while every loop gives signs of life, else 503."""
+    return _probe(*request.app[HEALTH].livez())
+
+
+async def _readyz(request: web.Request) -> web.Response:
+    """``GET /readyz``: 200 once the pods are known and a replica has taken a report, else 503."""
+    return _probe(*request.app[HEALTH].readyz())
+
+
+async def _metrics(request: web.Request) -> web.Response:
+    """``GET /metrics``: Prometheus' text format."""
+    text = await request.app[PAGE].text()
+    return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def _probe(well: bool, parts: Mapping[str, str]) -> web.Response:  # noqa: FBT001 - a health's pair
+    lines = [f"{name}: {text}\n" for name, text in parts.items()]
+    return web.Response(status=200 if well else 503, text="".join(lines) or "ok\n")

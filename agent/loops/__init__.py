@@ -1,0 +1,1 @@
+"""Endless activities, one a module (shell)."""

@@ -1,0 +1,263 @@
+"""The composition root: builds every part, owns the one TaskGroup, ends when a loop dies."""
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import aiohttp
+from aiohttp import web
+
+from agent.http.app import Page, create_runner
+from agent.loops.discover import Discovery
+from agent.loops.follow import Following
+from agent.loops.report import Manner, Reporting, Ways
+from agent.loops.sample import Sampling
+from agent.metrics import AgentMetrics
+from agent.replicas.addresses import Addresses
+from agent.replicas.client import ExtenderClient
+from agent.replicas.credentials import Credentials
+from agent.reporting.board import Board
+from agent.sampling import finding
+from agent.sampling.finding import Samplers
+from agent.settings import NODE_VARIABLE, AgentSettings, ExtenderSection
+from agent.tailing.open_files import OpenFiles
+from agent.tracking.surroundings import Surroundings
+from agent.tracking.tracker import Tracker
+from agent.worker import Worker
+from shared import logs
+from shared import settings as settings_files
+from shared.clock import Clock
+from shared.errors import InputError, SettingsError
+from shared.health import Health, Heartbeat
+from shared.system_clock import SystemClock
+
+KEEPALIVE_SECONDS = 75.0
+"""Longer than any interval between heartbeats that makes sense: a TLS handshake costs more than
+they do."""
+
+log = logging.getLogger(__name__)
+
+
+class Loop(Protocol):
+    """An endless activity; its death is the process's."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that runs, ready to be run."""
+
+    loops: tuple[Loop, ...]
+    runner: web.AppRunner
+    board: Board
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was found on this machine before anything ran."""
+
+    node: str
+    credentials: Credentials
+    samplers: Samplers
+    clock: Clock
+
+
+Ready = Callable[[Parts, tuple[str, int]], None]
+"""Told when the listener is open: the parts, and its address."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the agent until SIGTERM or SIGINT; return the exit code: 2 for wrong settings."""
+    options = _options(arguments)
+    try:
+        settings = settings_files.load(AgentSettings, options.settings, os.environ)
+        if options.print_settings:
+            print(settings_files.dump(settings), end="")  # noqa: T201 - what was asked for
+            return 0
+        machine = look_round(settings, os.environ)
+        logs.set_up(settings.logging.level, settings.logging.format)
+    except SettingsError as error:
+        print(f"shuntyard-agent: {error}", file=sys.stderr)  # noqa: T201 - there is no log yet
+        return 2
+    asyncio.run(_run_until_told(settings, machine))
+    return 0
+
+
+def look_round(settings: AgentSettings, environ: Mapping[str, str]) -> Machine:
+    """Return what the agent needs of this machine.
+
+    Raises:
+        SettingsError: The node has no name, or a file or directory that is set is not there.
+    """
+    node = settings.agent.node or environ.get(NODE_VARIABLE)
+    if not node:
+        raise SettingsError(f"agent.node: not set, and neither is the variable {NODE_VARIABLE}")
+    clock, wanted = SystemClock(), settings.sampling
+    try:
+        samplers = finding.find(
+            wanted.source,
+            cgroup_root=wanted.cgroup_root,
+            procfs=wanted.procfs,
+            cores_override=wanted.cores,
+        )
+    except InputError as error:
+        raise SettingsError(str(error)) from error
+    extender = settings.extender
+    credentials = Credentials(extender.authority, extender.token, clock)
+    return Machine(node, credentials, samplers, clock)
+
+
+async def serve(
+    settings: AgentSettings,
+    machine: Machine,
+    *,
+    stop: asyncio.Event,
+    ready: Ready = lambda _parts, _address: None,
+) -> None:
+    """Run all parts until ``stop``; ``ready`` is called when the listener is open.
+
+    Raises:
+        ExceptionGroup: A loop died; the process is of no use any more.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        session = await stack.enter_async_context(_session(settings.extender))
+        workers = stack.enter_context(_workers())
+        parts = build(settings, machine, session, workers)
+        await parts.runner.setup()
+        stack.push_async_callback(parts.runner.cleanup)
+        async with asyncio.TaskGroup() as loops:
+            tasks = [
+                loops.create_task(loop.run(), name=type(loop).__name__) for loop in parts.loops
+            ]
+            api = settings.api
+            await web.TCPSite(parts.runner, api.listen_host, api.listen_port).start()
+            address = parts.runner.addresses[0][:2]
+            log.info("listening", extra={"address": address, "sampling": machine.samplers.words})
+            ready(parts, address)
+            await stop.wait()
+            for task in tasks:
+                task.cancel()
+
+
+def build(
+    settings: AgentSettings,
+    machine: Machine,
+    session: aiohttp.ClientSession,
+    workers: tuple[Worker, Worker],
+) -> Parts:
+    """Return every part wired to the others; nothing runs yet."""
+    clock, metrics, board = machine.clock, AgentMetrics(), Board()
+    health = Health(clock.monotonic)
+    beat = partial(_heartbeat, health, settings.health.loop_max_age_seconds)
+    rng = random.Random()  # noqa: S311 - jitter, nothing secret
+    extender = settings.extender
+    client = ExtenderClient(session, machine.credentials)
+    addresses = Addresses(extender.urls, extender.service, extender.port, extender.server_name)
+    files, samples = workers
+    following = Following(
+        Tracker(_surroundings(settings, machine.node), clock),
+        files, settings.following.hang_seconds, board, metrics, clock, beat("follow"),
+    )  # fmt: skip
+    pause_seconds = settings.sampling.interval_seconds
+    sampling = Sampling(
+        machine.samplers, samples, pause_seconds, board, clock, beat("sample", pause_seconds)
+    )
+    pause_seconds = settings.discovery.interval_seconds
+    discovery = Discovery(
+        client, addresses, machine.node, pause_seconds, board, following.wake.set, metrics,
+        beat("discover", 2 * pause_seconds + extender.timeout_seconds), rng,
+    )  # fmt: skip
+    ways = Ways(client, board, following.command, metrics, clock, rng)
+    manner = _manner(settings, machine.node)
+    reporting = Reporting(addresses, extender.resolve_seconds, manner, ways, beat("report"))
+    health.conditions = {"pods known": discovery.known, "reported": reporting.answered}
+
+    def prepare() -> None:
+        metrics.pods.places, metrics.pods.state = board.places or {}, board.state()
+        metrics.dropped_events.set(board.dropped())
+
+    runner = create_runner(health, Page(prepare, metrics.render))
+    return Parts((reporting, discovery, following, sampling), runner, board)
+
+
+def _heartbeat(
+    health: Health, max_age_seconds: float, name: str, pause_seconds: float = 0.0
+) -> Heartbeat:
+    """Return the heartbeat of a loop that is silent on purpose for ``pause_seconds``."""
+    return health.heartbeat(name, max_age_seconds + pause_seconds)
+
+
+def _manner(settings: AgentSettings, node: str) -> Manner:
+    return Manner(
+        node=node,
+        boot=uuid.uuid4().hex,
+        timeout_seconds=settings.extender.timeout_seconds,
+        **settings.report.model_dump(),
+    )
+
+
+def _surroundings(settings: AgentSettings, node: str) -> Surroundings:
+    paths, following = settings.paths, settings.following
+    return Surroundings(
+        node=node,
+        volume=paths.volume,
+        pod_logs=paths.pod_logs,
+        checkpoint_gid=paths.checkpoint_gid,
+        limits=following.limits(),
+        open_files=OpenFiles(following.open_files),
+        files=following.files,
+        params=settings.convergence.parameters(),
+        interval_seconds=following.interval_seconds,
+        checkpoint_seconds=following.checkpoint_seconds,
+        asked_seconds=following.asked_seconds,
+        find_seconds=following.find_seconds,
+    )
+
+
+@contextlib.contextmanager
+def _workers() -> Iterator[tuple[Worker, Worker]]:
+    """Give the threads for files and for samples; they end with their work, if that ends."""
+    workers = (Worker("files"), Worker("samples"))
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def _session(extender: ExtenderSection) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(keepalive_timeout=KEEPALIVE_SECONDS),
+        timeout=aiohttp.ClientTimeout(total=extender.timeout_seconds),
+        headers={"User-Agent": "shuntyard-agent"},
+    )
+
+
+async def _run_until_told(settings: AgentSettings, machine: Machine) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await serve(settings, machine, stop=stop)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="shuntyard-agent", description=__doc__)
+    parser.add_argument("--settings", type=Path, help="settings file (YAML)")
+    parser.add_argument(
+        "--print-settings", action="store_true", help="print the settings in force and end"
+    )
+    return parser.parse_args(arguments)

@@ -1,0 +1,253 @@
+"""What the agent counts, on a registry of its own; and what its pods do, as long as they are here.
+
+Names: ``shuntyard_agent_*``. The series of jobs are bounded: they are those of the pods on this one
+node, at most ``MOST_PODS`` of them, and they go with the pod.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import metadata
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+from typing_extensions import override
+
+from agent.checkpoint.asking import Outcome as Command
+from agent.reporting.outbox import NodeState
+from shared.model import Uid
+from shared.progress import PodReport
+from shared.wire import PodPlace
+
+# A second series for each one, and nobody reads it.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
+
+VERSION: Final = metadata.version("shuntyard")
+MOST_PODS: Final = 200
+"""Pods of which there are series; of more, those that came first."""
+SENDING_BUCKETS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+READING_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0)
+LABELS: Final = ("namespace", "job", "role", "index")
+
+
+class Answer(StrEnum):
+    """How a heartbeat, or the question for the pods, ended."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    """By the replica: it says why, and the log has it."""
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True)
+class Series:
+    """One thing that is told of each pod.
+
+    Attributes:
+        name: Of the metric.
+        text: What it says.
+        value: Reads it; None: there is no such series of this pod.
+    """
+
+    name: str
+    text: str
+    value: Callable[[PodReport], float | None]
+
+
+def _remaining_seconds(pod: PodReport) -> float | None:
+    span = pod.progress.remaining_seconds if pod.progress else None
+    return span.value if span else None
+
+
+SERIES: Final = (
+    Series(
+        "shuntyard_agent_job_step",
+        "Last step of the training run, as its source counts.",
+        lambda pod: pod.progress.step if pod.progress else None,
+    ),
+    Series(
+        "shuntyard_agent_job_value",
+        "Last value of the metric from which the category is computed.",
+        lambda pod: pod.progress.value if pod.progress else None,
+    ),
+    Series(
+        "shuntyard_agent_job_remaining_seconds",
+        "Predicted time to the end of the training run.",
+        _remaining_seconds,
+    ),
+    Series(
+        "shuntyard_agent_job_checkpoint_step",
+        "Step of the last completed checkpoint.",
+        lambda pod: pod.checkpoint.step if pod.checkpoint else None,
+    ),
+    Series(
+        "shuntyard_agent_job_checkpoint_timestamp_seconds",
+        "When the last checkpoint was completed, seconds since the epoch.",
+        lambda pod: pod.checkpoint.saved_at if pod.checkpoint else None,
+    ),
+    Series(
+        "shuntyard_agent_job_cpu_cores",
+        "Cores the pod uses, mean of the last sampling interval.",
+        lambda pod: pod.use.cpu_cores if pod.use else None,
+    ),
+    Series(
+        "shuntyard_agent_job_memory_bytes",
+        "Memory the pod uses (working set).",
+        lambda pod: pod.use.memory_bytes if pod.use else None,
+    ),
+)
+CATEGORY: Final = Series(
+    "shuntyard_agent_job_category",
+    "1 for the category that SpeCon's Algorithm 1 gives the training run now.",
+    lambda pod: 1.0 if pod.progress else None,
+)
+LEFT_OUT: Final = Series(
+    "shuntyard_agent_left_out_pods",
+    f"Pods without series of their own: beyond {MOST_PODS}, or of the same labels as another.",
+    lambda _pod: None,
+)
+
+
+@dataclass(eq=False)  # the registry keeps it by identity
+class PodCollector(Collector):
+    """The series of the pods that are here now.
+
+    Attributes:
+        places: The pods.
+        state: What is known of them.
+    """
+
+    places: Mapping[Uid, PodPlace] = field(default_factory=dict)
+    state: NodeState = field(default_factory=NodeState)
+
+    @override
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        pods = self._chosen()
+        for series in SERIES:
+            yield _family(series, LABELS, _values(series, pods))
+        categories = (
+            ((*labels, pod.progress.category.value), 1.0)
+            for labels, pod in pods.items()
+            if pod.progress
+        )
+        yield _family(CATEGORY, (*LABELS, "category"), categories)
+        yield _family(LEFT_OUT, (), [((), float(len(self.places) - len(pods)))])
+
+    def _chosen(self) -> dict[tuple[str, ...], PodReport]:
+        """Of pods that share all labels the newest speaks: the old one is about to go."""
+        oldest_first = sorted(self.places.values(), key=lambda place: place.created_at)
+        chosen: dict[tuple[str, ...], PodReport] = {}
+        for place in oldest_first:
+            labels = _labels(place)
+            report = self.state.pods.get(Uid(place.uid))
+            if report is not None and (labels in chosen or len(chosen) < MOST_PODS):
+                chosen[labels] = report
+        return chosen
+
+
+class AgentMetrics:
+    """All metrics of one agent; public attributes are counted on by its loops."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.pods = PodCollector()
+        self.registry.register(self.pods)
+        ProcessCollector(registry=self.registry)
+        Info("shuntyard_agent_build", "The version that runs.", registry=self.registry).info(
+            {"version": VERSION}
+        )
+        self._of_reports()
+        self._of_files()
+
+    def _of_reports(self) -> None:
+        self.heartbeats = self._counter(
+            "shuntyard_agent_heartbeats", "Heartbeats sent to replicas, by outcome.", Answer
+        )
+        self.heartbeat_seconds = Histogram(
+            "shuntyard_agent_heartbeat_duration_seconds",
+            "From sending a heartbeat to its answer.",
+            buckets=SENDING_BUCKETS_SECONDS,
+            registry=self.registry,
+        )
+        self.heartbeat_bytes = self._counter(
+            "shuntyard_agent_heartbeat_bytes", "Size of the heartbeats as sent."
+        )
+        self.discoveries = self._counter(
+            "shuntyard_agent_discoveries", "Questions for the pods of this node.", Answer
+        )
+        self.replicas = self._gauge("shuntyard_agent_replicas", "Replicas that are told.")
+        self.dropped_events = self._gauge(
+            "shuntyard_agent_dropped_events",
+            "Events dropped since the start, for the replica that lost most.",
+        )
+        self.commands = self._counter(
+            "shuntyard_agent_commands", "Commands of the extender, by what became of them.", Command
+        )
+
+    def _of_files(self) -> None:
+        self.reading_seconds = Histogram(
+            "shuntyard_agent_reading_duration_seconds",
+            "Time to read what is due of all pods' files once.",
+            buckets=READING_BUCKETS_SECONDS,
+            registry=self.registry,
+        )
+        self.hanging_seconds = self._gauge(
+            "shuntyard_agent_hanging_seconds",
+            "How long the reading that is under way has lasted, if that is too long; else 0.",
+        )
+        self.followed_files = self._gauge("shuntyard_agent_followed_files", "Files followed.")
+        self.points = self._counter("shuntyard_agent_points", "Values of metrics that were read.")
+        self.lines = self._counter("shuntyard_agent_lines", "Lines that were read.")
+        self.dropped_lines = self._counter(
+            "shuntyard_agent_dropped_lines", "Lines of which a part was dropped."
+        )
+        self.dropped_bytes = self._counter(
+            "shuntyard_agent_dropped_bytes", "Bytes of logs that were dropped or passed over."
+        )
+
+    def render(self) -> bytes:
+        """Return all metrics in the text format of Prometheus; takes milliseconds."""
+        return generate_latest(self.registry)
+
+    def _counter(self, name: str, text: str, outcome: type[StrEnum] | None = None) -> Counter:
+        names = () if outcome is None else ("outcome",)
+        counter = Counter(name, text, names, registry=self.registry)
+        for value in outcome or ():
+            counter.labels(outcome=value.value)
+        return counter
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(name, text, registry=self.registry)
+
+
+def _values(
+    series: Series, pods: Mapping[tuple[str, ...], PodReport]
+) -> Iterator[tuple[tuple[str, ...], float]]:
+    for labels, pod in pods.items():
+        value = series.value(pod)
+        if value is not None:
+            yield labels, float(value)
+
+
+def _family(
+    series: Series, names: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], float]]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(series.name, series.text, labels=names)
+    for labels, value in values:
+        family.add_metric(labels, value)
+    return family
+
+
+def _labels(place: PodPlace) -> tuple[str, str, str, str]:
+    return place.namespace, place.job, place.role, "" if place.index is None else str(place.index)

@@ -1,0 +1,112 @@
+"""Two questions to a replica: which pods are on the node, and what shall be done (a heartbeat)."""
+
+import gzip
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import aiohttp
+from pydantic import ValidationError
+
+from agent.errors import RefusedError, UnreachableError
+from agent.replicas.addresses import Replica
+from agent.replicas.credentials import Credentials
+from shared.wire import HeartbeatAnswer, NodePods
+
+MOST_TEXT: Final = 500
+"""Of what a replica says when it refuses, so much goes into the log."""
+GZIP_LEVEL: Final = 1
+"""Numbers in JSON shrink to a quarter at the lowest level already."""
+
+Body = TypeVar("Body", NodePods, HeartbeatAnswer)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A heartbeat's body as it goes over the wire."""
+
+    data: bytes
+    compressed: bool
+
+
+def pack(body: bytes, gzip_above_bytes: int) -> Packed:
+    """Return the body, compressed if it is larger than ``gzip_above_bytes``."""
+    if len(body) <= gzip_above_bytes:
+        return Packed(body, compressed=False)
+    return Packed(gzip.compress(body, GZIP_LEVEL, mtime=0), compressed=True)
+
+
+@dataclass(frozen=True)
+class ExtenderClient:
+    """Asks replicas; one for the whole process.
+
+    Attributes:
+        session: Connections are kept in it.
+        credentials: Whom to trust, and our token.
+    """
+
+    session: aiohttp.ClientSession
+    credentials: Credentials
+
+    async def pods(self, replica: Replica, node: str, etag: str) -> tuple[NodePods, str] | None:
+        """Return the pods of the node and the answer's ETag; None: as at ``etag``.
+
+        Raises:
+            ReplicaError: No such answer.
+        """
+        headers = {"If-None-Match": etag} if etag else {}
+        path = f"/v1/nodes/{node}/pods"
+        status, text, found = await self._ask(replica, "GET", path, headers)
+        if status == HTTPStatus.NOT_MODIFIED:
+            return None
+        return _read(NodePods, status, text), found
+
+    async def heartbeat(self, replica: Replica, body: Packed) -> HeartbeatAnswer:
+        """Send a heartbeat and return the answer.
+
+        Raises:
+            ReplicaError: No such answer.
+        """
+        headers = {"Content-Type": "application/json"}
+        if body.compressed:
+            headers["Content-Encoding"] = "gzip"
+        status, text, _ = await self._ask(
+            replica, "POST", "/v1/heartbeats", headers, data=body.data
+        )
+        return _read(HeartbeatAnswer, status, text)
+
+    async def _ask(
+        self, replica: Replica, method: str, path: str, headers: dict[str, str], **options: Any
+    ) -> tuple[int, bytes, str]:
+        await self.credentials.refresh()
+        try:
+            async with self.session.request(
+                method,
+                replica.url + path,
+                headers={"Authorization": f"Bearer {self.credentials.token}", **headers},
+                ssl=self.credentials.context,
+                server_hostname=replica.server_name,
+                allow_redirects=False,
+                **options,
+            ) as response:
+                text = await response.read()
+                status, etag = response.status, response.headers.get("ETag", "")
+        except (aiohttp.ClientError, OSError) as error:
+            if isinstance(error, aiohttp.ClientSSLError):
+                self.credentials.expire()
+            raise UnreachableError(str(error) or type(error).__name__) from error
+        if status == HTTPStatus.UNAUTHORIZED:
+            self.credentials.expire()
+        return status, text, etag
+
+
+def _read(model: type[Body], status: int, text: bytes) -> Body:
+    said = text.decode(errors="replace")[:MOST_TEXT]
+    if status != HTTPStatus.OK:
+        raise RefusedError(status, said)
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        raise RefusedError(
+            status, f"not an answer that can be read: {error}"[:MOST_TEXT]
+        ) from error

@@ -1,0 +1,87 @@
+"""The node as it is reported: written by the loops that measure, read by those that send."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from agent.reporting.outbox import NodeState, Outbox
+from shared.model import Uid
+from shared.progress import PodReport, Use
+from shared.wire import Event, PodPlace
+
+
+@dataclass
+class Board:
+    """See the module. Everything happens on the event loop.
+
+    Attributes:
+        places: The pods of ours on this node, as the extender names them; None before it did.
+        outboxes: One for each replica; they get every event from now on.
+        known: Set once the pods' files were read, or could not be: before that there is nothing
+            to report.
+    """
+
+    places: Mapping[Uid, PodPlace] | None = None
+    outboxes: list[Outbox] = field(default_factory=list)
+    known: asyncio.Event = field(default_factory=asyncio.Event)
+    _reports: Mapping[Uid, PodReport] = field(default_factory=dict)
+    _uses: Mapping[Uid, Use] = field(default_factory=dict)
+    _node: tuple[Use | None, float | None] = (None, None)
+    _problem: str = ""
+    _dropped: int = 0
+    _state: NodeState | None = None
+
+    def state(self) -> NodeState:
+        """Return the node as it is now; the same object until something changes."""
+        if self._state is None:
+            pods = {uid: self._report(uid) for uid in self.places or ()}
+            self._state = NodeState(pods, *self._node)
+        return self._state
+
+    def hold(self, places: Mapping[Uid, PodPlace]) -> None:
+        """Take over which pods there are; what was known of others is forgotten."""
+        self.places = places
+        self._reports = {u: r for u, r in self._reports.items() if u in places}
+        self._uses = {u: use for u, use in self._uses.items() if u in places}
+        self._state = None
+
+    def followed(
+        self, reports: Mapping[Uid, PodReport], events: Sequence[Event], *, urgent: bool
+    ) -> None:
+        """Take over what the pods' files say; ``urgent`` has it sent at once."""
+        self._reports = reports
+        self._problem = ""
+        self._state = None
+        self.known.set()
+        for outbox in self.outboxes:
+            outbox.put(events)
+            if urgent:
+                outbox.urgent.set()
+
+    def sampled(self, uses: Mapping[Uid, Use], node: Use, cpu_cores: float) -> None:
+        """Take over what pods and node use."""
+        self._uses = uses
+        self._node = (node, cpu_cores)
+        self._state = None
+
+    def stuck(self, problem: str) -> None:
+        """Say of every pod that its files cannot be read, until they are followed again."""
+        if problem != self._problem:
+            self._problem = problem
+            self._state = None
+            self.known.set()
+
+    def dropped(self) -> int:
+        """Return how many events were dropped since the start, for the replica that lost most."""
+        self._dropped = max([self._dropped, *(outbox.dropped for outbox in self.outboxes)])
+        return self._dropped
+
+    def _report(self, uid: Uid) -> PodReport:
+        found = self._reports.get(uid) or PodReport(uid=uid)
+        use = self._uses.get(uid)
+        if use is None and not self._problem:
+            return found
+        problem = self._problem or found.problem
+        return msgspec.structs.replace(found, use=use, problem=problem)

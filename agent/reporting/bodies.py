@@ -1,0 +1,77 @@
+"""From what is known to the body of a heartbeat, every value within the bounds of the wire."""
+
+import logging
+from typing import Final
+
+import msgspec
+from pydantic import ValidationError
+
+from agent.reporting.outbox import Message
+from shared import wire
+from shared.progress import Checkpoint, PodReport, Use
+
+MOST_TEXT: Final = 1024
+
+log = logging.getLogger(__name__)
+
+
+def heartbeat(
+    message: Message, *, node: str, boot: str, sent_at: float, dropped: int
+) -> wire.Heartbeat:
+    """Return the body of a message.
+
+    Args:
+        message: What is to be said.
+        node: Name of our node.
+        boot: Id of this life of the agent.
+        sent_at: Seconds since the epoch.
+        dropped: Events dropped since the agent started.
+    """
+    return wire.Heartbeat(
+        node=node,
+        boot=boot,
+        sequence=message.sequence,
+        sent_at=sent_at,
+        full=message.full,
+        use=_use(message.state.use),
+        cpu_cores=message.state.cpu_cores,
+        pods=tuple(_pod(report) for report in message.changed),
+        gone=message.gone,
+        events=message.events,
+        dropped=dropped,
+    )
+
+
+def event(uid: str, at: float, kind: str, detail: str = "") -> wire.Event:
+    """Return an event; ``at`` in seconds since the epoch."""
+    body = {"uid": uid, "at": at, "kind": kind, "detail": clipped(detail)}
+    return wire.Event.model_validate(body)
+
+
+def clipped(text: str) -> str:
+    """Return the text as the wire takes it: Unicode, and not too long."""
+    sound = text if text.isascii() else text.encode(errors="replace").decode()
+    return sound if len(sound) <= MOST_TEXT else f"{sound[: MOST_TEXT - 1]}…"
+
+
+def _pod(report: PodReport) -> wire.PodBody:
+    """One pod that cannot be told of must not keep the others from being told of."""
+    sound = msgspec.structs.replace(
+        report, problem=clipped(report.problem), checkpoint=_checkpoint(report.checkpoint)
+    )
+    try:
+        return wire.PodBody.model_validate(msgspec.to_builtins(sound))
+    except ValidationError as error:
+        problem = clipped(f"it cannot be reported: {error}")
+        log.error("pod %s: %s", report.uid, problem)  # noqa: TRY400 - the text says it all
+        return wire.PodBody(uid=report.uid, problem=problem)
+
+
+def _checkpoint(found: Checkpoint | None) -> Checkpoint | None:
+    if found is None:
+        return None
+    return msgspec.structs.replace(found, detail=clipped(found.detail), path=clipped(found.path))
+
+
+def _use(use: Use | None) -> wire.UseBody | None:
+    return None if use is None else wire.UseBody.model_validate(msgspec.to_builtins(use))

@@ -1,0 +1,85 @@
+"""A series of any length in bounded memory: means of equal stretches, spread over the whole run."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from shared.convergence.forecast import Point
+from shared.wire import MOST_CURVE_POINTS
+
+MOST_STRETCHES: Final = 2 * MOST_CURVE_POINTS
+"""When there are so many, each two become one: from then on a stretch is twice as long."""
+
+
+class Curve:
+    """Values in the order they were read.
+
+    Three numbers for each stretch: means of step, value and time. Means, not single values, because
+    one batch's loss says little.
+    """
+
+    def __init__(self) -> None:
+        self._steps = array("d")
+        self._values = array("d")
+        self._times = array("d")
+        self._length = 1
+        self._empty()
+
+    def add(self, step: float, value: float, at_seconds: float) -> None:
+        """Take the next value, finite; ``at_seconds`` since the epoch."""
+        self._in_open += 1
+        self._open_steps += step / self._length
+        self._open_values += value / self._length  # divided first: a sum may overflow
+        self._open_times += at_seconds / self._length
+        if self._in_open == self._length:
+            self._close()
+
+    def cut(self, step: float) -> None:
+        """Forget what was reached at ``step`` and later: the run began there anew."""
+        kept = sum(one < step for one in self._steps)
+        for column in (self._steps, self._values, self._times):
+            del column[kept:]
+        self._empty()
+
+    def points(self) -> Iterator[Point]:
+        """Yield all stretches, the one that is not full yet too, oldest first."""
+        yield from map(Point, self._steps, self._values, self._times)
+        if self._in_open:
+            share = self._length / self._in_open
+            sums = (self._open_steps, self._open_values, self._open_times)
+            yield Point(*(one * share for one in sums))
+
+    def values(self) -> tuple[float, ...]:
+        """Return at most ``MOST_CURVE_POINTS`` values, oldest first, with first and last."""
+        values = list(self._values)
+        if self._in_open:
+            values.append(self._open_values * (self._length / self._in_open))
+        if len(values) <= MOST_CURVE_POINTS:
+            return tuple(values)
+        return tuple(map(values.__getitem__, _spread(len(values))))
+
+    def _empty(self) -> None:
+        self._in_open = 0
+        self._open_steps = self._open_values = self._open_times = 0.0
+
+    def _close(self) -> None:
+        self._steps.append(self._open_steps)
+        self._values.append(self._open_values)
+        self._times.append(self._open_times)
+        self._empty()
+        if len(self._steps) == MOST_STRETCHES:
+            for column in (self._steps, self._values, self._times):
+                column[:] = array("d", _halved(column))
+            self._length *= 2
+
+
+@cache
+def _spread(count: int) -> tuple[int, ...]:
+    """Return which of ``count`` values to take, the first and the last among them."""
+    last, places = count - 1, MOST_CURVE_POINTS - 1
+    return tuple(round(i * last / places) for i in range(MOST_CURVE_POINTS))
+
+
+def _halved(column: Sequence[float]) -> list[float]:
+    return [one / 2 + other / 2 for one, other in zip(column[::2], column[1::2], strict=True)]

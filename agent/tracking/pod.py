@@ -1,0 +1,216 @@
+"""One pod: its sources, its checkpoint directory, and the report that they give."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from agent.checkpoint.asking import Outcome
+from agent.checkpoint.files import CheckpointFiles
+from agent.checkpoint.standing import Problem, unusable
+from agent.tracking.choice import Choice, choose, nothing_to_choose
+from agent.tracking.finding import Sources, whose
+from agent.tracking.source import Counts, Happening, Read
+from agent.tracking.surroundings import Surroundings
+from shared import places
+from shared.errors import InputError
+from shared.model import Uid
+from shared.places import MetricsPlace
+from shared.progress import Checkpoint, CheckpointPhase, PodReport, Progress
+from shared.wire import CheckpointRequest, Command, PodPlace
+
+FOUND_RATIO: Final = 3.0
+"""Where there are files already, further ones are looked for so much more rarely."""
+_WAITING: Final = (CheckpointPhase.ASKED, CheckpointPhase.ACKED)
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """What one look at a pod gave.
+
+    Attributes:
+        urgent: The report changed in something that must not wait.
+    """
+
+    counts: tuple[Counts, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+    urgent: bool = False
+
+
+class TrackedPod:
+    """See the module. Everything here blocks.
+
+    What cannot be used or read is a problem of this pod, told in its report.
+
+    Args:
+        place: The pod, as the extender names it.
+        around: What all pods share.
+
+    Attributes:
+        report: What is known of it.
+    """
+
+    def __init__(self, place: PodPlace, around: Surroundings) -> None:
+        self.place = place
+        self.uid = Uid(place.uid)
+        self.report = PodReport(uid=self.uid)
+        self._around = around
+        self._metrics, self._problem = _metrics_place(place)
+        self._sources = Sources(place, self._metrics, around)
+        self._choice: Choice | None = None
+        self._checkpoint, self._files = _checkpoint(place, around)
+        self._find_at = self._read_at = self._look_at = float("-inf")
+        # All pods are found at once; they need not all be read at once.
+        self._phase = zlib.crc32(place.uid.encode()) / 2**32
+
+    @property
+    def files(self) -> int:
+        """How many files are followed."""
+        return len(self._sources.all)
+
+    def look(self, now: float, monotonic: float) -> Look:
+        """Read what is due and bring the report up to date.
+
+        Args:
+            now: Seconds since the epoch.
+            monotonic: Seconds of the clock that never goes back.
+        """
+        found = self._read(now, monotonic) if monotonic >= self._read_at else None
+        looked = self._look(monotonic) if monotonic >= self._look_at else False
+        if found is None and not looked:
+            return Look()
+        reads = found or ()
+        happenings = tuple(one for read in reads for one in read.happenings)
+        before, self.report = self.report, self._report()
+        changes = _category_change(before.progress, self.report.progress, now)
+        return Look(
+            counts=tuple(read.counts for read in reads),
+            happenings=(*happenings, *changes),
+            urgent=_urgent_part(before) != _urgent_part(self.report),
+        )
+
+    def carry_out(self, command: Command, now: float) -> Outcome:
+        """Do what the extender wants; ``now`` in seconds since the epoch."""
+        if self._files is None:
+            return Outcome.REFUSED
+        self._look_at = float("-inf")
+        if isinstance(command, CheckpointRequest):
+            return self._files.ask(command, now)
+        return self._files.cancel(command)
+
+    def close(self) -> None:
+        """Give back what is open."""
+        self._sources.close()
+
+    def _read(self, now: float, monotonic: float) -> tuple[Read, ...]:
+        self._read_at = self._next(monotonic, self._around.interval_seconds)
+        if self._problem:
+            return ()
+        if monotonic >= self._find_at:
+            self._sources.find()
+            rare = FOUND_RATIO if self._sources.all else 1.0
+            self._find_at = monotonic + rare * self._around.find_seconds
+        reads = tuple(source.read(now, monotonic) for source in self._sources.all)
+        self._choice = choose(self._sources.all, self._metrics.metric)
+        if any(read.more for read in reads):  # ticks up to now wait for the values up to now
+            self._read_at = monotonic
+        else:
+            self._advance(now)
+        return reads
+
+    def _advance(self, now: float) -> None:
+        for source in self._sources.all:
+            source.advance(now)
+        if self._choice is not None:
+            self._choice.track.predict(self._total_steps(self._choice), now)
+
+    def _look(self, monotonic: float) -> bool:
+        around = self._around
+        self._look_at = self._next(monotonic, around.checkpoint_seconds)
+        if self._files is None:
+            return False
+        self._checkpoint = self._files.look(monotonic)
+        if self._checkpoint.phase in _WAITING:
+            self._look_at = self._next(monotonic, around.asked_seconds)
+        return True
+
+    def _next(self, monotonic: float, seconds: float) -> float:
+        """Return the next of the pod's own moments, which are ``seconds`` apart."""
+        passed = (monotonic - self._phase * seconds) // seconds
+        return (passed + 1 + self._phase) * seconds
+
+    def _report(self) -> PodReport:
+        choice = self._choice
+        problems = [self._problem, self._sources.problem]
+        problems += [source.problem for source in self._sources.all]
+        if choice is None:
+            problems.append(nothing_to_choose(self._sources.all, self._metrics.metric))
+        report = PodReport(
+            uid=self.uid,
+            progress=None if choice is None else self._progress(choice),
+            checkpoint=self._checkpoint,
+            problem="; ".join(dict.fromkeys(filter(None, problems))),
+        )
+        return self.report if report == self.report else report
+
+    def _total_steps(self, choice: Choice) -> int | None:
+        return self._metrics.total_steps or choice.source.total_steps
+
+    def _progress(self, choice: Choice) -> Progress:
+        source, track = choice.source, choice.track
+        return Progress(
+            metric=choice.metric,
+            source=source.stream.format,
+            updated_at=track.last_at,
+            goal=track.goal,
+            step=None if source.step is None else int(source.step),
+            total_steps=self._total_steps(choice),
+            value=track.value,
+            first_value=track.first_value,
+            best_value=track.best_value,
+            points=track.points,
+            category=track.category,
+            growth=track.standing.known_growth,
+            converged_at=track.standing.converged_at,
+            attempt=choice.attempt,
+            diverged=track.diverged,
+            curve=track.curve.values(),
+            remaining_seconds=track.remaining_seconds,
+            remaining_loss=track.remaining_loss,
+        )
+
+
+def _metrics_place(place: PodPlace) -> tuple[MetricsPlace, str]:
+    try:
+        return places.metrics_place(place.metrics, whose(place)), ""
+    except InputError as error:
+        return MetricsPlace(), str(error)
+
+
+def _checkpoint(
+    place: PodPlace, around: Surroundings
+) -> tuple[Checkpoint | None, CheckpointFiles | None]:
+    if place.checkpoint is None:
+        return None, None
+    try:
+        path = places.checkpoint_directory(place.checkpoint, whose(place))
+    except InputError as error:
+        return unusable(Problem.MISCONFIGURED, str(error)), None
+    uid, group = Uid(place.uid), around.checkpoint_gid
+    return None, CheckpointFiles(around.volume, path, uid, around.node, group)
+
+
+def _category_change(
+    before: Progress | None, after: Progress | None, now: float
+) -> Iterator[Happening]:
+    if before and after and before.metric == after.metric and before.category != after.category:
+        yield Happening("category", now, after.category.value)
+
+
+def _urgent_part(report: PodReport) -> object:
+    """Return what must not wait when it changes: the category, and how far a checkpoint is."""
+    progress, said = report.progress, report.checkpoint
+    category = progress.category if progress else None
+    if said is None:
+        return category
+    return category, said.phase, said.request, said.problem, said.done, said.resumed_step

@@ -1,0 +1,135 @@
+"""One metric of one source: its values, its curve, SpeCon's category, where it leads.
+
+Ticks lie on a grid of the metric's own, from its first value on, on the agent's clock. Values that
+carry their time are put where they belong, also if they are read late (TensorBoard's writer keeps
+them for two minutes). So an agent that starts anew, and reads a file again, comes to the category
+that the one before it had.
+"""
+
+from math import isfinite
+from typing import Final
+
+import msgspec
+
+from agent.tracking.curve import Curve
+from shared.convergence.categories import Standing, due, tick
+from shared.convergence.forecast import Forecast, forecast
+from shared.convergence.parameters import ConvergenceParameters
+from shared.progress import Category, Goal, Span
+
+MOST_SILENT_TICKS: Final = 16
+"""After a longer silence the grid begins anew shortly before its end: nothing happens in it."""
+FORECAST_SECONDS: Final = (20.0, 600.0)
+FORECAST_RATIO: Final = 0.2
+"""A curve is fitted again when the run is older by this part, within these bounds: a fit takes
+milliseconds, and says little new of a run that is hardly older."""
+
+
+class Track:
+    """See the module.
+
+    Args:
+        goal: Which way the metric should go.
+        params: Of Algorithm 1.
+    """
+
+    def __init__(self, goal: Goal, params: ConvergenceParameters) -> None:
+        self.goal = goal
+        self.standing = Standing()
+        self.curve = Curve()
+        self.points = 0
+        self.value: float | None = None
+        self.first_value: float | None = None
+        self.best_value: float | None = None
+        self.first_at: float | None = None
+        self.last_at = 0.0
+        self.diverged = False
+        self._params = params
+        self._fresh: float | None = None
+        self._due_at = float("-inf")
+        self._forecast = Forecast()
+        self._forecast_at = float("-inf")
+
+    @property
+    def category(self) -> Category:
+        """SpeCon's category now."""
+        return self.standing.category
+
+    def take(self, value: float, step: float | None, at: float) -> None:
+        """Take over the next value; ``at`` in seconds since the epoch."""
+        if at >= self._due_at:
+            self._tick(at, silent=True)
+        self.points += 1
+        self.last_at = at
+        if self.first_at is None:
+            self.first_at = at
+        self.diverged = not isfinite(value)
+        if self.diverged:
+            return
+        self._fresh = self.value = value
+        if self.first_value is None or self.best_value is None:
+            self.first_value = self.best_value = value
+        self.best_value = (min if self.goal is Goal.MIN else max)(self.best_value, value)
+        self.curve.add(float(self.points) if step is None else step, value, at)
+        if self.standing.ticked_at is None:
+            self._tick(at, silent=False)
+
+    def restart(self, step: float) -> None:
+        """The run began anew at ``step``."""
+        self.standing = Standing()
+        self.curve.cut(step)
+        self._fresh, self._due_at = None, float("-inf")
+        self._forecast, self._forecast_at = Forecast(), float("-inf")
+
+    def advance(self, now: float) -> None:
+        """Make the ticks that are due ``now``, seconds since the epoch.
+
+        Unless silence counts, none runs ahead of the values: they may come late.
+        """
+        self._tick(now, silent=self._params.count_silent_ticks)
+
+    def _tick(self, now: float, *, silent: bool) -> None:
+        """Make all ticks up to ``now``; ``silent``: those without a new value too."""
+        if self.standing.ticked_at is None and self._fresh is None:
+            return
+        while due(self.standing, now, self._params) and (silent or self._fresh is not None):
+            if self._fresh is None:
+                self._skip_silence(now)
+            before, interval_seconds = self.standing.ticked_at, self._params.interval_seconds
+            at = now if before is None or before > now else before + interval_seconds
+            self.standing = tick(
+                self.standing, self._fresh, now=at, goal=self.goal, params=self._params
+            )
+            self._fresh = None
+            self._due_at = at + interval_seconds
+
+    def predict(self, total_steps: float | None, now: float) -> None:
+        """Fit the curve again if it is time to; ``now`` in seconds since the epoch."""
+        age_seconds = now - (now if self.first_at is None else self.first_at)
+        least_seconds, most_seconds = FORECAST_SECONDS
+        wait_seconds = min(most_seconds, max(least_seconds, FORECAST_RATIO * age_seconds))
+        if now - self._forecast_at < wait_seconds:
+            return
+        self._forecast_at = now
+        self._forecast = forecast(tuple(self.curve.points()), total_steps, now, self.goal)
+
+    @property
+    def remaining_seconds(self) -> Span | None:
+        """The predicted time to the end, counted from the last value."""
+        span = self._forecast.remaining_seconds
+        passed_seconds = self.last_at - self._forecast_at
+        if span is None or passed_seconds <= 0:
+            return span
+        return Span(*(max(0.0, one - passed_seconds) for one in msgspec.structs.astuple(span)))
+
+    @property
+    def remaining_loss(self) -> Span | None:
+        """The predicted further improvement."""
+        return self._forecast.remaining_loss
+
+    def _skip_silence(self, now: float) -> None:
+        before, interval_seconds = self.standing.ticked_at, self._params.interval_seconds
+        if before is not None and now - before > MOST_SILENT_TICKS * interval_seconds:
+            skipped = int((now - before) / interval_seconds) - MOST_SILENT_TICKS
+            at = before + skipped * interval_seconds
+            self.standing = msgspec.structs.replace(self.standing, ticked_at=at)

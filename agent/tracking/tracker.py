@@ -1,0 +1,123 @@
+"""All pods of the node: who is there, what was commanded, what is due."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from agent.checkpoint.asking import Outcome
+from agent.reporting import bodies
+from agent.tracking.pod import TrackedPod
+from agent.tracking.source import Counts
+from agent.tracking.surroundings import Surroundings
+from shared.clock import Clock
+from shared.model import Uid
+from shared.progress import PodReport
+from shared.wire import Command, Event, PodPlace
+
+LONGEST_PERIOD_SECONDS: Final = 1.0
+MOST_REMEMBERED: Final = 256
+"""Commands of which it is remembered that the log has them."""
+
+log = logging.getLogger(__name__)
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """What one turn round all pods gave.
+
+    Attributes:
+        reports: Of all pods.
+        events: What happened since the turn before.
+        urgent: Something changed that must not wait.
+        outcomes: What became of the commands.
+        counts: Of the sources that were read.
+        files: How many are followed.
+    """
+
+    reports: Mapping[Uid, PodReport]
+    events: tuple[Event, ...]
+    urgent: bool
+    outcomes: tuple[Outcome, ...]
+    counts: tuple[Counts, ...]
+    files: int
+
+
+class Tracker:
+    """See the module. ``turn`` blocks; everything is done by one thread.
+
+    Args:
+        around: What all pods share.
+        clock: For stamps and for what is due.
+
+    Attributes:
+        at: The pod that is being read, for the case that this does not end.
+        period_seconds: How often there should be a turn.
+    """
+
+    def __init__(self, around: Surroundings, clock: Clock) -> None:
+        self.at = ""
+        self.period_seconds = min(
+            LONGEST_PERIOD_SECONDS,
+            around.interval_seconds,
+            around.checkpoint_seconds,
+            around.asked_seconds,
+        )
+        self._around = around
+        self._clock = clock
+        self._places: Mapping[Uid, PodPlace] = {}
+        self._pods: dict[Uid, TrackedPod] = {}
+        self._logged: OrderedDict[tuple[str, str, Outcome], None] = OrderedDict()
+
+    def turn(self, places: Mapping[Uid, PodPlace], commands: Sequence[Command]) -> Turn:
+        """Take over who is there, carry out commands, and read what is due."""
+        self._keep_up(places)
+        outcomes = tuple(self._carry_out(command) for command in commands)
+        looks, events = [], []
+        for uid, pod in self._pods.items():
+            self.at = f"pod {pod.place.namespace}/{pod.place.name}"
+            look = pod.look(self._clock.now(), self._clock.monotonic())
+            looks.append(look)
+            events += [bodies.event(uid, h.at, h.kind, h.detail) for h in look.happenings]
+        return Turn(
+            reports={uid: pod.report for uid, pod in self._pods.items()},
+            events=tuple(events),
+            urgent=any(look.urgent for look in looks),
+            outcomes=outcomes,
+            counts=tuple(counts for look in looks for counts in look.counts),
+            files=sum(pod.files for pod in self._pods.values()),
+        )
+
+    def _keep_up(self, places: Mapping[Uid, PodPlace]) -> None:
+        """A pod whose annotations or place changed is begun anew."""
+        if places is self._places:
+            return
+        self._places = places
+        for uid in [u for u, pod in self._pods.items() if places.get(u) != pod.place]:
+            self._pods.pop(uid).close()
+        for uid, place in places.items():
+            if uid not in self._pods:
+                self._pods[uid] = TrackedPod(place, self._around)
+
+    def _carry_out(self, command: Command) -> Outcome:
+        pod = self._pods.get(Uid(command.uid))
+        self.at = f"command {command.id}"
+        outcome = pod.carry_out(command, self._clock.now()) if pod else Outcome.REFUSED
+        if self._is_news(command, outcome):
+            name = f"{pod.place.namespace}/{pod.place.name}" if pod else "a pod that is not here"
+            level = logging.INFO if outcome is Outcome.WRITTEN else logging.WARNING
+            fields = {"request": command.id, "uid": command.uid, "outcome": outcome.value}
+            log.log(level, "%s for %s", command.kind, name, extra=fields)
+        return outcome
+
+    def _is_news(self, command: Command, outcome: Outcome) -> bool:
+        """Commands are repeated with every heartbeat; the log has each outcome once."""
+        if outcome is Outcome.REPEATED:
+            return False
+        key = (command.kind, command.id, outcome)
+        known = key in self._logged
+        self._logged[key] = None
+        while len(self._logged) > MOST_REMEMBERED:
+            self._logged.popitem(last=False)
+        return not known

@@ -1,0 +1,257 @@
+"""``python -m bench agent``: what the agent costs its node.
+
+A real agent process, with default settings, follows pods that have trained for twenty minutes and
+write one line of JSON a second each; each has a checkpoint directory. It tells one replica over
+TLS, which runs here and only counts. Control groups are ordinary files.
+CPU is user and system time of the agent's process over the measured time, in parts of one core;
+resident memory is that of the whole process, Python and its libraries with it.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import random
+import ssl
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import psutil
+import yaml
+from aiohttp import web
+
+from devcluster.certificates import Authority
+from shared.system_clock import SystemClock
+from shared.wire import HeartbeatAnswer, NodePods, PodPlace
+
+NODE: Final = "bench"
+NAMESPACE: Final = "bench"
+WARM_UP_SECONDS: Final = 10.0
+PATIENCE_SECONDS: Final = 30.0
+HISTORY_LINES: Final = 1200
+"""The runs began twenty minutes ago."""
+_MIB: Final = 2**20
+
+
+@dataclass
+class Replica:
+    """The extender's side: counts and answers.
+
+    Attributes:
+        pods: What is on the node.
+        url: Where it listens.
+        heartbeats: How many it took.
+        taken_bytes: Their size as they came.
+    """
+
+    pods: tuple[PodPlace, ...]
+    url: str = ""
+    heartbeats: int = 0
+    taken_bytes: int = 0
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @contextlib.asynccontextmanager
+    async def listening(self, certificate: Path, key: Path) -> AsyncIterator[None]:
+        """Listen while the context lasts."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        app = web.Application(client_max_size=64 * _MIB)
+        app.router.add_post("/v1/heartbeats", self._heartbeat)
+        app.router.add_get("/v1/nodes/{node}/pods", self._pods)
+        runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+            self.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+            yield
+        finally:
+            await runner.cleanup()
+
+    async def _heartbeat(self, request: web.Request) -> web.Response:
+        self.taken_bytes += len(await request.read())
+        self.heartbeats += 1
+        self.told.set()
+        return web.json_response(text=HeartbeatAnswer(acting=True).model_dump_json())
+
+    async def _pods(self, request: web.Request) -> web.Response:
+        headers = {"ETag": '"1"'}
+        if request.headers.get("If-None-Match") == headers["ETag"]:
+            return web.Response(status=304, headers=headers)
+        body = NodePods(node=NODE, pods=self.pods).model_dump_json()
+        return web.json_response(text=body, headers=headers)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of pods.
+
+    Attributes:
+        cpu_ratio: Of one core.
+        resident_bytes: At the end.
+        heartbeats: During the measured time.
+        bytes_per_second: Of heartbeats, as they went over the wire.
+    """
+
+    pods: int
+    cpu_ratio: float
+    resident_bytes: int
+    heartbeats: int
+    bytes_per_second: float
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of this benchmark."""
+    parser.add_argument("--pods", default="10,100,300", metavar="N[,…]")
+    parser.add_argument("--seconds", type=float, default=30.0, help="measured time of each row")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure, print, and return the exit code."""
+    print(f"{'pods':>5} {'CPU %':>7} {'RSS MiB':>8} {'heartbeats':>11} {'bytes/s':>9}")
+    for count in (int(text) for text in options.pods.split(",")):
+        with tempfile.TemporaryDirectory() as directory:
+            row = asyncio.run(_measure(Path(directory), count, options.seconds))
+        print(
+            f"{row.pods:5} {100 * row.cpu_ratio:7.2f} {row.resident_bytes / _MIB:8.1f} "
+            f"{row.heartbeats:11} {row.bytes_per_second:9.0f}"
+        )
+    return 0
+
+
+async def _measure(directory: Path, count: int, seconds: float) -> Row:
+    pods = tuple(_pod(number) for number in range(count))
+    replica = Replica(pods)
+    authority = Authority.create(directory / "pki", SystemClock())
+    pair = authority.issue_server("extender")
+    files = _lay_out(directory, pods)
+    async with replica.listening(pair.certificate, pair.key), asyncio.TaskGroup() as group:
+        writing = group.create_task(_write(files))
+        settings = _settings(directory, replica.url, authority.certificate)
+        try:
+            async with _agent(settings) as process:
+                return await _watch(process, replica, seconds)
+        finally:
+            writing.cancel()
+
+
+async def _watch(process: psutil.Process, replica: Replica, seconds: float) -> Row:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await replica.told.wait()
+    await asyncio.sleep(WARM_UP_SECONDS)
+    heartbeats, taken_bytes = replica.heartbeats, replica.taken_bytes
+    cpu_seconds, begun = _cpu_seconds(process), time.monotonic()
+    await asyncio.sleep(seconds)
+    passed = time.monotonic() - begun
+    return Row(
+        pods=len(replica.pods),
+        cpu_ratio=(_cpu_seconds(process) - cpu_seconds) / passed,
+        resident_bytes=process.memory_info().rss,
+        heartbeats=replica.heartbeats - heartbeats,
+        bytes_per_second=(replica.taken_bytes - taken_bytes) / passed,
+    )
+
+
+@contextlib.asynccontextmanager
+async def _agent(settings: Path) -> AsyncIterator[psutil.Process]:
+    environ = {name: text for name, text in os.environ.items() if "SHUNTYARD" not in name}
+    arguments = (sys.executable, "-m", "agent", "--settings", str(settings))
+    process = await asyncio.create_subprocess_exec(*arguments, env=environ)
+    try:
+        yield psutil.Process(process.pid)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def _write(files: Sequence[Path]) -> None:
+    """Append a line to each file every second, spread over the second."""
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(file.open("a", buffering=1)) for file in files]
+        rng, begun = random.Random(1), time.monotonic()  # noqa: S311 - noise of a loss
+        for step in itertools.count(HISTORY_LINES):
+            for number, stream in enumerate(streams):
+                due = begun + step - HISTORY_LINES + number / len(streams)
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                stream.write(_line(step, time.time(), rng))  # noqa: TID251 - it plays the trainer
+
+
+def _line(step: int, at: float, rng: random.Random) -> str:
+    """Return what our metrics writer writes; the loss falls, with noise."""
+    said = {
+        "time": at,
+        "step": step,
+        "loss": 0.5 + 2.0 / (1 + 0.01 * step) + rng.gauss(0.0, 0.01),
+        "learning_rate": 0.001,
+        "total_steps": 10 * HISTORY_LINES,
+    }
+    return f"{json.dumps(said)}\n"
+
+
+def _pod(number: int) -> PodPlace:
+    name = f"train-{number}"
+    return PodPlace(
+        namespace=NAMESPACE,
+        name=name,
+        uid=f"00000000-0000-4000-8000-{number:012}",
+        job=name,
+        role="worker",
+        index=0,
+        created_at=time.time(),  # noqa: TID251 - it plays the API server
+        checkpoint="",
+    )
+
+
+def _lay_out(directory: Path, pods: Sequence[PodPlace]) -> list[Path]:
+    """Make a volume with a checkpoint directory for each pod, and control groups of version 2."""
+    files, rng = [], random.Random(2)  # noqa: S311 - noise of a loss
+    (directory / "groups").mkdir()
+    (directory / "groups" / "cgroup.controllers").write_text("cpu memory\n")
+    (directory / "token").write_text("token")
+    for pod in pods:
+        job = directory / "volume" / pod.namespace / pod.job
+        contract = job / "checkpoints" / ".shuntyard"
+        for folder in (job / "metrics", contract):
+            folder.mkdir(parents=True)
+        trainer = {"version": 1, "pid": 1, "started_at": pod.created_at, "pod_uid": pod.uid}
+        (contract / "trainer.json").write_text(json.dumps(trainer))
+        began = pod.created_at - HISTORY_LINES
+        file = job / "metrics" / f"{pod.name}.jsonl"
+        file.write_text("".join(_line(n, began + n, rng) for n in range(HISTORY_LINES)))
+        files.append(file)
+        group = directory / "groups" / "kubepods" / f"pod{pod.uid}"
+        group.mkdir(parents=True)
+        (group / "cpu.stat").write_text("usage_usec 1\nnr_periods 9\nnr_throttled 1\n")
+        (group / "memory.current").write_text("1000000\n")
+        (group / "memory.stat").write_text("anon 5\ninactive_file 7\n")
+    return files
+
+
+def _settings(directory: Path, url: str, authority: Path) -> Path:
+    sections = {
+        "agent": {"node": NODE},
+        "extender": {
+            "urls": [url],
+            "authority": str(authority),
+            "token": str(directory / "token"),
+        },
+        "paths": {"volume": str(directory / "volume"), "pod_logs": str(directory / "pods")},
+        "sampling": {"source": "cgroup2", "cgroup_root": str(directory / "groups")},
+        "api": {"listen_port": 0},
+        "logging": {"level": "warning"},
+    }
+    file = directory / "agent.yaml"
+    file.write_text(yaml.safe_dump(sections))
+    return file
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)

@@ -1,0 +1,75 @@
+"""Every report fits the wire, whatever stands in it."""
+
+import pytest
+
+from agent.reporting import bodies
+from agent.reporting.outbox import Message, NodeState
+from shared.model import Uid
+from shared.progress import Checkpoint, CheckpointPhase, Goal, PodReport, Progress, Span, Use
+from shared.wire import Heartbeat
+
+A = Uid("uid-a")
+PROGRESS = Progress(
+    metric="loss",
+    source="jsonl",
+    updated_at=5.0,
+    goal=Goal.MAX,
+    step=3,
+    total_steps=9,
+    value=0.5,
+    first_value=1.0,
+    best_value=0.4,
+    points=7,
+    growth=0.01,
+    converged_at=4.0,
+    attempt=2,
+    curve=(1.0, 0.5),
+    remaining_seconds=Span(1.0, 0.5, 2.0),
+)
+FULL = PodReport(
+    uid=A,
+    progress=PROGRESS,
+    checkpoint=Checkpoint(phase=CheckpointPhase.ACKED, request="m1", acked_step=3, path="/c"),
+    use=Use(cpu_cores=1.0, memory_bytes=5),
+    problem="p",
+)
+
+
+def sent(*pods: PodReport, state: NodeState | None = None) -> Heartbeat:
+    message = Message(4, True, state or NodeState(), pods, (), (), 0)
+    body = bodies.heartbeat(message, node="n1", boot="b", sent_at=9.0, dropped=2)
+    return Heartbeat.model_validate_json(body.model_dump_json(exclude_none=True))
+
+
+def test_a_report_arrives_as_it_was() -> None:
+    assert [pod.report() for pod in sent(FULL).pods] == [FULL]
+
+
+def test_a_heartbeat_says_who_sends_it_and_what_the_node_uses() -> None:
+    body = sent(state=NodeState({}, Use(cpu_cores=2.0), 4.0))
+    assert (body.node, body.boot, body.sequence, body.full) == ("n1", "b", 4, True)
+    assert (body.sent_at, body.dropped, body.cpu_cores) == (9.0, 2, 4.0)
+    assert body.use is not None
+    assert body.use.cpu_cores == 2.0
+
+
+TEXTS = {
+    "too long": "x" * 2000,
+    "no Unicode": "file-\udcff",
+    "both": "\udcff" * 2000,
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_any_text_is_made_to_fit(text: str) -> None:
+    pod = PodReport(uid=A, problem=text, checkpoint=Checkpoint(detail=text, path=text))
+    (body,) = sent(pod).pods
+    assert len(body.problem) <= 1024
+    assert body.problem[:4] in {"xxxx", "file", "????"}
+
+
+def test_a_pod_that_cannot_be_told_of_does_not_keep_the_others_from_it() -> None:
+    bad = PodReport(uid=Uid("uid-b"), progress=Progress(metric="", source="s", updated_at=1.0))
+    told = sent(bad, FULL)
+    assert told.pods[0].problem.startswith("it cannot be reported: ")
+    assert told.pods[1].report() == FULL

@@ -1,0 +1,128 @@
+"""What a replica is told: everything once, then what changed since it last answered."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.reporting.outbox import Message, NodeState, Outbox
+from shared.model import Uid
+from shared.progress import PodReport
+from shared.wire import Event
+
+
+def outbox(most_events: int = 3) -> Outbox:
+    return Outbox(most_events=most_events, full_every_seconds=300.0)
+
+
+def state(**problems: str) -> NodeState:
+    """Pods by uid; the text stands for all that is known of one."""
+    pods = {Uid(uid): PodReport(uid=Uid(uid), problem=text) for uid, text in problems.items()}
+    return NodeState(pods)
+
+
+def event(number: int) -> Event:
+    return Event(uid="a", at=float(number), kind="nan")
+
+
+def said(message: Message) -> tuple[bool, dict[str, str], tuple[Uid, ...]]:
+    return message.full, {pod.uid: pod.problem for pod in message.changed}, message.gone
+
+
+def tell(
+    box: Outbox, now: NodeState, monotonic: float = 0.0, *, full_wanted: bool = False
+) -> Message:
+    message = box.next(now, monotonic=monotonic)
+    box.answered(message, full_wanted=full_wanted, monotonic=monotonic)
+    return message
+
+
+def test_the_first_report_is_full_and_later_ones_tell_only_what_changed() -> None:
+    box = outbox()
+    assert said(tell(box, state(a="1", b="1"))) == (True, {"a": "1", "b": "1"}, ())
+    assert said(tell(box, state(a="1", b="2"))) == (False, {"b": "2"}, ())
+    assert said(tell(box, state(a="1", b="2"))) == (False, {}, ())
+    assert said(tell(box, state(b="2", c="1"))) == (False, {"c": "1"}, ("a",))
+
+
+def test_heartbeats_are_numbered_from_1_whether_answered_or_not() -> None:
+    box = outbox()
+    assert [box.next(state(), monotonic=0.0).sequence for _ in range(3)] == [1, 2, 3]
+
+
+def test_what_was_not_answered_is_told_again_as_it_is_by_then() -> None:
+    box = outbox()
+    tell(box, state(a="1", b="1", c="1"))
+    box.next(state(a="2", b="2"), monotonic=0.0)
+    assert said(tell(box, state(a="3", b="1"))) == (False, {"a": "3", "b": "1"}, ("c",))
+    assert said(tell(box, state(a="3", b="1"))) == (False, {}, ())
+
+
+def test_a_full_report_is_repeated_until_it_is_answered() -> None:
+    box = outbox()
+    box.next(state(a="1"), monotonic=0.0)
+    assert said(box.next(state(a="1"), monotonic=0.0)) == (True, {"a": "1"}, ())
+
+
+def test_a_full_report_comes_when_the_replica_wants_it_and_now_and_then() -> None:
+    box = outbox()
+    tell(box, state(a="1"), full_wanted=True)
+    assert tell(box, state(a="1"), 10.0).full
+    assert not tell(box, state(a="1"), 309.0).full
+    assert tell(box, state(a="1"), 310.0).full
+    assert not tell(box, state(a="1"), 311.0).full
+
+
+def test_a_full_report_names_nobody_as_gone() -> None:
+    box = outbox()
+    tell(box, state(a="1"), full_wanted=True)
+    assert said(tell(box, state())) == (True, {}, ())
+
+
+def test_events_are_told_until_they_are_answered() -> None:
+    box = outbox()
+    box.put([event(1), event(2)])
+    assert [e.at for e in box.next(state(), monotonic=0.0).events] == [1.0, 2.0]
+    sent = box.next(state(), monotonic=0.0)
+    box.put([event(3)])
+    box.answered(sent, full_wanted=False, monotonic=0.0)
+    assert [e.at for e in tell(box, state()).events] == [3.0]
+    assert tell(box, state()).events == ()
+
+
+def test_of_too_many_events_the_oldest_are_dropped_and_counted() -> None:
+    box = outbox(most_events=3)
+    box.put(event(n) for n in range(5))
+    assert (box.dropped, [e.at for e in tell(box, state()).events]) == (2, [2.0, 3.0, 4.0])
+
+
+def test_events_dropped_while_a_report_is_under_way_do_not_take_newer_ones_along() -> None:
+    box = outbox(most_events=3)
+    box.put(event(n) for n in range(3))
+    sent = box.next(state(), monotonic=0.0)
+    box.put([event(3), event(4)])
+    box.answered(sent, full_wanted=False, monotonic=0.0)
+    assert [e.at for e in box.next(state(), monotonic=0.0).events] == [3.0, 4.0]
+
+
+@given(
+    moments=st.lists(
+        st.tuples(
+            st.dictionaries(st.sampled_from("abc"), st.sampled_from("123")),
+            st.sampled_from(["answered", "lost on the way", "answer lost", "wants all"]),
+        )
+    )
+)
+def test_a_replica_that_answers_knows_the_node_as_it_is(
+    moments: list[tuple[dict[str, str], str]],
+) -> None:
+    """Whatever is lost on the way: deltas add up to the state that the last answer was given to."""
+    box, known = outbox(), dict[str, str]()
+    for problems, fate in moments:
+        message = box.next(state(**problems), monotonic=0.0)
+        if fate == "lost on the way":
+            continue
+        known = {} if message.full else known
+        known |= {pod.uid: pod.problem for pod in message.changed}
+        known = {uid: text for uid, text in known.items() if uid not in message.gone}
+        assert known == problems
+        if fate != "answer lost":
+            box.answered(message, full_wanted=fate == "wants all", monotonic=0.0)

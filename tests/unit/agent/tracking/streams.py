@@ -1,0 +1,65 @@
+"""Sources whose values a test says itself."""
+
+from collections.abc import Iterable
+
+from agent.parsing.base import Point
+from agent.tracking.source import Happening, Source
+from agent.tracking.streams import Batch, Reading
+from shared.convergence.parameters import RECOMMENDED, ConvergenceParameters
+from shared.places import MetricsPlace
+
+NOW = 10_000.0
+_ANYWHERE = MetricsPlace()
+
+
+class SaidStream:
+    """Gives what a test says next."""
+
+    format = "jsonl"
+
+    def __init__(self) -> None:
+        self.batch = Batch()
+        self.closed = False
+
+    def poll(self, monotonic: float) -> Batch:
+        del monotonic
+        batch, self.batch = self.batch, Batch()
+        return batch
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class SaidSource(Source):
+    """A source over a ``SaidStream``."""
+
+    def __init__(
+        self,
+        name: str = "a",
+        place: MetricsPlace = _ANYWHERE,
+        *,
+        params: ConvergenceParameters = RECOMMENDED,
+        written_at: float | None = None,
+    ) -> None:
+        self.said = SaidStream()
+        super().__init__(name, self.said, place, params, written_at)
+
+    def say(
+        self,
+        *points: Point,
+        now: float = NOW,
+        backlog: bool = False,
+        truncated: bool = False,
+    ) -> list[Happening]:
+        """Read these points; return what happened."""
+        self.said.batch = Batch(readings=_readings(points, backlog), truncated=truncated)
+        return list(self.read(now, 0.0).happenings)
+
+
+def _readings(points: Iterable[Point], backlog: bool) -> list[Reading]:
+    return [Reading(point, point.at_seconds, backlog) for point in points]
+
+
+def loss(step: float | None, value: float, at: float | None = None, name: str = "loss") -> Point:
+    """One value."""
+    return Point(name, value, step, None, at)

@@ -1,0 +1,153 @@
+"""What one file says: steps, times, restarts, and which of its metrics is followed."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.parsing.base import Point
+from agent.tracking.source import MOST_NAMES
+from shared.convergence.parameters import RECOMMENDED
+from shared.places import MetricsPlace
+from shared.progress import Category, Goal
+from tests.unit.agent.tracking.streams import NOW, SaidSource, loss
+
+NAN = float("nan")
+
+
+def test_the_first_metric_tells_the_step_between_values_of_the_one_that_is_followed() -> None:
+    source = SaidSource(place=MetricsPlace(metric="eval_loss"))
+    source.say(loss(1, 2.0), loss(1, 0.1, name="lr"), loss(1, 2.5, name="eval_loss"))
+    source.say(loss(9, 1.0), loss(10, 0.1, name="lr"))
+    assert source.step == 9
+
+
+def test_the_end_is_known_when_the_source_says_it() -> None:
+    source = SaidSource()
+    source.say(loss(1, 2.0))
+    assert source.total_steps is None
+    source.say(Point("loss", 1.0, 2.0, 50))
+    assert source.total_steps == 50
+
+
+BAD_STEPS = {"below 0": -1.0, "too large": 1e30, "not there": None}
+
+
+@pytest.mark.parametrize("step", BAD_STEPS.values(), ids=BAD_STEPS)
+def test_a_step_that_is_none_leaves_the_one_before(step: float | None) -> None:
+    source = SaidSource()
+    source.say(loss(5, 2.0))
+    source.say(loss(step, 1.0))
+    assert source.step == 5
+
+
+def test_validation_is_followed_once_it_has_two_values() -> None:
+    source = SaidSource()
+    source.say(loss(1, 2.0), loss(2, 1.9))
+    source.say(loss(2, 2.5, name="eval_loss"))
+    assert list(source.tracks) == ["loss", "eval_loss"]
+    source.say(loss(3, 1.8), loss(4, 2.4, name="eval_loss"))
+    assert list(source.tracks) == ["eval_loss"]
+    assert source.tracks["eval_loss"].first_value == 2.5
+    source.say(loss(5, 1.7))
+    assert (source.step, list(source.tracks)) == (5.0, ["eval_loss"])
+
+
+def test_only_the_metric_that_the_user_named_is_followed() -> None:
+    source = SaidSource(place=MetricsPlace(metric="reward", goal=Goal.MAX))
+    source.say(loss(1, 2.0), loss(1, 5.0, name="reward"))
+    assert list(source.tracks) == ["reward"]
+    assert source.tracks["reward"].goal is Goal.MAX
+    assert source.names == {"loss", "reward"}
+
+
+def test_a_metric_that_should_rise_is_known_by_its_name() -> None:
+    source = SaidSource(place=MetricsPlace(metric="val_accuracy"))
+    source.say(loss(1, 0.5, name="val_accuracy"))
+    assert source.tracks["val_accuracy"].goal is Goal.MAX
+
+
+def test_names_without_end_do_not_fill_the_memory_nor_hide_the_metric() -> None:
+    source = SaidSource(place=MetricsPlace(metric="mine"))
+    source.say(*(loss(n, 1.0, name=f"made-up-{n}") for n in range(300)))
+    source.say(loss(400, 1.0, name="mine"))
+    assert len(source.names) == MOST_NAMES
+    assert list(source.tracks) == []  # more names than are told apart in one source
+
+
+def test_a_no_number_is_told_once_until_there_is_a_number_again() -> None:
+    source = SaidSource()
+    happened = source.say(loss(1, 2.0), loss(2, NAN), loss(3, NAN), loss(4, 1.0), loss(5, NAN))
+    assert [one.kind for one in happened] == ["nan", "nan"]
+    assert happened[0].detail == "loss is nan at step 2"
+
+
+def test_a_step_that_goes_back_is_a_restart() -> None:
+    source = SaidSource()
+    source.say(loss(1, 2.0), loss(2, 1.0), loss(100, 0.5))
+    happened = source.say(loss(50, 0.7))
+    assert [(one.kind, one.detail) for one in happened] == [("restart", "step 50 after 100")]
+    assert (source.attempt, source.step) == (2, 50.0)
+    assert [p.step for p in source.tracks["loss"].curve.points()] == [1.0, 2.0, 50.0]
+
+
+def test_a_file_that_was_cut_is_told_by_its_name() -> None:
+    source = SaidSource("team/job/x.jsonl")
+    source.say(loss(1, 2.0), loss(2, 1.0))
+    happened = source.say(loss(1, 3.0), truncated=True)
+    assert [one.kind for one in happened] == ["truncated", "restart"]
+    assert happened[0].detail == "team/job/x.jsonl"
+
+
+def test_a_file_that_was_written_anew_with_what_it_held_is_no_restart() -> None:
+    source = SaidSource()
+    points = [loss(n, 1.0 / n) for n in range(1, 6)]
+    source.say(*points)
+    happened = source.say(*points, loss(6, 0.1), truncated=True)
+    assert [one.kind for one in happened] == ["truncated"]
+    assert (source.attempt, source.tracks["loss"].points) == (1, 6)
+
+
+def test_what_lay_there_before_makes_no_events() -> None:
+    source = SaidSource()
+    happened = source.say(loss(5, 1.0), loss(1, NAN), backlog=True)
+    assert (happened, source.attempt, source.tracks["loss"].diverged) == ([], 2, True)
+
+
+MOMENTS: dict[str, tuple[float | None, bool, float]] = {
+    "live, without a time": (None, False, NOW),
+    "live, with its time": (NOW - 5, False, NOW - 5),
+    "old, with its time": (NOW - 500, True, NOW - 500),
+    "old, without a time": (None, True, NOW - 100),
+    "a time to come is now": (NOW + 30, False, NOW),
+    "a time long to come is none": (NOW + 1000, False, NOW),
+    "a time before all times is none": (-1.0, True, NOW - 100),
+}
+
+
+@pytest.mark.parametrize(("said", "backlog", "at"), MOMENTS.values(), ids=MOMENTS)
+def test_a_value_has_the_time_that_can_be_believed(
+    said: float | None, backlog: bool, at: float
+) -> None:
+    source = SaidSource(written_at=NOW - 100)
+    source.say(loss(1, 2.0, said), backlog=backlog)
+    assert (source.first_at, source.last_at) == (at, at)
+
+
+def test_times_do_not_go_back() -> None:
+    source = SaidSource()
+    source.say(loss(1, 2.0, NOW - 5), loss(2, 1.0, NOW - 50))
+    assert source.last_at == NOW - 5
+
+
+def test_a_clock_that_was_set_back_is_believed() -> None:
+    source = SaidSource()
+    source.say(loss(1, 2.0))
+    source.say(loss(2, 1.0), now=NOW - 3600)
+    assert source.last_at == NOW - 3600
+
+
+def test_the_past_of_a_run_gives_its_category() -> None:
+    source = SaidSource(params=replace(RECOMMENDED, interval_seconds=10.0))
+    past = [loss(n, 1.0 + 0.95**n, NOW - 300 + n) for n in range(300)]
+    source.say(*past, backlog=True)
+    assert source.tracks["loss"].category is Category.CONVERGED

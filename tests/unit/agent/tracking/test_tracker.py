@@ -1,0 +1,175 @@
+"""All pods of the node: what is read when, and what becomes of commands."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.checkpoint.asking import Outcome
+from agent.tailing.chunk import Limits
+from agent.tailing.open_files import OpenFiles
+from agent.tracking.surroundings import Surroundings
+from agent.tracking.tracker import Tracker, Turn
+from shared.convergence.parameters import RECOMMENDED
+from shared.model import Uid
+from shared.wire import CheckpointCancel, CheckpointRequest, Command, PodPlace
+from tests.fakes.extender import place
+
+A = Uid("uid-a")
+START = 1_000_000.0
+ASK = CheckpointRequest(id="m1", uid=A, deadline=2 * START, hold_deadline=2 * START)
+
+
+class Yard:
+    """A tracker on a volume, with a clock that the test turns."""
+
+    def __init__(self, root: Path, **changes: Any) -> None:
+        self.root = root
+        self.seconds = START
+        said = {
+            "node": "n1",
+            "volume": root,
+            "pod_logs": root / "pods",
+            "checkpoint_gid": None,
+            "limits": Limits(),
+            "open_files": OpenFiles(8),
+            "files": 4,
+            "params": RECOMMENDED,
+            "interval_seconds": 3.0,
+            "checkpoint_seconds": 5.0,
+            "asked_seconds": 1.0,
+            "find_seconds": 10.0,
+        }
+        self.tracker = Tracker(Surroundings(**{**said, **changes}), self)
+
+    def now(self) -> float:
+        return self.seconds
+
+    monotonic = now
+
+    def turn(self, *pods: PodPlace, commands: tuple[Command, ...] = ()) -> Turn:
+        return self.tracker.turn({Uid(pod.uid): pod for pod in pods}, commands)
+
+    def train(self, name: str, *steps: int) -> None:
+        file = self.root / "team" / name / "metrics" / f"{name}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a") as stream:
+            stream.writelines(f"{json.dumps({'step': n, 'loss': 1.0 / n})}\n" for n in steps)
+
+    def open(self, name: str) -> Path:
+        inner = self.root / "team" / name / "checkpoints" / ".shuntyard"
+        inner.mkdir(parents=True)
+        trainer = {"version": 1, "started_at": 1.0, "pod_uid": f"uid-{name}"}
+        (inner / "trainer.json").write_text(json.dumps(trainer))
+        return inner
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    return Yard(tmp_path)
+
+
+def step(turn: Turn, uid: Uid = A) -> int | None:
+    progress = turn.reports[uid].progress
+    return progress.step if progress else None
+
+
+def test_a_new_pod_is_read_at_once_and_then_at_intervals(yard: Yard) -> None:
+    pod = place("a")
+    yard.train("a", 1)
+    assert step(yard.turn(pod)) == 1
+    yard.train("a", 2)
+    seen = []
+    for _ in range(4):
+        seen.append(step(yard.turn(pod)))
+        yard.seconds += 1.0
+    assert (seen[0], seen[-1]) == (1, 2)
+
+
+def test_pods_are_not_all_read_in_the_same_turn(tmp_path: Path) -> None:
+    yard = Yard(tmp_path, interval_seconds=10.0)
+    pods = [place(f"p{n}") for n in range(40)]
+    for pod in pods:
+        yard.train(pod.name, 1)
+    yard.turn(*pods)
+    read = []
+    for _ in range(10):
+        yard.seconds += 1.0
+        read.append(len(yard.turn(*pods).counts))
+    assert sum(read) == len(pods)
+    assert max(read) < len(pods) / 2
+
+
+def test_what_a_limit_left_is_read_in_the_next_turn(tmp_path: Path) -> None:
+    yard = Yard(tmp_path, limits=Limits(lines_per_poll=2))
+    yard.train("a", *range(1, 6))
+    assert [step(yard.turn(place("a"))) for _ in range(3)] == [2, 4, 5]
+
+
+def test_a_pod_that_goes_is_forgotten_and_one_that_changes_begins_anew(yard: Yard) -> None:
+    yard.train("a", 1)
+    assert step(yard.turn(place("a"))) == 1
+    assert yard.turn().reports == {}
+    changed = place("a", metrics="path=other.jsonl")
+    assert step(yard.turn(changed)) is None
+
+
+def test_an_unchanged_report_stays_the_same_object(yard: Yard) -> None:
+    yard.train("a", 1)
+    first = yard.turn(place("a")).reports[A]
+    yard.seconds += 60.0
+    assert yard.turn(place("a")).reports[A] is first
+
+
+def test_a_pod_without_anything_has_a_report_without_anything(yard: Yard) -> None:
+    report = yard.turn(place("a")).reports[A]
+    assert (report.progress, report.checkpoint, report.problem) == (None, None, "")
+
+
+def test_a_command_is_carried_out_and_seen_in_the_same_turn(yard: Yard) -> None:
+    pod, _ = place("a", checkpoint=""), yard.open("a")
+    yard.turn(pod)
+    turn = yard.turn(pod, commands=(ASK,))
+    checkpoint = turn.reports[A].checkpoint
+    assert checkpoint is not None
+    assert (turn.outcomes, checkpoint.phase, turn.urgent) == ((Outcome.WRITTEN,), "asked", True)
+    cancel = CheckpointCancel(id="m1", uid=A)
+    assert yard.turn(pod, commands=(ASK, cancel)).outcomes == (Outcome.REPEATED, Outcome.WRITTEN)
+
+
+def test_a_directory_is_looked_at_more_often_while_a_checkpoint_is_asked_for(yard: Yard) -> None:
+    pod, inner = place("a", checkpoint=""), yard.open("a")
+    yard.turn(pod, commands=(ASK,))
+    (inner / "ack-m1.json").write_text('{"version": 1, "id": "m1", "ok": true, "step": 5}')
+    yard.seconds += 1.0
+    turn = yard.turn(pod)
+    checkpoint = turn.reports[A].checkpoint
+    assert checkpoint is not None
+    assert (checkpoint.phase, checkpoint.acked_step, turn.urgent) == ("acked", 5, True)
+
+
+NOWHERE = {
+    "a pod that is not here": ASK.model_copy(update={"uid": "uid-b"}),
+    "a pod that has not asked for it": ASK,
+}
+
+
+@pytest.mark.parametrize("command", NOWHERE.values(), ids=NOWHERE)
+def test_a_command_that_cannot_be_carried_out_is_refused_and_logged_once(
+    yard: Yard, caplog: pytest.LogCaptureFixture, command: Command
+) -> None:
+    for _ in range(3):
+        assert yard.turn(place("a"), commands=(command,)).outcomes == (Outcome.REFUSED,)
+    assert len(caplog.records) == 1
+
+
+def test_the_log_remembers_only_so_many_commands(yard: Yard) -> None:
+    for number in range(600):
+        yard.turn(commands=(ASK.model_copy(update={"id": f"m{number}"}),))
+    assert len(yard.tracker._logged) < 300
+
+
+def test_the_turns_come_as_often_as_anything_is_due(tmp_path: Path) -> None:
+    assert Yard(tmp_path).tracker.period_seconds == 1.0
+    assert Yard(tmp_path, asked_seconds=0.2).tracker.period_seconds == 0.2
