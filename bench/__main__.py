@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from bench import gang
+from bench import agent, gang, heartbeats, sampling, specon
 
 
 def main() -> int:
@@ -13,6 +13,18 @@ def main() -> int:
     command = commands.add_parser("gang", help=gang.__doc__)
     gang.add_arguments(command)
     command.set_defaults(run=gang.run)
+    command = commands.add_parser("sampling", help=sampling.__doc__)
+    sampling.add_arguments(command)
+    command.set_defaults(run=sampling.run)
+    command = commands.add_parser("heartbeats", help=heartbeats.__doc__)
+    heartbeats.add_arguments(command)
+    command.set_defaults(run=heartbeats.run)
+    command = commands.add_parser("agent", help=agent.__doc__)
+    agent.add_arguments(command)
+    command.set_defaults(run=agent.run)
+    command = commands.add_parser("specon", help=specon.__doc__)
+    specon.add_arguments(command)
+    command.set_defaults(run=specon.run)
     options = parser.parse_args()
     code: int = options.run(options)
     return code

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the extender could not answer, 2 the command line is wrong
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import TextIO
 
 from cli import arguments
@@ -15,6 +16,8 @@ from cli.errors import UnansweredError
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; ``argv`` without the program's name, None: that of the process."""
     asked = arguments.parse(argv)
+    if isinstance(sys.stdout, TextIOWrapper):  # names and messages may hold what it cannot show
+        sys.stdout.reconfigure(errors="replace")
     from cli import commands  # noqa: PLC0415 - a wrong command line or --help need not wait for it
 
     try:

@@ -4,6 +4,7 @@ from typing import Final
 
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _STEP: Final = 1024
+_TEN_SECONDS: Final = 10
 _MINUTE_SECONDS: Final = 60
 _HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
 _DAY_SECONDS: Final = 24 * _HOUR_SECONDS
@@ -21,12 +22,18 @@ def duration(seconds: float) -> str:
     return f"{whole // _DAY_SECONDS}d{whole % _DAY_SECONDS // _HOUR_SECONDS:02}h"
 
 
+def span(seconds: float) -> str:
+    """Return a duration, with a decimal below ten seconds: ``0.3s``, ``8.2s``, ``45s``."""
+    tenths = max(0.0, round(seconds, 1))
+    return f"{tenths:.1f}s" if tenths < _TEN_SECONDS else duration(tenths)
+
+
 def amount(resource: str, base_units: int) -> str:
     """Return an amount of a resource: CPUs, bytes with a binary suffix, or pieces."""
     if resource == "cpu":
         return f"{base_units / 1000:g}"
     if resource == "memory" or resource.endswith("storage"):
-        return _bytes(base_units)
+        return binary(base_units)
     return str(base_units)
 
 
@@ -35,7 +42,8 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _bytes(count: int) -> str:
+def binary(count: int) -> str:
+    """Return a number of bytes with a binary suffix."""
     scaled, power = float(count), 0
     while abs(scaled) >= _STEP and power + 1 < len(_BINARY):
         scaled, power = scaled / _STEP, power + 1

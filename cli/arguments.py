@@ -12,8 +12,9 @@ DEFAULT_WATCH_SECONDS: Final = 2.0
 
 _COMMANDS: Final = {
     "queue": "waiting jobs in the order in which they will be placed, and why each waits",
-    "nodes": "nodes: what is free and used, and what they cost",
-    "jobs": "all jobs with their pods by state",
+    "nodes": "nodes: what is free and used, what they cost, and what their agents say",
+    "jobs": "all jobs with their pods by state, and how far their training is",
+    "migrations": "which jobs moved, why, what it cost, and which were not moved",
     "explain": "why a pod is, or would be, where",
 }
 _EPILOG: Final = "exit codes: 0 done, 1 the extender could not answer, 2 wrong command line"
@@ -31,6 +32,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     asked = parser.parse_args(argv)
     if asked.command == "explain" and "/" in asked.pod:
         asked.namespace, asked.pod = asked.pod.split("/", 1)
+    if asked.command == "migrations" and "/" in (asked.migration or ""):
+        asked.namespace, asked.migration = asked.migration.split("/", 1)
     return asked
 
 
@@ -45,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
         _add_options(command)
         if name == "explain":
             command.add_argument("pod", metavar="POD", help="POD or NAMESPACE/POD")
+        if name == "migrations":
+            one = "show all of this one: NAME or NAMESPACE/NAME"
+            command.add_argument("migration", metavar="NAME", nargs="?", help=one)
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The commands: fetch, narrow to the namespace, show; with ``--watch`` again and again."""
+"""The commands: fetch, narrow to what was asked for, show; with ``--watch`` again and again."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from typing import Final, TextIO
 
 import msgspec
 
-from cli import client, views
+from cli import charts, client, ledger, narrowing, views
 from cli.errors import UnansweredError
 from shared import api
 from shared.system_clock import SystemClock
@@ -18,6 +18,7 @@ _KINDS: Final[dict[str, type[api.Response]]] = {
     "queue": api.QueueResponse,
     "nodes": api.NodesResponse,
     "jobs": api.JobsResponse,
+    "migrations": api.MigrationsResponse,
     "explain": api.ExplainResponse,
 }
 
@@ -28,36 +29,39 @@ def run(asked: Namespace, out: TextIO) -> None:
     Raises:
         UnansweredError: The extender could not answer; under ``--watch`` only the first time.
     """
-    print(_show(asked), file=out, flush=True)
+    print(_show(asked, out), file=out, flush=True)
     while asked.watch:
         time.sleep(asked.watch)
         try:
-            text = _show(asked)
+            text = _show(asked, out)
         except UnansweredError as error:
             print(error, file=sys.stderr, flush=True)
             continue
         print(_between(asked, out) + text, file=out, flush=True)
 
 
-def _show(asked: Namespace) -> str:
+def _show(asked: Namespace, out: TextIO) -> str:
     query = {}
     if asked.command == "explain":
         query = {"namespace": asked.namespace or "default", "pod": asked.pod}
     body = client.fetch(asked.url, f"/v1/{asked.command}", **query)
-    answer = client.understand(body, _KINDS[asked.command])
-    if asked.namespace and isinstance(answer, api.QueueResponse | api.JobsResponse):
-        answer = _narrow(answer, asked.namespace)
-        body = msgspec.json.encode(answer)
+    whole = client.understand(body, _KINDS[asked.command])
+    answer = _narrowed(asked, whole)
     if asked.output == "json":
-        return msgspec.json.format(body, indent=0 if asked.watch else 2).decode()
-    return "\n".join(views.lines(answer, wide=asked.output == "wide"))
+        shown = body if answer is whole else msgspec.json.encode(answer)
+        return msgspec.json.format(shown, indent=0 if asked.watch else 2).decode()
+    if isinstance(answer, api.MigrationsResponse) and asked.migration:
+        return "\n\n".join("\n".join(ledger.details(entry)) for entry in answer.entries)
+    blocks = charts.can_show_blocks(out.encoding)
+    return "\n".join(views.lines(answer, wide=asked.output == "wide", blocks=blocks))
 
 
-def _narrow(
-    answer: api.QueueResponse | api.JobsResponse, namespace: str
-) -> api.QueueResponse | api.JobsResponse:
-    kept = tuple(entry for entry in answer.entries if entry.namespace == namespace)
-    return msgspec.structs.replace(answer, entries=kept)
+def _narrowed(asked: Namespace, answer: api.Response) -> api.Response:
+    if asked.namespace:
+        answer = narrowing.to_namespace(answer, asked.namespace)
+    if isinstance(answer, api.MigrationsResponse) and asked.migration:
+        answer = narrowing.to_migration(answer, asked.migration)
+    return answer
 
 
 def _between(asked: Namespace, out: TextIO) -> str:

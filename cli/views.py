@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from cli import ledger, training
 from cli.amounts import amount, duration, number
 from cli.table import columns
 from shared import api
@@ -12,15 +13,17 @@ MOST_NODES: Final = 10
 _COMMON: Final = frozenset({"cpu", "memory", "pods"})
 
 
-def lines(answer: api.Response, *, wide: bool) -> list[str]:
-    """Return the lines to print."""
+def lines(answer: api.Response, *, wide: bool, blocks: bool) -> list[str]:
+    """Return the lines to print; ``blocks``: the terminal can show block characters."""
     match answer:
         case api.QueueResponse():
             return _queue(answer, wide=wide)
         case api.NodesResponse():
             return _nodes(answer, wide=wide)
         case api.JobsResponse():
-            return _jobs(answer, wide=wide)
+            return _jobs(answer, wide=wide, blocks=blocks)
+        case api.MigrationsResponse():
+            return ledger.ledger(answer, wide=wide)
         case api.ExplainResponse():
             return _explain(answer, wide=wide)
         case _:
@@ -53,7 +56,8 @@ def _queue_row(entry: api.QueueEntry, *, wide: bool) -> list[str]:
 
 def _nodes(answer: api.NodesResponse, *, wide: bool) -> list[str]:
     header = ["NODE", "STATE", "CPU-FREE", "CPU-USED", "MEM-FREE", "MEM-USED", "PODS", "SEATS"]
-    header += ["PRICE", *(["LOG-PRICE", "OTHER-FREE"] if wide else [])]
+    header += ["PRICE", "AGENT", "P/W/C"]
+    header += ["CPU-NOW", "MEM-NOW", "LOG-PRICE", "OTHER-FREE"] if wide else []
     rows = [_node_row(entry, wide=wide) for entry in answer.entries]
     if not rows:
         return ["there is no node"]
@@ -71,8 +75,9 @@ def _node_row(node: api.NodeEntry, *, wide: bool) -> list[str]:
             amount(resource, used),
         ]
     row += [f"{node.used.get('pods', 0)}/{node.allocatable.get('pods', 0)}", str(node.seats)]
-    row += [f"{node.relative_price:.3f}"]
+    row += [f"{node.relative_price:.3f}", *training.agent(node.agent)]
     if wide:
+        row += training.use(node.agent)
         others = sorted(node.allocatable.keys() - _COMMON)
         row += [f"{node.log_price:.3f}", ",".join(_free(node, name) for name in others) or "-"]
     return row
@@ -83,27 +88,33 @@ def _free(node: api.NodeEntry, resource: str) -> str:
     return f"{resource}={amount(resource, left)}"
 
 
-def _jobs(answer: api.JobsResponse, *, wide: bool) -> list[str]:
+def _jobs(answer: api.JobsResponse, *, wide: bool, blocks: bool) -> list[str]:
     header = ["JOB", "NAMESPACE", "KIND", "GANG", "WAITING", "SEATED", "BOUND", "SUCCEEDED"]
-    header += ["FAILED", "AGE", *(["HELD", "LOOSE", "DIRECT", "LEAVING"] if wide else [])]
-    header += ["NODES", "PROBLEM"] if wide else []
-    rows = [_job_row(job, answer.generated_at, wide=wide) for job in answer.entries]
+    header += ["FAILED", "AGE", "CATEGORY", "METRIC", "CURVE", "STEP", "ETA"]
+    header += ["HELD", "LOOSE", "DIRECT", "LEAVING", "ATTEMPT"] if wide else []
+    header += ["CHECKPOINT", "NODES", "PROBLEM"] if wide else []
+    now = answer.generated_at
+    rows = [_job_row(job, now, wide=wide, blocks=blocks) for job in answer.entries]
     if not rows:
         return ["there is no job"]
-    left = {"JOB", "NAMESPACE", "KIND", "NODES", "PROBLEM"}
+    left = {"JOB", "NAMESPACE", "KIND", "CATEGORY", "METRIC", "CURVE", "ETA"}
+    left |= {"CHECKPOINT", "NODES", "PROBLEM"}
     return columns(header, rows, right=" ".join(set(header) - left))
 
 
-def _job_row(job: api.JobEntry, now: float, *, wide: bool) -> list[str]:
+def _job_row(job: api.JobEntry, now: float, *, wide: bool, blocks: bool) -> list[str]:
     counts = job.counts
     row = [job.job, job.namespace, job.kind]
     row += ["?" if job.min_available is None else str(job.min_available)]
     numbers = [counts.gated + counts.held + counts.direct, counts.seated + counts.loose]
     numbers += [counts.bound, counts.succeeded, counts.failed]
     row += [*(str(n) for n in numbers), duration(now - job.created_at)]
+    row += training.progress(job.progress, blocks=blocks)
     if wide:
         rare = (counts.held, counts.loose, counts.direct, counts.leaving)
-        row += [*(str(n) for n in rare), ",".join(job.nodes) or "-", job.problem or "-"]
+        row += [*(str(n) for n in rare), training.attempt(job.progress)]
+        row += [training.checkpoint(job.checkpoint), ",".join(job.nodes) or "-"]
+        row += [training.problem(job)]
     return row
 
 

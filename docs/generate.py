@@ -1,4 +1,4 @@
-"""Write docs/reference/settings.md and docs/reference/metrics.md from what the programs say.
+"""Write the pages of docs/reference from what the programs say of their settings and metrics.
 
 ``--check`` writes nothing and ends with 1 if a page is not what it would be.
 """  # noqa: INP001 - a script, no package
@@ -15,6 +15,8 @@ from prometheus_client import Metric
 from prometheus_client.metrics import MetricWrapperBase
 from pydantic import BaseModel
 
+from agent.metrics import MOST_PODS, AgentMetrics
+from agent.settings import AgentSettings
 from extender.metrics import ExtenderMetrics
 from extender.settings import ExtenderSettings
 from shared import settings
@@ -28,15 +30,25 @@ _WORDS: Final = {int: "integer", float: "number", str: "text", bool: "true or fa
 
 
 def settings_page() -> Iterator[str]:
-    """Yield the lines of the settings reference."""
-    yield from ("# Settings of the extender", "", _GENERATED, "")
+    """Yield the lines of the extender's settings reference."""
     example = f"{settings.variable(('queue', 'order'))}=creation"
+    yield from _settings("extender", ExtenderSettings, example)
+
+
+def agent_settings_page() -> Iterator[str]:
+    """Yield the lines of the agent's settings reference."""
+    example = f"{settings.variable(('report', 'interval_seconds'))}=10"
+    yield from _settings("agent", AgentSettings, example)
+
+
+def _settings(program: str, model: type[BaseModel], example: str) -> Iterator[str]:
+    yield from (f"# Settings of the {program}", "", _GENERATED, "")
     yield "One YAML file, given with `--settings FILE`; every key has a default. An environment"
     yield "variable wins over the file: `SHUNTYARD__SECTION__KEY`, for example"
     yield f"`{example}`; an empty one is as if it were not set, `null` is no"
     yield "value. Settings are read once, at the start; `--print-settings` shows what is in force."
     yield "A key that does not exist, and a value out of its bounds, are errors."
-    for name, info in ExtenderSettings.model_fields.items():
+    for name, info in model.model_fields.items():
         section: type[BaseModel] = type(info.get_default())
         yield from ("", f"## {name}", "", section.__doc__ or "", "")
         yield from _table("Key", "Value", "Default", "Meaning")
@@ -44,30 +56,44 @@ def settings_page() -> Iterator[str]:
             default = _shown(field.get_default())
             yield _row(f"`{key}`", _allowed(field), default, field.description)
     yield from ("", "## The defaults as a file", "", "```yaml")
-    yield settings.dump(ExtenderSettings()).rstrip()
+    yield settings.dump(model()).rstrip()
     yield "```"
 
 
 def metrics_page() -> Iterator[str]:
-    """Yield the lines of the metrics reference."""
+    """Yield the lines of the extender's metrics reference."""
     yield from ("# Metrics of the extender", "", _GENERATED, "")
     yield "On `/metrics` of the API listener, beside the usual `process_*`. Label values come from"
     yield "closed vocabularies; no pod, node or job is ever one."
     yield ""
     yield from _table("Name", "Type", "Labels", "Meaning")
-    rows = []
-    for metric in _metrics():
-        (described,) = metric.collect()
-        name = described.name + _SUFFIXES.get(described.type, "")
-        labels = "; ".join(_label(described, name) for name in metric._labelnames)  # noqa: SLF001 - the library has no other way
-        rows.append(_row(f"`{name}`", described.type, labels, described.documentation))
-    yield from sorted(rows)
+    yield from sorted(_metrics(ExtenderMetrics()))
 
 
-def _metrics() -> Iterator[MetricWrapperBase]:
-    for value in vars(ExtenderMetrics()).values():
-        if isinstance(value, MetricWrapperBase):
-            yield value
+def agent_metrics_page() -> Iterator[str]:
+    """Yield the lines of the agent's metrics reference."""
+    yield from ("# Metrics of the agent", "", _GENERATED, "")
+    yield "On `/metrics` of the agent's listener, beside the usual `process_*`. Series of jobs are"
+    yield "those of the pods on this node, as long as they are here, and of at most"
+    yield f"{MOST_PODS} of them."
+    yield ""
+    yield from _table("Name", "Type", "Labels", "Meaning")
+    found = AgentMetrics()
+    yield from sorted([*_metrics(found), *map(_of_pods, found.pods.collect())])
+
+
+def _of_pods(metric: Metric) -> str:
+    labels = ", ".join(f"`{name}`" for name in metric._labelnames)  # noqa: SLF001 - the library has no other way
+    return _row(f"`{metric.name}`", metric.type, labels, metric.documentation)
+
+
+def _metrics(program: object) -> Iterator[str]:
+    for metric in vars(program).values():
+        if isinstance(metric, MetricWrapperBase):
+            (described,) = metric.collect()
+            name = described.name + _SUFFIXES.get(described.type, "")
+            labels = "; ".join(_label(described, name) for name in metric._labelnames)  # noqa: SLF001 - the library has no other way
+            yield _row(f"`{name}`", described.type, labels, described.documentation)
 
 
 def _label(metric: Metric, label: str) -> str:
@@ -77,6 +103,8 @@ def _label(metric: Metric, label: str) -> str:
 
 def _allowed(field: Any) -> str:
     kind, optional = field.annotation, ""
+    if get_origin(kind) is tuple:
+        return "list of texts"
     if get_origin(kind) is UnionType:
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
         optional = ", or no value"
@@ -92,6 +120,8 @@ def _allowed(field: Any) -> str:
 def _shown(value: object) -> str:
     if value is None:
         return "no value"
+    if isinstance(value, tuple):
+        return ", ".join(_shown(one) for one in value) or "empty"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return (
@@ -108,7 +138,12 @@ def _row(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") or " " for cell in cells) + " |"
 
 
-PAGES: Final = {"settings.md": settings_page, "metrics.md": metrics_page}
+PAGES: Final = {
+    "settings.md": settings_page,
+    "metrics.md": metrics_page,
+    "agent-settings.md": agent_settings_page,
+    "agent-metrics.md": agent_metrics_page,
+}
 
 
 def main() -> int:

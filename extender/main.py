@@ -9,9 +9,10 @@ import random
 import resource
 import signal
 import socket
+import ssl
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -19,27 +20,44 @@ from typing import Protocol
 from aiohttp import web
 
 from extender import replay
+from extender.engine.parameters import EngineParameters
 from extender.engine.replaying import parameters_hash
+from extender.http.agent_answers import AgentAnswers
+from extender.http.agent_tokens import TokenCheck
 from extender.http.answers import ReadAnswers, SchedulerAnswers
-from extender.http.app import create_api_app, create_runner, create_scheduler_app
+from extender.http.app import (
+    create_agents_app,
+    create_api_app,
+    create_runner,
+    create_scheduler_app,
+)
+from extender.http.certificate import ServerCertificate
+from extender.loops.agents import AgentsLoop
+from extender.loops.bell import Bell
 from extender.loops.bind import BindBarrier
 from extender.loops.bindings import Bindings
 from extender.loops.execute import Executor
 from extender.loops.lead import Leadership
+from extender.loops.migrate import MigrateLoop
+from extender.loops.moving import Mover
 from extender.loops.observe import Observer
 from extender.loops.record import Recorder
+from extender.loops.requests import RequestWriter
+from extender.loops.resize import ResizeLoop
 from extender.loops.schedule import ScheduleLoop
 from extender.loops.segments import SegmentFiles
 from extender.loops.tell import Teller
 from extender.metrics import ExtenderMetrics
+from extender.migration_settings import CpuWeightsSection
 from extender.policy_settings import engine_parameters
-from extender.settings import ExtenderSettings
+from extender.settings import AgentsSection, ExtenderSettings
 from extender.state.store import ClusterStore
 from shared import logs
 from shared import settings as settings_files
+from shared.clock import Clock
 from shared.errors import SettingsError
-from shared.health import Health
-from shared.kube import auth
+from shared.health import Health, Heartbeat
+from shared.kube import auth, token_review
 from shared.kube.auth import Credentials
 from shared.kube.client import KubeClient
 from shared.system_clock import SystemClock
@@ -56,16 +74,27 @@ class Loop(Protocol):
 
 
 @dataclass(frozen=True)
+class Listener:
+    """An application and the address it is served on; ``tls`` None: in the clear."""
+
+    app: web.Application
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(frozen=True)
 class Parts:
-    """Everything that runs, ready to be run."""
+    """Everything that runs, ready to be run; ``farewell`` is the last it does when told to end."""
 
     loops: tuple[Loop, ...]
-    scheduler_app: web.Application
-    api_app: web.Application
+    listeners: tuple[Listener, ...]
+    farewell: Callable[[], Awaitable[None]]
 
 
 Ready = Callable[[Parts, tuple[tuple[str, int], ...]], None]
-"""Told when both listeners are open: the parts, and the addresses for kube-scheduler and people."""
+"""Told when the listeners are open: the parts, and the addresses for kube-scheduler, people, and
+agents if they have one."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,11 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.replay:
             name = settings.scheduler.scheduler_name
             return replay.run(options.replay, engine_parameters(settings, name))
-        credentials = _prepare(settings)
+        asyncio.run(_run_until_told(settings, _prepare(settings)))
     except SettingsError as error:
-        print(f"shuntyard-extender: {error}", file=sys.stderr)  # noqa: T201 - there is no log yet
+        print(f"shuntyard-extender: {error}", file=sys.stderr)  # noqa: T201 - nothing runs yet
         return 2
-    asyncio.run(_run_until_told(settings, credentials))
     return 0
 
 
@@ -103,21 +131,20 @@ async def serve(
     stop: asyncio.Event,
     ready: Ready = lambda _parts, _addresses: None,
 ) -> None:
-    """Run all parts until ``stop``; ``ready`` is called when both listeners are open.
+    """Run all parts until ``stop``; ``ready`` is called when the listeners are open.
 
     Raises:
         ExceptionGroup: A loop died; the process is of no use any more.
+        SettingsError: The certificate for agents cannot be used; nothing ran.
     """
+    certificate = await asyncio.to_thread(_certificate, settings.agents)
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             KubeClient.connect(credentials, user_agent="shuntyard-extender", max_connections=128)
         )
-        parts = build(settings, client)
+        parts = build(settings, client, certificate)
         drain_seconds = settings.health.drain_seconds
-        runners = [
-            create_runner(app, drain_seconds=drain_seconds)
-            for app in (parts.scheduler_app, parts.api_app)
-        ]
+        runners = [create_runner(one.app, drain_seconds=drain_seconds) for one in parts.listeners]
         for runner in runners:
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
@@ -125,19 +152,22 @@ async def serve(
             tasks = [
                 loops.create_task(loop.run(), name=type(loop).__name__) for loop in parts.loops
             ]
-            for runner, address in zip(runners, _addresses(settings), strict=True):
-                await web.TCPSite(runner, *address).start()
+            for runner, one in zip(runners, parts.listeners, strict=True):
+                await web.TCPSite(runner, one.host, one.port, ssl_context=one.tls).start()
             addresses = tuple(runner.addresses[0][:2] for runner in runners)
             log.info("listening", extra={"addresses": addresses})
             ready(parts, addresses)
             await stop.wait()
+            await parts.farewell()
             for task in tasks:
                 task.cancel()
 
 
-def build(settings: ExtenderSettings, client: KubeClient) -> Parts:
-    """Return every part wired to the others; nothing runs yet."""
-    clock, metrics, changed = SystemClock(), ExtenderMetrics(), asyncio.Event()
+def build(
+    settings: ExtenderSettings, client: KubeClient, certificate: ServerCertificate | None = None
+) -> Parts:
+    """Return every part wired to the others; nothing runs yet. No certificate: no agents."""
+    clock, metrics, changed = SystemClock(), ExtenderMetrics(), Bell()
     params = engine_parameters(settings, settings.scheduler.scheduler_name)
     health = Health(clock.monotonic)
     beat = partial(health.heartbeat, max_age_seconds=settings.health.loop_max_age_seconds)
@@ -149,10 +179,7 @@ def build(settings: ExtenderSettings, client: KubeClient) -> Parts:
     observer = Observer(client, recorder, clock, metrics, beat("observe"), changed, rng)
     lease = (settings.lease.namespace, settings.lease.name)
     leadership = Leadership(client, lease, identity, clock, metrics, changed)
-
-    def acting() -> bool:
-        return observer.synced and leadership.acting()
-
+    acting = partial(_acts, observer, leadership)
     teller = Teller(client, clock, metrics, beat("tell"), identity)
     writers = settings.gang.bind_parallelism
     executor = Executor(client, recorder, teller, acting, metrics, writers)
@@ -165,18 +192,93 @@ def build(settings: ExtenderSettings, client: KubeClient) -> Parts:
     barrier = BindBarrier(store, bindings, params, acting, metrics, beat("bind"), wait_seconds)
     health.conditions = {"synced": lambda: observer.synced}
     answers = SchedulerAnswers(store, params, acting, schedule.refuse, barrier.bind, recorder)
-    reads = ReadAnswers(store, params, clock, acting, lambda: schedule.last)
-    scheduler_app = create_scheduler_app(answers, metrics)
-    api_app = create_api_app(reads, health, metrics)
-    loops = (observer, leadership, recorder, schedule, barrier, teller)
-    return Parts(loops, scheduler_app, api_app)
+    mover = Mover(client, recorder, teller, acting, metrics)
+    migrate = MigrateLoop(
+        mover, recorder, params.migration, clock, acting, lambda: observer.has_migrations,
+        metrics, beat("migrate"), changed.follower(), settings.migration.interval_seconds,
+    )  # fmt: skip
+    resize = _resize_loop(settings.cpu_weights, executor, params, clock, beat("resize"))
+    reads = ReadAnswers(store, params, clock, acting, lambda: schedule.last, migrate.declined)
+    loops = (observer, leadership, recorder, schedule, barrier, teller, migrate, resize)
+    parts = Parts(loops, _listeners(settings, answers, reads, health, metrics), resize.farewell)
+    return _with_agents(parts, settings, certificate, observer, acting, beat)
 
 
-def _addresses(settings: ExtenderSettings) -> tuple[tuple[str, int], tuple[str, int]]:
+def _acts(observer: Observer, leadership: Leadership) -> bool:
+    """Say whether this replica decides now: it is the one, and knows the cluster."""
+    return observer.synced and leadership.acting()
+
+
+def _resize_loop(
+    section: CpuWeightsSection,
+    executor: Executor,
+    params: EngineParameters,
+    clock: Clock,
+    heartbeat: Heartbeat,
+) -> ResizeLoop:
+    """Return the loop of CPU weights, with as many writers as releases have."""
+    acting, metrics = executor.acting, executor.metrics
+    writer = RequestWriter(executor.client, acting, metrics, executor.parallelism)
+    return ResizeLoop(
+        writer, executor.recorder, params, clock, acting, metrics, heartbeat,
+        section.interval_seconds, section.restore_seconds,
+    )  # fmt: skip
+
+
+def _listeners(
+    settings: ExtenderSettings,
+    answers: SchedulerAnswers,
+    reads: ReadAnswers,
+    health: Health,
+    metrics: ExtenderMetrics,
+) -> tuple[Listener, Listener]:
+    scheduler, people = settings.scheduler, settings.api
+    app, api_app = create_scheduler_app(answers, metrics), create_api_app(reads, health, metrics)
     return (
-        (settings.scheduler.listen_host, settings.scheduler.listen_port),
-        (settings.api.listen_host, settings.api.listen_port),
+        Listener(app, scheduler.listen_host, scheduler.listen_port),
+        Listener(api_app, people.listen_host, people.listen_port),
     )
+
+
+def _with_agents(
+    parts: Parts,
+    settings: ExtenderSettings,
+    certificate: ServerCertificate | None,
+    observer: Observer,
+    acting: Callable[[], bool],
+    beat: Callable[[str], Heartbeat],
+) -> Parts:
+    """Return the parts, the agents' listener, and the loop beside it; no certificate: no agents."""
+    if certificate is None:
+        return parts
+    clock, metrics, recorder = observer.clock, observer.metrics, observer.recorder
+    section, stale_seconds = settings.agents, settings.migration.stale_seconds
+    check = TokenCheck(
+        review=partial(token_review.review, observer.client, audience=section.audience),
+        audience=section.audience,
+        accounts=frozenset(section.accounts),
+        kept_seconds=section.token_cache_seconds,
+        clock=clock,
+        count=lambda verdict: metrics.token_reviews.labels(verdict=verdict.value).inc(),
+    )
+    answers = AgentAnswers(
+        recorder.store, clock, metrics, check.node_of, recorder.report,
+        synced=lambda: observer.synced, acting=acting, stir=observer.changed.set,
+    )  # fmt: skip
+    app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
+    listener = Listener(app, section.listen_host, section.listen_port, certificate.context)
+    loop = AgentsLoop(
+        recorder.store, clock, metrics, beat("agents"), certificate.renew, stale_seconds
+    )
+    return replace(parts, loops=(*parts.loops, loop), listeners=(*parts.listeners, listener))
+
+
+def _certificate(section: AgentsSection) -> ServerCertificate | None:
+    """Read the certificate for agents; None if the settings name none."""
+    if section.certificate is None or section.key is None:
+        log.info("no certificate for agents is set: their listener stays closed")
+        return None
+    return ServerCertificate(section.certificate, section.key)
 
 
 def _segments(settings: ExtenderSettings) -> SegmentFiles | None:

@@ -1,7 +1,7 @@
 """What the extender counts, on a registry of its own so that tests and programs never collide.
 
-Names: ``shuntyard_*_{total,seconds,bytes,jobs}``. Label values come from closed vocabularies only,
-never from names of pods, nodes or jobs.
+Names: ``shuntyard_*_{total,seconds,bytes,jobs,nodes,pods}``. Label values come from closed
+vocabularies, never from names of pods, nodes or jobs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,6 +22,9 @@ from prometheus_client.process_collector import ProcessCollector
 
 from extender.engine.queueing import Cycle
 from extender.engine.reasons import Reason
+from extender.engine.receiving import Kind
+from extender.engine.reporting import Reporting
+from shared.model import CLOSED_PHASES, Migration, MigrationPhase, Trigger
 
 # A second series for each one, and nobody reads it.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
@@ -33,6 +36,7 @@ REQUEST_BUCKETS_SECONDS: Final = (
 )
 """Up to the longest wait at the bind barrier."""
 CYCLE_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+PHASE_BUCKETS_SECONDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 LAG_BUCKETS_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 
 
@@ -46,6 +50,9 @@ class Verb(StrEnum):
     NODES = "nodes"
     JOBS = "jobs"
     EXPLAIN = "explain"
+    MIGRATIONS = "migrations"
+    HEARTBEAT = "heartbeat"
+    NODE_PODS = "node-pods"
     OTHER = "other"
     """Probes, /metrics, and paths that do not exist."""
 
@@ -93,6 +100,50 @@ class Cause(StrEnum):
     """Its gang stayed partial and was dissolved."""
 
 
+class Reviewed(StrEnum):
+    """What the API server said about an agent's token."""
+
+    ACCEPTED = "accepted"
+    UNAUTHENTICATED = "unauthenticated"
+    """It is not good, or not meant for us."""
+    FORBIDDEN = "forbidden"
+    """It is no agent's, or of no node."""
+    UNAVAILABLE = "unavailable"
+    """There was no verdict."""
+
+
+class Ended(StrEnum):
+    """How a migration ended (``shared.model.MigrationPhase``)."""
+
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+    FAILED = "failed"
+
+
+class Resizing(StrEnum):
+    """What became of a CPU request that was to change in place."""
+
+    RAISED = "raised"
+    LOWERED = "lowered"
+    RESTORED = "restored"
+    """What the owner asked for was given back."""
+    REFUSED = "refused"
+    """By the API server."""
+    DEFERRED = "deferred"
+    """The node has no room for it now."""
+    INFEASIBLE = "infeasible"
+    """The node will never grant it."""
+
+
+class Happening(StrEnum):
+    """What an agent saw happen to a pod (``shared.wire.Event.kind``)."""
+
+    NAN = "nan"
+    RESTART = "restart"
+    CATEGORY = "category"
+    TRUNCATED = "truncated"
+
+
 class Watched(Protocol):
     """The part of ``shared.kube.resources.ResourceKind`` that is read here."""
 
@@ -131,6 +182,9 @@ class ExtenderMetrics:
         self._of_the_queue()
         self._of_writes()
         self._of_watches()
+        self._of_agents()
+        self._of_migrations()
+        self._of_cpu_weights()
         self._of_the_process()
 
     def _of_requests(self) -> None:
@@ -201,6 +255,59 @@ class ExtenderMetrics:
             "shuntyard_skipped_objects", "Objects that could not be read and were passed over."
         )
 
+    def _of_agents(self) -> None:
+        self.heartbeats = self._counter(
+            "shuntyard_heartbeats", "Agents' heartbeats that were taken, by kind.", kind=Kind
+        )
+        self.token_reviews = self._counter(
+            "shuntyard_token_reviews",
+            "Tokens that the API server was asked about, by verdict.",
+            verdict=Reviewed,
+        )
+        self.agent_events = self._counter(
+            "shuntyard_agent_events",
+            "What agents saw happen to pods, by kind: a metric that is no number, a restart, a new "
+            "category, a log that was cut.",
+            kind=Happening,
+        )
+        self.reporting_nodes = self._gauge(
+            "shuntyard_reporting_nodes",
+            "Nodes by how much is known of them through their agent.",
+            state=Reporting,
+        )
+
+    def _of_migrations(self) -> None:
+        self.migrations = self._counter(
+            "shuntyard_migrations",
+            "Migrations that ended, by what asked for them and how they ended.",
+            trigger=Trigger,
+            outcome=Ended,
+        )
+        self.migrating_jobs = self._gauge(
+            "shuntyard_migrating_jobs", "Jobs on their way to another node."
+        )
+        self.migration_phase_seconds = Histogram(
+            "shuntyard_migration_phase_duration_seconds",
+            "How long migrations stayed in a phase, by the phase that was left.",
+            ["phase"],
+            buckets=PHASE_BUCKETS_SECONDS,
+            registry=self.registry,
+        )
+        for phase in MigrationPhase:
+            if phase not in CLOSED_PHASES:
+                self.migration_phase_seconds.labels(phase=phase.value)
+
+    def _of_cpu_weights(self) -> None:
+        self.resizes = self._counter(
+            "shuntyard_resizes",
+            "Changes of CPU requests in place, by what became of them; one that its node defers, "
+            "or finds infeasible, was counted as raised or lowered before.",
+            outcome=Resizing,
+        )
+        self.resized_pods = self._gauge(
+            "shuntyard_resized_pods", "Pods whose CPU request is not what their owners asked for."
+        )
+
     def _of_the_process(self) -> None:
         self.acting = self._gauge(
             "shuntyard_acting", "1 while this replica is the one that decides, else 0."
@@ -226,6 +333,20 @@ class ExtenderMetrics:
         for reason, jobs in counts.items():
             self.waiting_jobs.labels(reason=reason.value).set(jobs)
         self.queue_jobs.set(len(cycle.entries) - counts[Reason.RELEASING])
+
+    def observe_phase(
+        self, migration: Migration, left: MigrationPhase, duration_seconds: float
+    ) -> None:
+        """Count that a migration left a phase for the one it is in."""
+        self.migration_phase_seconds.labels(phase=left.value).observe(duration_seconds)
+        if not migration.open:
+            outcome = Ended(migration.phase.value.lower())
+            self.migrations.labels(trigger=migration.trigger.value, outcome=outcome.value).inc()
+
+    def observe_reports(self, nodes: Mapping[Reporting, int]) -> None:
+        """Take over how many nodes' agents report how well."""
+        for state in Reporting:
+            self.reporting_nodes.labels(state=state.value).set(nodes.get(state, 0))
 
     def observe_reflectors(self, reflectors: Iterable[Watching], monotonic: float) -> None:
         """Take over what the watches know of themselves; ``monotonic`` is the clock's reading."""

@@ -11,20 +11,13 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from extender.engine.parameters import EngineParameters, Order
+from extender.migration_settings import CpuWeightsSection, MigrationSection
 from extender.policy import gang, pricing, priority, scoring
 from extender.policy.gang import GangParameters
 from extender.policy.pricing import PricingParameters
 from extender.policy.priority import PriorityParameters
 from extender.policy.scoring import ScoringWeights
-from shared.settings import Section
-
-
-def _bounded(
-    parameters: type, bounds: Mapping[str, tuple[float, float]], name: str, description: str
-) -> Any:
-    """Return the field for one number of a policy, with the policy's own default and bounds."""
-    least, most = bounds[name]
-    return Field(default=getattr(parameters, name), ge=least, le=most, description=description)
+from shared.settings import Section, bounded
 
 
 class QueueSection(Section):
@@ -49,7 +42,7 @@ class QueueSection(Section):
 class GangSection(Section):
     """How gangs are bound, and what happens to one that comes to harm."""
 
-    spares: int = _bounded(
+    spares: int = bounded(
         GangParameters,
         gang.BOUNDS,
         "spares",
@@ -116,7 +109,7 @@ _PRESETS: Mapping[Weights, PriorityParameters] = {
 
 
 def _priority(name: str, description: str) -> Any:
-    return _bounded(PriorityParameters, priority.BOUNDS, name, description)
+    return bounded(PriorityParameters, priority.BOUNDS, name, description)
 
 
 def _weight(name: str, what: str) -> Any:
@@ -192,7 +185,7 @@ class BucketsSection(Section):
 class PricingSection(Section):
     """What a node costs (docs/policies/pricing.md)."""
 
-    kappa: float = _bounded(
+    kappa: float = bounded(
         PricingParameters,
         pricing.BOUNDS,
         "kappa",
@@ -201,7 +194,7 @@ class PricingSection(Section):
 
 
 def _term(name: str, description: str) -> Any:
-    return _bounded(ScoringWeights, scoring.BOUNDS, name, description)
+    return bounded(ScoringWeights, scoring.BOUNDS, name, description)
 
 
 class ScoringSection(Section):
@@ -237,6 +230,8 @@ class PolicySettings(Section):
     buckets: BucketsSection = BucketsSection()
     pricing: PricingSection = PricingSection()
     scoring: ScoringSection = ScoringSection()
+    migration: MigrationSection = MigrationSection()
+    cpu_weights: CpuWeightsSection = CpuWeightsSection()
 
 
 def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EngineParameters:
@@ -253,4 +248,6 @@ def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EnginePa
         gang=GangParameters(settings.gang.spares, settings.buckets.worker_spreading),
         pricing=PricingParameters(settings.pricing.kappa),
         weights=settings.scoring.parameters(),
+        migration=settings.migration.parameters(),
+        cpu_weights=settings.cpu_weights.parameters(),
     )

@@ -3,10 +3,11 @@
 Read once in ``main``; parts get the values they need, never this object.
 """
 
+from itertools import combinations
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from extender.policy_settings import PolicySettings
 from shared import labels
@@ -52,6 +53,57 @@ class ApiSection(Section):
 
     listen_host: str = Field(default="127.0.0.1", min_length=1, description="Address.")
     listen_port: int = Field(default=10262, ge=0, le=65535, description="Port; 0 takes a free one.")
+
+
+def _listed(found: object) -> object:
+    """Take a text, as the environment has it, for the items that its commas separate."""
+    return [part.strip() for part in found.split(",")] if isinstance(found, str) else found
+
+
+class AgentsSection(Section):
+    """The listener for node agents. It is open only with a certificate: agents send tokens."""
+
+    listen_host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="Address; agents of other nodes must reach it.",
+    )
+    listen_port: int = Field(default=10263, ge=0, le=65535, description="Port; 0 takes a free one.")
+    certificate: Path | None = Field(
+        default=None,
+        description="Certificate chain in PEM, read again when it changes; no value: the listener "
+        "is not opened, and nothing is known of training progress.",
+    )
+    key: Path | None = Field(default=None, description="Its private key in PEM.")
+    audience: str = Field(
+        default="shuntyard-extender",
+        min_length=1,
+        description="Audience of the agents' projected service account tokens.",
+    )
+    accounts: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+        default=("system:serviceaccount:shuntyard-agents:shuntyard-agent",),
+        min_length=1,
+        description="User names that agents may have; in the environment separated by commas.",
+    )
+    token_cache_seconds: float = Field(
+        default=60.0,
+        ge=0,
+        le=3600,
+        description="How long a token that the API server accepted is not asked about again. A "
+        "deleted agent's token is good for so long.",
+    )
+    most_body_bytes: int = Field(
+        default=4 * 2**20,
+        ge=2**16,
+        le=2**28,
+        description="Largest heartbeat, unpacked; a full one takes about 1.5 KB a pod.",
+    )
+
+    @model_validator(mode="after")
+    def _has_both_or_none(self) -> Self:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key: expected both or none of them")
+        return self
 
 
 class LeaseSection(Section):
@@ -121,17 +173,23 @@ class ExtenderSettings(PolicySettings):
     kubernetes: KubernetesSection = KubernetesSection()
     scheduler: SchedulerSection = SchedulerSection()
     api: ApiSection = ApiSection()
+    agents: AgentsSection = AgentsSection()
     lease: LeaseSection = LeaseSection()
     decision_log: DecisionLogSection = DecisionLogSection()
     logging: LoggingSection = LoggingSection()
     health: HealthSection = HealthSection()
 
     @model_validator(mode="after")
-    def _has_two_listeners(self) -> Self:
-        first, second = self.scheduler, self.api
-        if first.listen_port and first.listen_port == second.listen_port:
-            raise ValueError(
-                f"scheduler.listen_port and api.listen_port are both {first.listen_port}, "
-                "expected two ports"
-            )
+    def _has_a_port_for_each_listener(self) -> Self:
+        ports = {
+            name: getattr(self, name).listen_port
+            for name in ("scheduler", "api", "agents")
+            if name != "agents" or self.agents.certificate is not None
+        }
+        for first, second in combinations(ports, 2):
+            if ports[first] and ports[first] == ports[second]:
+                raise ValueError(
+                    f"{first}.listen_port and {second}.listen_port are both {ports[first]}, "
+                    "expected a port for each"
+                )
         return self

@@ -1,4 +1,4 @@
-"""Bodies of the read API: what ``/v1/queue``, ``/v1/nodes``, ``/v1/jobs`` and ``/v1/explain`` say.
+"""Bodies of the read API: what ``/v1/queue``, ``nodes``, ``jobs``, ``explain``, ``migrations`` say.
 
 Keys are snake_case and stable within one ``apiVersion``; fields may be added. Times are seconds
 since the epoch; amounts are integers in base units: ``cpu`` in milli-CPU, memory in bytes.
@@ -9,6 +9,9 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+
+from shared.ledger import Declined, MigrationEntry
+from shared.progress import Category, Span, Use
 
 API_VERSION: Final = "shuntyard.io/read/v1"
 
@@ -88,6 +91,28 @@ class QueueResponse(Response, frozen=True, kw_only=True):
     entries: tuple[QueueEntry, ...] = ()
 
 
+class AgentEntry(Struct, frozen=True, kw_only=True):
+    """What a node's agent says.
+
+    Attributes:
+        age_seconds: Since its last heartbeat.
+        stale: That is so long that nothing is decided on it.
+        complete: It has said what it knows of every pod.
+        progressing: Pods of ours by SpeCon's category; those without a metric are in none.
+        use: What the node uses now; None if the agent does not say.
+        cpu_cores: Cores of the node as the agent sees them.
+    """
+
+    age_seconds: float
+    stale: bool
+    complete: bool
+    progressing: int = 0
+    watching: int = 0
+    converged: int = 0
+    use: Use | None = None
+    cpu_cores: float | None = None
+
+
 class NodeEntry(Struct, frozen=True, kw_only=True):
     """A node: what it has, what is taken, what it costs.
 
@@ -99,6 +124,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
         seats: Pods that are planned here and not bound yet.
         relative_price: Price of its dearest resource: 0 on an idle node, 1 on a full one.
         log_price: ln of that price in units of the idle price (docs/policies/pricing.md).
+        agent: What its agent says; None if none was heard.
     """
 
     name: str
@@ -109,6 +135,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     seats: int
     relative_price: float
     log_price: float
+    agent: AgentEntry | None = None
 
 
 class NodesResponse(Response, frozen=True, kw_only=True):
@@ -141,6 +168,54 @@ class MemberCounts(Struct, frozen=True, kw_only=True):
     leaving: int = 0
 
 
+class ProgressEntry(Struct, frozen=True, kw_only=True):
+    """How far a job's training is: as its first member with a metric says.
+
+    Attributes:
+        pod: That member.
+        metric: Name of the series, e.g. ``eval_loss``.
+        value: Its last finite value.
+        step: Last step; None if the source counts none.
+        total_steps: Where the run ends; None if nobody said.
+        curve: At most 32 values, oldest first, evenly spread over the run.
+        remaining: Predicted seconds to the end, with a band; None if not predictable.
+        attempt: 1, one more after each restart.
+        diverged: The last value was no number, or infinite.
+        updated_at: When the last value was read, on the node's clock.
+        stale: The node's agent has been silent since for too long.
+    """
+
+    pod: str
+    metric: str
+    category: Category
+    value: float | None = None
+    step: int | None = None
+    total_steps: int | None = None
+    curve: tuple[float, ...] = ()
+    remaining: Span | None = None
+    attempt: int = 1
+    diverged: bool = False
+    updated_at: float
+    stale: bool = False
+
+
+class CheckpointEntry(Struct, frozen=True, kw_only=True):
+    """What a job's checkpoint directory says, as its first member that has one sees it.
+
+    Attributes:
+        step: Of the last completed checkpoint; None before the first.
+        age_seconds: Since it was completed.
+        problem: Why no checkpoint can be asked for, a token; empty if one can.
+        detail: The same in words.
+    """
+
+    pod: str
+    step: int | None = None
+    age_seconds: float | None = None
+    problem: str = ""
+    detail: str = ""
+
+
 class JobEntry(Struct, frozen=True, kw_only=True):
     """A job of ours, waiting or not.
 
@@ -150,6 +225,9 @@ class JobEntry(Struct, frozen=True, kw_only=True):
         members: Pods it has now.
         problem: What is wrong with its labels or annotations; empty if nothing is.
         nodes: Where its bound and seated members are.
+        progress: How far it is; None if no agent knows.
+        progress_problem: Why its metrics cannot be read; empty if they can, or nobody tried.
+        checkpoint: Its last checkpoint; None if it has no checkpoint directory.
     """
 
     job: str
@@ -161,6 +239,9 @@ class JobEntry(Struct, frozen=True, kw_only=True):
     counts: MemberCounts
     problem: str = ""
     nodes: tuple[str, ...] = ()
+    progress: ProgressEntry | None = None
+    progress_problem: str = ""
+    checkpoint: CheckpointEntry | None = None
 
 
 class JobsResponse(Response, frozen=True, kw_only=True):
@@ -201,3 +282,15 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     message: str = ""
     decision: str = ""
     nodes: tuple[NodeTerms, ...] = ()
+
+
+class MigrationsResponse(Response, frozen=True, kw_only=True):
+    """The ledger of migrations, oldest first, and the jobs that were not moved.
+
+    Attributes:
+        acting: Whether the replica that answers is the one that decides.
+    """
+
+    acting: bool
+    entries: tuple[MigrationEntry, ...] = ()
+    declined: tuple[Declined, ...] = ()

@@ -59,14 +59,31 @@ SIMULATED_DURATION: Final = "shuntyard.io/simulated-duration"
 """Annotation on the pod: how long a kwok node of the devcluster lets it run, e.g. ``30s``."""
 
 MIGRATION: Final = "shuntyard.io/migration"
-"""Annotation on a pod that replaces a migrated one: ``namespace/name`` of the Migration."""
+"""Annotation: ``namespace/name`` of the Migration; on a pod that we made in place of a migrated
+one, and on a Job while we keep it suspended."""
+
+CPU_GIVEN: Final = "shuntyard.io/cpu-given"
+"""Annotation on the pod: container and CPU request that its owner gave, while we have changed it,
+e.g. ``main=500m`` (``shared.pod_cpu``). Ours."""
 
 QUEUED_CONDITION: Final = "shuntyard.io/Queued"
 """Condition type on gated pods: why the job waits."""
 
+LONGEST_VALUE: Final = 63
+"""Characters that the value of a label may have."""
+
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+ZONES: Final = frozenset(
+    f"{domain}/{area}"
+    for domain in ("topology.kubernetes.io", "failure-domain.beta.kubernetes.io")
+    for area in ("zone", "region")
+)
+"""Labels of a PersistentVolume that kube-scheduler's VolumeZone compares with the node's."""
+
 JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 JOB_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 STATEFULSET_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 TRAINING_JOB_NAME: Final = "training.kubeflow.org/job-name"
 TRAINING_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"

@@ -6,77 +6,28 @@ in pieces. Times are seconds since the epoch. Nothing here does I/O.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NewType
 
 from msgspec import Struct
 
-NodeName = NewType("NodeName", str)
-PodKey = NewType("PodKey", str)
-"""``namespace/name``."""
-JobKey = NewType("JobKey", str)
-"""``namespace/kind/name``; kind is the adapter's name, so that two kinds never share a key."""
-Uid = NewType("Uid", str)
+from shared import identity, pod_cpu, pod_shape
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
+
+NodeName = identity.NodeName
+PodKey = identity.PodKey
+JobKey = identity.JobKey
+Uid = identity.Uid
+
+Requirement = pod_shape.Requirement
+NodeSelectorTerm = pod_shape.NodeSelectorTerm
+Toleration = pod_shape.Toleration
+Taint = pod_shape.Taint
+HostPort = pod_shape.HostPort
+PodShape = pod_shape.PodShape
+ContainerCpu = pod_cpu.ContainerCpu
 
 TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
 CPU = "cpu"
 PODS = "pods"
-
-
-class Requirement(Struct, frozen=True):
-    """One line of a node selector term: ``key operator values``."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class NodeSelectorTerm(Struct, frozen=True):
-    """Requirements that must all hold; an empty term matches nothing."""
-
-    expressions: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
-
-
-class Toleration(Struct, frozen=True):
-    """A pod's toleration; empty strings where the object has none."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
-class Taint(Struct, frozen=True):
-    """A node's taint."""
-
-    key: str
-    value: str
-    effect: str
-
-
-class HostPort(Struct, frozen=True):
-    """A port the pod takes on the node; ``ip`` is ``0.0.0.0`` where none is given."""
-
-    ip: str
-    protocol: str
-    port: int
-
-
-class PodShape(Struct, frozen=True):
-    """Everything node filters read from a pod. Pods of equal shape are one equivalence class.
-
-    ``requests`` is sorted by resource name, holds only amounts above 0 and includes one ``pods``.
-    ``affinity`` is the required node affinity: ``None`` where there is none, terms are ORed.
-    ``unmodelled`` names what our planner does not model (``podAffinity``, ``topologySpread``,
-    ``volumes``, ``resourceClaims``, …); such a pod is released without a pin.
-    """
-
-    requests: tuple[tuple[str, int], ...] = ()
-    node_selector: tuple[tuple[str, str], ...] = ()
-    affinity: tuple[NodeSelectorTerm, ...] | None = None
-    tolerations: tuple[Toleration, ...] = ()
-    host_ports: tuple[HostPort, ...] = ()
-    unmodelled: tuple[str, ...] = ()
 
 
 class OwnerReference(Struct, frozen=True):
@@ -91,7 +42,13 @@ class OwnerReference(Struct, frozen=True):
 class Pod(Struct, frozen=True, kw_only=True, tag=True):
     """A pod. ``controller`` is its controlling owner; ``queued_reason`` our own condition's reason.
 
-    ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound).
+    ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound). ``claims`` are
+    the PersistentVolumeClaims that its volumes name, sorted.
+
+    ``shape`` has what the owner asked for, also while we have changed the CPU request in place;
+    ``borrowed_milli`` is by how much more CPU the pod counts on its node now, or, below 0, less.
+    ``cpus`` are its containers' requests as they are, empty where the pod as a whole has some;
+    ``resize_pending`` says why its node does not grant a change: ``Deferred``, ``Infeasible``.
     """
 
     namespace: str
@@ -113,6 +70,11 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True):
     scheduled_at: float = 0.0
     queued_reason: str = ""
     phase_reason: str = ""
+    claims: tuple[str, ...] = ()
+    qos: str = ""
+    cpus: tuple[ContainerCpu, ...] = ()
+    borrowed_milli: int = 0
+    resize_pending: str = ""
 
     @property
     def key(self) -> PodKey:
@@ -142,8 +104,32 @@ class Node(Struct, frozen=True, kw_only=True, tag=True):
         return self.name
 
 
+class JobState(Struct, frozen=True, kw_only=True):
+    """What else is read of a ``batch/v1`` Job.
+
+    Attributes:
+        suspended: ``spec.suspend``.
+        active: Pods that its controller counts as pending or running.
+        failures_left: Failures it survives, of all its pods or of each index; the one is counted
+            in ``status.failed``, the other on the pods (``labels.INDEX_FAILURES``).
+        per_index: Its limit is for each index (``backoffLimitPerIndex``).
+        fails_with_pod: Its pod failure policy may end it, or an index, when a pod is evicted.
+        managed: Another controller than the built-in one drives it, or starts and stops it.
+    """
+
+    suspended: bool = False
+    active: int = 0
+    failures_left: int = 0
+    per_index: bool = False
+    fails_with_pod: bool = False
+    managed: bool = False
+
+
 class Owner(Struct, frozen=True, kw_only=True, tag=True):
-    """An object that creates pods; ``size`` is how many it wants at one time, None if unsaid."""
+    """An object that creates pods; ``size`` is how many it wants at one time, None if unsaid.
+
+    ``job`` is there for a ``batch/v1`` Job alone.
+    """
 
     api_version: str
     kind: str
@@ -156,6 +142,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True):
     size: int | None = None
     controller: OwnerReference | None = None
     created_at: float = 0.0
+    job: JobState | None = None
 
     @property
     def key(self) -> str:
@@ -255,10 +242,11 @@ class MigrationMember(Struct, frozen=True, kw_only=True):
         shape: What it asks of a node, for the reservation.
         replacement: Name of the new pod; empty until it is known.
         replacement_uid: Its uid.
+        node: Node that the new pod was bound to; the target unless that was lost.
         acked_step: The step of the acknowledged checkpoint; None before.
         ack_bytes: Size of that checkpoint.
         ack_seconds: How long writing it took.
-        resumed_step: First step seen of the new pod; None before.
+        resumed_step: Completed steps that the new pod began with; None before.
     """
 
     pod: str
@@ -270,6 +258,7 @@ class MigrationMember(Struct, frozen=True, kw_only=True):
     asked: bool = True
     replacement: str = ""
     replacement_uid: str = ""
+    node: str = ""
     acked_step: int | None = None
     ack_bytes: int | None = None
     ack_seconds: float | None = None
@@ -331,7 +320,17 @@ class Migration(Struct, frozen=True, kw_only=True, tag=True):
         return self.phase not in CLOSED_PHASES
 
 
-Entity = Pod | Node | Owner | Namespace | ResourceQuota | PriorityClass | Migration
+Entity = (
+    Pod
+    | Node
+    | Owner
+    | Namespace
+    | ResourceQuota
+    | PriorityClass
+    | PersistentVolumeClaim
+    | PersistentVolume
+    | Migration
+)
 
 
 class Upsert(Struct, frozen=True, tag=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from shared.errors import SettingsError
@@ -30,6 +30,14 @@ class Section(BaseModel):
     def _may_be_empty(cls, found: Any) -> Any:
         """Take a section whose fields are all commented out, which YAML reads as null."""
         return {} if found is None else found
+
+
+def bounded(
+    parameters: type, bounds: Mapping[str, tuple[float, float]], name: str, description: str
+) -> Any:
+    """Return the field for one number of a rule, with the rule's own default and bounds."""
+    least, most = bounds[name]
+    return Field(default=getattr(parameters, name), ge=least, le=most, description=description)
 
 
 def load(model: type[Settings], file: Path | None, environ: Mapping[str, str]) -> Settings:

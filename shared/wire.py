@@ -56,7 +56,7 @@ class ProgressBody(WireModel):
     category: Category = Category.PROGRESSING
     growth: Finite | None = None
     converged_at: Amount | None = None
-    attempt: Annotated[int, Field(ge=1)] = 1
+    attempt: Annotated[int, Field(ge=1, le=2**63 - 1)] = 1
     diverged: bool = False
     curve: Annotated[tuple[Finite, ...], Field(max_length=MOST_CURVE_POINTS)] = ()
     remaining_seconds: SpanBody | None = None
@@ -144,7 +144,7 @@ class Heartbeat(WireModel):
     version: Literal[1] = VERSION
     node: Name
     boot: Annotated[str, Field(min_length=1, max_length=64)]
-    sequence: Annotated[int, Field(ge=1)]
+    sequence: Annotated[int, Field(ge=1, le=2**63 - 1)]
     sent_at: Amount
     full: bool
     use: UseBody | None = None

@@ -67,13 +67,17 @@ class SetQueuedCondition(Struct, frozen=True, tag=True):
 
 
 class EmitEvent(Struct, frozen=True, tag=True):
-    """One Event per job and reason change, on the owner (or on a bare pod itself)."""
+    """One Event per job and reason change, on the owner (or on a bare pod itself).
+
+    ``action`` says what we were about, a CamelCase token.
+    """
 
     namespace: str
     about: OwnerReference
     reason: str
     message: str
     warning: bool = False
+    action: str = "Queue"
 
 
 Command = ReleaseGang | RewriteSeat | DeletePod | SetQueuedCondition | EmitEvent

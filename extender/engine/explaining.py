@@ -6,10 +6,11 @@ from collections import Counter
 import numpy as np
 
 from extender.adapters import registry
-from extender.engine import jobs, prioritizing
+from extender.engine import jobs, prioritizing, reporting
 from extender.engine.jobs import Job
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
+from extender.engine.reporting import Freshness
 from extender.engine.snapshot import Snapshot
 from extender.engine.telling import QueueEntry
 from extender.policy import pricing
@@ -34,8 +35,10 @@ def queue(
     )
 
 
-def nodes(snapshot: Snapshot, params: EngineParameters, *, now: float) -> api.NodesResponse:
-    """Return every node with what it has, what is taken, and what it costs."""
+def nodes(
+    snapshot: Snapshot, params: EngineParameters, freshness: Freshness, *, now: float
+) -> api.NodesResponse:
+    """Return every node with what it has, what is taken, what it costs, what its agent says."""
     room = snapshot.room
     seats = Counter(seat.node for seat in snapshot.seats.values())
     logs = _log_prices(room, params)
@@ -49,16 +52,18 @@ def nodes(snapshot: Snapshot, params: EngineParameters, *, now: float) -> api.No
             seats=seats[node.name],
             relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
             log_price=round(float(logs[i]), 6),
+            agent=reporting.agent(snapshot, node.name, freshness),
         )
         for i, node in enumerate(room.nodes)
     )
     return api.NodesResponse(generated_at=now, entries=entries)
 
 
-def all_jobs(snapshot: Snapshot, *, now: float) -> api.JobsResponse:
-    """Return all jobs of ours, by key."""
+def all_jobs(snapshot: Snapshot, freshness: Freshness, *, now: float) -> api.JobsResponse:
+    """Return all jobs of ours, by key, each with how far it is."""
     views = (jobs.view(snapshot, key) for key in sorted(snapshot.jobs))
-    return api.JobsResponse(generated_at=now, entries=tuple(_job(job) for job in views))
+    entries = tuple(_job(snapshot, job, freshness, now) for job in views)
+    return api.JobsResponse(generated_at=now, entries=entries)
 
 
 def pod(
@@ -118,7 +123,7 @@ def _entry(position: int, entry: QueueEntry, now: float) -> api.QueueEntry:
     )
 
 
-def _job(job: Job) -> api.JobEntry:
+def _job(snapshot: Snapshot, job: Job, freshness: Freshness, now: float) -> api.JobEntry:
     counts = Counter(member.state.value for member in job.members)
     return api.JobEntry(
         job=job.name,
@@ -130,6 +135,9 @@ def _job(job: Job) -> api.JobEntry:
         counts=api.MemberCounts(**counts),
         problem=job.problem,
         nodes=tuple(sorted({m.node for m in job.members if m.node is not None})),
+        progress=reporting.progress(snapshot, job, freshness),
+        progress_problem=reporting.progress_problem(snapshot, job),
+        checkpoint=reporting.checkpoint(snapshot, job, now=now),
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.adapters import registry
+from extender.engine import modelling
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.model import NodeName, Pod
@@ -63,7 +64,7 @@ def planned_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
 
     A pod that our watch has not shown yet is judged by its own annotation.
     """
-    if pod.shape.unmodelled:
+    if modelling.unmodelled(snapshot, pod):
         return None
     if seat := snapshot.seats.get(pod.uid):
         return seat.node

@@ -7,11 +7,12 @@ from enum import StrEnum
 
 from extender.adapters import registry
 from extender.adapters.base import Membership
+from extender.engine import modelling
 from extender.engine.snapshot import Snapshot
 from extender.policy.buckets import Relations
 from shared import duration, labels
 from shared.errors import InputError
-from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod
+from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod, PodShape
 
 
 class State(StrEnum):
@@ -36,13 +37,17 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Member:
-    """One pod of a job; ``node`` is where it is bound or seated."""
+    """One pod of a job; ``node`` is where it is bound or seated.
+
+    ``shape`` is what filters have to see of it, its claimed volumes included.
+    """
 
     pod: Pod
     role: str
     index: int | None
     state: State
     node: NodeName | None
+    shape: PodShape
 
     @property
     def rank(self) -> int:
@@ -111,7 +116,7 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     owners = [snapshot.owners.get(p.controller.uid) if p.controller else None for p in pods]
     memberships = [registry.membership(p, o) for p, o in zip(pods, owners, strict=True)]
     members = tuple(
-        Member(pod, membership.role, membership.index, *_standing(snapshot, pod))
+        _member(snapshot, pod, membership)
         for pod, membership in zip(pods, memberships, strict=True)
     )
     staying = [i for i, m in enumerate(members) if m.state is not State.LEAVING] or [0]
@@ -134,6 +139,12 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
         relations=wishes.relations,
         topology_key=registry.annotation(first, owner, labels.TOPOLOGY_KEY),
     )
+
+
+def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
+    state, node = _standing(snapshot, pod)
+    shape = modelling.shape(snapshot, pod)
+    return Member(pod, membership.role, membership.index, state, node, shape)
 
 
 @dataclass(frozen=True)

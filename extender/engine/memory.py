@@ -5,11 +5,14 @@ restart) costs patience, never correctness: every entry is found again from the 
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from shared.model import JobKey, NodeName, Uid
+
+Key = TypeVar("Key")
 
 
 class Reading(Struct, frozen=True):
@@ -20,7 +23,7 @@ class Reading(Struct, frozen=True):
 
 
 class Backoff(Struct, frozen=True):
-    """Until when (monotonic seconds) a job waits, and how often it was sent to wait."""
+    """Until when (monotonic seconds) somebody waits, and how often it was sent to wait."""
 
     until: float
     strikes: int
@@ -59,9 +62,9 @@ def refuse(memory: Memory, refusals: Iterable[tuple[Uid, NodeName]]) -> Memory:
 
 
 def strike(
-    backoff: dict[JobKey, Backoff], job: JobKey, monotonic: float, *, first: float, most: float
+    backoff: dict[Key, Backoff], key: Key, monotonic: float, *, first: float, most: float
 ) -> None:
-    """Send a job to wait: ``first`` seconds, doubled each time, at most ``most``."""
-    strikes = backoff[job].strikes + 1 if job in backoff else 1
+    """Send a job, or a pod, to wait: ``first`` seconds, doubled each time, at most ``most``."""
+    strikes = backoff[key].strikes + 1 if key in backoff else 1
     seconds = min(most, first * 2.0 ** min(strikes - 1, 30))
-    backoff[job] = Backoff(monotonic + seconds, strikes)
+    backoff[key] = Backoff(monotonic + seconds, strikes)

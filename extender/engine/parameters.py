@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from extender.engine.migration_parameters import MigrationParameters
+from extender.policy.cpu_weights import WeightParameters
 from extender.policy.gang import GangParameters
 from extender.policy.pricing import PricingParameters
 from extender.policy.priority import PriorityParameters
@@ -45,3 +47,5 @@ class EngineParameters:
     gang: GangParameters = field(default_factory=GangParameters)
     pricing: PricingParameters = field(default_factory=PricingParameters)
     weights: ScoringWeights = field(default_factory=ScoringWeights)
+    migration: MigrationParameters = field(default_factory=MigrationParameters)
+    cpu_weights: WeightParameters = field(default_factory=WeightParameters)

@@ -7,6 +7,8 @@ Source:
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from shared import labels
 from shared.model import Node, NodeSelectorTerm, PodShape, Requirement
 
@@ -36,3 +38,30 @@ def _narrowed(term: NodeSelectorTerm, nodes: Sequence[Node]) -> NodeSelectorTerm
         return NodeSelectorTerm((*term.expressions, added), term.fields)
     added = Requirement("metadata.name", "In", (nodes[0].name,))
     return NodeSelectorTerm(term.expressions, (*term.fields, added))
+
+
+def unpinned(shape: PodShape) -> PodShape:
+    """Return the shape of a released pod as it was before ``pinned_terms``."""
+    terms = shape.affinity
+    if terms is None:
+        return shape
+    if all(_is_pin(term) for term in terms):
+        return replace(shape, affinity=None)
+    return replace(shape, affinity=tuple(_widened(term) for term in terms))
+
+
+def _is_pin(term: NodeSelectorTerm) -> bool:
+    return not term.expressions and len(term.fields) == 1 and _names_a_node(term.fields[0])
+
+
+def _names_a_node(line: Requirement) -> bool:
+    return line.key == "metadata.name" and line.operator == "In" and len(line.values) == 1
+
+
+def _widened(term: NodeSelectorTerm) -> NodeSelectorTerm:
+    """Take back what ``_narrowed`` added: the last hostname, else the last name."""
+    if term.expressions and term.expressions[-1].key == labels.HOSTNAME_LABEL:
+        return NodeSelectorTerm(term.expressions[:-1], term.fields)
+    if term.fields and _names_a_node(term.fields[-1]):
+        return NodeSelectorTerm(term.expressions, term.fields[:-1])
+    return term

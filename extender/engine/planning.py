@@ -1,10 +1,13 @@
 """Seats for one job: the whole gang on one room, or the reason why not."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import msgspec
 
+from extender.engine import aiming
 from extender.engine.commands import ReleaseGang, ReleasePod
 from extender.engine.jobs import Job, Member, State
 from extender.engine.parameters import EngineParameters
@@ -13,7 +16,7 @@ from extender.engine.reasons import MESSAGES, Reason
 from extender.policy import gang
 from extender.policy.gang import GangPod, Misfit, Placed, Placement
 from extender.policy.room import Room
-from shared.model import Pod, Uid
+from shared.model import NodeName, Pod, Uid
 
 PLANNED_STATES = (State.SEATED, State.LOOSE)
 
@@ -35,18 +38,28 @@ class Refusal:
 
 
 def plan(
-    job: Job, room: Room, params: EngineParameters, value: float, *, was_whole: bool
+    job: Job,
+    room: Room,
+    params: EngineParameters,
+    value: float,
+    *,
+    was_whole: bool,
+    targets: Mapping[Uid, NodeName] = MappingProxyType({}),
 ) -> Plan | Refusal:
     """Seat every gated member; if that fails, as many as fit, if the gang needs no more.
 
     Members that are bound or seated already count for the gang and draw the others to them.
     ``value`` is the job's V, recorded with the decision. A gang that never ``was_whole`` keeps the
     plan of its released members: after a restart that alone tells it from one that lost a member.
+    Members with ``targets`` go there if all of them fit, otherwise wherever the rules say.
     """
     if hindrance := _hindrance(job):
         return hindrance
     gated = sorted(job.having(State.GATED), key=lambda m: (m.role != "ps", m.rank, m.pod.name))
-    result = _place(job, gated, room, params)
+    result: Placement | Misfit | None = None
+    if targets:
+        result = aiming.place(gated, targets, room, params)
+    result = result or _place(job, gated, room, params)
     count = len(gated)
     if isinstance(result, Misfit):
         count, part = _most(job, gated, room, params)
@@ -98,7 +111,7 @@ def _hindrance(job: Job) -> Refusal | None:
 def _place(
     job: Job, members: list[Member], room: Room, params: EngineParameters
 ) -> Placement | Misfit:
-    pods = [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.pod.shape) for m in members]
+    pods = [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape) for m in members]
     placed = [
         Placed(m.role, m.rank, m.node)
         for m in job.having(State.BOUND, State.SEATED)
@@ -136,15 +149,15 @@ def _release(
     plan_of: tuple[str, int],
     value: float,
 ) -> ReleaseGang:
-    of = {m.pod.uid: m.pod for m in members}
+    of = {m.pod.uid: m for m in members}
     pods = tuple(_release_pod(of[uid], placement, room, plan_of, value) for uid in placement.order)
     return ReleaseGang(job.key, pods, first=sum(m.role == "ps" for m in members))
 
 
 def _release_pod(
-    pod: Pod, placement: Placement, room: Room, plan_of: tuple[str, int], value: float
+    member: Member, placement: Placement, room: Room, plan_of: tuple[str, int], value: float
 ) -> ReleasePod:
-    pinned = not pod.shape.unmodelled
+    pod, pinned = member.pod, not member.shape.unmodelled
     names = (placement.nodes[pod.uid], *placement.spares.get(pod.uid, ()))
     nodes = [room.nodes[room.index[name]] for name in names]
     return ReleasePod(

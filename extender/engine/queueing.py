@@ -3,7 +3,9 @@
 1. View the jobs that wait, hold seats or were left partial.
 2. Mend what was released and came to harm (``repairing``), on the room.
 3. Order the jobs that have members to place (``ordering``).
-4. Place them one after the other, each as a whole, on what the ones before left (``planning``).
+4. Place them one after the other, each as a whole, on what the ones before left (``planning``);
+   a pod that takes the place of one that moves waits for it, then goes where its migration says
+   (``reserving``).
 5. Dissolve gangs that stay partial and cannot be completed.
 6. Say why the others wait: condition where the token changed, one Event per job and change.
 """
@@ -14,7 +16,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from extender.engine import jobs, ordering, planning, repairing
+from extender.engine import jobs, ordering, planning, repairing, reserving
 from extender.engine.commands import Command, ReleaseGang
 from extender.engine.jobs import Job, State
 from extender.engine.memory import Backoff, Memory, Reading, strike
@@ -22,6 +24,7 @@ from extender.engine.ordering import Ranked
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Refusal
 from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.reserving import NOBODY, Arrivals
 from extender.engine.snapshot import Snapshot
 from extender.engine.telling import QueueEntry, tell
 from extender.policy.room import Room
@@ -60,6 +63,7 @@ class _Work:
     partial_since: dict[JobKey, float] = field(default_factory=dict)
     dissolved: set[JobKey] = field(default_factory=set)
     whole: set[JobKey] = field(default_factory=set)
+    arrivals: Mapping[JobKey, Arrivals] = field(default_factory=dict)
 
     def strike(self, job: JobKey) -> None:
         """Send a job to wait."""
@@ -78,6 +82,7 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     work = _Work(snapshot, params, reading, memory, snapshot.room)
     work.backoff = {k: b for k, b in memory.backoff.items() if k in snapshot.jobs}
     work.whole = {job.key for job in seen if _is_whole(job, memory)}
+    work.arrivals = reserving.arrivals(snapshot)
     _mend(seen, work)
     waiting = tuple(job for job in seen if _is_queued(job))
     entries = [
@@ -136,10 +141,21 @@ def _decide(ranked: Ranked, work: _Work) -> QueueEntry:
     backoff = work.backoff.get(job.key)
     if backoff and work.reading.monotonic < backoff.until:
         return entry(Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
-    was_whole = job.key in work.whole
-    result = planning.plan(job, work.room, work.params, value.v, was_whole=was_whole)
+    was_whole, arrivals = job.key in work.whole, work.arrivals.get(job.key, NOBODY)
+    room = reserving.without_kept(work.room, arrivals.kept) if arrivals.targets else work.room
+    result = planning.plan(
+        reserving.holding(job, arrivals.held),
+        room,
+        work.params,
+        value.v,
+        was_whole=was_whole,
+        targets=arrivals.targets,
+    )
     if isinstance(result, Refusal):
-        return entry(result.reason, result.message)
+        reason, message = result.reason, result.message
+        if arrivals.held:
+            reason, message = Reason.MIGRATING, MESSAGES[Reason.MIGRATING]
+        return entry(reason, message)
     work.room = result.placement.room
     work.commands.append(result.release)
     return entry(Reason.RELEASING, MESSAGES[Reason.RELEASING])

@@ -24,6 +24,8 @@ class Reason(StrEnum):
     """There is enough room in total, but not so that every pod fits."""
     RELEASING = "Releasing"
     """Seats are taken, the pods are on their way through kube-scheduler."""
+    MIGRATING = "Migrating"
+    """The pod takes the place of one that moves, and that one is not gone yet."""
     GATE_REQUIRED = "GateRequired"
     """A gang without the scheduling gate; only gated gangs are placed."""
 
@@ -36,6 +38,7 @@ MESSAGES: dict[Reason, str] = {
     Reason.ADMISSION_GATED: "pods carry scheduling gates of others",
     Reason.BACKING_OFF: "the job gave its seats back and waits before it tries again",
     Reason.RELEASING: "seats are taken, the pods are being bound",
+    Reason.MIGRATING: "the pod whose place it takes is not gone yet",
     Reason.GATE_REQUIRED: "a gang needs the scheduling gate shuntyard.io/queue on its pods",
 }
 """Constant texts: a text that changes wakes refused pods (docs/adr/0002)."""

@@ -7,11 +7,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from extender.engine import filtering, prioritizing, queueing
+from extender.engine import filtering, migrating, prioritizing, queueing, resizing
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading, refuse
+from extender.engine.migrating import Look, MigrationMemory, Occasion
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
+from extender.engine.resize_memory import ResizeMemory
+from extender.engine.resizing import ResizeLook, ResizeOccasion
 from extender.engine.snapshot import Snapshot
 from shared.model import NodeName, Pod, Uid
 
@@ -35,11 +38,36 @@ class RequestInput(Struct, frozen=True):
     nodes: tuple[str, ...]
 
 
+class LookInput(Struct, frozen=True):
+    """What a look at migrations was given beside the snapshot; ``memory`` as in ``CycleInput``."""
+
+    occasion: Occasion
+    memory: MigrationMemory | None
+
+
+class ResizeInput(Struct, frozen=True):
+    """What a look at CPU requests was given beside the snapshot; ``memory`` as above."""
+
+    occasion: ResizeOccasion
+    memory: ResizeMemory | None
+
+
 def cycle_output(cycle: Cycle) -> dict[str, Any]:
     """Return what is kept of a cycle: its commands, and a digest of queue and reasons."""
     queue = [(entry.job.key, entry.value.v, entry.reason, entry.message) for entry in cycle.entries]
     digest = hashlib.sha256(msgspec.json.encode(queue)).hexdigest()
     return {"commands": cycle.commands, "queue": digest}
+
+
+def look_output(look: Look) -> dict[str, Any]:
+    """Return what is kept of a look: its commands, and why jobs were not moved."""
+    declined = {job: why.reason for job, why in sorted(look.memory.declined.items())}
+    return {"commands": look.commands, "declined": declined}
+
+
+def resize_output(look: ResizeLook) -> dict[str, Any]:
+    """Return what is kept of a look at CPU requests: its commands."""
+    return {"commands": look.commands}
 
 
 def verdict_output(verdict: FilterVerdict) -> dict[str, Any]:
@@ -48,11 +76,13 @@ def verdict_output(verdict: FilterVerdict) -> dict[str, Any]:
 
 
 class Replayer:
-    """Decides again what a log says was decided; carries the memory from cycle to cycle."""
+    """Decides again what a log says was decided; carries memories from one to the next."""
 
     def __init__(self, params: EngineParameters) -> None:
         self._params = params
         self._memory = Memory()
+        self._moves = MigrationMemory()
+        self._weights = ResizeMemory()
 
     def decide(self, snapshot: Snapshot, kind: str, given: Any) -> Any:
         """Return the output of one recorded decision.
@@ -62,6 +92,10 @@ class Replayer:
         """
         if kind == "cycle":
             return self._cycle(snapshot, msgspec.convert(given, CycleInput))
+        if kind == "migrate":
+            return self._look(snapshot, msgspec.convert(given, LookInput))
+        if kind == "resize":
+            return self._resize(snapshot, msgspec.convert(given, ResizeInput))
         request = msgspec.convert(given, RequestInput)
         if kind == "filter":
             name = self._params.scheduler_name
@@ -79,6 +113,18 @@ class Replayer:
         )
         self._memory = cycle.memory
         return cycle_output(cycle)
+
+    def _look(self, snapshot: Snapshot, given: LookInput) -> dict[str, Any]:
+        memory = self._moves if given.memory is None else given.memory
+        look = migrating.look(snapshot, memory, given.occasion, self._params.migration)
+        self._moves = look.memory
+        return look_output(look)
+
+    def _resize(self, snapshot: Snapshot, given: ResizeInput) -> dict[str, Any]:
+        memory = self._weights if given.memory is None else given.memory
+        look = resizing.look(snapshot, memory, given.occasion, self._params)
+        self._weights = look.memory
+        return resize_output(look)
 
 
 def parameters_hash(params: EngineParameters) -> str:

@@ -20,6 +20,7 @@ from shared.model import (
     Uid,
 )
 from shared.progress import NodeReport
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Snapshot:
     Attributes:
         generation: Grows with every change.
         room: Nodes; taken are the requests of bound pods of any scheduler that have not finished,
-            and of seats.
+            and of seats; where CPU requests were changed in place, of a node the larger of what
+            its pods were given and what they ask for now.
         pods: All pods as observed; one that we deleted is ``deleting`` at once.
         jobs: Pods of our scheduler by job, in order of ``(created_at, name)``.
         waiting: Jobs with a pod that is not bound, finished or deleting.
@@ -56,6 +58,8 @@ class Snapshot:
         namespaces: By name.
         quotas: By namespace, in order of name.
         priority_classes: By name.
+        claims: For volumes, by ``namespace/name``.
+        volumes: By name.
         migrations: Open ones and those that ended, by ``namespace/name``.
         reports: What the agents say, by node; a node without an agent is not in it.
     """
@@ -71,5 +75,7 @@ class Snapshot:
     namespaces: Mapping[str, Namespace]
     quotas: Mapping[str, tuple[ResourceQuota, ...]]
     priority_classes: Mapping[str, PriorityClass]
+    claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
+    volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
     migrations: Mapping[str, Migration] = field(default_factory=dict)
     reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)

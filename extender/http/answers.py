@@ -4,14 +4,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from extender.engine import explaining, filtering, prioritizing
+from extender.engine import accounting, explaining, filtering, prioritizing
 from extender.engine.binding import STANDBY
 from extender.engine.filtering import FilterVerdict
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
+from extender.engine.reporting import Freshness
 from extender.state.store import ClusterStore
 from shared import api
 from shared.clock import Clock
+from shared.ledger import Declined
 from shared.model import NodeName, Pod, PodKey, Uid
 
 
@@ -71,13 +73,18 @@ class SchedulerAnswers:
 
 @dataclass(frozen=True)
 class ReadAnswers:
-    """What people are told by the read API."""
+    """What people are told by the read API.
+
+    Attributes:
+        declined: Jobs that were not moved when they were looked at last, and why.
+    """
 
     store: ClusterStore
     parameters: EngineParameters
     clock: Clock
     acting: Callable[[], bool]
     last_cycle: Callable[[], Cycle | None]
+    declined: Callable[[], Sequence[Declined]] = tuple
 
     def queue(self) -> api.QueueResponse:
         """The queue as the last cycle saw it."""
@@ -88,11 +95,18 @@ class ReadAnswers:
     def nodes(self) -> api.NodesResponse:
         """Nodes with what is free, taken, and what they cost."""
         snapshot = self.store.snapshot()
-        return explaining.nodes(snapshot, self.parameters, now=self.clock.now())
+        fresh = self._freshness()
+        return explaining.nodes(snapshot, self.parameters, fresh, now=self.clock.now())
 
     def jobs(self) -> api.JobsResponse:
         """All jobs of ours with their members by state."""
-        return explaining.all_jobs(self.store.snapshot(), now=self.clock.now())
+        snapshot = self.store.snapshot()
+        return explaining.all_jobs(snapshot, self._freshness(), now=self.clock.now())
+
+    def migrations(self) -> api.MigrationsResponse:
+        """The ledger of migrations."""
+        now, acting = self.clock.now(), self.acting()
+        return accounting.ledger(self.store.snapshot(), self.declined(), now=now, acting=acting)
 
     def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
         """Every term of every node that could take the pod now; None if there is no such pod."""
@@ -102,3 +116,6 @@ class ReadAnswers:
             return None
         now = self.clock.now()
         return explaining.pod(snapshot, pod, self.parameters, self.last_cycle(), now=now)
+
+    def _freshness(self) -> Freshness:
+        return Freshness(self.clock.monotonic(), self.parameters.migration.stale_seconds)

@@ -1,4 +1,4 @@
-"""Two applications for two listeners: kube-scheduler's verbs, and everything for people.
+"""Three applications for three listeners: kube-scheduler's verbs, the agents, and the people.
 
 Nothing is started here: the composition root owns runners and loops.
 """
@@ -7,10 +7,10 @@ from typing import Final
 
 from aiohttp import web
 
-from extender.http import admin, handlers, middlewares, reading
-from extender.http.keys import HEALTH, METRICS, PAGE, READ, SCHEDULER
+from extender.http import admin, agents, handlers, middlewares, reading
+from extender.http.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
 from extender.http.page import MetricsPage
-from extender.http.ports import HealthPort, ReadPort, SchedulerPort
+from extender.http.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
 from extender.metrics import ExtenderMetrics, Verb
 
 MOST_BODY_BYTES: Final = 64 * 2**20
@@ -29,6 +29,23 @@ def create_scheduler_app(scheduler: SchedulerPort, metrics: ExtenderMetrics) -> 
     return app
 
 
+def create_agents_app(
+    port: AgentPort, metrics: ExtenderMetrics, *, most_body_bytes: int
+) -> web.Application:
+    """Return the application that node agents call.
+
+    Args:
+        port: Who answers.
+        metrics: What counts requests.
+        most_body_bytes: Size from which a heartbeat is refused, unpacked or not.
+    """
+    app = _application(metrics, most_body_bytes)
+    app[AGENTS] = port
+    app.router.add_post("/v1/heartbeats", agents.heartbeat, name=Verb.HEARTBEAT)
+    app.router.add_get("/v1/nodes/{node}/pods", agents.node_pods, name=Verb.NODE_PODS)
+    return app
+
+
 def create_api_app(read: ReadPort, health: HealthPort, metrics: ExtenderMetrics) -> web.Application:
     """Return the application with the read API, the probes and the metrics."""
     app = _application(metrics)
@@ -36,6 +53,7 @@ def create_api_app(read: ReadPort, health: HealthPort, metrics: ExtenderMetrics)
     app.router.add_get("/v1/queue", reading.queue, name=Verb.QUEUE)
     app.router.add_get("/v1/nodes", reading.nodes, name=Verb.NODES)
     app.router.add_get("/v1/jobs", reading.jobs, name=Verb.JOBS)
+    app.router.add_get("/v1/migrations", reading.migrations, name=Verb.MIGRATIONS)
     app.router.add_get("/v1/explain", reading.explain, name=Verb.EXPLAIN)
     app.router.add_get("/livez", admin.livez)
     app.router.add_get("/readyz", admin.readyz)
@@ -44,7 +62,9 @@ def create_api_app(read: ReadPort, health: HealthPort, metrics: ExtenderMetrics)
 
 
 def create_runner(app: web.Application, *, drain_seconds: float) -> web.AppRunner:
-    """Return a runner with the settings both listeners need; the caller sets it up and cleans it.
+    """Return a runner with the settings all listeners need; the caller sets it up and cleans it.
+
+    Bodies are left as they came: who accepts packed ones unpacks them, within limits.
 
     Args:
         app: What it serves.
@@ -54,13 +74,16 @@ def create_runner(app: web.Application, *, drain_seconds: float) -> web.AppRunne
         app,
         handle_signals=False,
         access_log=None,
+        auto_decompress=False,
         keepalive_timeout=KEEPALIVE_SECONDS,
         shutdown_timeout=drain_seconds,
     )
 
 
-def _application(metrics: ExtenderMetrics) -> web.Application:
+def _application(
+    metrics: ExtenderMetrics, most_body_bytes: int = MOST_BODY_BYTES
+) -> web.Application:
     stack = (middlewares.count, middlewares.refuse_bad_input)
-    app = web.Application(middlewares=stack, client_max_size=MOST_BODY_BYTES)
+    app = web.Application(middlewares=stack, client_max_size=most_body_bytes)
     app[METRICS] = metrics
     return app

@@ -5,10 +5,11 @@ from typing import Final
 from aiohttp import web
 
 from extender.http.page import MetricsPage
-from extender.http.ports import HealthPort, ReadPort, SchedulerPort
+from extender.http.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
 from extender.metrics import ExtenderMetrics, Outcome
 
 SCHEDULER: Final = web.AppKey("scheduler", SchedulerPort)
+AGENTS: Final = web.AppKey("agents", AgentPort)
 READ: Final = web.AppKey("read", ReadPort)
 HEALTH: Final = web.AppKey("health", HealthPort)
 METRICS: Final = web.AppKey("metrics", ExtenderMetrics)

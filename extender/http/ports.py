@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from extender.engine.filtering import FilterVerdict
-from shared import api
-from shared.model import Pod
+from shared import api, wire
+from shared.model import NodeName, Pod
 
 
 class SchedulerPort(Protocol):
@@ -39,8 +39,28 @@ class ReadPort(Protocol):
         """Return all jobs of ours."""
         ...
 
+    def migrations(self) -> api.MigrationsResponse:
+        """Return the ledger of migrations, and the jobs that were not moved."""
+        ...
+
     def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
         """Return why a pod is where; None if there is no such pod."""
+        ...
+
+
+class AgentPort(Protocol):
+    """Answers the agents, each for its own node."""
+
+    async def node_of(self, authorization: str) -> NodeName:
+        """Return the node that the caller may speak for; raises an ``HTTPException`` if none."""
+        ...
+
+    def heartbeat(self, heartbeat: wire.Heartbeat) -> wire.HeartbeatAnswer:
+        """Take over a heartbeat; raises an ``HTTPException`` if its node or a pod is not there."""
+        ...
+
+    def pods(self, node: NodeName) -> wire.NodePods:
+        """Return the pods of ours on a node."""
         ...
 
 

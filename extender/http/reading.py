@@ -1,4 +1,4 @@
-"""The read API: what ``shuntyard queue|nodes|jobs|explain`` shows. Bodies are ``shared.api``."""
+"""The read API, which ``shuntyard`` shows. Bodies are ``shared.api``."""
 
 from typing import Final
 
@@ -25,6 +25,11 @@ async def nodes(request: web.Request) -> web.Response:
 async def jobs(request: web.Request) -> web.Response:
     """``GET /v1/jobs``: all jobs of ours."""
     return _json(request.app[READ].jobs())
+
+
+async def migrations(request: web.Request) -> web.Response:
+    """``GET /v1/migrations``: the ledger, and the jobs that were not moved."""
+    return _json(request.app[READ].migrations())
 
 
 async def explain(request: web.Request) -> web.Response:

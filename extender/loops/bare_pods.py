@@ -5,19 +5,20 @@ one's name follows from the old one's uid, so that trying again makes no third.
 """
 
 import contextlib
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from shared import labels
+from extender.engine.moved_pods import new_name
+from shared import labels, pod_cpu
 from shared.kube import paths, writes
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExistsError
-from shared.model import PodKey, Uid
+from shared.model import CPU, PodKey, Uid
+from shared.pod_cpu import Given
 
-OURS = frozenset({labels.NODE, labels.PLAN, labels.PLAN_SIZE, labels.DECISION})
+OURS = frozenset({labels.NODE, labels.PLAN, labels.PLAN_SIZE, labels.DECISION, labels.CPU_GIVEN})
 
 
 async def replace(client: KubeClient, key: PodKey, uid: Uid) -> None:
@@ -37,37 +38,52 @@ async def replace(client: KubeClient, key: PodKey, uid: Uid) -> None:
 
 
 def replacement(live: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of the copy: gated, without our pin and annotations, under a new name."""
+    """Return the manifest of the copy: gated, without our pin and annotations, under a new name.
+
+    A CPU request that we changed in place is what its owner gave again.
+
+    Its job keeps its name, and with it its directory on the shared volume: the copy of a pod that
+    was its own job is labelled with that name.
+    """
     metadata, spec = live["metadata"], dict(live["spec"])
     annotations = {k: v for k, v in metadata.get("annotations", {}).items() if k not in OURS}
+    marks = dict(metadata.get("labels", {}))
+    if _is_its_own_job(metadata["name"], marks):
+        marks[labels.JOB] = metadata["name"]
+        annotations.setdefault(labels.MIN_AVAILABLE, "1")
     for key in ("nodeName", "priority", "preemptionPolicy"):
         spec.pop(key, None)
     spec["schedulingGates"] = [{"name": labels.GATE}]
     spec["affinity"] = _unpinned(spec.get("affinity") or {})
     spec["volumes"], dropped = _own_volumes(spec.get("volumes") or [])
-    spec["containers"] = [_without_mounts(c, dropped) for c in spec["containers"]]
+    given = pod_cpu.given(metadata.get("annotations", {}))
+    own = (_as_given(container, given) for container in spec["containers"])
+    spec["containers"] = [_without_mounts(container, dropped) for container in own]
     spec["initContainers"] = [_without_mounts(c, dropped) for c in spec.get("initContainers") or []]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": new_name(metadata["name"], metadata["uid"]),
-            "labels": metadata.get("labels", {}),
+            "labels": marks,
             "annotations": annotations,
         },
         "spec": spec,
     }
 
 
-def new_name(name: str, uid: str) -> str:
-    """Return the replacement's name; a replacement of a replacement does not grow."""
-    stem = name.rpartition("-r")[0] if _is_replacement(name) else name
-    return f"{stem[:240]}-r{hashlib.sha256(uid.encode()).hexdigest()[:8]}"
+def _as_given(container: Mapping[str, Any], given: Given | None) -> Mapping[str, Any]:
+    if given is None or container["name"] != given.container:
+        return container
+    resources = container.get("resources") or {}
+    requests = {**(resources.get("requests") or {}), CPU: f"{given.milli}m"}
+    return {**container, "resources": {**resources, "requests": requests}}
 
 
-def _is_replacement(name: str) -> bool:
-    _, mark, tail = name.rpartition("-r")
-    return bool(mark) and len(tail) == 8 and all(c in "0123456789abcdef" for c in tail)  # noqa: PLR2004 - the length above
+def _is_its_own_job(name: str, marks: Mapping[str, str]) -> bool:
+    """Say whether a label should keep the job's name; a very long name is no label."""
+    grouped = marks.get(labels.JOB) or marks.get(labels.TRAINING_JOB_NAME)
+    return not grouped and len(name) <= labels.LONGEST_VALUE
 
 
 def _unpinned(affinity: Mapping[str, Any]) -> dict[str, Any]:

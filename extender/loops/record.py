@@ -10,10 +10,24 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from extender.engine import receiving
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading
+from extender.engine.migrating import Look, MigrationMemory, Occasion
 from extender.engine.queueing import Cycle
-from extender.engine.replaying import CycleInput, RequestInput, cycle_output, verdict_output
+from extender.engine.receiving import Heard
+from extender.engine.replaying import (
+    CycleInput,
+    LookInput,
+    RequestInput,
+    ResizeInput,
+    cycle_output,
+    look_output,
+    resize_output,
+    verdict_output,
+)
+from extender.engine.resize_memory import ResizeMemory
+from extender.engine.resizing import ResizeLook, ResizeOccasion
 from extender.loops.segments import NEW_SEGMENT, SegmentFiles
 from extender.metrics import ExtenderMetrics
 from extender.state import recording
@@ -26,11 +40,13 @@ from extender.state.recording import (
     ForgetRecord,
     Kind,
     Record,
+    ReportRecord,
 )
 from extender.state.store import ClusterStore
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.model import Delta, NodeName, Pod, Uid
+from shared.progress import NodeReport
 
 FLUSH_SECONDS = 1.0
 
@@ -55,11 +71,21 @@ class Recorder:
     _lines: list[bytes] = field(default_factory=list)
     _segment_bytes: int = 0
     _memory_due: bool = True
+    _moves_due: bool = True
+    _weights_due: bool = True
 
     def apply(self, delta: Delta) -> None:
         """Take over what was observed."""
         self._keep(DeltaRecord(delta))
         self.store.apply(delta)
+
+    def report(self, heard: Heard) -> NodeReport:
+        """Take over a heartbeat; return what is known of its node now."""
+        if self.files is not None:
+            self._keep(ReportRecord(receiving.for_the_log(heard)))
+        report = receiving.merged(self.store.reported(heard.node), heard)
+        self.store.report(report)
+        return report
 
     def assume_seat(self, pod: Pod, node: NodeName, *, plan: str, plan_size: int) -> None:
         """We are about to release the pod, or wrote another planned node."""
@@ -101,6 +127,20 @@ class Recorder:
         self._memory_due = False
         self._decision("cycle", reading.now, given, cycle_output(cycle))
 
+    def looked(self, occasion: Occasion, memory: MigrationMemory, look: Look) -> None:
+        """Keep one look at migrations; ``memory`` is what it started from."""
+        self._open_segment()
+        given = LookInput(occasion, memory if self._moves_due else None)
+        self._moves_due = False
+        self._decision("migrate", occasion.reading.now, given, look_output(look))
+
+    def resized(self, occasion: ResizeOccasion, memory: ResizeMemory, look: ResizeLook) -> None:
+        """Keep one look at CPU requests; ``memory`` is what it started from."""
+        self._open_segment()
+        given = ResizeInput(occasion, memory if self._weights_due else None)
+        self._weights_due = False
+        self._decision("resize", occasion.reading.now, given, resize_output(look))
+
     def filtered(self, pod: Pod, nodes: Sequence[str], verdict: FilterVerdict) -> None:
         """Keep one answer to filter."""
         given = RequestInput(pod, tuple(nodes))
@@ -119,8 +159,8 @@ class Recorder:
         self._decision("bind", self.clock.now(), given, text)
 
     def start_anew(self) -> None:
-        """The next cycle starts from another memory than the last one left."""
-        self._memory_due = True
+        """The next cycle and looks start from another memory than the last ones left."""
+        self._memory_due = self._moves_due = self._weights_due = True
 
     async def run(self) -> None:
         """Write what was kept once a second; returns only by cancellation, after a last write."""
@@ -155,7 +195,7 @@ class Recorder:
             return
         self._lines.append(NEW_SEGMENT)
         self._segment_bytes = 0
-        self._memory_due = True
+        self._memory_due = self._moves_due = self._weights_due = True
         self._add(recording.opening(self.store.export(), self.parameters_hash))
 
     def _add(self, line: bytes) -> None:

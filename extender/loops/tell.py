@@ -89,7 +89,7 @@ class Teller:
             reason=notice.reason,
             note=notice.message,
             warning=notice.warning,
-            action="Queue",
+            action=notice.action,
             controller="shuntyard.io/extender",
             instance=self.instance,
             at=self.clock.now(),
@@ -98,5 +98,5 @@ class Teller:
 
 def _about(notice: SetQueuedCondition | EmitEvent) -> tuple[str, str]:
     if isinstance(notice, EmitEvent):
-        return ("event", notice.about.uid)
+        return (f"event {notice.action}", notice.about.uid)
     return ("condition", notice.uid)

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from extender.state.assumed import Assumption
 from shared.model import Entity, Uid
+from shared.progress import NodeReport
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -15,6 +16,7 @@ class Content(Struct, frozen=True, kw_only=True):
         entities: Observed objects of all kinds, by kind and key.
         assumptions: By uid; those of one pod oldest first.
         removed: Uids that never come back, oldest first.
+        reports: What is known of nodes through their agents, by node.
     """
 
     scheduler_name: str
@@ -22,3 +24,4 @@ class Content(Struct, frozen=True, kw_only=True):
     entities: tuple[Entity, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     removed: tuple[Uid, ...] = ()
+    reports: tuple[NodeReport, ...] = ()

@@ -18,15 +18,19 @@ from extender.state.standing import Standing, standing
 from shared.model import (
     HostPort,
     JobKey,
+    Migration,
     Namespace,
     Node,
     NodeName,
     Owner,
     Pod,
+    PodShape,
     PriorityClass,
     ResourceQuota,
     Uid,
 )
+from shared.progress import NodeReport
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 _ALWAYS: Final = ("cpu", "memory", "pods")
 _MOST_SHOWN: Final = 5
@@ -64,6 +68,10 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "namespaces": dict(snapshot.namespaces),
         "quotas": dict(snapshot.quotas),
         "priority classes": dict(snapshot.priority_classes),
+        "claims": dict(snapshot.claims),
+        "volumes": dict(snapshot.volumes),
+        "reports": dict(snapshot.reports),
+        "migrations": dict(snapshot.migrations),
         "nodes": room.nodes,
         "node index": dict(room.index),
         "resources": room.resources,
@@ -91,7 +99,17 @@ def _objects(content: Content) -> dict[str, object]:
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
+        "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
+        "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
+        "reports": _reports(content),
+        "migrations": {e.key: e for e in entities if isinstance(e, Migration)},
     }
+
+
+def _reports(content: Content) -> dict[NodeName, NodeReport]:
+    """Those of nodes that are there."""
+    nodes = {e.name for e in content.entities if isinstance(e, Node)}
+    return {report.node: report for report in content.reports if report.node in nodes}
 
 
 def _pods(standings: list[Standing]) -> dict[str, object]:
@@ -115,10 +133,19 @@ def _room(content: Content, standings: list[Standing]) -> dict[str, object]:
     resources = (*_ALWAYS, *sorted(offered.difference(_ALWAYS)))
     used: dict[NodeName, Counter[str]] = {node.name: Counter() for node in nodes}
     ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
+    borrowed: Counter[NodeName] = Counter()
     for one in standings:
         if one.takes in used:
             used[one.takes].update(dict(one.pod.shape.requests))
             ports[one.takes].update(one.pod.shape.host_ports)
+            borrowed[one.takes] += one.pod.borrowed_milli
+    for name, milli in borrowed.items():
+        used[name]["cpu"] += max(0, milli)
+    for target, shape in _kept_by_migrations(content, standings):
+        if target in used:
+            known = {n: a for n, a in shape.requests if n in resources}
+            used[target].update(known)
+            ports[target].update(shape.host_ports)
     return {
         "nodes": tuple(nodes),
         "node index": {node.name: i for i, node in enumerate(nodes)},
@@ -127,6 +154,18 @@ def _room(content: Content, standings: list[Standing]) -> dict[str, object]:
         "used": [[used[node.name][name] for name in resources] for node in nodes],
         "ports": tuple(frozenset(ports[node.name]) for node in nodes),
     }
+
+
+def _kept_by_migrations(
+    content: Content, standings: list[Standing]
+) -> Iterator[tuple[NodeName, PodShape]]:
+    """What an open migration keeps for each member whose new pod has no place of its own."""
+    placed = {one.pod.uid for one in standings if one.bound or one.seat}
+    keep = {"TargetReserved", "CheckpointRequested", "Checkpointed", "Evicting", "Recreating"}
+    for entity in content.entities:
+        if isinstance(entity, Migration) and entity.phase.value in keep:
+            waiting = (m for m in entity.members if m.replacement_uid not in placed)
+            yield from ((m.target, m.shape) for m in waiting)
 
 
 def _pointless(content: Content) -> list[str]:

@@ -103,7 +103,8 @@ class PodBook:
         if old is not None and old.takes is not None:
             self._nodes.vacate(old.takes, old.pod.uid)
         if new is not None and new.takes is not None:
-            self._nodes.occupy(new.takes, new.pod.uid, new.pod.shape)
+            pod = new.pod
+            self._nodes.occupy(new.takes, pod.uid, pod.shape, pod.borrowed_milli)
 
     def _move_rows(self, old: Standing | None, new: Standing | None) -> None:
         """Write the rows that differ; most events leave seat and node as they are."""
@@ -121,4 +122,6 @@ class PodBook:
 
 
 def _place(one: Standing | None) -> tuple[object, ...]:
-    return () if one is None or one.takes is None else (one.takes, one.pod.shape)
+    if one is None or one.takes is None:
+        return ()
+    return (one.takes, one.pod.shape, one.pod.borrowed_milli)

@@ -12,6 +12,8 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
+from extender.engine import receiving
+from extender.engine.receiving import Heard
 from extender.engine.snapshot import Snapshot
 from extender.state.assumed import Assumption
 from extender.state.content import Content
@@ -32,6 +34,7 @@ __all__ = [
     "Kind",
     "Record",
     "RecordingError",
+    "ReportRecord",
     "decode",
     "encode",
     "opening",
@@ -41,7 +44,7 @@ __all__ = [
 VERSION: Final = 1
 """Of the line format; a log of another version is refused."""
 
-Kind = Literal["cycle", "filter", "prioritize", "bind"]
+Kind = Literal["cycle", "filter", "prioritize", "bind", "migrate", "resize"]
 
 
 class Header(Struct, frozen=True, tag=True):
@@ -82,6 +85,12 @@ class ExpireRecord(Struct, frozen=True, tag=True):
     before: float
 
 
+class ReportRecord(Struct, frozen=True, tag=True):
+    """An agent reported; ``receiving.for_the_log`` says what is left out of it."""
+
+    heard: Heard
+
+
 class DecisionRecord(Struct, frozen=True, tag=True, kw_only=True):
     """A decision: on which generation, at what time, from what, and what came out.
 
@@ -103,6 +112,7 @@ Record = (
     | AssumptionRecord
     | ForgetRecord
     | ExpireRecord
+    | ReportRecord
     | DecisionRecord
 )
 
@@ -188,7 +198,7 @@ def _check_version(header: Header) -> None:
 
 def _redo(
     store: ClusterStore,
-    record: DeltaRecord | AssumptionRecord | ForgetRecord | ExpireRecord,
+    record: DeltaRecord | AssumptionRecord | ForgetRecord | ExpireRecord | ReportRecord,
 ) -> None:
     match record:
         case DeltaRecord(delta=delta):
@@ -199,6 +209,8 @@ def _redo(
             store.forget(uid)
         case ExpireRecord(before=before):
             store.expire(before)
+        case ReportRecord(heard=heard):
+            store.report(receiving.merged(store.reported(heard.node), heard))
 
 
 def _differences(

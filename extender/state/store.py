@@ -2,14 +2,17 @@
 
 **Invariants.** Observed state changes only by ``apply``. A uid that a Delete named, or that another
 uid replaced under its name, never comes back. The indices equal what a recomputation from scratch
-gives (``check_invariants``). A delta that comes late or twice changes nothing.
+gives (``check_invariants``). A delta that comes late or twice changes nothing. No report is kept of
+a node that is not there.
 """
 
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Protocol, Self, TypeVar
 
+from extender.engine import reserving
 from extender.engine.snapshot import Snapshot
+from extender.policy.room import Room
 from extender.state import invariants
 from extender.state.assumed import Act, Assumption
 from extender.state.content import Content
@@ -34,6 +37,7 @@ from shared.model import (
     Upsert,
 )
 from shared.progress import NodeReport
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 E = TypeVar("E")
 
@@ -66,6 +70,8 @@ class ClusterStore:
         self._namespaces: Shelf[str, Namespace] = Shelf(attrgetter("name"))
         self._quotas = QuotaShelf()
         self._classes: Shelf[str, PriorityClass] = Shelf(attrgetter("name"))
+        self._claims: Shelf[str, PersistentVolumeClaim] = Shelf(attrgetter("key"))
+        self._volumes: Shelf[str, PersistentVolume] = Shelf(attrgetter("name"))
         self._migrations: Shelf[str, Migration] = Shelf(attrgetter("key"))
         self._reports: Shelf[NodeName, NodeReport] = Shelf(attrgetter("node"))
         self._collections: Mapping[str, _Collection[Any]] = {
@@ -75,6 +81,8 @@ class ClusterStore:
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
+            PersistentVolumeClaim.__name__: self._claims,
+            PersistentVolume.__name__: self._volumes,
             Migration.__name__: self._migrations,
         }
         self._removed = Removed()
@@ -95,9 +103,18 @@ class ClusterStore:
         self._touch(changed=changed)
 
     def report(self, report: NodeReport) -> None:
-        """Take over what a node's agent says; the whole of it, in place of what was there."""
-        self._reports.put(report)
-        self._touch(changed=True)
+        """Take over what is known of a node through its agent, in place of what was there.
+
+        Nothing for a node that is not held; the report goes with its node.
+        """
+        held = self._nodes.get(report.node) is not None
+        if held:
+            self._reports.put(report)
+        self._touch(changed=held)
+
+    def reported(self, node: NodeName) -> NodeReport | None:
+        """What was last taken over of a node; None if nothing was."""
+        return self._reports.get(node)
 
     def assume(self, assumption: Assumption) -> None:
         """Remember a write of ours until it is observed; nothing for a pod that is not held."""
@@ -134,7 +151,7 @@ class ClusterStore:
         if self._snapshot is None:
             self._snapshot = Snapshot(
                 generation=self.generation,
-                room=self._nodes.room(),
+                room=self._room(),
                 pods=self._pods.pods.frozen(),
                 jobs=self._pods.jobs.ordered(),
                 waiting=self._pods.jobs.waiting(),
@@ -144,10 +161,18 @@ class ClusterStore:
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),
+                claims=self._claims.frozen(),
+                volumes=self._volumes.frozen(),
                 migrations=self._migrations.frozen(),
                 reports=self._reports.frozen(),
             )
         return self._snapshot
+
+    def _room(self) -> Room:
+        """The nodes' room, less what open migrations keep: few, so counted anew each time."""
+        arrived = (self._pods.seats.frozen(), self._pods.bound.frozen())
+        places = [p for m in self._migrations.all() for p in reserving.kept(m, arrived)]
+        return reserving.with_kept(self._nodes.room(), places)
 
     def export(self) -> Content:
         """Return everything the store holds, as one value."""
@@ -162,6 +187,7 @@ class ClusterStore:
             ),
             assumptions=tuple(one for uid in sorted(held) for one in held[uid]),
             removed=self._removed.all(),
+            reports=tuple(sorted(self._reports.all(), key=attrgetter("node"))),
         )
 
     @classmethod
@@ -172,6 +198,8 @@ class ClusterStore:
             store._put(entity)
         for assumption in content.assumptions:
             store._pods.assume(assumption)
+        for report in content.reports:
+            store._reports.put(report)
         store._removed = Removed(content.removed)
         store.generation = content.generation
         return store
@@ -188,9 +216,12 @@ class ClusterStore:
         """Put, unless it is older than the object of that name that is held.
 
         Only here: in a watch the end of an object comes before its successor, so an older one is
-        late. A list is true as it is, and two API servers' clocks may differ.
+        late. A list is true as it is, and two API servers' clocks may differ. Of a Migration the
+        answer to our own write is taken over before the watch has come to it.
         """
         held = self._collections[type(entity).__name__].get(entity.key)
+        if isinstance(entity, Migration) and isinstance(held, Migration) and _older(entity, held):
+            return False
         if held is not None and _uid(held) != _uid(entity):
             late = _created_at(entity) < _created_at(held)
             return False if late else self._put(entity)
@@ -202,10 +233,16 @@ class ClusterStore:
         if held == entity or uid in self._removed:
             return False
         if held is not None and _uid(held) != uid:
-            collection.remove(held)
+            self._take_away(held)
             self._removed.add(_uid(held))
         collection.put(entity)
         return True
+
+    def _take_away(self, held: Entity) -> None:
+        self._collections[type(held).__name__].remove(held)
+        report = self._reports.get(held.name) if isinstance(held, Node) else None
+        if report is not None:
+            self._reports.remove(report)
 
     def _delete(self, delta: Delete) -> bool:
         self._removed.add(delta.uid)
@@ -213,7 +250,7 @@ class ClusterStore:
         held = collection.get(delta.key)
         if held is None or (delta.uid and delta.uid != _uid(held)):
             return False
-        collection.remove(held)
+        self._take_away(held)
         return True
 
     def _replace(self, delta: Replace) -> bool:
@@ -223,7 +260,7 @@ class ClusterStore:
         lost = [held for held in collection.all() if _source(held) == delta.source]
         lost = [held for held in lost if held.key not in listed]
         for held in lost:
-            collection.remove(held)
+            self._take_away(held)
         changes = [self._put(entity) for entity in delta.entities]
         return bool(lost) or any(changes)
 
@@ -235,6 +272,17 @@ class ClusterStore:
 
 def _uid(entity: Entity) -> str:
     return getattr(entity, "uid", "")
+
+
+def _older(one: Migration, held: Migration) -> bool:
+    """Say whether ``one`` is an earlier state of the same object.
+
+    Source:
+        KEP-5504: resource versions of one resource are integers that grow.
+    """
+    versions = (one.resource_version, held.resource_version)
+    numbers = [int(v) for v in versions if v.isascii() and v.isdecimal()]
+    return one.uid == held.uid and len(numbers) == len(versions) and numbers[0] < numbers[1]
 
 
 def _created_at(entity: Entity) -> float:

@@ -144,11 +144,16 @@ def _resize_infeasible(status: wire.PodStatus) -> bool:
 
 
 def _parsed(amounts: wire.ResourceList | None) -> Amounts:
-    return {name: _amount(name, text) for name, text in (amounts or _NONE).items()}
+    return {name: parsed(name, text) for name, text in (amounts or _NONE).items()}
 
 
 @lru_cache(maxsize=4096)
-def _amount(resource: str, text: str) -> Fraction:
+def parsed(resource: str, text: str) -> Fraction:
+    """Return the exact amount of a request.
+
+    Raises:
+        QuantityError: It is not a quantity.
+    """
     return quantity.parse(text, field=f"request of {resource}")
 
 

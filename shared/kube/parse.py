@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Raw
 
 from shared import labels, model, quantity
-from shared.kube import stamps, wire
-from shared.kube.amounts import pod_requests
+from shared.kube import cpus, job_state, stamps, wire
 from shared.kube.errors import OddObjectError
-from shared.kube.shapes import shape
+from shared.kube.shapes import claims, shape, terms
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 Entity = TypeVar("Entity")
 Data = bytes | Raw
@@ -22,9 +22,14 @@ Data = bytes | Raw
 _POD: Final = msgspec.json.Decoder(wire.Pod)
 _NODE: Final = msgspec.json.Decoder(wire.Node)
 _OWNER: Final = msgspec.json.Decoder(wire.Owner)
+_JOB: Final = msgspec.json.Decoder(wire.Job)
 _IDENTIFIED: Final = msgspec.json.Decoder(wire.Identified)
 _BARE: Final = msgspec.json.Decoder(wire.Bare)
 _PRIORITY_CLASS: Final = msgspec.json.Decoder(wire.PriorityClass)
+_VOLUME_CLAIM: Final = msgspec.json.Decoder(wire.VolumeClaim)
+_VOLUME: Final = msgspec.json.Decoder(wire.PersistentVolume)
+_MANY_NODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+_ONE_POD: Final = "ReadWriteOncePod"
 _NO_SPEC: Final = wire.PodSpec()
 _NO_STATUS: Final = wire.PodStatus()
 
@@ -71,14 +76,15 @@ def decode_pod(data: Data) -> model.Pod:
     """
     raw = _POD.decode(data)
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
-    scheduled_at, queued_reason = _conditions(status)
+    scheduled_at, queued_reason, resize_pending = _conditions(status)
+    requests, borrowed_milli = cpus.requests_as_given(spec, status, meta.annotations or {})
     return model.Pod(
         namespace=meta.namespace or "",
         name=meta.name,
         uid=model.Uid(meta.uid or ""),
         resource_version=meta.resource_version or "",
         created_at=stamps.parse(meta.creation_timestamp),
-        shape=shape(spec, pod_requests(spec, status)),
+        shape=shape(spec, requests),
         labels=meta.labels or {},
         annotations=meta.annotations or {},
         controller=_controller(meta),
@@ -92,6 +98,11 @@ def decode_pod(data: Data) -> model.Pod:
         scheduled_at=scheduled_at,
         queued_reason=queued_reason,
         phase_reason=status.reason or "",
+        claims=claims(spec),
+        qos=status.qos_class or "",
+        cpus=cpus.containers(spec),
+        borrowed_milli=borrowed_milli,
+        resize_pending=resize_pending,
     )
 
 
@@ -126,11 +137,10 @@ def decode_job(data: Data) -> model.Owner:
     Raises:
         OddObjectError: It cannot be read.
     """
-    raw = _OWNER.decode(data)
-    spec = raw.spec or wire.OwnerSpec()
-    parallelism = 1 if spec.parallelism is None else spec.parallelism
-    size = parallelism if spec.completions is None else min(parallelism, spec.completions)
-    return _owner(raw.metadata, "batch/v1", "Job", size)
+    raw = _JOB.decode(data)
+    spec, status = raw.spec or job_state.JobSpec(), raw.status or job_state.JobStatus()
+    state = job_state.state(spec, status, raw.metadata.labels or {})
+    return _owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
 
 
 @_names_the_object
@@ -180,7 +190,50 @@ def decode_priority_class(data: Data) -> model.PriorityClass:
     return model.PriorityClass(name=raw.metadata.name, value=raw.value)
 
 
-def _owner(meta: wire.Meta, api_version: str, kind: str, size: int) -> model.Owner:
+@_names_the_object
+def decode_volume_claim(data: Data) -> PersistentVolumeClaim:
+    """Return a PersistentVolumeClaim; it has a volume only in phase Bound.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _VOLUME_CLAIM.decode(data)
+    meta, spec = raw.metadata, raw.spec or wire.VolumeClaimSpec()
+    bound = raw.status is not None and raw.status.phase == "Bound"
+    modes = frozenset(spec.access_modes or ())
+    return PersistentVolumeClaim(
+        namespace=meta.namespace or "",
+        name=meta.name,
+        uid=model.Uid(meta.uid or ""),
+        created_at=stamps.parse(meta.creation_timestamp),
+        volume=(spec.volume_name or "") if bound else "",
+        many_nodes=bool(modes & _MANY_NODES) and _ONE_POD not in modes,
+        deleting=meta.deletion_timestamp is not None,
+    )
+
+
+@_names_the_object
+def decode_volume(data: Data) -> PersistentVolume:
+    """Return a PersistentVolume.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _VOLUME.decode(data)
+    meta, spec = raw.metadata, raw.spec or wire.PersistentVolumeSpec()
+    required = spec.node_affinity.required if spec.node_affinity else None
+    return PersistentVolume(
+        name=meta.name,
+        uid=model.Uid(meta.uid or ""),
+        created_at=stamps.parse(meta.creation_timestamp),
+        affinity=None if required is None else terms(required),
+        zonal=not labels.ZONES.isdisjoint(meta.labels or {}),
+    )
+
+
+def _owner(
+    meta: wire.Meta, api_version: str, kind: str, size: int, job: model.JobState | None = None
+) -> model.Owner:
     return model.Owner(
         api_version=api_version,
         kind=kind,
@@ -193,6 +246,7 @@ def _owner(meta: wire.Meta, api_version: str, kind: str, size: int) -> model.Own
         size=size,
         controller=_controller(meta),
         created_at=stamps.parse(meta.creation_timestamp),
+        job=job,
     )
 
 
@@ -204,12 +258,17 @@ def _controller(meta: wire.Meta) -> model.OwnerReference | None:
     return None
 
 
-def _conditions(status: wire.PodStatus) -> tuple[float, str]:
-    """Return when the pod was scheduled (0.0: not yet) and our own reason for its waiting."""
-    scheduled_at, queued_reason = 0.0, ""
+def _conditions(status: wire.PodStatus) -> tuple[float, str, str]:
+    """Return when the pod was scheduled (0.0: not yet), and two reasons.
+
+    The first is our own, for its waiting; the second its node's, for not granting a resize.
+    """
+    scheduled_at, queued_reason, resize_pending = 0.0, "", ""
     for condition in status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "True":
             scheduled_at = stamps.parse(condition.last_transition_time)
         elif condition.type == labels.QUEUED_CONDITION:
             queued_reason = condition.reason or ""
-    return scheduled_at, queued_reason
+        elif condition.type == "PodResizePending" and condition.status == "True":
+            resize_pending = condition.reason or ""
+    return scheduled_at, queued_reason, resize_pending

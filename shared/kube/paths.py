@@ -12,6 +12,11 @@ STATEFULSETS: Final = "/apis/apps/v1/statefulsets"
 PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 LEASES: Final = "/apis/coordination.k8s.io/v1/leases"
 EVENTS: Final = "/apis/events.k8s.io/v1/events"
+MIGRATIONS: Final = "/apis/shuntyard.io/v1alpha1/migrations"
+DISRUPTION_BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
+VOLUME_CLAIMS: Final = "/api/v1/persistentvolumeclaims"
+VOLUMES: Final = "/api/v1/persistentvolumes"
+TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 
 
 def namespaced(collection: str, namespace: str, name: str = "", subresource: str = "") -> str:
@@ -37,7 +42,7 @@ def pods(in_namespace: str) -> str:
 
 
 def pod(in_namespace: str, name: str, subresource: str = "") -> str:
-    """Return the path of a pod or of its ``status``, ``binding``, ``eviction``."""
+    """Return the path of a pod or of its ``status``, ``binding``, ``eviction``, ``resize``."""
     return namespaced(PODS, in_namespace, name, subresource)
 
 
@@ -54,3 +59,23 @@ def lease(in_namespace: str, name: str) -> str:
 def events(in_namespace: str) -> str:
     """Return the path of a namespace's Events."""
     return namespaced(EVENTS, in_namespace)
+
+
+def eviction(in_namespace: str, name: str) -> str:
+    """Return the path that evicts a pod."""
+    return pod(in_namespace, name, "eviction")
+
+
+def job(in_namespace: str, name: str) -> str:
+    """Return the path of a Job."""
+    return namespaced(JOBS, in_namespace, name)
+
+
+def migrations(in_namespace: str) -> str:
+    """Return the path of a namespace's Migrations."""
+    return namespaced(MIGRATIONS, in_namespace)
+
+
+def migration(in_namespace: str, name: str, subresource: str = "") -> str:
+    """Return the path of a Migration or of its ``status``."""
+    return namespaced(MIGRATIONS, in_namespace, name, subresource)

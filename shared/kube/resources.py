@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared import model
-from shared.kube import parse, paths
+from shared.kube import migrations, parse, paths
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,17 @@ PRIORITY_CLASSES: Final = ResourceKind(
     paths.PRIORITY_CLASSES,
     parse.decode_priority_class,
     _name,
+)
+VOLUME_CLAIMS: Final = ResourceKind(
+    "PersistentVolumeClaim",
+    "PersistentVolumeClaim",
+    paths.VOLUME_CLAIMS,
+    parse.decode_volume_claim,
+    _namespaced,
+)
+VOLUMES: Final = ResourceKind(
+    "PersistentVolume", "PersistentVolume", paths.VOLUMES, parse.decode_volume, _name
+)
+MIGRATIONS: Final = ResourceKind(
+    "Migration", "Migration", paths.MIGRATIONS, migrations.decode, _namespaced
 )

@@ -1,6 +1,6 @@
 """What node filters read from a pod, in a canonical form: equal pods have equal shapes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from shared import model
 from shared.kube import wire
@@ -12,21 +12,32 @@ def shape(spec: wire.PodSpec, requests: tuple[tuple[str, int], ...]) -> model.Po
         requests=requests,
         node_selector=tuple(sorted((spec.node_selector or {}).items())),
         affinity=_node_affinity(spec.affinity),
-        tolerations=_tolerations(spec),
+        tolerations=tolerations(spec.tolerations),
         host_ports=_host_ports(spec),
         unmodelled=tuple(sorted(set(_unmodelled(spec)))),
     )
 
 
+def claims(spec: wire.PodSpec) -> tuple[str, ...]:
+    """Return the names of the claims that a pod's volumes name, sorted, each once."""
+    sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
+    return tuple(sorted({source.claim_name for source in sources if source is not None}))
+
+
 def _node_affinity(affinity: wire.Affinity | None) -> tuple[model.NodeSelectorTerm, ...] | None:
     required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
-    if required is None:
-        return None
-    return tuple(
-        model.NodeSelectorTerm(
-            _requirements(term.match_expressions), _requirements(term.match_fields)
-        )
-        for term in required.node_selector_terms or ()
+    return None if required is None else terms(required)
+
+
+def terms(selector: wire.NodeSelector) -> tuple[model.NodeSelectorTerm, ...]:
+    """Return the terms of a node selector, ORed."""
+    return tuple(term(raw) for raw in selector.node_selector_terms or ())
+
+
+def term(raw: wire.NodeTerm) -> model.NodeSelectorTerm:
+    """Return one term of a required node affinity."""
+    return model.NodeSelectorTerm(
+        _requirements(raw.match_expressions), _requirements(raw.match_fields)
     )
 
 
@@ -34,10 +45,10 @@ def _requirements(raw: list[wire.NodeRequirement] | None) -> tuple[model.Require
     return tuple(model.Requirement(r.key, r.operator, tuple(r.values or ())) for r in raw or ())
 
 
-def _tolerations(spec: wire.PodSpec) -> tuple[model.Toleration, ...]:
+def tolerations(raw: Iterable[wire.Toleration] | None) -> tuple[model.Toleration, ...]:
+    """Return tolerations, each once."""
     unique = {
-        (t.key or "", t.operator or "Equal", t.value or "", t.effect or "")
-        for t in spec.tolerations or ()
+        (t.key or "", t.operator or "Equal", t.value or "", t.effect or "") for t in raw or ()
     }
     return tuple(model.Toleration(*fields) for fields in sorted(unique))
 
@@ -69,7 +80,7 @@ def _unmodelled(spec: wire.PodSpec) -> Iterator[str]:
     spreads = spec.topology_spread_constraints or ()
     if any(s.when_unsatisfiable != "ScheduleAnyway" for s in spreads):
         yield "topologySpread"
-    if any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes or ()):
+    if any(v.ephemeral for v in spec.volumes or ()):
         yield "volumes"
     if spec.resource_claims:
         yield "resourceClaims"

@@ -9,6 +9,8 @@ from typing import Annotated
 from msgspec import Meta as MsgspecMeta
 from msgspec import Raw, Struct, field
 
+from shared.kube.job_state import JobSpec, JobStatus
+
 ResourceList = dict[str, str]
 
 
@@ -55,6 +57,14 @@ class Resources(Struct):
     """``resources`` of a container, a pod or a status."""
 
     requests: ResourceList | None = None
+    limits: ResourceList | None = None
+
+
+class ResizePolicy(Struct, rename="camel"):
+    """``containers[].resizePolicy[]``."""
+
+    resource_name: str = ""
+    restart_policy: str = ""
 
 
 class Port(Struct, rename="camel"):
@@ -72,6 +82,7 @@ class Container(Struct, rename="camel"):
     resources: Resources | None = None
     ports: list[Port] | None = None
     restart_policy: str | None = None
+    resize_policy: list[ResizePolicy] | None = None
 
 
 class NodeRequirement(Struct):
@@ -138,10 +149,16 @@ class Present(Struct):
     """Something of which only the presence counts; msgspec's ``Raw | None`` takes null alone."""
 
 
+class ClaimName(Struct, rename="camel"):
+    """``spec.volumes[].persistentVolumeClaim``."""
+
+    claim_name: str = ""
+
+
 class Volume(Struct, rename="camel"):
     """``spec.volumes[]``: only the kinds that bind a pod to places."""
 
-    persistent_volume_claim: Present | None = None
+    persistent_volume_claim: ClaimName | None = None
     ephemeral: Present | None = None
 
 
@@ -193,6 +210,7 @@ class PodStatus(Struct, rename="camel"):
 
     phase: str | None = None
     reason: str | None = None
+    qos_class: str | None = None
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
@@ -238,18 +256,24 @@ class Node(Struct):
 
 
 class OwnerSpec(Struct):
-    """``spec`` of a Job or a StatefulSet."""
+    """``spec`` of a StatefulSet."""
 
-    parallelism: int | None = None
-    completions: int | None = None
     replicas: int | None = None
 
 
 class Owner(Struct):
-    """A Job or a StatefulSet."""
+    """A StatefulSet."""
 
     metadata: Meta
     spec: OwnerSpec | None = None
+
+
+class Job(Struct):
+    """A Job."""
+
+    metadata: Meta
+    spec: JobSpec | None = None
+    status: JobStatus | None = None
 
 
 class Bare(Struct):
@@ -263,6 +287,46 @@ class PriorityClass(Struct):
 
     metadata: Meta
     value: int = 0
+
+
+class VolumeClaimSpec(Struct, rename="camel"):
+    """``spec`` of a PersistentVolumeClaim."""
+
+    volume_name: str | None = None
+    access_modes: list[str] | None = None
+
+
+class VolumeClaimStatus(Struct):
+    """``status`` of a PersistentVolumeClaim."""
+
+    phase: str | None = None
+
+
+class VolumeClaim(Struct):
+    """A PersistentVolumeClaim."""
+
+    metadata: Meta
+    spec: VolumeClaimSpec | None = None
+    status: VolumeClaimStatus | None = None
+
+
+class VolumeNodeAffinity(Struct):
+    """``spec.nodeAffinity`` of a PersistentVolume."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(Struct, rename="camel"):
+    """``spec`` of a PersistentVolume."""
+
+    node_affinity: VolumeNodeAffinity | None = None
+
+
+class PersistentVolume(Struct):
+    """A PersistentVolume."""
+
+    metadata: Meta
+    spec: PersistentVolumeSpec | None = None
 
 
 class ListMeta(Struct, rename="camel"):

@@ -118,6 +118,36 @@ async def patch_pod_condition(
     await client.patch(paths.pod(*split(key), "status"), body, kind=PatchKind.STRATEGIC)
 
 
+async def resize_cpu(
+    client: KubeClient,
+    key: PodKey,
+    uid: Uid,
+    *,
+    container: str,
+    request_milli: int,
+    resource_version: str,
+) -> bytes:
+    """Set the CPU request of a running container; its node changes it in place.
+
+    Raises:
+        ConflictError: The pod has changed since ``resource_version``, or is another of that name.
+        InvalidError: It would be above the container's limit, or of another QoS class, or its
+            node cannot resize.
+        ForbiddenError: A quota, or our own rights, forbid it.
+        NotFoundError: It is gone, or the server is too old for this.
+
+    Source:
+        KEP-1287; kubernetes ``ValidatePodResize`` (v1.36).
+    """
+    requests = {"cpu": f"{request_milli}m"}
+    body = {
+        "metadata": {"uid": uid, "resourceVersion": resource_version},
+        "spec": {"containers": [{"name": container, "resources": {"requests": requests}}]},
+    }
+    path = paths.pod(*split(key), "resize")
+    return await client.patch(path, body, kind=PatchKind.STRATEGIC)
+
+
 async def delete_pod(
     client: KubeClient, key: PodKey, uid: Uid, *, grace_seconds: int | None = None
 ) -> None:

@@ -65,11 +65,12 @@ def pod(name: str, *, job: str = "", size: int = 0, **fields: Any) -> dict[str, 
 
 @dataclass
 class Extender:
-    """A running extender: its parts and where it listens."""
+    """A running extender: its parts and where it listens; ``others``: for people, for agents."""
 
     parts: Parts
     scheduler_url: str
     task: asyncio.Task[None]
+    others: tuple[tuple[str, int], ...] = ()
 
     async def kill(self) -> None:
         """End it as SIGKILL would: nothing of it runs on."""
@@ -91,8 +92,8 @@ async def extender(fake: FakeKube, **changes: Any) -> AsyncIterator[Extender]:
     await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         await task
-    parts, ((host, port), _) = ready.result()
-    running = Extender(parts, f"http://{host}:{port}", task)
+    parts, ((host, port), *others) = ready.result()
+    running = Extender(parts, f"http://{host}:{port}", task, tuple(others))
     try:
         yield running
     finally:

@@ -200,6 +200,7 @@ READ = {
     "/v1/queue": api.QueueResponse,
     "/v1/nodes": api.NodesResponse,
     "/v1/jobs": api.JobsResponse,
+    "/v1/migrations": api.MigrationsResponse,
 }
 
 

@@ -29,6 +29,7 @@ from shared.model import (
     Uid,
 )
 from shared.quantity import base_units
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 
 def make_shape(
@@ -95,6 +96,7 @@ def make_pod(
     scheduled_at: float | None = None,
     queued_reason: str = "",
     phase_reason: str = "",
+    claims: Iterable[str] = (),
 ) -> Pod:
     """A pod of ours, unbound and not gated.
 
@@ -125,6 +127,7 @@ def make_pod(
         scheduled_at=(created_at if node else 0.0) if scheduled_at is None else scheduled_at,
         queued_reason=queued_reason,
         phase_reason=phase_reason,
+        claims=tuple(sorted(claims)),
     )
 
 
@@ -243,6 +246,42 @@ def make_quota(
     annotations: Mapping[str, str] | None = None,
 ) -> ResourceQuota:
     return ResourceQuota(namespace=namespace, name=name, annotations=dict(annotations or {}))
+
+
+def make_claim(
+    name: str = "data",
+    *,
+    namespace: str = "default",
+    uid: str | None = None,
+    volume: str = "",
+    many_nodes: bool = True,
+    deleting: bool = False,
+) -> PersistentVolumeClaim:
+    """Bound if it has a ``volume``."""
+    return PersistentVolumeClaim(
+        namespace=namespace,
+        name=name,
+        uid=Uid(uid or f"claim-{namespace}-{name}"),
+        volume=volume,
+        many_nodes=many_nodes,
+        deleting=deleting,
+    )
+
+
+def make_volume(
+    name: str = "disk",
+    *,
+    uid: str | None = None,
+    affinity: Sequence[NodeSelectorTerm] | None = None,
+    zonal: bool = False,
+) -> PersistentVolume:
+    """A volume that every node reaches, unless something else is said."""
+    return PersistentVolume(
+        name=name,
+        uid=Uid(uid or f"volume-{name}"),
+        affinity=None if affinity is None else tuple(affinity),
+        zonal=zonal,
+    )
 
 
 def make_priority_class(name: str = "normal", *, value: int = 0) -> PriorityClass:

@@ -21,11 +21,12 @@ from aiohttp import web
 
 from shared.kube.auth import Credentials
 from shared.kube.tokens import FixedToken
-from tests.fakes import kube_faults, kube_watch
+from tests.fakes import kube_evictions, kube_faults, kube_watch
 from tests.fakes.kube_actions import Actions
 from tests.fakes.kube_errors import Refusal
 from tests.fakes.kube_request import Target, target
 from tests.fakes.kube_selectors import Object
+from tests.fakes.kube_tokens import Tokens
 
 _JSON = "application/json"
 
@@ -49,6 +50,8 @@ class FakeKube:
         faults: Orders of faults.
         calls: Every request, in order.
         token: The bearer token that requests must carry; empty: none.
+        tokens: The service account tokens it issued.
+        absent: Collections of resources that are not installed.
     """
 
     def __init__(self) -> None:
@@ -56,7 +59,9 @@ class FakeKube:
         self.calls: list[Call] = []
         self.token = ""
         self.actions = Actions()
+        self.tokens = Tokens(self.actions.store)
         self.watches = kube_watch.Watches(self.actions.store)
+        self.absent: set[str] = set()
         self._url = ""
         for name in ("default", "kube-system"):
             self.put("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -130,7 +135,7 @@ class FakeKube:
         self._record(request, about, verb, body)
         fault = self.faults.take(verb, request.path)
         try:
-            self._authenticate(request)
+            self._admit(request, about)
             await _suffer(fault, request)
             if verb == "watch":
                 return await self.watches.serve(request, about, fault)
@@ -142,7 +147,9 @@ class FakeKube:
             _cut(request)
         return web.json_response(answer, status=201 if verb == "create" else 200)
 
-    def _authenticate(self, request: web.Request) -> None:
+    def _admit(self, request: web.Request, about: Target) -> None:
+        if about.collection in self.absent:
+            raise Refusal(404, "NotFound", "the server could not find the requested resource")
         if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
             raise Refusal(401, "Unauthorized", "Unauthorized")
 
@@ -151,19 +158,32 @@ class FakeKube:
         if verb in {"get", "list", "deletecollection"}:
             return self._act_on_all(verb, about, request, body)
         match verb, about.subresource:
-            case "create", "binding":
-                return actions.bind(about, body)
-            case "create", "":
-                actions.check_place(about, body)
-                return actions.create(about, body)
+            case "create", _:
+                return self._create(about, body)
             case "update", "" | "status":
                 return actions.replace(about, body)
-            case "patch", "" | "status":
+            case "patch", "" | "status" | "resize":
                 return actions.patch(about, body, request.content_type)
             case "delete", "":
                 return actions.delete(about, body or {})
             case _:
                 raise Refusal(405, "MethodNotAllowed", f"the fake does not {verb} {about}")
+
+    def _create(self, about: Target, body: Any) -> Object:
+        match about.plural, about.subresource:
+            case _, "binding":
+                return self.actions.bind(about, body)
+            case _, "eviction":
+                return kube_evictions.evict(self.actions, about, body)
+            case _, "token":
+                return self.tokens.request(about, body)
+            case "tokenreviews", "":
+                return self.tokens.review(body)
+            case _, "":
+                self.actions.check_place(about, body)
+                return self.actions.create(about, body)
+            case _:
+                raise Refusal(405, "MethodNotAllowed", f"the fake does not create {about}")
 
     def _act_on_all(self, verb: str, about: Target, request: web.Request, body: Any) -> Object:
         match verb:

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.fakes import kube_patches, kube_pods
+from tests.fakes import kube_patches, kube_pods, kube_resizes
 from tests.fakes.kube_errors import already_exists, conflict, gone, invalid, not_found
 from tests.fakes.kube_request import Target
 from tests.fakes.kube_selectors import Object, selector
 from tests.fakes.kube_store import Store
+
+WITH_STATUS = {"Pod", "Migration"}
+"""Kinds whose status only the subresource writes, as far as we write both."""
 
 EVENT_FIELDS = ("reason", "action", "eventTime", "reportingController", "reportingInstance")
 
@@ -83,6 +86,8 @@ class Actions:
         meta["uid"] = f"00000000-0000-4000-8000-{next(self._serial):012d}"
         meta["creationTimestamp"] = self.stamp()
         new = {"apiVersion": target.api_version, "kind": target.kind, **new}
+        if target.kind == "Migration":
+            new.pop("status", None)
         if target.collection == "/api/v1/pods":
             kube_pods.admit(new, self.stamp())
             kube_pods.check_created(new)
@@ -98,12 +103,8 @@ class Actions:
         return self._update(target, old, kube_patches.apply(old, body, content_type))
 
     def delete(self, target: Target, options: Object) -> Object:
-        old = self.read(target)
+        old = self.check_deletion(target, options)
         meta = old["metadata"]
-        for field, expected in (options.get("preconditions") or {}).items():
-            if expected != meta[field]:
-                why = f"the {field} in the precondition ({expected}) is not {meta[field]}"
-                raise conflict(target.plural, target.name, why)
         asked = options.get("gracePeriodSeconds")
         seconds = kube_pods.grace(old, asked) if target.kind == "Pod" else 0
         if target.kind != "Pod" and not meta.get("finalizers"):
@@ -116,6 +117,16 @@ class Actions:
         if seconds == 0 and not meta.get("finalizers"):
             return self.store.write(target.key, None)
         return marked
+
+    def check_deletion(self, target: Target, options: Object) -> Object:
+        """Return the object if the preconditions hold."""
+        found = self.read(target)
+        for field, expected in (options.get("preconditions") or {}).items():
+            if expected != found["metadata"][field]:
+                actual = found["metadata"][field]
+                why = f"the {field} in the precondition ({expected}) is not {actual}"
+                raise conflict(target.plural, target.name, why)
+        return found
 
     def delete_all(self, target: Target, params: Mapping[str, str], options: Object) -> Object:
         page = self.page(target, {**params, "limit": "0"})
@@ -137,17 +148,24 @@ class Actions:
                 new["metadata"][field] = old["metadata"][field]
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         kept = "spec" if target.subresource == "status" else "status"
-        if target.kind == "Pod" or target.subresource == "status":
+        if target.kind in WITH_STATUS or target.subresource == "status":
             new = {**new, **({kept: copy.deepcopy(old[kept])} if kept in old else {})}
         if target.kind == "Pod":
-            kube_pods.drop_empty_gates(new)
-            kube_pods.check_updated(old, new)
+            new = self._pod_updated(target, old, new)
         if new == old:
             return old
         meta = new["metadata"]
         held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
         gone_now = meta.get("deletionTimestamp") and not held
         return self.store.write(target.key, None if gone_now else new)
+
+    def _pod_updated(self, target: Target, old: Object, new: Object) -> Object:
+        if target.subresource == "resize":
+            node = self.store.get(("/api/v1/nodes", "", old["spec"].get("nodeName", "")))
+            return kube_resizes.resized(old, new, node)
+        kube_pods.drop_empty_gates(new)
+        kube_pods.check_updated(old, new)
+        return new
 
     def _check_preconditions(self, target: Target, old: Object, new: Object) -> None:
         was, becomes = old["metadata"], new.setdefault("metadata", {})

@@ -7,6 +7,7 @@ and ``pkg/registry/core/pod/storage`` (BindingREST), v1.36.
 import copy
 from typing import Any
 
+from tests.fakes import kube_resizes
 from tests.fakes.kube_errors import conflict, invalid
 from tests.fakes.kube_selectors import Object
 
@@ -24,7 +25,7 @@ def admit(pod: Object, now: str) -> None:
         resources = container.setdefault("resources", {})
         if resources.get("limits"):
             resources["requests"] = {**resources["limits"], **resources.get("requests", {})}
-    status: Object = {"phase": "Pending"}
+    status: Object = {"phase": "Pending", "qosClass": kube_resizes.qos_class(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [_condition("False", now, "SchedulingGated")]
     pod["status"] = status

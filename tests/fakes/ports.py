@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from extender.engine.filtering import FilterVerdict
 from shared import api
+from shared.ledger import Declined, MigrationEntry, MoveEntry, Transition
 from shared.model import Pod
+from shared.progress import Category, Span, Use
 
 REFUSED = "shuntyard: planned on another node"
 
@@ -83,6 +85,15 @@ NODES = api.NodesResponse(
             seats=2,
             relative_price=0.3125,
             log_price=1.439,
+            agent=api.AgentEntry(
+                age_seconds=3.2,
+                stale=False,
+                complete=True,
+                progressing=2,
+                converged=1,
+                use=Use(cpu_cores=2.25, memory_bytes=3 * 2**30),
+                cpu_cores=8.0,
+            ),
         ),
     ),
 )
@@ -98,7 +109,82 @@ JOBS = api.JobsResponse(
             members=3,
             counts=api.MemberCounts(bound=2, succeeded=1),
             nodes=("node-a", "node-b"),
+            progress=api.ProgressEntry(
+                pod="resnet-0",
+                metric="eval_loss",
+                category=Category.WATCHING,
+                value=0.12345,
+                step=1200,
+                total_steps=5000,
+                curve=tuple(float(x) for x in range(31, -1, -1)),
+                remaining=Span(750.0, 600.0, 900.0),
+                attempt=2,
+                updated_at=999.0,
+            ),
+            checkpoint=api.CheckpointEntry(pod="resnet-0", step=1000, age_seconds=190.0),
         ),
+    ),
+)
+MIGRATIONS = api.MigrationsResponse(
+    generated_at=1000.0,
+    acting=True,
+    entries=(
+        MigrationEntry(
+            namespace="team-a",
+            name="resnet-0-1a2b3c4d",
+            job="resnet",
+            kind="job",
+            created_at=900.0,
+            trigger="converged",
+            mover="evict",
+            phase="Completed",
+            open=False,
+            why="gain 120 s against 20 s",
+            gain_seconds=120.0,
+            cost_seconds=20.0,
+            members=(
+                MoveEntry(
+                    pod="resnet-0",
+                    source="node-a",
+                    target="node-b",
+                    replacement="resnet-0-x",
+                    acked_step=1200,
+                    ack_bytes=5 * 2**20,
+                    ack_seconds=0.8,
+                    resumed_step=1200,
+                ),
+            ),
+            transitions=(
+                Transition(phase="Requested", at=900.0, seconds=0.5),
+                Transition(phase="CheckpointRequested", at=900.5, seconds=8.25),
+                Transition(phase="Evicting", at=908.75, seconds=12.0),
+                Transition(phase="Completed", at=920.75),
+            ),
+            downtime_seconds=12.0,
+            lost_steps=0,
+        ),
+        MigrationEntry(
+            namespace="team-b",
+            name="bert-9f8e7d6c",
+            job="bert",
+            kind="pytorchjob",
+            created_at=990.0,
+            trigger="count",
+            mover="suspend",
+            phase="CheckpointRequested",
+            open=True,
+            reason="WaitsForAck",
+            message="1 of 2 trainers has answered",
+            members=(
+                MoveEntry(pod="bert-0", source="node-a", target="node-b", acked_step=7),
+                MoveEntry(pod="bert-1", source="node-c", target="node-b"),
+            ),
+            transitions=(Transition(phase="CheckpointRequested", at=990.0, seconds=10.0),),
+        ),
+    ),
+    declined=(
+        Declined(job="team-a/job/gpt", reason="NoGain", message="5 s for 20 s", at=940.0),
+        Declined(job="team-c/job/vit", reason="NoTarget", message="no node has room", at=999.0),
     ),
 )
 EXPLAIN = api.ExplainResponse(
@@ -129,6 +215,9 @@ class FakeRead:
 
     def jobs(self) -> api.JobsResponse:
         return JOBS
+
+    def migrations(self) -> api.MigrationsResponse:
+        return MIGRATIONS
 
     def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
         return EXPLAIN if (namespace, name) == ("team-a", "resnet-0") else None

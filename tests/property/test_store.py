@@ -6,11 +6,13 @@ import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from msgspec.structs import replace
 
 from extender.state.content import Content
 from extender.state.store import ClusterStore
-from shared.model import Delete, Replace, Toleration, Uid, Upsert
+from shared.model import Delete, MigrationPhase, Replace, Toleration, Uid, Upsert
 from tests.fakes.builders import (
+    make_claim,
     make_namespace,
     make_node,
     make_owner,
@@ -18,8 +20,11 @@ from tests.fakes.builders import (
     make_priority_class,
     make_quota,
     make_shape,
+    make_volume,
     pinned_to,
 )
+from tests.fakes.migrations import make_member, make_migration
+from tests.fakes.reports import make_pod_report, make_report
 
 NODES = st.sampled_from(["node-0", "node-1", "node-2"])
 SHAPES = [
@@ -39,7 +44,7 @@ def pods(draw):
     """One of four names in one of many lives; a later life is created later."""
     index, life = draw(st.integers(0, 3)), draw(st.integers(0, LIVES - 1))
     node = draw(st.sampled_from([None, None, "node-0", "node-2"]))
-    return make_pod(
+    pod = make_pod(
         f"pod-{index}",
         uid=f"pod-{index}#{life}",
         created_at=float(life),
@@ -54,6 +59,7 @@ def pods(draw):
         phase=draw(st.sampled_from([None, None, None, "Succeeded", "Failed"])),
         deleting=draw(st.booleans()),
     )
+    return replace(pod, borrowed_milli=draw(st.sampled_from([0, -400, 700])) if node else 0)
 
 
 @st.composite
@@ -75,11 +81,37 @@ owners = st.builds(
     kind=st.sampled_from(["Job", "StatefulSet"]),
     size=st.integers(1, 3),
 )
+
+
+@st.composite
+def migrations(draw):
+    """Of one of two names, at any phase, to any node, with or without a new pod."""
+    new = draw(st.sampled_from(["", "pod-0#0", "pod-1#1", "pod-2#2"]))
+    member = make_member("pod-3", target=draw(NODES), shape=draw(st.sampled_from(SHAPES)))
+    return make_migration(
+        replace(member, replacement_uid=new),
+        name=draw(st.sampled_from("mn")),
+        phase=draw(st.sampled_from(MigrationPhase)),
+        resource_version=draw(st.sampled_from(["1", "2", "10", "x"])),
+    )
+
+
 others = st.one_of(
     owners,
+    migrations(),
     st.builds(make_namespace, st.sampled_from(["x", "y"])),
     st.builds(make_quota, st.sampled_from("ab"), namespace=st.sampled_from("xy")),
     st.builds(make_priority_class, st.sampled_from(["low"]), value=st.integers(0, 1)),
+    st.builds(
+        make_claim,
+        st.sampled_from("ab"),
+        namespace=st.sampled_from("xy"),
+        uid=st.sampled_from(["first", "second"]),
+        volume=st.sampled_from(["", "disk"]),
+        many_nodes=st.booleans(),
+        deleting=st.booleans(),
+    ),
+    st.builds(make_volume, st.sampled_from(["disk", "net"]), zonal=st.booleans()),
 )
 
 
@@ -175,6 +207,10 @@ class Store(RuleBasedStateMachine):
         assert self.store.expire(before) == tuple(sorted(held))
         assert all(a.at >= before for a in self.store.export().assumptions)
 
+    @rule(node=NODES, sequence=st.integers(1, 3))
+    def agent_reported(self, node, sequence) -> None:
+        self.store.report(make_report(node, [make_pod_report("pod-0#0")], sequence=sequence))
+
     @rule(shape=st.sampled_from(SHAPES))
     def mask_asked_for(self, shape) -> None:
         self.store.snapshot().room.feasible(shape)
@@ -215,11 +251,25 @@ class Store(RuleBasedStateMachine):
         for pod, place in self._places():
             if place in room.index:
                 want.update({(place, name): n for name, n in pod.shape.requests})
+        for node in room.index:
+            more = [pod.borrowed_milli for pod, place in self._places_of_pods() if place == node]
+            want[node, "cpu"] += max(0, sum(more))
         for node, i in room.index.items():
             for j, resource in enumerate(room.resources):
                 assert room.used[i, j] == want[node, resource]
 
     def _places(self):
+        """Where each pod takes room, and what migrations keep."""
+        yield from self._places_of_pods()
+        snapshot = self.store.snapshot()
+        early = ("Requested", "Resuming", "Completed", "Aborted", "Failed")
+        for one in snapshot.migrations.values():
+            for member in one.members if one.phase not in early else ():
+                uid = member.replacement_uid
+                if uid not in snapshot.seats and uid not in snapshot.bound:
+                    yield member, member.target
+
+    def _places_of_pods(self):
         """Where each pod takes room, told once more and differently from the store."""
         for pod in self._pods():
             acts = {a.act: a.node for a in self.store.export().assumptions if a.uid == pod.uid}

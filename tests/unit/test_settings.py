@@ -16,7 +16,7 @@ from shared import settings
 from shared.errors import SettingsError
 
 ROOT = Path(__file__).parents[2]
-UNITS = ("_seconds", "_bytes", "_ratio", "_port", "_value", "_priority")
+UNITS = ("_seconds", "_bytes", "_milli", "_ratio", "_port", "_value", "_priority", "_weight")
 NUMBERS_WITHOUT_UNIT = {
     ("gang", "spares"),
     ("gang", "bind_parallelism"),
@@ -29,6 +29,13 @@ NUMBERS_WITHOUT_UNIT = {
     ("scoring", "locality"),
     ("scoring", "packing"),
     ("scoring", "price"),
+    ("migration", "min_fast_peers"),
+    ("migration", "count_difference"),
+    ("migration", "count_most_moves"),
+    ("migration", "most_moves_per_job"),
+    ("migration", "most_open"),
+    ("migration", "most_open_per_node"),
+    ("cpu_weights", "exponent"),
     ("decision_log", "segments"),
 }
 FIELDS = dict(settings.fields(ExtenderSettings))
@@ -56,6 +63,16 @@ def test_an_empty_variable_is_not_set_and_null_is_no_value(tmp_path: Path) -> No
     variables = {"SHUNTYARD__SCHEDULER__IDENTITY": "", "SHUNTYARD__DECISION_LOG__DIRECTORY": "null"}
     found = load(tmp_path, text, **variables)
     assert (found.scheduler.identity, found.decision_log.directory) == ("host-a", None)
+
+
+def test_a_list_is_separated_by_commas_in_the_environment(tmp_path: Path) -> None:
+    found = load(tmp_path, "", SHUNTYARD__AGENTS__ACCOUNTS="one, two")
+    assert found.agents.accounts == ("one", "two")
+    assert load(tmp_path, "agents: {accounts: [one]}").agents.accounts == ("one",)
+
+
+def test_a_port_that_nobody_listens_on_is_nobodys(tmp_path: Path) -> None:
+    assert load(tmp_path, "api: {listen_port: 10263}").agents.certificate is None
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "scoring:\n", "scoring: {}\n"])
@@ -103,11 +120,32 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
         {},
         "most_backoff_seconds 3 must not be below backoff_seconds 9",
     ),
+    "target weights that rise": (
+        "migration: {watching_weight: 3}",
+        {},
+        "migration: progressing_weight, watching_weight, converged_weight: 2, 3, 1 must not rise",
+    ),
+    "a hold that ends before the eviction": (
+        "migration: {hold_seconds: 30}",
+        {},
+        "hold_seconds 30 must not be below evict_seconds 60",
+    ),
     "one port twice": (
         "api: {listen_port: 10261}",
         {},
         "scheduler.listen_port and api.listen_port are both 10261",
     ),
+    "the agents' port too": (
+        "agents: {listen_port: 10262, certificate: /c, key: /k}",
+        {},
+        "api.listen_port and agents.listen_port are both 10262",
+    ),
+    "a certificate without its key": (
+        "agents: {certificate: /c}",
+        {},
+        "agents: certificate and key: expected both or none of them",
+    ),
+    "no account": ("agents: {accounts: []}", {}, "agents.accounts: "),
     "not YAML": ("queue: [", {}, "is not YAML"),
     "a list": ("- queue", {}, "expected sections, found ['queue']"),
 }
@@ -159,13 +197,19 @@ OTHER: dict[tuple[str, ...], object] = {
     ("priority", "normal"): 60,
     ("priority", "low"): 2,
     ("buckets", "topology_key"): "zone",
+    ("migration", "policy"): "none",
+    ("migration", "watching_weight"): 1.25,
+    ("migration", "converged_weight"): 0.5,
+    ("migration", "rebalance"): "never",
 }
 
 
 def another(path: tuple[str, ...]) -> Any:
     """Return a value that is not the default."""
     default = FIELDS[path].get_default()
-    return OTHER.get(path, not default if isinstance(default, bool) else None) or default + 1
+    if isinstance(default, bool):
+        return not default
+    return OTHER.get(path) or default + 1
 
 
 POLICY_FIELDS = [
@@ -174,6 +218,7 @@ POLICY_FIELDS = [
     # what a loop does with its time, not what the engine decides
     if path[0] != "queue" or path[1] == "order"
     if path[1] not in {"bind_wait_seconds", "bind_parallelism"}
+    if path[1] not in {"interval_seconds", "restore_seconds"}
 ]
 
 
@@ -187,7 +232,7 @@ def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
 def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
     """A setting that nobody reads would be a promise that is not kept."""
-    readers = ("main.py", "policy_settings.py")
+    readers = ("main.py", "policy_settings.py", "migration_settings.py")
     text = "".join((ROOT / "extender" / name).read_text() for name in readers)
     assert re.search(rf"\.{path[-1]}\b", text)
 

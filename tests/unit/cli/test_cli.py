@@ -1,55 +1,14 @@
 """The whole command against a server that gives canned answers."""
 
 import json
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 import pytest
 
 from cli.__main__ import main
 from shared import api
-from tests.fakes.ports import EXPLAIN, JOBS, NODES, QUEUE
-
-
-@dataclass
-class ReadApi:
-    """A read API; ``answers`` maps a path to status and body, ``asked`` keeps the requests."""
-
-    url: str = ""
-    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-
-
-@pytest.fixture
-def read_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReadApi]:
-    canned = {"queue": QUEUE, "nodes": NODES, "jobs": JOBS, "explain": EXPLAIN}
-    known = ReadApi()
-    known.answers = {f"/v1/{k}": (200, msgspec.json.encode(v)) for k, v in canned.items()}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            known.asked.append(self.path)
-            status, body = known.answers[self.path.split("?")[0]]
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        known.url = f"http://127.0.0.1:{server.server_address[1]}"
-        monkeypatch.setenv("SHUNTYARD_URL", known.url)
-        yield known
-        server.shutdown()
-        thread.join()
-
+from tests.fakes.ports import EXPLAIN, QUEUE
+from tests.unit.cli.conftest import ReadApi
 
 QUEUE_TABLE = """\
 POSITION  JOB     NAMESPACE     V  U   B  L  M   WAIT  REASON
@@ -57,13 +16,27 @@ POSITION  JOB     NAMESPACE     V  U   B  L  M   WAIT  REASON
        2  bert    team-b        0  5  50  5  6    10s  GangSizeUnknown
 """
 NODES_TABLE = """\
-NODE    STATE           CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  SEATS  PRICE
-node-a  Ready,Cordoned       5.5       2.5    31.5Gi     512Mi  3/110      2  0.312
+NODE    STATE           CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  SEATS  PRICE  AGENT  P/W/C
+node-a  Ready,Cordoned       5.5       2.5    31.5Gi     512Mi  3/110      2  0.312     3s  2/0/1
 """
-JOBS_TABLE = """\
-JOB     NAMESPACE  KIND  GANG  WAITING  SEATED  BOUND  SUCCEEDED  FAILED     AGE
-resnet  team-a     Job      3        0       0      2          1       0  16m40s
-"""
+JOBS_TABLE = (
+    "JOB     NAMESPACE  KIND  GANG  WAITING  SEATED  BOUND  SUCCEEDED  FAILED     AGE"
+    "  CATEGORY  METRIC            CURVE                  STEP  ETA\n"
+    "resnet  team-a     Job      3        0       0      2          1       0  16m40s"
+    "  watching  eval_loss=0.1235  ██▇▇▆▆▅▅▄▄▃▃▂▂▁▁  1200/5000  12m30s (10m00s to 15m00s)\n"
+)
+MIGRATIONS_TABLE = (
+    "MIGRATION          NAMESPACE  JOB     WHY        FROM           TO        AGE  SAVED  RESUMED"
+    "  DOWNTIME  LOST  PHASE                             PHASES\n"
+    "resnet-0-1a2b3c4d  team-a     resnet  converged  node-a         node-b  1m40s   1200     1200"
+    "       12s     0  Completed                         wait 0.5s save 8.2s evict 12s\n"
+    "bert-9f8e7d6c      team-b     bert    count      node-a,node-c  node-b    10s      7        -"
+    "         -     -  CheckpointRequested: WaitsForAck  save 10s\n"
+    "\n"
+    "NOT-MOVED  NAMESPACE  REASON      AGO  MESSAGE\n"
+    "gpt        team-a     NoGain    1m00s  5 s for 20 s\n"
+    "vit        team-c     NoTarget     1s  no node has room\n"
+)
 
 
 def test_proxies_of_the_environment_are_passed_by(
@@ -73,7 +46,12 @@ def test_proxies_of_the_environment_are_passed_by(
     assert main(["queue", "--url", read_api.url]) == 0
 
 
-TABLES = {"queue": QUEUE_TABLE, "nodes": NODES_TABLE, "jobs": JOBS_TABLE}
+TABLES = {
+    "queue": QUEUE_TABLE,
+    "nodes": NODES_TABLE,
+    "jobs": JOBS_TABLE,
+    "migrations": MIGRATIONS_TABLE,
+}
 
 
 @pytest.mark.parametrize("command", TABLES)
@@ -89,8 +67,9 @@ def test_tables_are_plain_aligned_columns(
     ("command", "want"),
     [
         ("queue", ["order: cps, jobs: 2", "KIND", "8/8", "1/?", "0.250", "not enough room"]),
-        ("nodes", ["LOG-PRICE", "1.439", "nvidia.com/gpu=3"]),
-        ("jobs", ["LEAVING", "node-a,node-b"]),
+        ("nodes", ["LOG-PRICE", "1.439", "nvidia.com/gpu=3", "CPU-NOW", "2.25", "3Gi"]),
+        ("jobs", ["LEAVING", "node-a,node-b", "ATTEMPT", "1000 3m10s ago"]),
+        ("migrations", ["GAIN", "2m00s", "gain 120 s against 20 s"]),
     ],
 )
 @pytest.mark.usefixtures("read_api")
@@ -138,6 +117,10 @@ EMPTY = {
     "queue": (api.QueueResponse(generated_at=0, acting=True, order="cps"), "no job waits\n"),
     "nodes": (api.NodesResponse(generated_at=0), "there is no node\n"),
     "jobs": (api.JobsResponse(generated_at=0), "there is no job\n"),
+    "migrations": (
+        api.MigrationsResponse(generated_at=0, acting=True),
+        "there is no migration\n",
+    ),
 }
 
 

@@ -7,12 +7,14 @@ import pytest
 from extender.engine import explaining, prioritizing, queueing
 from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
+from extender.engine.reporting import Freshness
 from extender.policy.scoring import ScoringWeights
 from shared import labels
 from tests.fakes.builders import make_node, make_pod
 from tests.unit.engine.clusters import queued_job, released_job, snapshot_of
 
 PARAMS = EngineParameters()
+FRESH = Freshness(monotonic=1.0, stale_seconds=30.0)
 NODES = [
     make_node("a", cpu="4"),
     make_node("b", cpu="4", unschedulable=True),
@@ -41,20 +43,22 @@ def test_the_queue_is_empty_before_the_first_cycle():
 
 def test_nodes_show_what_is_taken_and_what_it_costs():
     job = released_job("j", ["a", "a"])
-    told = explaining.nodes(snapshot_of(NODES, job), PARAMS, now=1.0)
+    told = explaining.nodes(snapshot_of(NODES, job), PARAMS, FRESH, now=1.0)
     a, b, c = told.entries
     assert (a.name, a.seats, a.used["cpu"], a.allocatable["cpu"]) == ("a", 2, 2000, 4000)
     assert a.relative_price == pytest.approx(0.5)
     assert (b.relative_price, b.log_price) == (0.0, 0.0)
     assert (a.unschedulable, b.unschedulable) == (False, True)
     assert (a.ready, c.ready) == (True, False)
+    assert a.agent is None
 
 
 def test_jobs_show_their_members_by_state():
-    told = explaining.all_jobs(snapshot_of(NODES, released_job("j", ["a", "c"], bound=1)), now=1.0)
-    (job,) = told.entries
+    snapshot = snapshot_of(NODES, released_job("j", ["a", "c"], bound=1))
+    (job,) = explaining.all_jobs(snapshot, FRESH, now=1.0).entries
     assert (job.counts.bound, job.counts.seated, job.members) == (1, 1, 2)
     assert job.nodes == ("a", "c")
+    assert (job.progress, job.progress_problem, job.checkpoint) == (None, "", None)
 
 
 def test_a_pod_is_explained_by_every_term_of_every_node_that_could_take_it():

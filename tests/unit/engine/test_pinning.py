@@ -2,8 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from extender.engine.pinning import pinned_terms
+from extender.engine.pinning import pinned_terms, unpinned
 from extender.policy import feasibility
 from shared.model import Requirement
 from tests.fakes.builders import make_node, make_shape, make_term, pinned_to
@@ -42,3 +43,23 @@ def test_exactly_the_pinned_nodes_that_were_allowed_before_are_allowed_after(pin
     for node in NODES:
         want = node in pinned and feasibility.accepts(before, node)
         assert feasibility.accepts(after, node) == want
+
+
+TERMS = st.builds(
+    make_term,
+    st.sampled_from([Requirement("zone", "In", ("x",)), Requirement("rack", "Exists")]),
+    fields=st.sampled_from([(), (Requirement("metadata.name", "NotIn", ("c",)),)]),
+)
+
+
+@given(
+    pinned=st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique_by=lambda n: n.name),
+    terms=st.none() | st.lists(TERMS | st.just(make_term()), min_size=1, max_size=3),
+    labelled=st.booleans(),
+)
+def test_a_pin_that_is_taken_back_leaves_what_was_there_before(pinned, terms, labelled):
+    nodes = pinned if labelled else [replace(n, labels={}) for n in pinned]
+    before = make_shape(affinity=terms)
+    after = replace(before, affinity=pinned_terms(before, nodes))
+    assert unpinned(after) == before
+    assert unpinned(before) == before

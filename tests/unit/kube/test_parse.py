@@ -6,6 +6,7 @@ import pytest
 from shared import labels, model
 from shared.kube import parse, resources
 from shared.kube.errors import OddObjectError
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
 from tests.fakes.kube_objects import container, encoded, pod
 
 NOON = 1795262400.0  # 2026-11-21T12:00:00Z
@@ -36,7 +37,9 @@ def test_a_pod_is_read_whole() -> None:
                     "lastTransitionTime": "2026-11-21T12:00:01Z",
                 },
                 {"type": labels.QUEUED_CONDITION, "status": "True", "reason": "NoRoom"},
+                {"type": "PodResizePending", "status": "True", "reason": "Deferred"},
             ],
+            "qosClass": "Burstable",
         },
     )
     assert parse.decode_pod(encoded(manifest)) == model.Pod(
@@ -59,6 +62,9 @@ def test_a_pod_is_read_whole() -> None:
         scheduled_at=NOON + 1,
         queued_reason="NoRoom",
         phase_reason="OutOfcpu",
+        qos="Burstable",
+        cpus=(model.ContainerCpu("main", 1000),),
+        resize_pending="Deferred",
     )
 
 
@@ -205,11 +211,14 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {
             "volumes": [
                 {"name": "a", "emptyDir": {}},
-                {"name": "b", "persistentVolumeClaim": {"claimName": "c"}},
                 {"name": "c", "ephemeral": {}},
             ]
         },
         {"unmodelled": ("volumes",)},
+    ),
+    "claimed volumes, which are the pod's and not the shape's": (
+        {"volumes": [{"name": "b", "persistentVolumeClaim": {"claimName": "c"}}]},
+        {},
     ),
     "volumes that are everywhere": (
         {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": None}]},
@@ -283,6 +292,8 @@ KINDS = {
         resources.NAMESPACES,
         resources.RESOURCE_QUOTAS,
         resources.PRIORITY_CLASSES,
+        resources.VOLUME_CLAIMS,
+        resources.VOLUMES,
     )
 }
 
@@ -301,3 +312,113 @@ def test_annotations_and_values_are_read() -> None:
     assert parse.decode_namespace(manifest).annotations == {"a": "1"}
     assert parse.decode_resource_quota(manifest).annotations == {"a": "1"}
     assert parse.decode_priority_class(manifest).value == 5
+
+
+CLAIMS: dict[str, tuple[list[dict[str, Any]] | None, tuple[str, ...]]] = {
+    "none": (None, ()),
+    "sorted, each once": (
+        [
+            {"name": "a", "persistentVolumeClaim": {"claimName": "z"}},
+            {"name": "b", "persistentVolumeClaim": {"claimName": "c"}},
+            {"name": "c", "persistentVolumeClaim": {"claimName": "z", "readOnly": True}},
+            {"name": "d", "emptyDir": {}},
+        ],
+        ("c", "z"),
+    ),
+    "of no name": ([{"name": "a", "persistentVolumeClaim": {}}], ("",)),
+    "null": ([{"name": "a", "persistentVolumeClaim": None}], ()),
+}
+
+
+@pytest.mark.parametrize(("volumes", "names"), CLAIMS.values(), ids=CLAIMS)
+def test_the_claims_that_a_pod_names(
+    volumes: list[dict[str, Any]] | None, names: tuple[str, ...]
+) -> None:
+    assert parse.decode_pod(encoded(pod(volumes=volumes))).claims == names
+
+
+BOUND = {"phase": "Bound"}
+VOLUME_CLAIMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "bound, for many": (
+        {"volumeName": "v", "accessModes": ["ReadWriteMany"]},
+        BOUND,
+        {"volume": "v", "many_nodes": True},
+    ),
+    "bound, for many that read": (
+        {"volumeName": "v", "accessModes": ["ReadOnlyMany"]},
+        BOUND,
+        {"volume": "v", "many_nodes": True},
+    ),
+    "bound, for one node": (
+        {"volumeName": "v", "accessModes": ["ReadWriteOnce"]},
+        BOUND,
+        {"volume": "v"},
+    ),
+    "for one pod, whatever else": (
+        {"volumeName": "v", "accessModes": ["ReadWriteMany", "ReadWriteOncePod"]},
+        BOUND,
+        {"volume": "v"},
+    ),
+    "named, but not yet bound": (
+        {"volumeName": "v", "accessModes": ["ReadWriteMany"]},
+        {"phase": "Pending"},
+        {"many_nodes": True},
+    ),
+    "its volume is lost": (
+        {"volumeName": "v", "accessModes": ["ReadWriteMany"]},
+        {"phase": "Lost"},
+        {"many_nodes": True},
+    ),
+    "nothing is known": ({}, {}, {}),
+}
+
+
+@pytest.mark.parametrize(("spec", "status", "told"), VOLUME_CLAIMS.values(), ids=VOLUME_CLAIMS)
+def test_a_claim_tells_its_volume_and_for_how_many_it_is(
+    spec: dict[str, Any], status: dict[str, Any], told: dict[str, Any]
+) -> None:
+    metadata = {"name": "c", "namespace": "n", "uid": "u"}
+    claim = parse.decode_volume_claim(
+        encoded({"metadata": metadata, "spec": spec, "status": status})
+    )
+    assert claim == PersistentVolumeClaim(namespace="n", name="c", uid=model.Uid("u"), **told)
+
+
+def test_a_claim_that_is_being_deleted_says_so() -> None:
+    metadata = {"name": "c", "namespace": "n", "deletionTimestamp": "2026-11-21T10:00:00Z"}
+    assert parse.decode_volume_claim(encoded({"metadata": metadata})).deleting
+
+
+LOCAL = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["a"]}
+VOLUMES: dict[str, tuple[dict[str, str] | None, dict[str, Any] | None, dict[str, Any]]] = {
+    "reached from everywhere": (None, {"hostPath": {"path": "/x"}}, {}),
+    "without a spec": (None, None, {}),
+    "local": (
+        None,
+        {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [LOCAL]}]}}},
+        {
+            "affinity": (
+                model.NodeSelectorTerm(
+                    (model.Requirement("kubernetes.io/hostname", "In", ("a",)),)
+                ),
+            )
+        },
+    ),
+    "affine to nothing in particular": (None, {"nodeAffinity": {}}, {}),
+    "labelled with a zone": ({"topology.kubernetes.io/zone": "a"}, {}, {"zonal": True}),
+    "labelled with a region, as of old": (
+        {"failure-domain.beta.kubernetes.io/region": "a"},
+        {},
+        {"zonal": True},
+    ),
+    "labelled with something else": ({"zone": "a"}, {}, {}),
+}
+
+
+@pytest.mark.parametrize(("tags", "spec", "told"), VOLUMES.values(), ids=VOLUMES)
+def test_a_volume_tells_from_where_it_is_reached(
+    tags: dict[str, str] | None, spec: dict[str, Any] | None, told: dict[str, Any]
+) -> None:
+    manifest = {"metadata": {"name": "v", "labels": tags}, "spec": spec}
+    volume = parse.decode_volume(encoded(manifest))
+    assert volume == PersistentVolume(name="v", **told)

@@ -14,9 +14,11 @@ from extender.state.recording import (
     Header,
     Record,
     RecordingError,
+    ReportRecord,
 )
 from extender.state.store import ClusterStore
 from shared.model import Delete, NodeName, Replace, Toleration, Uid, Upsert
+from shared.progress import Category, Use
 from tests.fakes.builders import (
     make_namespace,
     make_node,
@@ -28,6 +30,7 @@ from tests.fakes.builders import (
     make_term,
     pinned_to,
 )
+from tests.fakes.reports import make_heard, make_pod_report
 
 ODD = make_shape(
     node_selector={"a": "b"},
@@ -51,6 +54,7 @@ RECORDS: dict[str, Record] = {
     "assumption": AssumptionRecord(SEAT),
     "forget": ForgetRecord(Uid("u")),
     "expire": ExpireRecord(1.25),
+    "report": ReportRecord(make_heard(3, [make_pod_report("u", value=0.5)], use=Use(cpu_cores=1))),
     "decision": DecisionRecord(
         kind="filter", generation=7, now=0.1, input={"nodes": ["a"]}, output=None
     ),
@@ -95,6 +99,7 @@ def decide(snapshot, record):
         "bound": dict(sorted(snapshot.bound.items())),
         "used": snapshot.room.used.tolist(),
         "gone": sorted(pod.key for pod in snapshot.pods.values() if pod.deleting),
+        "reports": {node: sorted(report.pods) for node, report in sorted(snapshot.reports.items())},
         "input": record.input,
     }
 
@@ -181,3 +186,19 @@ def test_a_restored_store_goes_on_like_the_one_it_came_from(log: Log) -> None:
         store.check_invariants()
     assert restored.snapshot().generation == log.store.snapshot().generation
     assert restored.snapshot().seats == log.store.snapshot().seats
+
+
+def test_reports_replay_from_the_log_and_from_a_checkpoint(log: Log) -> None:
+    converged = make_pod_report("u", Category.CONVERGED)
+    log.happens(ReportRecord(make_heard(1, [converged, make_pod_report("v")], full=True, node="n")))
+    log.decides()
+    segment = recording.opening(log.store.export(), "abc").splitlines(keepends=True)
+    before = len(log.lines)
+    log.happens(ReportRecord(make_heard(2, gone=["v"], node="n")))
+    log.happens(ReportRecord(make_heard(9, [converged], node="a node that is not there")))
+    log.decides()
+    assert list(recording.replay(log.lines, decide)) == []
+    assert list(recording.replay([*segment, *log.lines[before:]], decide)) == []
+    assert log.store.snapshot().reports["n"].pods == {"u": converged}
+    del log.lines[before]
+    assert [found.what for found in recording.replay(log.lines, decide)] == ["generation", "output"]

@@ -18,6 +18,7 @@ from tests.fakes.builders import (
     make_quota,
     make_shape,
 )
+from tests.fakes.reports import make_pod_report, make_report
 
 TAKES = {
     "bound": (make_pod(node="node-0"), 1000),
@@ -291,3 +292,40 @@ def test_only_the_latest_removals_are_remembered(store) -> None:
         store.apply(Delete("Pod", "default/a", f"uid-{i}"))
     remembered = store.export().removed
     assert (len(remembered), remembered[0]) == (MOST_REMEMBERED, "uid-5")
+
+
+def test_a_report_is_kept_until_the_next_one_or_until_its_node_goes(store) -> None:
+    store.apply(Upsert(make_node("node-0")))
+    first, second = make_report(sequence=1), make_report(pods=[make_pod_report("a")], sequence=2)
+    before = store.snapshot()
+    store.report(first)
+    assert before.reports == {}
+    assert store.snapshot().generation == before.generation + 1
+    store.report(second)
+    assert store.reported(NodeName("node-0")) is second
+    assert store.snapshot().reports == {"node-0": second}
+    assert store.snapshot().room is before.room
+    store.apply(Upsert(make_node("node-0", unschedulable=True)))
+    assert store.snapshot().reports == {"node-0": second}
+
+
+GOING = {
+    "deleted": Delete("Node", "node-0"),
+    "not in a list": Replace("Node", "Node", (make_node("node-1"),)),
+    "another one of its name": Upsert(make_node("node-0", uid="second")),
+}
+
+
+@pytest.mark.parametrize("delta", GOING.values(), ids=GOING)
+def test_a_report_goes_with_its_node(store, delta) -> None:
+    store.apply(Upsert(make_node("node-0")))
+    store.report(make_report())
+    store.apply(delta)
+    assert store.snapshot().reports == {}
+    store.check_invariants()
+
+
+def test_a_report_of_a_node_that_is_not_there_is_nothing(store) -> None:
+    generation = store.generation
+    store.report(make_report("nowhere"))
+    assert (store.generation, store.snapshot().reports) == (generation, {})

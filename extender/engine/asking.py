@@ -1,0 +1,97 @@
+"""What an agent is to tell the trainers on its node: checkpoint requests and their cancellations.
+
+Derived from the Migration objects alone, at every heartbeat, so that nothing is lost with an answer
+or a restart: the same id is the same request, and carrying it out twice is the same as once.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from extender.engine.snapshot import Snapshot
+from shared.model import Migration, MigrationMember, MigrationPhase, NodeName, PodKey, Uid
+from shared.progress import CheckpointPhase
+
+ASKING: Final = frozenset(
+    {MigrationPhase.CHECKPOINT_REQUESTED, MigrationPhase.CHECKPOINTED, MigrationPhase.EVICTING}
+)
+"""Phases in which the request stands."""
+
+CANCELLED: Final = frozenset({MigrationPhase.ABORTED, MigrationPhase.FAILED})
+"""Phases in which a pod that is still there must go on."""
+
+
+class Ask(Struct, frozen=True, tag=True):
+    """A checkpoint is wanted of a pod; times in seconds since the epoch.
+
+    ``deadline`` is when the trainer must have answered, ``hold_deadline`` until when it takes no
+    step after that, ``reason`` is for people.
+    """
+
+    id: str
+    uid: Uid
+    deadline: float
+    hold_deadline: float
+    reason: str
+
+
+class Cancel(Struct, frozen=True, tag=True):
+    """The request is no longer wanted: the trainer shall go on."""
+
+    id: str
+    uid: Uid
+
+
+def commands(snapshot: Snapshot, node: NodeName) -> tuple[Ask | Cancel, ...]:
+    """Return what the agent of a node is to do now, in order of the migrations' names.
+
+    A pod that a new migration asks is not told that an old one was cancelled: there is one request
+    at a time, and the new one takes its place.
+    """
+    asks: list[Ask] = []
+    cancels: list[Cancel] = []
+    for _, migration in sorted(snapshot.migrations.items()):
+        if not migration.request:
+            continue
+        here = [m for m in migration.members if m.asked and _is_here(snapshot, migration, m, node)]
+        if migration.phase in ASKING:
+            asks.extend(_ask(migration, member) for member in here)
+        elif migration.phase in CANCELLED:
+            cancels.extend(
+                Cancel(migration.request, member.uid)
+                for member in here
+                if _may_hold(snapshot, node, migration, member)
+            )
+    asked = {ask.uid for ask in asks}
+    return (*asks, *(cancel for cancel in cancels if cancel.uid not in asked))
+
+
+def _ask(migration: Migration, member: MigrationMember) -> Ask:
+    return Ask(
+        id=migration.request,
+        uid=member.uid,
+        deadline=migration.ask_until,
+        hold_deadline=migration.hold_until,
+        reason=migration.why,
+    )
+
+
+def _is_here(
+    snapshot: Snapshot, migration: Migration, member: MigrationMember, node: NodeName
+) -> bool:
+    pod = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.pod}"))
+    alive = pod is not None and pod.uid == member.uid and not pod.finished
+    return alive and snapshot.bound.get(member.uid) == node
+
+
+def _may_hold(
+    snapshot: Snapshot, node: NodeName, migration: Migration, member: MigrationMember
+) -> bool:
+    """Say whether the trainer may still wait, or may still answer: also where nobody knows."""
+    report = snapshot.reports.get(node)
+    pod = report.pods.get(member.uid) if report else None
+    if pod is None or pod.checkpoint is None:
+        return True
+    if pod.checkpoint.request not in {"", migration.request}:
+        return False
+    return pod.checkpoint.phase not in {CheckpointPhase.RELEASED, CheckpointPhase.REFUSED}

@@ -1,0 +1,97 @@
+"""What a pod asks of a node, with what its claimed volumes add to it (pure).
+
+A claim names a volume, and the volume says from where it can be reached:
+
+=========================================================  =========================================
+claim                                                      what it means for the pod
+=========================================================  =========================================
+bound, for many nodes, its volume without node affinity    nothing
+bound, for many nodes, its volume with node affinity       the affinity holds for the pod as well
+unbound, unknown, or being deleted                         not modelled
+for one node or one pod (ReadWriteOnce, …OncePod)          not modelled
+its volume has a label of a zone, or affinity by fields    not modelled
+=========================================================  =========================================
+
+A pod with something that is not modelled is released without a pin: kube-scheduler knows better.
+How many volumes a node can attach is not modelled either; a node that kube-scheduler refuses for it
+is one that was planned and not offered.
+
+Source:
+    kube-scheduler 1.36.3, plugins volumebinding (``FindPodVolumes``, ``CheckNodeAffinity``),
+    volumezone and volumerestrictions.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from math import prod
+from typing import Final
+
+from msgspec.structs import replace
+
+from extender.engine.snapshot import Snapshot
+from shared.model import NodeSelectorTerm, Pod, PodShape
+from shared.volumes import PersistentVolume
+
+VOLUMES: Final = "volumes"
+"""Name of claimed volumes among what is not modelled."""
+
+MOST_TERMS: Final = 64
+"""Combinations of the terms of several volumes; a pod with more is not modelled."""
+
+Terms = tuple[NodeSelectorTerm, ...]
+
+
+def unmodelled(snapshot: Snapshot, pod: Pod) -> tuple[str, ...]:
+    """Return what our planner does not model of a pod, sorted; empty if it models all."""
+    return shape(snapshot, pod).unmodelled
+
+
+def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
+    """Return the pod's shape as node filters have to see it.
+
+    It is the pod's own one, the very object, unless a claim adds something: pods that claim
+    different volumes of the same kind stay in one equivalence class.
+    """
+    if not pod.claims:
+        return pod.shape
+    volumes = list(_volumes(snapshot, pod))
+    affinities = dict.fromkeys(volume.affinity for volume in volumes if volume is not None)
+    demands = [terms for terms in affinities if terms is not None]
+    if None in volumes or prod(map(len, demands)) > MOST_TERMS:
+        names = {*pod.shape.unmodelled, VOLUMES}
+        return replace(pod.shape, unmodelled=tuple(sorted(names)))
+    if not demands:
+        return pod.shape
+    return replace(pod.shape, affinity=_all_of(pod.shape.affinity, demands))
+
+
+def _volumes(snapshot: Snapshot, pod: Pod) -> Iterator[PersistentVolume | None]:
+    """Yield the volume of each claim; None for one that we do not model."""
+    for name in pod.claims:
+        claim = snapshot.claims.get(f"{pod.namespace}/{name}")
+        usable = claim is not None and claim.many_nodes and not claim.deleting
+        volume = snapshot.volumes.get(claim.volume) if claim is not None and usable else None
+        yield volume if volume is not None and _plain(volume) else None
+
+
+def _plain(volume: PersistentVolume) -> bool:
+    """kube-scheduler shows the affinity a node with labels and without a name."""
+    return not volume.zonal and not any(term.fields for term in volume.affinity or ())
+
+
+def _all_of(own: Terms | None, demands: Iterable[Terms]) -> Terms:
+    """Return terms of which one matches exactly where one of each list does."""
+    first, *others = (terms for terms in (own, *demands) if terms is not None)
+    for terms in others:
+        pairs = product(filter(_says, first), filter(_says, terms))
+        first = tuple(_both(one, other) for one, other in pairs)
+    return first
+
+
+def _says(term: NodeSelectorTerm) -> bool:
+    """A term without lines matches nothing."""
+    return bool(term.expressions or term.fields)
+
+
+def _both(one: NodeSelectorTerm, other: NodeSelectorTerm) -> NodeSelectorTerm:
+    return NodeSelectorTerm(one.expressions + other.expressions, one.fields + other.fields)

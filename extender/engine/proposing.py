@@ -1,0 +1,145 @@
+"""Moves as they are proposed in one look: each within the limits, each counted for the next.
+
+Limits, in the order in which they are asked: the unit's own moves and rest, open migrations in the
+cluster and on its nodes, what the move gains. Who is not moved has a reason, kept for people.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.adapters import registry
+from extender.engine import beginning, jobs, movable
+from extender.engine.commands import EmitEvent
+from extender.engine.hosts import Hosts
+from extender.engine.ledger import Ledger
+from extender.engine.memory import Reading
+from extender.engine.migration_commands import CreateMigration, MigrationCommand
+from extender.engine.migration_parameters import MigrationParameters
+from extender.engine.migration_reasons import MigrationReason as R
+from extender.engine.movable import Unit
+from extender.engine.movers import Declined
+from extender.engine.snapshot import Snapshot
+from extender.policy import migration_gain
+from extender.policy.migration_gain import Gain
+from shared import labels
+from shared import ledger as api
+from shared.model import JobKey, Migration, NodeName, Pod, Trigger, Uid
+
+MOST_LOOKED_AT: Final = 64
+"""Containers that a rule looks at in one look: the limits let far fewer begin to move, and a look
+must not keep the event loop busy."""
+
+
+@dataclass
+class Proposals:
+    """What one look has proposed so far; lives as long as the look.
+
+    Attributes:
+        book: What the Migration objects say.
+        hosts: As they are with the moves proposed so far.
+        stayed: Pods that Algorithm 2 found best where they are, since when.
+        declined: Who is not moved, and why.
+        installed: Whether the Migration resource is there.
+        commands: What is to be done.
+    """
+
+    snapshot: Snapshot
+    book: Ledger
+    reading: Reading
+    params: MigrationParameters
+    hosts: Hosts
+    stayed: dict[Uid, float]
+    declined: dict[str, api.Declined]
+    installed: bool = True
+    commands: list[MigrationCommand] = field(default_factory=list)
+    moving: set[Uid] = field(init=False)
+    _open: int = field(init=False)
+    _busy: Counter[NodeName] = field(init=False)
+    _units: dict[Uid, Unit | Declined] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.moving = set(self.book.moving)
+        self._open = len(self.book.open)
+        self._busy = Counter(self.book.busy)
+
+    def unit(self, uid: Uid) -> Unit | Declined:
+        """Return what would move with a pod, or why it cannot."""
+        if uid not in self._units:
+            pod = self.hosts.containers[uid].pod
+            job = jobs.view(self.snapshot, self.hosts.containers[uid].job)
+            found = movable.unit(self.snapshot, job, pod, self.reading, self.params)
+            together = [m.pod.uid for m in found.members] if isinstance(found, Unit) else [uid]
+            self._units.update(dict.fromkeys(together, found))
+        return self._units[uid]
+
+    def opted_in(self, pod: Pod) -> bool:
+        """Say whether the pod or its owner names a checkpoint directory."""
+        owner = self.snapshot.owners.get(pod.controller.uid) if pod.controller else None
+        return registry.annotation(pod, owner, labels.CHECKPOINT) is not None
+
+    def looked_at(self, job: JobKey) -> float:
+        """Return when a job was looked at last and not moved; 0.0 if it never was."""
+        known = self.declined.get(job)
+        return known.at if known else 0.0
+
+    def decline(self, job: JobKey, why: Declined) -> None:
+        """Remember why a job is not moved."""
+        self.declined[job] = api.Declined(
+            job=job, reason=why.reason.value, message=why.message, at=self.reading.now
+        )
+
+    def allowed(self, unit: Unit, trigger: Trigger) -> Declined | None:
+        """Return what keeps a unit where it is whatever the target; None if nothing does."""
+        if not self._has_moves_left(unit, trigger):
+            return Declined(R.MOVES_USED_UP)
+        until = self.book.rests_until(unit, self.params)
+        if self.reading.now < until:
+            return Declined(R.COOLING_DOWN, f"for {until - self.reading.now:.0f} s more")
+        if self._open >= self.params.most_open:
+            return Declined(R.BUDGET_USED_UP)
+        return None if self.installed else Declined(R.CRD_MISSING)
+
+    def begin(self, unit: Unit, target: NodeName, trigger: Trigger) -> Declined | None:
+        """Propose a move, or return why it is not worth it or not possible now."""
+        nodes = {*unit.sources, target}
+        if any(self._busy[node] >= self.params.most_open_per_node for node in nodes):
+            return Declined(R.NODE_BUDGET_USED_UP)
+        gain = self._gain(unit, target)
+        if not gain.worth_it:
+            return Declined(R.GAIN_TOO_SMALL, gain.why)
+        made = beginning.migration(self.snapshot, unit, target, trigger, gain)
+        places = f"{', '.join(unit.sources)} to {target}"
+        message = f"{places}: {made.why}"
+        told = EmitEvent(made.namespace, unit.job.about, "Migrating", message, action="Migrate")
+        self.commands.append(CreateMigration(made, told))
+        self._count(unit, made, target)
+        return None
+
+    def _has_moves_left(self, unit: Unit, trigger: Trigger) -> bool:
+        moves, params = self.book.moves(unit), self.params
+        if trigger is Trigger.COUNT:
+            return sum(moves.values()) < params.count.most_moves
+        if trigger is Trigger.REBALANCE:
+            return moves.get(trigger, 0) < 1
+        stays = params.target.stay_counts_as_move and unit.lead.pod.uid in self.stayed
+        return moves.get(trigger, 0) + stays < params.most_moves_per_job
+
+    def _gain(self, unit: Unit, target: NodeName) -> Gain:
+        known = [report.progress for report in unit.reports.values() if report.progress]
+        spans = [progress.remaining_seconds for progress in known if progress.remaining_seconds]
+        now, then = self.hosts.shares(unit, target)
+        return migration_gain.judge(
+            max((span.value for span in spans), default=None),
+            now,
+            then,
+            self.book.cost_seconds(unit.reports.values()),
+            self.params.gain,
+        )
+
+    def _count(self, unit: Unit, made: Migration, target: NodeName) -> None:
+        self._open += 1
+        self._busy.update({*unit.sources, target})
+        self.moving.update(member.uid for member in made.members)
+        self.hosts = self.hosts.after(unit, target)
+        self.declined.pop(unit.key, None)

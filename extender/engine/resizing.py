@@ -1,0 +1,175 @@
+"""CPU requests that follow the remaining work of training, node by node.
+
+**Invariant.** What the weighed pods of a node ask for together is never raised above what their
+owners gave them. What was given is written on a pod before its request is changed, and struck out
+when it is restored; so a restart, a crash or another replica finds it.
+
+**Who gets what.** Pods whose remaining work is known share by ``policy.cpu_weights``. A pod of
+which too little is known keeps its request for ``PATIENCE_SECONDS`` and is then given back its own;
+so is one whose node did not grant a change. A pod in an open migration, or one that is ending, is
+left alone. Where weights are switched off, or the extender is about to end, everybody is given
+back, pods in migrations too.
+
+**When.** A change of less than a tenth is not made, except to give back. Requests are set when it
+is due, and at once where a pod's end left the others with more than they were given. No node is
+looked at while a change there is not seen yet.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from extender.engine import effort, hearing, ledger, portioning, resize_memory
+from extender.engine.memory import Reading
+from extender.engine.parameters import EngineParameters
+from extender.engine.portioning import Part, Portion
+from extender.engine.resize_commands import ResizeNode, ResizeOutcome
+from extender.engine.resize_memory import ResizeMemory
+from extender.engine.snapshot import Snapshot
+from extender.engine.weighing import Weighed, weighed
+from shared.model import NodeName, Uid
+from shared.progress import Category, PodReport
+
+PATIENCE_SECONDS: Final = 120.0
+"""A pod keeps its changed request for so long while its agent or its progress is silent, as after
+a restart."""
+
+
+class ResizeOccasion(Struct, frozen=True):
+    """What a look is given beside the cluster.
+
+    Attributes:
+        reading: The clocks.
+        due: Whether requests may be set anew now.
+        leaving: The extender is about to end.
+        outcomes: What came of the last look's commands.
+    """
+
+    reading: Reading
+    due: bool
+    leaving: bool = False
+    outcomes: tuple[ResizeOutcome, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResizeLook:
+    """What one look decided.
+
+    Attributes:
+        commands: By node.
+        memory: For the next look.
+        found_pending: Reasons of changes newly seen as not granted.
+    """
+
+    commands: tuple[ResizeNode, ...]
+    memory: ResizeMemory
+    found_pending: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _View:
+    """One look's cluster, for the questions below."""
+
+    snapshot: Snapshot
+    reading: Reading
+    params: EngineParameters
+    restoring: bool
+    moving: frozenset[Uid]
+
+    def report(self, one: Weighed) -> PodReport | None:
+        stale_seconds = self.params.migration.stale_seconds
+        return hearing.of_pod(self.snapshot, one.uid, self.reading, stale_seconds)
+
+
+def look(
+    snapshot: Snapshot,
+    memory: ResizeMemory,
+    occasion: ResizeOccasion,
+    params: EngineParameters,
+) -> ResizeLook:
+    """Decide on the requests of all nodes; the same arguments give the same answer."""
+    restoring = occasion.leaving or not params.cpu_weights.enabled
+    moving = frozenset[Uid]() if restoring else ledger.of(snapshot).moving
+    view = _View(snapshot, occasion.reading, params, restoring, moving)
+    nodes = weighed(snapshot)
+    everybody = {one.uid: one for here in nodes.values() for one in here}
+    now = occasion.reading.monotonic
+    memory = resize_memory.learned(memory, occasion.outcomes, now)
+    memory = resize_memory.kept(memory, everybody, now)
+    memory, found = resize_memory.followed_pending(memory, everybody, now)
+    memory = memory if restoring else _watched(memory, everybody, view)
+    commands = [
+        command
+        for node, here in nodes.items()
+        if not any(one.uid in memory.sent for one in here)
+        and (command := _node(node, here, memory, view, due=occasion.due))
+    ]
+    return ResizeLook(tuple(commands), memory, found)
+
+
+def _node(
+    node: NodeName, here: Sequence[Weighed], memory: ResizeMemory, view: _View, *, due: bool
+) -> ResizeNode | None:
+    portions = [_portion(one, memory, view) for one in here]
+    if not (due or view.restoring or portioning.is_too_much(portions)):
+        return None
+    pods = portioning.resizes(portions, view.params.cpu_weights)
+    return ResizeNode(node, pods) if pods else None
+
+
+def _portion(one: Weighed, memory: ResizeMemory, view: _View) -> Portion:
+    """Say what part a pod has in its node's CPU."""
+    report = view.report(one)
+    work = effort.work_left(memory.efforts.get(one.uid), report)
+    known = work is not None or _is_known(report, view)
+    if _is_left_alone(one, memory, view):
+        part = Part.KEEPS if one.noted else Part.NONE
+    elif view.restoring or _rests(one, memory, view):
+        part = Part.RETURNS if one.noted else Part.NONE
+    elif known:
+        part = Part.SHARES
+    elif not one.noted:
+        part = Part.NONE
+    else:
+        late = view.reading.monotonic >= memory.silent_since[one.uid] + PATIENCE_SECONDS
+        part = Part.RETURNS if late else Part.KEEPS
+    return Portion(one, part, work, converged=_category(report) is Category.CONVERGED)
+
+
+def _is_left_alone(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
+    if one.pod.deleting or one.uid in memory.pauses:
+        return True
+    pending = memory.pending.get(one.uid)
+    waits = pending is not None and not pending.struck  # its node may still find room for it
+    return not view.restoring and (waits or one.uid in view.moving)
+
+
+def _rests(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
+    rest = memory.rests.get(one.uid)
+    return rest is not None and view.reading.monotonic < rest.until
+
+
+def _is_known(report: PodReport | None, view: _View) -> bool:
+    """Enough is known where the remaining work is not looked at."""
+    return view.params.cpu_weights.exponent == 0 and _category(report) is not None
+
+
+def _category(report: PodReport | None) -> Category | None:
+    return report.progress.category if report and report.progress else None
+
+
+def _watched(memory: ResizeMemory, everybody: Mapping[Uid, Weighed], view: _View) -> ResizeMemory:
+    """Follow what training costs, and who is silent."""
+    now = view.reading.monotonic
+    efforts, silent = dict(memory.efforts), dict[Uid, float]()
+    for uid, one in everybody.items():
+        report = view.report(one)
+        if report is not None:
+            efforts[uid] = effort.followed(efforts.get(uid), report, now, as_given=not one.noted)
+        known = effort.work_left(efforts.get(uid), report) is not None or _is_known(report, view)
+        if one.noted and not known:
+            silent[uid] = memory.silent_since.get(uid, now)
+    return replace(memory, efforts=efforts, silent_since=silent)

@@ -1,0 +1,26 @@
+"""One event that several loops wait for, each on its own copy, which it clears itself."""
+
+import asyncio
+
+from typing_extensions import override
+
+
+class Bell(asyncio.Event):
+    """Sets every follower with itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._followers: list[asyncio.Event] = []
+
+    def follower(self) -> asyncio.Event:
+        """Return an event that is set whenever this one is."""
+        follower = asyncio.Event()
+        self._followers.append(follower)
+        return follower
+
+    @override
+    def set(self) -> None:
+        """Wake all."""
+        super().set()
+        for follower in self._followers:
+            follower.set()

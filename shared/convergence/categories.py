@@ -1,0 +1,118 @@
+"""Progressing, watching, converged: SpeCon's Algorithm 1 (docs/policies/convergence.md).
+
+One ``Standing`` a training run. It is made anew when the run restarts; that a run was migrated is
+remembered elsewhere.
+"""
+
+import math
+from typing import Final
+
+import msgspec
+
+from shared.convergence.growth import growth
+from shared.convergence.parameters import ConvergenceParameters
+from shared.progress import Category, Goal
+
+NO_GROWTH_YET: Final = math.inf
+"""G(t_0): the first growth is always below it."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a training run stands after a tick; ``Standing()`` before the first one.
+
+    Attributes:
+        category: Of SpeCon.
+        growth: G(t_m) of the last tick that counted; +inf before there was one.
+        previous_growth: G(t_{m-1}).
+        value: E(t_m), the metric at the last tick that counted; None before the first.
+        first: E(t_0).
+        best: The best value of the ticks so far.
+        ticked_at: When the last tick was, whether it counted or not; None before the first.
+        converged_at: When it became converged; None while it is not.
+    """
+
+    category: Category = Category.PROGRESSING
+    growth: float = NO_GROWTH_YET
+    previous_growth: float = NO_GROWTH_YET
+    value: float | None = None
+    first: float | None = None
+    best: float | None = None
+    ticked_at: float | None = None
+    converged_at: float | None = None
+
+    @property
+    def known_growth(self) -> float | None:
+        """The last growth; None while there is none, or if it cannot be written as a number."""
+        return self.growth if math.isfinite(self.growth) else None
+
+
+def due(standing: Standing, now: float, params: ConvergenceParameters) -> bool:
+    """Return whether it is time for the next tick; also if the clock was set back."""
+    if standing.ticked_at is None:
+        return True
+    return not 0 <= now - standing.ticked_at < params.interval_seconds
+
+
+def tick(
+    standing: Standing,
+    value: float | None,
+    *,
+    now: float,
+    goal: Goal,
+    params: ConvergenceParameters,
+) -> Standing:
+    """Return the standing after one interval.
+
+    ::
+
+        G ≥ alpha     → progressing             it goes on, perhaps again
+        G ≥ G before  → stays                   slow, but bouncing
+        otherwise       progressing → watching → converged, one step a tick
+
+    Args:
+        standing: After the tick before.
+        value: The metric's last value if there was a new one since the tick before, else None.
+            NaN and infinity are no values.
+        now: Seconds; becomes ``converged_at``.
+        goal: Whether the metric is to fall or to rise.
+        params: Threshold and options.
+
+    Source:
+        Mao et al., arXiv 2010.11307, Algorithm 1, with its three ifs as one chain, WC → CC in
+        lines 10 to 12 and G = alpha decided; a tick without a value is ours.
+    """
+    new = value if value is not None and math.isfinite(value) else None
+    current = standing.value if new is None and params.count_silent_ticks else new
+    if current is None:
+        return msgspec.structs.replace(standing, ticked_at=now)
+    if standing.value is None or standing.first is None or standing.best is None:
+        return Standing(value=current, first=current, best=current, ticked_at=now)
+    best = (min if goal is Goal.MIN else max)(standing.best, current)
+    found = growth(
+        standing.value, current, first=standing.first, best=best, goal=goal, params=params
+    )
+    category = _next(standing.category, found, standing.growth, params.alpha)
+    return Standing(
+        category=category,
+        growth=found,
+        previous_growth=standing.growth,
+        value=current,
+        first=standing.first,
+        best=best,
+        ticked_at=now,
+        converged_at=_converged_at(standing, category, now),
+    )
+
+
+def _next(category: Category, found: float, before: float, alpha: float) -> Category:
+    if found >= alpha:
+        return Category.PROGRESSING
+    if found >= before:
+        return category
+    return Category.WATCHING if category is Category.PROGRESSING else Category.CONVERGED
+
+
+def _converged_at(standing: Standing, category: Category, now: float) -> float | None:
+    if category is not Category.CONVERGED:
+        return None
+    return now if standing.converged_at is None else standing.converged_at

@@ -1,0 +1,195 @@
+"""How far a training curve will still fall: SLAQ's two forms, fitted by weighted least squares.
+
+The step is scaled to 0…1 from the first point to the last. SLAQ's ``1/(ax² + bx + c) + d`` (methods
+that converge sublinearly, as SGD does) and ``μ^(x-b) + c`` (linearly or faster) are both
+``gain * shape(speed * x) + floor``. For a given shape and speed, gain and floor are a straight-line
+fit; so only the speed is searched for, and for the ratio of a to b a few values are tried.
+
+Everything is ``math`` on at most some dozen points: the agent has neither numpy nor time.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from operator import mul
+from typing import Final
+
+import msgspec
+
+from shared.progress import Span
+
+Shape = Callable[[float], float]
+"""``shape(t)``: 1 at t = 0, falls towards 0."""
+
+LEAST_POINTS: Final = 8
+"""Twice the four unknowns."""
+OLDEST_WEIGHT: Final = 0.1
+"""Weight of the first point; the last has 1, between them it grows by equal factors."""
+LEAST_BAND_RATIO: Final = 0.05
+"""The band reaches at least this part of the value to both sides: no real curve has our shape."""
+_UNKNOWNS: Final = 4
+_SLOWEST, _FASTEST = math.log(0.25), math.log(300.0)
+"""Log of the speeds tried. A slower curve could not be told from a straight line without end."""
+_COARSE: Final = 8
+_REFINEMENTS: Final = 3
+_STEP: Final = (_FASTEST - _SLOWEST) / (_COARSE - 1)
+_NUDGE: Final = 0.01
+_AS_GOOD: Final = 4.0
+"""A shape is credible if its error is at most this many variances of the noise above the best."""
+_FLAT: Final = 1e-12
+
+
+def _exponential(t: float) -> float:
+    return math.exp(-t)
+
+
+def _sublinear(square: float) -> Shape:
+    def shape(t: float) -> float:
+        return 1.0 / (1.0 + t * (1.0 - square + square * t))
+
+    return shape
+
+
+SHAPES: Final[tuple[Shape, ...]] = (
+    _exponential,
+    *(_sublinear(square) for square in (0.0, 0.1, 0.3, 0.6, 0.9)),
+)
+
+
+class _Fit(msgspec.Struct, frozen=True):
+    """One shape at one speed, with its best gain.
+
+    ``error`` is the weighted sum of squares; the weights add up to the effective number of points.
+    """
+
+    shape: Shape
+    log_speed: float
+    error: float
+    gain: float
+
+    def drop(self, until: float) -> float:
+        """Return how far the curve falls from the last point to ``until``."""
+        return self.gain * self.fall(until)
+
+    def fall(self, until: float, nudge: float = 0.0) -> float:
+        """Return the same of the bare shape, with the log of the speed moved by ``nudge``."""
+        speed = math.exp(self.log_speed + nudge)
+        return self.shape(speed) - self.shape(speed * until)
+
+
+class _Samples(msgspec.Struct, frozen=True):
+    """The points.
+
+    Attributes:
+        weights: They add up to ``effective``, the effective number of points.
+        pulls: Each weight times its value less the weighted mean; they add up to 0.
+        spread: The weighted sum of the squares of the values less their mean.
+    """
+
+    xs: Sequence[float]
+    weights: Sequence[float]
+    effective: float
+    pulls: Sequence[float]
+    spread: float
+
+    def product(self, one: Sequence[float], other: Sequence[float]) -> float:
+        """Return the weighted product of two sequences, each less its weighted mean."""
+        weighted = list(map(mul, self.weights, one))
+        means = sum(weighted) * sum(map(mul, self.weights, other)) / self.effective
+        return float(sum(map(mul, weighted, other)) - means)
+
+    def fit(self, shape: Shape, log_speed: float) -> _Fit:
+        """Return the best gain, 0 or above, and what it leaves unexplained."""
+        speed = math.exp(log_speed)
+        curve = [shape(speed * x) for x in self.xs]
+        weighted = list(map(mul, self.weights, curve))
+        spread = sum(map(mul, weighted, curve)) - sum(weighted) ** 2 / self.effective
+        common = sum(map(mul, self.pulls, curve))
+        if spread <= _FLAT or common <= 0:  # the values do not fall with it
+            return _Fit(shape, log_speed, self.spread, 0.0)
+        gain = common / spread
+        return _Fit(shape, log_speed, max(0.0, self.spread - gain * common), gain)
+
+    def roughly(self, shape: Shape) -> _Fit:
+        """Return the fit with the best speed of a grid."""
+        return min(
+            (self.fit(shape, _SLOWEST + i * _STEP) for i in range(_COARSE)), key=lambda f: f.error
+        )
+
+    def refined(self, found: _Fit) -> _Fit:
+        """Return a fit with a better speed, by parabolas through its neighbours."""
+        reach = _STEP
+        for _ in range(_REFINEMENTS):
+            reach /= 2
+            low = self.fit(found.shape, max(_SLOWEST, found.log_speed - reach))
+            high = self.fit(found.shape, min(_FASTEST, found.log_speed + reach))
+            tried = [found, low, high]
+            bend = low.error - 2 * found.error + high.error
+            if bend > 0:
+                shift = reach * (low.error - high.error) / (2 * bend)
+                vertex = found.log_speed + max(-reach, min(reach, shift))
+                tried.append(self.fit(found.shape, max(_SLOWEST, min(_FASTEST, vertex))))
+            found = min(tried, key=lambda f: f.error)
+        return found
+
+    def deviation(self, fit: _Fit, until: float, noise: float) -> float:
+        """Return the standard deviation of ``fit.drop(until)``, by the delta method.
+
+        Gain and speed are both uncertain, and not independent; +inf if the points do not tell them
+        apart. ``noise`` is the variance of a point.
+        """
+        slow, fast = (math.exp(fit.log_speed + sign * _NUDGE) for sign in (-1, 1))
+        gain = fit.gain / (2 * _NUDGE)
+        by_gain = [fit.shape(math.exp(fit.log_speed) * x) for x in self.xs]
+        by_speed = [gain * (fit.shape(fast * x) - fit.shape(slow * x)) for x in self.xs]
+        gg, ss = self.product(by_gain, by_gain), self.product(by_speed, by_speed)
+        gs = self.product(by_gain, by_speed)
+        determinant = gg * ss - gs * gs
+        if determinant <= _FLAT * gg * ss:
+            return math.inf
+        u = fit.fall(until)
+        v = gain * (fit.fall(until, _NUDGE) - fit.fall(until, -_NUDGE))
+        return math.sqrt(noise * max(0.0, u * u * ss - 2 * u * v * gs + v * v * gg) / determinant)
+
+
+def further_drop(xs: Sequence[float], ys: Sequence[float], until: float) -> Span:
+    """Return how far the curve falls from the last point to ``until``; 0 if it does not fall.
+
+    The band holds about two thirds: the uncertainty of the fit, and the other shapes that explain
+    the points nearly as well.
+
+    Args:
+        xs: Rising, within 0…1; at least ``LEAST_POINTS``.
+        ys: The values there, of moderate size (about -1…1).
+        until: 1, where the last point is, or above.
+
+    Source:
+        Zhang, Stafman, Or, Freedman, "SLAQ: Quality-Driven Scheduling for Distributed Machine
+        Learning", SoCC 2017: the two forms, recent points weigh more; the band is ours.
+    """
+    samples = _samples(xs, ys)
+    fits = [samples.refined(samples.roughly(shape)) for shape in SHAPES]
+    best = min(fits, key=lambda f: f.error)
+    noise = best.error / max(1.0, samples.effective - _UNKNOWNS)
+    if best.gain == 0:
+        return Span(0.0, 0.0, math.sqrt(noise))
+    value = best.drop(until)
+    rivals = [f.drop(until) for f in fits if f.error <= best.error + _AS_GOOD * noise]
+    everything = best.gain * best.shape(math.exp(best.log_speed))
+    deviation = min(everything, samples.deviation(best, until, noise))
+    sure = LEAST_BAND_RATIO * value
+    return Span(
+        value,
+        max(0.0, value - math.hypot(value - min(rivals), deviation, sure)),
+        value + math.hypot(max(rivals) - value, deviation, sure),
+    )
+
+
+def _samples(xs: Sequence[float], ys: Sequence[float]) -> _Samples:
+    last = len(xs) - 1
+    raw = [OLDEST_WEIGHT ** (1 - i / last) for i in range(len(xs))]
+    effective = sum(raw) ** 2 / sum(map(mul, raw, raw))
+    weights = [w * effective / sum(raw) for w in raw]
+    mean = sum(map(mul, weights, ys)) / effective
+    centred = [y - mean for y in ys]
+    pulls = list(map(mul, weights, centred))
+    return _Samples(xs, weights, effective, pulls, sum(map(mul, pulls, centred)))

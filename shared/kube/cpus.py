@@ -1,0 +1,113 @@
+"""The CPU requests of a pod, container by container, and as its owner gave them."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from msgspec.structs import replace
+
+from shared import pod_cpu
+from shared.kube import wire
+from shared.kube.amounts import base_units, parsed, pod_requests
+from shared.model import CPU, ContainerCpu
+from shared.pod_cpu import Given
+
+Requests = tuple[tuple[str, int], ...]
+
+_NONE: Final[Mapping[str, str]] = {}
+
+
+def containers(spec: wire.PodSpec) -> tuple[ContainerCpu, ...]:
+    """Return the CPU of each ordinary container; nothing where the pod as a whole asks for some.
+
+    Raises:
+        QuantityError: An amount is not a quantity.
+    """
+    whole = spec.resources
+    if whole is not None and (whole.requests or whole.limits):
+        return ()
+    return _containers(tuple(_key(container) for container in spec.containers or ()))
+
+
+_Key = tuple[str, str | None, str | None, bool]
+
+
+def _key(container: wire.Container) -> _Key:
+    resources = container.resources or wire.Resources()
+    return (
+        container.name,
+        (resources.requests or _NONE).get(CPU),
+        (resources.limits or _NONE).get(CPU),
+        any(
+            policy.resource_name == CPU and policy.restart_policy == "RestartContainer"
+            for policy in container.resize_policy or ()
+        ),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _containers(keys: tuple[_Key, ...]) -> tuple[ContainerCpu, ...]:
+    """One value for all pods that ask for the same."""
+    return tuple(
+        ContainerCpu(name, _milli(request) or 0, _milli(limit), restarts)
+        for name, request, limit, restarts in keys
+    )
+
+
+def _milli(text: str | None) -> int | None:
+    return None if text is None else base_units(CPU, parsed(CPU, text))
+
+
+def requests_as_given(
+    spec: wire.PodSpec, status: wire.PodStatus, annotations: Mapping[str, str]
+) -> tuple[Requests, int]:
+    """Return the pod's requests with the CPU that its owner gave, and by how much it has more.
+
+    Two things are said of a bound pod whose request we changed: what it asked for, which is what
+    it would take anywhere, and how much more milli-CPU it counts where it is (below 0: less).
+
+    Raises:
+        QuantityError: An amount is not a quantity.
+    """
+    now = pod_requests(spec, status)
+    given = pod_cpu.given(annotations) if spec.node_name else None
+    if given is None or all(c.name != given.container for c in spec.containers or ()):
+        return now, 0
+    own = pod_requests(_spec_as_given(spec, given), _status_as_given(status, given))
+    return own, dict(now).get(CPU, 0) - dict(own).get(CPU, 0)
+
+
+def _spec_as_given(spec: wire.PodSpec, given: Given) -> wire.PodSpec:
+    return replace(
+        spec,
+        containers=[
+            replace(c, resources=_resources(c.resources, given)) if c.name == given.container else c
+            for c in spec.containers or ()
+        ],
+    )
+
+
+def _status_as_given(status: wire.PodStatus, given: Given) -> wire.PodStatus:
+    """As if the node had granted what was given."""
+    return replace(
+        status,
+        container_statuses=[
+            replace(
+                s,
+                resources=_resources(s.resources, given),
+                allocated_resources=_amounts(s.allocated_resources, given),
+            )
+            if s.name == given.container and s.resources is not None
+            else s
+            for s in status.container_statuses or ()
+        ],
+    )
+
+
+def _resources(resources: wire.Resources | None, given: Given) -> wire.Resources:
+    resources = resources or wire.Resources()
+    return replace(resources, requests=_amounts(resources.requests, given))
+
+
+def _amounts(amounts: wire.ResourceList | None, given: Given) -> wire.ResourceList:
+    return {**(amounts or _NONE), CPU: f"{given.milli}m"}

@@ -1,0 +1,285 @@
+"""Migration objects: raw JSON to ``model.Migration`` and back (deploy/base/crd.yaml).
+
+Amounts in a spec are integers in base units, as in ``shared.model``; stamps are RFC 3339 with
+microseconds.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from shared import model
+from shared.kube import shapes, stamps, wire
+from shared.kube.errors import OddObjectError
+
+API_VERSION: Final = "shuntyard.io/v1alpha1"
+KIND: Final = "Migration"
+
+
+class Reference(Struct, rename="camel"):
+    """``spec.owner``."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Member(Struct, rename="camel"):
+    """``spec.members[]``; the template is left unread: only who makes the pod again needs it."""
+
+    pod: str
+    uid: str
+    source: str
+    target: str
+    index: int | None = None
+    asked: bool = True
+    requests: dict[str, int] | None = None
+    node_selector: dict[str, str] | None = None
+    node_affinity_terms: list[wire.NodeTerm] | None = None
+    tolerations: list[wire.Toleration] | None = None
+    host_ports: list[model.HostPort] | None = None
+    unmodelled: list[str] | None = None
+
+
+class Spec(Struct, rename="camel"):
+    """``spec``."""
+
+    job: str
+    trigger: model.Trigger
+    mover: model.Mover
+    members: list[Member]
+    owner: Reference | None = None
+    why: str = ""
+    gain_seconds: float | None = None
+    cost_seconds: float | None = None
+
+
+class Transition(Struct):
+    """``status.transitions[]``."""
+
+    phase: model.MigrationPhase
+    at: str
+
+
+class MemberStatus(Struct, rename="camel", omit_defaults=True):
+    """``status.members[]``."""
+
+    uid: str
+    replacement: str = ""
+    replacement_uid: str = ""
+    node: str = ""
+    acked_step: int | None = None
+    ack_bytes: int | None = None
+    ack_seconds: float | None = None
+    resumed_step: int | None = None
+
+
+class Status(Struct, rename="camel"):
+    """``status``; an object without one was requested and nothing more."""
+
+    phase: model.MigrationPhase = model.MigrationPhase.REQUESTED
+    reason: str = ""
+    message: str = ""
+    request: str = ""
+    deadline: str | None = None
+    ask_until: str | None = None
+    hold_until: str | None = None
+    transitions: list[Transition] | None = None
+    members: list[MemberStatus] | None = None
+
+
+class Object(Struct):
+    """A Migration."""
+
+    metadata: wire.Meta
+    spec: Spec
+    status: Status | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(Object)
+
+
+def decode(data: bytes | msgspec.Raw) -> model.Migration:
+    """Return a Migration.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    try:
+        return _migration(_DECODER.decode(data))
+    except (msgspec.DecodeError, ValueError) as error:
+        raise OddObjectError(_key(data), str(error)) from error
+
+
+def manifest(
+    migration: model.Migration, templates: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Return what is created: the spec, with the pod template of each uid that has one.
+
+    With an owner the object goes when its owner goes.
+    """
+    owner = migration.owner
+    spec = {
+        "job": migration.job,
+        "trigger": migration.trigger.value,
+        "mover": migration.mover.value,
+        "why": migration.why,
+        "gainSeconds": migration.gain_seconds,
+        "costSeconds": migration.cost_seconds,
+        "owner": _reference(owner) if owner else None,
+        "members": [_member_body(m, (templates or {}).get(m.uid)) for m in migration.members],
+    }
+    metadata: dict[str, Any] = {"name": migration.name, "namespace": migration.namespace}
+    if owner:
+        metadata["ownerReferences"] = [{**_reference(owner), "controller": False}]
+    body = {key: value for key, value in spec.items() if value is not None}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": body}
+
+
+def status(migration: model.Migration) -> dict[str, Any]:
+    """Return the whole status; null takes away what no longer holds (merge patch)."""
+    members = [
+        MemberStatus(
+            uid=m.uid,
+            replacement=m.replacement,
+            replacement_uid=m.replacement_uid,
+            node=m.node,
+            acked_step=m.acked_step,
+            ack_bytes=m.ack_bytes,
+            ack_seconds=m.ack_seconds,
+            resumed_step=m.resumed_step,
+        )
+        for m in migration.members
+    ]
+    return {
+        "phase": migration.phase.value,
+        "reason": migration.reason or None,
+        "message": migration.message or None,
+        "request": migration.request or None,
+        "deadline": _stamp(migration.deadline),
+        "askUntil": _stamp(migration.ask_until),
+        "holdUntil": _stamp(migration.hold_until),
+        "transitions": [
+            {"phase": phase.value, "at": stamps.micros(at)} for phase, at in migration.transitions
+        ],
+        "members": msgspec.to_builtins(members),
+    }
+
+
+def _stamp(at_seconds: float) -> str | None:
+    return stamps.micros(at_seconds) if at_seconds else None
+
+
+def _reference(owner: model.OwnerReference) -> dict[str, str]:
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+    }
+
+
+def _member_body(
+    member: model.MigrationMember, template: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    shape = member.shape
+    terms = None
+    if shape.affinity is not None:
+        terms = [
+            {
+                "matchExpressions": msgspec.to_builtins(term.expressions),
+                "matchFields": msgspec.to_builtins(term.fields),
+            }
+            for term in shape.affinity
+        ]
+    body = {
+        "pod": member.pod,
+        "uid": member.uid,
+        "source": member.source,
+        "target": member.target,
+        "index": member.index,
+        "asked": member.asked,
+        "requests": dict(shape.requests),
+        "nodeSelector": dict(shape.node_selector) or None,
+        "nodeAffinityTerms": terms,
+        "tolerations": msgspec.to_builtins(shape.tolerations) or None,
+        "hostPorts": msgspec.to_builtins(shape.host_ports) or None,
+        "unmodelled": list(shape.unmodelled) or None,
+        "template": template,
+    }
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _migration(raw: Object) -> model.Migration:
+    meta, spec, told = raw.metadata, raw.spec, raw.status or Status()
+    by_uid = {m.uid: m for m in told.members or ()}
+    return model.Migration(
+        namespace=meta.namespace or "",
+        name=meta.name,
+        uid=model.Uid(meta.uid or ""),
+        resource_version=meta.resource_version or "",
+        created_at=stamps.parse(meta.creation_timestamp),
+        job=model.JobKey(spec.job),
+        owner=None if spec.owner is None else _owner(spec.owner),
+        trigger=spec.trigger,
+        mover=spec.mover,
+        why=spec.why,
+        gain_seconds=spec.gain_seconds,
+        cost_seconds=spec.cost_seconds,
+        phase=told.phase,
+        reason=told.reason,
+        message=told.message,
+        request=told.request,
+        deadline=stamps.parse(told.deadline),
+        ask_until=stamps.parse(told.ask_until),
+        hold_until=stamps.parse(told.hold_until),
+        transitions=tuple((t.phase, stamps.parse(t.at)) for t in told.transitions or ()),
+        members=tuple(_member(m, by_uid.get(m.uid)) for m in spec.members),
+    )
+
+
+def _owner(raw: Reference) -> model.OwnerReference:
+    return model.OwnerReference(raw.api_version, raw.kind, raw.name, model.Uid(raw.uid))
+
+
+def _member(raw: Member, told: MemberStatus | None) -> model.MigrationMember:
+    known = told or MemberStatus(raw.uid)
+    return model.MigrationMember(
+        pod=raw.pod,
+        uid=model.Uid(raw.uid),
+        source=model.NodeName(raw.source),
+        target=model.NodeName(raw.target),
+        shape=_shape(raw),
+        index=raw.index,
+        asked=raw.asked,
+        replacement=known.replacement,
+        replacement_uid=known.replacement_uid,
+        node=known.node,
+        acked_step=known.acked_step,
+        ack_bytes=known.ack_bytes,
+        ack_seconds=known.ack_seconds,
+        resumed_step=known.resumed_step,
+    )
+
+
+def _shape(raw: Member) -> model.PodShape:
+    terms = raw.node_affinity_terms
+    return model.PodShape(
+        requests=tuple(sorted((raw.requests or {}).items())),
+        node_selector=tuple(sorted((raw.node_selector or {}).items())),
+        affinity=None if terms is None else tuple(shapes.term(t) for t in terms),
+        tolerations=shapes.tolerations(raw.tolerations),
+        host_ports=tuple(raw.host_ports or ()),
+        unmodelled=tuple(raw.unmodelled or ()),
+    )
+
+
+def _key(data: bytes | msgspec.Raw) -> str:
+    try:
+        meta = msgspec.json.decode(data, type=wire.Identified).metadata
+    except (msgspec.DecodeError, ValueError):
+        return "?"
+    return f"{meta.namespace}/{meta.name}"

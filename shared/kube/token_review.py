@@ -1,0 +1,94 @@
+"""Whose token is it? The API server says; nothing of a token is believed before that.
+
+Source:
+    https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/
+    https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#additional-metadata-in-pod-bound-tokens
+"""
+
+import base64
+import binascii
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from shared.kube.errors import BrokenAnswerError
+
+NODE_NAME: Final = "authentication.kubernetes.io/node-name"
+"""Key of ``extra``: the node of the pod that the token is bound to."""
+
+
+class User(Struct, frozen=True):
+    """Who a token speaks for."""
+
+    username: str = ""
+    extra: dict[str, tuple[str, ...]] = {}
+
+
+class Review(Struct, frozen=True):
+    """The API server's verdict on a token.
+
+    Attributes:
+        authenticated: The token is good now, and for one of the audiences asked about.
+        user: Whose it is; empty unless authenticated.
+        audiences: Those of the audiences asked about that it is for. Empty where the server's
+            authenticator knows nothing of audiences: then the token may be for anybody.
+        error: Why it is not authenticated, in the server's words.
+    """
+
+    authenticated: bool = False
+    user: User = User()
+    audiences: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def node(self) -> str:
+        """Name of the node that the token's pod is bound to; empty if it has none."""
+        names = self.user.extra.get(NODE_NAME, ())
+        return names[0] if len(names) == 1 else ""
+
+
+class _TokenReview(Struct, frozen=True):
+    status: Review
+
+
+class _Claims(Struct, frozen=True):
+    exp: float | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(_TokenReview)
+_CLAIMS: Final = msgspec.json.Decoder(_Claims)
+
+
+async def review(client: KubeClient, token: str, audience: str) -> Review:
+    """Ask whether ``token`` is good and meant for ``audience``.
+
+    Raises:
+        ApiError: There is no verdict; the token must not be taken for good.
+    """
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenReview",
+        "spec": {"token": token, "audiences": [audience]},
+    }
+    answer = await client.post(paths.TOKEN_REVIEWS, body)
+    try:
+        return _DECODER.decode(answer).status
+    except msgspec.MsgspecError as error:
+        raise BrokenAnswerError(f"{paths.TOKEN_REVIEWS}: {error}") from error
+
+
+def expires_at(token: str) -> float | None:
+    """Return when a token ends, in seconds since the epoch; None if it does not say.
+
+    Only for a token that was authenticated: the signature is not looked at.
+    """
+    _, _, rest = token.partition(".")
+    claims, _, _ = rest.partition(".")
+    try:
+        padded = claims + "=" * (-len(claims) % 4)
+        return _CLAIMS.decode(base64.urlsafe_b64decode(padded)).exp
+    except (binascii.Error, ValueError):
+        return None

@@ -1,0 +1,96 @@
+"""Killed at any write of a migration, the extender goes on; no training step is done twice."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from shared.kube import paths
+from shared.model import MigrationPhase as P
+from tests.component.moving_yard import (
+    JOB,
+    PATIENCE_SECONDS,
+    begun,
+    ends,
+    phases,
+    places,
+    put_bare,
+    put_job,
+    put_stateful_set,
+    restarted,
+    yard,
+)
+from tests.component.shell import lease, node
+from tests.fakes import kube_faults
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+STATUS = ("patch", "*/migrations/*/status")
+STATUSES = (
+    *("target-reserved", "checkpoint-requested", "checkpointed", "evicting", "recreating"),
+    *("replacement-named", "resuming", "completed"),
+)
+STEPS: dict[str, tuple[str, str, int]] = {
+    "created": ("create", "*/migrations", 1),
+    **{name: (*STATUS, i) for i, name in enumerate(STATUSES, start=1)},
+}
+OF_EACH: dict[str, tuple[Callable[[FakeKube], None], dict[str, tuple[str, str, int]]]] = {
+    "bare-pod": (
+        put_bare,
+        {
+            "evicted": ("create", "*/pods/*/eviction", 1),
+            "made-again": ("create", "*/namespaces/default/pods", 1),
+        },
+    ),
+    "job": (
+        put_job,
+        {
+            "budget-asked": ("create", "*/pods/*/eviction", 1),
+            "suspended": ("patch", "*/jobs/m", 1),
+            "resumed": ("patch", "*/jobs/m", 2),
+        },
+    ),
+}
+CASES = {
+    f"{owner}-{how}-{step}": (put, where, how)
+    for owner, (put, actions) in OF_EACH.items()
+    for step, where in {**STEPS, **actions}.items()
+    for how in ("before", "after")
+} | {
+    f"stateful-set-{how}-evicted": (put_stateful_set, ("create", "*/pods/*/eviction", 1), how)
+    for how in ("before", "after")
+}
+
+
+@dataclass(frozen=True)
+class Undisturbed(kube_faults.Fault):
+    """No fault: lets a request pass on the way to the one that is meant."""
+
+
+@pytest.fixture
+async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
+    monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)  # two extenders a test
+    async with FakeKube.running() as server, lease(server):
+        server.put(paths.NODES, node("a"))
+        yield server
+
+
+@pytest.mark.parametrize(("put", "where", "how"), CASES.values(), ids=CASES)
+async def test_a_migration_goes_on_wherever_the_extender_is_killed(
+    fake: FakeKube, put: Callable[[FakeKube], None], where: tuple[str, str, int], how: str
+) -> None:
+    """Before a write: it never happens. After it: it happened, and nobody heard the answer."""
+    put(fake)
+    verb, path, count = where
+    stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()
+    async with yard(fake) as (training, first):
+        fake.faults.order(verb, path, *[Undisturbed()] * (count - 1), stop)
+        await begun(fake, training)
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS, str(ends(fake)))
+        await first.kill()
+        async with restarted(fake, training):
+            await eventually(lambda: P.COMPLETED in phases(fake), PATIENCE_SECONDS, str(ends(fake)))
+            assert places(training) == ["b"]
+            assert set(phases(fake)) <= {P.COMPLETED, P.ABORTED}
+    assert training.doubled() == {}
+    assert training.copies[JOB] == 1

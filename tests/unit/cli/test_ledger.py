@@ -1,0 +1,122 @@
+"""`shuntyard migrations`: all of them, one of them, those of a namespace."""
+
+import json
+
+import msgspec
+import pytest
+
+from cli.__main__ import main
+from cli.amounts import span
+from cli.ledger import details
+from shared import api
+from tests.fakes.ports import JOBS, MIGRATIONS
+from tests.unit.cli.conftest import ReadApi
+
+DETAILS = """\
+Migration: team-a/resnet-0-1a2b3c4d
+Job:       resnet (job)
+Why:       converged: gain 120 s against 20 s
+Gain:      2m00s
+Cost:      20s
+Mover:     evict
+Phase:     Completed
+Message:   -
+Downtime:  12s
+Work lost: 0 steps
+
+PHASE                ENTERED  TOOK
+Requested              +0.0s  0.5s
+CheckpointRequested    +0.5s  8.2s
+Evicting               +8.8s   12s
+Completed               +20s     -
+
+POD       FROM    TO      REPLACEMENT  SAVED  SIZE  SAVING  RESUMED
+resnet-0  node-a  node-b  resnet-0-x    1200   5Mi    0.8s     1200
+"""
+
+ONE = {
+    "its name": ["resnet-0-1a2b3c4d"],
+    "namespace and name": ["team-a/resnet-0-1a2b3c4d"],
+    "the option": ["resnet-0-1a2b3c4d", "-n", "team-a"],
+}
+
+
+@pytest.mark.parametrize("argv", ONE.values(), ids=ONE)
+def test_one_migration_is_shown_in_full(
+    read_api: ReadApi, argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["migrations", *argv]) == 0
+    assert capsys.readouterr().out == DETAILS
+    assert read_api.asked == ["/v1/migrations"]
+
+
+@pytest.mark.parametrize("argv", [["nobody"], ["team-b/resnet-0-1a2b3c4d"]])
+@pytest.mark.usefixtures("read_api")
+def test_a_migration_that_is_not_there_is_code_1(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["migrations", *argv]) == 1
+    assert "there is no migration" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("read_api")
+def test_a_namespace_has_its_migrations_and_its_jobs_that_were_not_moved(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["migrations", "-n", "team-a", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [entry["job"] for entry in found["entries"]] == ["resnet"]
+    assert [one["job"] for one in found["declined"]] == ["team-a/job/gpt"]
+
+
+@pytest.mark.usefixtures("read_api")
+def test_json_of_one_migration_is_an_answer_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["migrations", "bert-9f8e7d6c", "-o", "json"]) == 0
+    found = msgspec.json.decode(capsys.readouterr().out, type=api.MigrationsResponse)
+    assert (found.entries, found.declined) == (MIGRATIONS.entries[1:], ())
+
+
+def test_a_standby_says_what_it_cannot_know(
+    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standby = msgspec.structs.replace(MIGRATIONS, acting=False, declined=())
+    read_api.answers["/v1/migrations"] = (200, msgspec.json.encode(standby))
+    main(["migrations"])
+    assert "this replica does not act" in capsys.readouterr().out
+
+
+def test_what_has_not_happened_yet_is_a_dash() -> None:
+    new = msgspec.structs.replace(MIGRATIONS.entries[1], transitions=(), members=())
+    lines = details(new)
+    assert "Downtime:  -" in lines
+    assert "Work lost: -" in lines
+
+
+SPANS = {0.0: "0.0s", -1.0: "0.0s", 9.94: "9.9s", 9.96: "10s", 10.0: "10s", 75.0: "1m15s"}
+
+
+@pytest.mark.parametrize(("seconds", "want"), SPANS.items())
+def test_short_times_have_a_decimal(seconds: float, want: str) -> None:
+    assert span(seconds) == want
+
+
+def test_a_terminal_without_blocks_gets_plain_curves(
+    read_api: ReadApi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.charts.can_show_blocks", lambda _encoding: False)
+    assert main(["jobs"]) == 0
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert "##**++==--::..__"[:4] in out
+
+
+def test_what_the_terminal_cannot_show_is_replaced(
+    read_api: ReadApi, monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
+    (job,) = JOBS.entries
+    strange = msgspec.structs.replace(JOBS, entries=(msgspec.structs.replace(job, job="trän→"),))
+    read_api.answers["/v1/jobs"] = (200, msgspec.json.encode(strange))
+    with (tmp_path / "out").open("w", encoding="ascii") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        assert main(["jobs"]) == 0
+    assert "tr?n?" in (tmp_path / "out").read_text()

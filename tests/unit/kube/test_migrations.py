@@ -1,0 +1,54 @@
+"""Migration objects as they are read; the way there and back is in tests/conformance."""
+
+import json
+
+import pytest
+
+from shared.kube import migrations
+from shared.kube.errors import OddObjectError
+from shared.model import MigrationPhase, PodShape
+
+SPEC = {
+    "job": "n/job/j",
+    "trigger": "count",
+    "mover": "evict",
+    "members": [{"pod": "p", "uid": "u", "source": "a", "target": "b"}],
+}
+
+
+def decoded(spec=SPEC, **more):
+    metadata = {"name": "m", "namespace": "n", "uid": "x"}
+    return migrations.decode(json.dumps({"metadata": metadata, "spec": spec, **more}).encode())
+
+
+def test_what_has_no_status_was_requested():
+    one = decoded()
+    assert one.phase is MigrationPhase.REQUESTED
+    assert one.open
+    assert one.key == "n/m"
+    assert one.members[0].shape == PodShape()
+
+
+def test_a_status_of_another_pod_is_nobodys():
+    one = decoded(status={"phase": "Evicting", "members": [{"uid": "other", "ackedStep": 1}]})
+    assert one.members[0].acked_step is None
+
+
+ODD = {
+    "an unknown phase": {"status": {"phase": "Dancing"}},
+    "no members": {"spec": {**SPEC, "members": None}},
+    "an unknown mover": {"spec": {**SPEC, "mover": "push"}},
+    "a stamp that is none": {"status": {"deadline": "soon"}},
+}
+
+
+@pytest.mark.parametrize("more", ODD.values(), ids=ODD)
+def test_what_cannot_be_read_is_named(more):
+    with pytest.raises(OddObjectError) as caught:
+        decoded(**{"spec": SPEC, **more})
+    assert caught.value.key == "n/m"
+
+
+def test_what_is_no_object_at_all_is_odd_too():
+    with pytest.raises(OddObjectError):
+        migrations.decode(b"{")

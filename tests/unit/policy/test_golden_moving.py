@@ -1,0 +1,124 @@
+"""Golden cases of what moves containers and what they get: the worked examples of docs/policies.
+
+``_why`` in each input holds the working by hand.
+"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.policy import (
+    count_balance,
+    cpu_weights,
+    migration_gain,
+    migration_target,
+    rebalance,
+)
+from extender.policy.migration_target import Host
+from shared.progress import Category
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+DIGITS = 9
+
+
+def run_migration_target(case: dict[str, Any]) -> Any:
+    params = migration_target.TargetParameters(**case["parameters"])
+    hosts = [_host(row, params) for row in case["hosts"]]
+    category = Category(case["category"])
+    return {
+        "scores": {host.name: migration_target.score(host, params) for host in hosts},
+        "target": migration_target.choose(case["source"], category, hosts, params),
+    }
+
+
+def run_rebalance(case: dict[str, Any]) -> Any:
+    when = rebalance.RebalanceWhen(case["parameters"].get("when", "any_imbalance"))
+    movable = [rebalance.Movable(**row) for row in case["movable"]]
+    params = rebalance.RebalanceParameters(when)
+    return _moves(case, rebalance.plan(case["counts"], movable, _fits(case), params))
+
+
+def run_count_balance(case: dict[str, Any]) -> Any:
+    params = count_balance.CountParameters(**case["parameters"])
+    residents = [count_balance.Resident(**row) for row in case["residents"]]
+    found = count_balance.plan(case["counts"], residents, _fits(case), params, now=case["now"])
+    return _moves(case, found)
+
+
+def run_migration_gain(case: dict[str, Any]) -> Any:
+    params = migration_gain.GainParameters(**case["parameters"])
+    shares = [migration_gain.share_cores(**case[when]) for when in ("now", "then")]
+    return asdict(
+        migration_gain.judge(case["remaining_seconds"], *shares, case["cost_seconds"], params)
+    )
+
+
+def run_cpu_weights(case: dict[str, Any]) -> Any:
+    params = cpu_weights.WeightParameters(**case["parameters"])
+    return cpu_weights.requests([cpu_weights.Sharer(**row) for row in case["sharers"]], params)
+
+
+RUNS = {
+    "migration_target": run_migration_target,
+    "rebalance": run_rebalance,
+    "count_balance": run_count_balance,
+    "migration_gain": run_migration_gain,
+    "cpu_weights": run_cpu_weights,
+}
+CASES = {
+    f"{area}/{path.name.removesuffix('.input.json')}": (run, path)
+    for area, run in RUNS.items()
+    for path in sorted((GOLDEN / area).glob("*.input.json"))
+}
+
+
+@pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
+def test_golden_case_comes_out_as_recorded(run, path, update_golden):
+    case = json.loads(path.read_text())
+    assert case["_why"]
+    got = _rounded(run(case))
+    output = path.with_name(path.name.replace(".input.", ".output."))
+    if update_golden:
+        output.write_text(json.dumps(got, indent=2, ensure_ascii=False) + "\n")
+    assert got == json.loads(output.read_text())
+
+
+@pytest.mark.parametrize("area", RUNS)
+def test_every_policy_has_golden_cases_and_no_orphans(area):
+    inputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.input.json")}
+    outputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.output.json")}
+    assert inputs == outputs != set()
+
+
+def _host(row: dict[str, Any], params: migration_target.TargetParameters) -> Host:
+    containers = row.pop("containers", None)
+    host = Host(**row)
+    if containers is None:
+        return host
+    pairs = [(Category(category), moved) for category, moved in containers]
+    return migration_target.counted(host, pairs, params)
+
+
+def _fits(case: dict[str, Any]):
+    allowed = case.get("fits")
+    return lambda uid, node: allowed is None or node in allowed[uid]
+
+
+def _moves(case: dict[str, Any], moves: tuple[Any, ...]) -> Any:
+    left = dict(case["counts"])
+    for move in moves:
+        left[move.source] -= 1
+        left[move.target] += 1
+    return {"moves": [asdict(move) for move in moves], "counts": left}
+
+
+def _rounded(value: Any) -> Any:
+    """Nine digits: enough to see a change, few enough for another processor's last bit."""
+    if isinstance(value, float):
+        return round(value, DIGITS)
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    return [_rounded(entry) for entry in value] if isinstance(value, list) else value
