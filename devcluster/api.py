@@ -21,6 +21,11 @@ _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "Namespace": paths.NAMESPACES,
     "ServiceAccount": "/api/v1/serviceaccounts",
+    "ConfigMap": "/api/v1/configmaps",
+    "DaemonSet": "/apis/apps/v1/daemonsets",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "ClusterRole": f"{_RBAC}/clusterroles",
     "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
     "Role": f"{_RBAC}/roles",
@@ -103,6 +108,12 @@ async def request_token(client: KubeClient, namespace: str, account: str, second
     path = paths.namespaced("/api/v1/serviceaccounts", namespace, account, "token")
     answer = msgspec.json.decode(await client.post(path, body))
     return str(answer["status"]["token"])
+
+
+async def get(client: KubeClient, path: str) -> dict[str, Any]:
+    """Return one object."""
+    found: dict[str, Any] = msgspec.json.decode(await client.get(path))
+    return found
 
 
 async def items(client: KubeClient, collection: str) -> list[dict[str, Any]]:

@@ -32,6 +32,7 @@ def create_identities(layout: Layout, server: str, clock: Clock) -> None:
     create_signing_key(layout.pki)
     authority.issue_server("server")
     authority.issue_client("etcd-client", "kube-apiserver")
+    authority.issue_client("kubelet-client", "shuntyard:kubelet-client", ("system:masters",))
     admin = authority.issue_client("admin", "shuntyard:admin", ("system:masters",))
     kubeconfigs.write_for_certificate(layout.kubeconfig, server, layout.authority, "admin", admin)
     for user in _USERS:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from devcluster.real_nodes.addresses import GATEWAY
 from shared.clock import Clock
 
 SERVER_NAMES: Final = (
@@ -22,8 +23,9 @@ SERVER_NAMES: Final = (
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 )
-SERVER_ADDRESSES: Final = ("127.0.0.1", "10.96.0.1")
-"""Loopback, and the first address of the service range (what pods find as ``kubernetes``)."""
+SERVER_ADDRESSES: Final = ("127.0.0.1", "10.96.0.1", GATEWAY)
+"""Loopback, the first address of the service range (what pods find as ``kubernetes``), and where
+real nodes find this machine."""
 
 _VALID: Final = dt.timedelta(days=3650)
 _SLACK: Final = dt.timedelta(hours=1)
@@ -65,15 +67,20 @@ class Authority:
         _write_pair(directory / "ca", builder.sign(key, hashes.SHA256()), key)
         return cls(directory, clock)
 
-    def issue_server(self, name: str) -> Pair:
-        """Issue the certificate of servers on this machine's loopback address.
+    def issue_server(
+        self,
+        name: str,
+        names: Sequence[str] = SERVER_NAMES,
+        addresses: Sequence[str] = SERVER_ADDRESSES,
+    ) -> Pair:
+        """Issue the certificate of servers, unless said otherwise of those on this machine.
 
         It is also a client certificate, because etcd's peers use one for both.
         """
-        names = [x509.DNSName(text) for text in SERVER_NAMES]
-        addresses = [x509.IPAddress(ipaddress.ip_address(text)) for text in SERVER_ADDRESSES]
+        hosts = [x509.DNSName(text) for text in names]
+        places = [x509.IPAddress(ipaddress.ip_address(text)) for text in addresses]
         purposes = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
-        return self._issue(name, _name(name), purposes, [*names, *addresses])
+        return self._issue(name, _name(name), purposes, [*hosts, *places])
 
     def issue_client(self, file: str, user: str, groups: Sequence[str] = ()) -> Pair:
         """Issue a client certificate: Kubernetes reads user and groups from its subject.

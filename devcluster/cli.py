@@ -10,15 +10,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from devcluster import assets
 from devcluster.cluster import Cluster
 from devcluster.options import (
     ClusterOptions,
     KwokNodes,
     ProcessNodes,
+    RealNodes,
     Schedulers,
     Taint,
     parse_node_counts,
 )
+from devcluster.real_nodes import conditions, images, packages
 from devcluster.versions import DEFAULT_KUBERNETES
 from shared.errors import InputError, ShuntyardError
 
@@ -63,7 +66,7 @@ def _say(line: str) -> None:
 
 def _options(arguments: argparse.Namespace) -> ClusterOptions:
     counts = parse_node_counts(arguments.nodes)
-    kwok = process = None
+    kwok = process = real = None
     if "kwok" in counts:
         kwok = KwokNodes(
             count=counts["kwok"],
@@ -76,11 +79,15 @@ def _options(arguments: argparse.Namespace) -> ClusterOptions:
     if "process" in counts:
         sizes = _given(arguments, cpu="process_cpu", memory="process_memory")
         process = ProcessNodes(counts["process"], **sizes)
+    if "real" in counts:
+        real = RealNodes(counts["real"], **_given(arguments, cpu="real_cpu", memory="real_memory"))
     return ClusterOptions(
         kubernetes=arguments.kubernetes,
         kwok=kwok,
         process=process,
-        schedulers=Schedulers(arguments.scheduler),
+        real=real,
+        schedulers=Schedulers.BOTH if arguments.agents else Schedulers(arguments.scheduler),
+        agents=arguments.agents,
     )
 
 
@@ -95,6 +102,18 @@ def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
         if not key or not equals:
             raise InputError(f"--{option}", f"{key}{equals}{value}", "of the form KEY=VALUE")
     return {key: value for key, _, value in pairs}
+
+
+def _install_real_nodes(arguments: argparse.Namespace) -> int:
+    """Do all that takes long before the first ``up --nodes real:N``: packages, kubelet, images."""
+    missing = packages.missing()
+    if missing:
+        packages.install(missing, _say)
+    conditions.require(_say)
+    assets.ensure(frozenset({"kubelet"}), kubernetes=arguments.kubernetes, report=_say)
+    images.ensure_layers(_say)
+    _say("real nodes can be started: shuntyard-devcluster up --nodes real:2")
+    return 0
 
 
 def _down(arguments: argparse.Namespace) -> int:
@@ -162,6 +181,10 @@ def _parser() -> argparse.ArgumentParser:
         ("restart", _restart, "end one component and start it again"),
     ):
         _command(commands, name, function, text).add_argument("component")
+    text = "install the Debian packages of real nodes, build the kubelet and the images"
+    install = commands.add_parser("install-real-nodes", help=text, description=f"{text}.")
+    install.add_argument("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION")
+    install.set_defaults(command=_install_real_nodes)
     return parser
 
 
@@ -184,8 +207,9 @@ def _command(
 
 def _up_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--nodes", default="", metavar="kwok:N,process:N", help="kinds and numbers of nodes")
+    add("--nodes", default="", metavar="kwok:N,process:N,real:N", help="kinds and numbers of nodes")
     add("--scheduler", choices=[kind.value for kind in Schedulers], default="none")
+    add("--agents", action="store_true", help="an agent on every process node; all schedulers")
     add("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION", help="default: %(default)s")
     add("--node-cpu", metavar="QUANTITY", help="of a kwok node (default: 16)")
     add("--node-memory", metavar="QUANTITY", help="of a kwok node (default: 64Gi)")
@@ -195,3 +219,5 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
     add("--node-taint", action="append", default=[], metavar="KEY=VALUE:EFFECT")
     add("--process-cpu", metavar="QUANTITY", help="that a process node offers (default: 8)")
     add("--process-memory", metavar="QUANTITY", help="that a process node offers (default: 16Gi)")
+    add("--real-cpu", metavar="QUANTITY", help="that a real node offers (default: 1)")
+    add("--real-memory", metavar="QUANTITY", help="that a real node offers (default: 4Gi)")

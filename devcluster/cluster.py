@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from devcluster import (
+    agents,
     api,
     assets,
     bootstrap,
@@ -21,14 +22,26 @@ from devcluster.certificates import Authority
 from devcluster.errors import ClusterStateError, ComponentError
 from devcluster.extender_process import READY_PATH
 from devcluster.layout import Layout
-from devcluster.options import ClusterOptions, KwokNodes, ProcessNodes
-from devcluster.ports import free_ports
+from devcluster.options import ClusterOptions, KwokNodes, ProcessNodes, RealNodes
+from devcluster.ports import LOOPBACK, free_ports
 from devcluster.process_nodes import process_nodes
+from devcluster.real_nodes import site
+from devcluster.real_nodes.machines import Machines
 from devcluster.state import ClusterState, alone
 from devcluster.supervision import Supervisor
 from shared.system_clock import SystemClock
 
-_MADE: Final = ("state.json", "kubeconfig", "kubeconfigs", "pki", "config", "etcd", "process")
+_MADE: Final = (
+    "state.json",
+    "kubeconfig",
+    "kubeconfigs",
+    "pki",
+    "config",
+    "etcd",
+    "process",
+    "volume",
+    "real",
+)
 """What ``down`` removes; the logs stay until the next ``up``."""
 
 
@@ -47,6 +60,7 @@ class Cluster:
         self.layout = Layout(self.directory)
         self._report = report
         self._supervisor = Supervisor(self.layout, report)
+        self.machines = Machines(self.layout, self._supervisor, report)
 
     @property
     def kubeconfig(self) -> Path:
@@ -61,6 +75,15 @@ class Cluster:
             ClusterStateError: There is no cluster in the directory.
         """
         return self._supervisor.file.read().server
+
+    @property
+    def address(self) -> str:
+        """Where nodes and pods of the cluster reach the servers of this machine.
+
+        Raises:
+            ClusterStateError: There is no cluster in the directory.
+        """
+        return self._supervisor.file.read().address
 
     @property
     def extender_url(self) -> str:
@@ -168,8 +191,9 @@ class Cluster:
         return bootstrap.write_user(self.layout, authority, self.server, user, tuple(groups))
 
     def apply_roles(self) -> None:
-        """Apply deploy/base/rbac.yaml: namespace, service account and roles of the extender."""
-        manifests = bootstrap.deploy_manifests("base/rbac.yaml")
+        """Apply namespace, service account and roles of the extender, and our kinds of objects."""
+        names = ("base/rbac.yaml", "base/crd.yaml")
+        manifests = [one for name in names for one in bootstrap.deploy_manifests(name)]
         api.call(self.kubeconfig, lambda client: api.apply(client, manifests))
 
     def start_default_scheduler(self) -> None:
@@ -184,7 +208,7 @@ class Cluster:
         Args:
             settings: Settings of the extender that differ from its defaults.
         """
-        port, scheduler_port, api_port = free_ports(3)
+        port, scheduler_port, api_port, agents_port = free_ports(4)
         program = self._program("kube-scheduler")
         self.apply_roles()
         extender = extender_process.extender(
@@ -192,10 +216,30 @@ class Cluster:
             extender_process.write_kubeconfig(self.layout, self.server),
             scheduler_port=scheduler_port,
             api_port=api_port,
+            agents=(self.address, agents_port),
             settings=settings or {},
         )
         scheduler = schedulers.ours(program, self.layout, port, scheduler_port)
         self._supervisor.launch({"extender": extender, "kube-scheduler": scheduler})
+
+    def start_agents(self, settings: Mapping[str, Any] | None = None) -> None:
+        """Run an agent on every process node and wait until all are ready.
+
+        The extender and the plain kube-scheduler, which places them, must run.
+
+        Args:
+            settings: Settings of the agents that differ from their defaults.
+
+        Raises:
+            TimeoutError: Not all became ready.
+        """
+        self.layout.volume.mkdir(exist_ok=True)
+        url = extender_process.agents_url(self.layout)
+        wanted = settings or {}
+        api.call(
+            self.kubeconfig,
+            lambda client: agents.start(client, self.layout, url=url, settings=wanted),
+        )
 
     def add_kwok_nodes(self, nodes: KwokNodes) -> None:
         """Create fake nodes and wait until pods can be bound to them; starts kwok if need be.
@@ -223,11 +267,24 @@ class Cluster:
         self._supervisor.launch({"process-nodes": process_nodes(self.layout, nodes)})
         self._await_nodes("process-nodes", frozenset(nodes.names()))
 
+    def add_real_nodes(self, nodes: RealNodes) -> None:
+        """Start nodes with a kubelet and containers of their own and wait until they are Ready.
+
+        Afterwards ``machines`` has their power switches and cables.
+
+        Raises:
+            ClusterStateError: The cluster was not started for real nodes.
+            ComponentError: A node did not become Ready.
+            MachineError: What they need could not be made here.
+        """
+        self.machines.add(nodes, self._program("kubelet"))
+
     def empty(self) -> None:
         """End all but the control plane, and delete nodes, workloads and further namespaces."""
         names = [name for name in self.state().components if name not in control_plane.NAMES]
         self._supervisor.stop(*names)
         self._supervisor.forget(*names)
+        site.clear(self.layout, self._report)
         api.call(self.kubeconfig, emptying.empty)
 
     def _await_nodes(self, component: str, names: frozenset[str]) -> None:
@@ -252,6 +309,8 @@ class Cluster:
             return False
         dead = self._supervisor.dead()
         if dead:
+            if self.address != LOOPBACK:
+                self.machines.revive()
             self._report(f"starting again: {', '.join(dead)}")
             self._supervisor.start(*dead)
         else:
@@ -268,13 +327,15 @@ class Cluster:
             raise
 
     def _start(self, options: ClusterOptions) -> None:
+        address = LOOPBACK if options.real is None else self.machines.prepare(options.real)
         programs = assets.ensure(
             _needed(options), kubernetes=options.kubernetes, report=self._report
         )
         grace = options.node_monitor_grace_seconds
-        plane = control_plane.plan(programs, self.layout, node_grace_seconds=grace)
+        plane = control_plane.plan(programs, self.layout, node_grace_seconds=grace, address=address)
         bootstrap.create_identities(self.layout, plane.server, SystemClock())
-        self._supervisor.file.write(ClusterState(options.kubernetes, plane.server, grace))
+        state = ClusterState(options.kubernetes, plane.server, grace, address)
+        self._supervisor.file.write(state)
         for name, component in plane.components.items():  # each needs the one before it
             self._supervisor.launch({name: component})
         api.call(self.kubeconfig, bootstrap.prepare)
@@ -287,13 +348,18 @@ class Cluster:
             self.add_kwok_nodes(options.kwok)
         if options.process is not None:
             self.add_process_nodes(options.process)
+        if options.real is not None:
+            self.add_real_nodes(options.real)
         if options.schedulers.default:
             self.start_default_scheduler()
         if options.schedulers.shuntyard:
             self.start_shuntyard(options.settings)
+        if options.agents:
+            self.start_agents()
 
     def _take_down(self) -> None:
         self._supervisor.end_all()
+        site.leave(self.layout, self._report)
         for name in _MADE:
             path = self.directory / name
             if path.is_dir():
@@ -308,6 +374,8 @@ class Cluster:
 
 def _needed(options: ClusterOptions) -> frozenset[str]:
     names = set(control_plane.NAMES)
+    if options.real is not None:
+        names.add("kubelet")
     if options.kwok is not None:
         names.add("kwok")
     if options.schedulers.default or options.schedulers.shuntyard:

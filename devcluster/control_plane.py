@@ -28,12 +28,20 @@ class Plan:
     components: Mapping[str, Component]
 
 
-def plan(programs: Mapping[str, Path], layout: Layout, *, node_grace_seconds: int) -> Plan:
-    """Choose ports and return the control plane."""
+def plan(
+    programs: Mapping[str, Path],
+    layout: Layout,
+    *,
+    node_grace_seconds: int,
+    address: str = LOOPBACK,
+) -> Plan:
+    """Choose ports and return the control plane, with the API server at ``address``."""
     etcd_port, peer_port, port, manager_port = free_ports(4)
     components = {
         "etcd": etcd(programs["etcd"], layout, etcd_port, peer_port),
-        "kube-apiserver": kube_apiserver(programs["kube-apiserver"], layout, port, etcd_port),
+        "kube-apiserver": kube_apiserver(
+            programs["kube-apiserver"], layout, port, etcd_port, address=address
+        ),
         "kube-controller-manager": kube_controller_manager(
             programs["kube-controller-manager"],
             layout,
@@ -41,7 +49,7 @@ def plan(programs: Mapping[str, Path], layout: Layout, *, node_grace_seconds: in
             node_grace_seconds=node_grace_seconds,
         ),
     }
-    return Plan(f"https://{LOOPBACK}:{port}", components)
+    return Plan(f"https://{address}:{port}", components)
 
 
 def _flags(values: Mapping[str, object]) -> tuple[str, ...]:
@@ -87,7 +95,9 @@ def etcd(program: Path, layout: Layout, port: int, peer_port: int) -> Component:
     return _program("etcd", program, layout, flags, probe)
 
 
-def kube_apiserver(program: Path, layout: Layout, port: int, etcd_port: int) -> Component:
+def kube_apiserver(
+    program: Path, layout: Layout, port: int, etcd_port: int, *, address: str = LOOPBACK
+) -> Component:
     """Return kube-apiserver: TLS, RBAC, ServiceAccount admission (on by default)."""
     server, signing, client = layout.server, layout.signing, layout.etcd_client
     flags = {
@@ -95,14 +105,15 @@ def kube_apiserver(program: Path, layout: Layout, port: int, etcd_port: int) -> 
         "etcd-cafile": layout.authority,
         "etcd-certfile": client.certificate,
         "etcd-keyfile": client.key,
-        "bind-address": LOOPBACK,
-        "advertise-address": LOOPBACK,
+        "bind-address": address,
+        "advertise-address": address,
         # Endpoints must not be loopback addresses, so there are none for the service "kubernetes".
         "endpoint-reconciler-type": "none",
         "secure-port": port,
         "tls-cert-file": server.certificate,
         "tls-private-key-file": server.key,
         "client-ca-file": layout.authority,
+        **_way_to_kubelets(layout),
         # Nobody has this name; without the flags every component logs that they are missing.
         "requestheader-client-ca-file": layout.authority,
         "requestheader-allowed-names": "front-proxy-client",
@@ -120,8 +131,17 @@ def kube_apiserver(program: Path, layout: Layout, port: int, etcd_port: int) -> 
         "delete-collection-workers": 8,
         "shutdown-delay-duration": "0s",
     }
-    probe = Probe(f"https://{LOOPBACK}:{port}/readyz")
+    probe = Probe(f"https://{address}:{port}/readyz")
     return _program("kube-apiserver", program, layout, flags, probe)
+
+
+def _way_to_kubelets(layout: Layout) -> Mapping[str, object]:
+    return {
+        "kubelet-certificate-authority": layout.authority,
+        "kubelet-client-certificate": layout.kubelet_client.certificate,
+        "kubelet-client-key": layout.kubelet_client.key,
+        "kubelet-preferred-address-types": "InternalIP",  # nobody resolves nodes' names
+    }
 
 
 def kube_controller_manager(

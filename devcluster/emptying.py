@@ -5,16 +5,28 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from devcluster import api
+from devcluster.agents import NAMESPACE as AGENTS
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ConflictError, NotFoundError
 
 KEPT_NAMESPACES: Final = frozenset(
-    {"default", "kube-system", "kube-public", "kube-node-lease", "shuntyard-system"}
+    {"default", "kube-system", "kube-public", "kube-node-lease", "shuntyard-system"} | {AGENTS}
 )
 SECONDS: Final = 60.0
-_OWNERS: Final = (paths.JOBS, paths.STATEFULSETS)
-_OTHERS: Final = (paths.RESOURCE_QUOTAS, "/api/v1/persistentvolumeclaims", paths.EVENTS)
+_OWNERS: Final = (
+    paths.JOBS,
+    paths.STATEFULSETS,
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/replicasets",
+    "/apis/apps/v1/daemonsets",
+)
+_OTHERS: Final = (
+    paths.RESOURCE_QUOTAS,
+    "/api/v1/persistentvolumeclaims",
+    paths.EVENTS,
+    paths.MIGRATIONS,
+)
 _OF_A_NAMESPACE: Final = (
     "/api/v1/configmaps",
     "/api/v1/secrets",
@@ -40,8 +52,9 @@ async def empty(client: KubeClient) -> None:
         further = [name for name in names if name not in KEPT_NAMESPACES]
         # First, because nothing can be created in a namespace that is on its way out.
         await api.for_each(further, lambda name: _delete(client, paths.namespace(name)))
-        await _workloads(client, [*further, "default"])
-        await _collections(client, _OTHERS, [*further, "default"])
+        working = [*further, *({"default", AGENTS} & set(names))]
+        await _workloads(client, working)
+        await _collections(client, _OTHERS, working)
         await _collections(client, _OF_A_NAMESPACE, further)
         await api.for_each(_CLUSTER_WIDE, lambda path: _delete(client, path))
         await _collections(client, (paths.LEASES,), ["kube-node-lease"])

@@ -5,7 +5,8 @@
     DevclusterError (ShuntyardError)
     ├── AssetsError        a binary is missing, of another version, or could not be built
     ├── ComponentError     a component did not start or ended; carries the tail of its log
-    └── ClusterStateError  the directory holds no cluster, or not the one that was expected
+    ├── ClusterStateError  the directory holds no cluster, or not the one that was expected
+    └── MachineError       this machine lacks a right, a package or a place that real nodes need
 """
 
 from pathlib import Path
@@ -26,6 +27,10 @@ class AssetsError(DevclusterError):
 
 class ClusterStateError(DevclusterError):
     """The directory holds no cluster, or the cluster is not as the caller expected."""
+
+
+class MachineError(DevclusterError):
+    """This machine lacks a right, a package or a place that real nodes need."""
 
 
 class ComponentError(DevclusterError):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from devcluster import api, kubeconfigs
 from devcluster.layout import Layout
 from devcluster.ports import LOOPBACK
@@ -25,13 +27,29 @@ def extender(
     *,
     scheduler_port: int,
     api_port: int,
+    agents: tuple[str, int],
     settings: Mapping[str, Any],
 ) -> Component:
-    """Return the extender; ``settings`` win over what the cluster decides."""
+    """Return the extender; ``settings`` win over what the cluster decides.
+
+    Args:
+        layout: The cluster's directory.
+        kubeconfig: Its way to the API server.
+        scheduler_port: Where kube-scheduler calls it, on loopback.
+        api_port: Where people ask it, on loopback.
+        agents: Address and port where agents report.
+        settings: Settings that differ from its defaults.
+    """
     decided = {
         "kubernetes": {"kubeconfig": str(kubeconfig)},
         "scheduler": {"listen_host": LOOPBACK, "listen_port": scheduler_port},
         "api": {"listen_host": LOOPBACK, "listen_port": api_port},
+        "agents": {
+            "listen_host": agents[0],
+            "listen_port": agents[1],
+            "certificate": str(layout.server.certificate),
+            "key": str(layout.server.key),
+        },
         "decision_log": {"directory": str(layout.decisions)},
     }
     file = write_config(layout, "extender", merged(decided, settings))
@@ -40,6 +58,12 @@ def extender(
         log=str(layout.log("extender")),
         probe=Probe(f"http://{LOOPBACK}:{api_port}{READY_PATH}"),
     )
+
+
+def agents_url(layout: Layout) -> str:
+    """Return where the extender of this cluster listens for agents."""
+    section = yaml.safe_load((layout.config / "extender.yaml").read_text())["agents"]
+    return f"https://{section['listen_host']}:{section['listen_port']}"
 
 
 def write_kubeconfig(layout: Layout, server: str) -> Path:

@@ -34,6 +34,11 @@ class Layout:
         return Pair(self.pki / "etcd-client.crt", self.pki / "etcd-client.key")
 
     @property
+    def kubelet_client(self) -> Pair:
+        """What kube-apiserver shows to kubelets."""
+        return Pair(self.pki / "kubelet-client.crt", self.pki / "kubelet-client.key")
+
+    @property
     def signing(self) -> Pair:
         """Public and private key of service-account tokens."""
         return Pair(self.pki / "sa.pub", self.pki / "sa.key")
@@ -57,6 +62,25 @@ class Layout:
     def decisions(self) -> Path:
         """The extender's decision log."""
         return self.directory / "logs" / "decisions"
+
+    @property
+    def process_nodes(self) -> Path:
+        """A directory for each process node: its pods, their logs."""
+        return self.directory / "process"
+
+    @property
+    def volume(self) -> Path:
+        """What stands for the shared volume: a directory for each job, ``<namespace>/<job>``."""
+        return self.directory / "volume"
+
+    @property
+    def real_nodes(self) -> Path:
+        """A directory for each real node, and the images of all."""
+        return self.directory / "real"
+
+    def real_node(self, name: str) -> Path:
+        """Return a real node's directory: its disk, so to speak."""
+        return self.real_nodes / name
 
     def user_kubeconfig(self, user: str) -> Path:
         """Return the file of a user other than the administrator."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from devcluster.versions import DEFAULT_KUBERNETES
 from shared.errors import InputError
 
+_KINDS: Final = frozenset({"kwok", "process", "real"})
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -108,6 +109,37 @@ class ProcessNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class RealNodes:
+    """Nodes with a kubelet and containers of their own, all alike (`devcluster.real_nodes`).
+
+    They share this machine's cores and memory: what they offer is a number, not a limit.
+
+    Args:
+        count: How many.
+        cpu: Kubernetes quantity that each offers; at most what the machine has.
+        memory: Kubernetes quantity that each offers; at most what the machine has.
+        pods: Pods that fit on each.
+        prefix: Names are ``<prefix>-0000``, ``<prefix>-0001``, …
+        first: Number of the first one.
+    """
+
+    count: int
+    cpu: str = "1"
+    memory: str = "4Gi"
+    pods: int = 30
+    prefix: str = "real"
+    first: int = 0
+
+    def numbers(self) -> range:
+        """Return the nodes' numbers."""
+        return range(self.first, self.first + self.count)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the nodes' names."""
+        return tuple(f"{self.prefix}-{number:04d}" for number in self.numbers())
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterOptions:
     """What ``up`` starts beside etcd, kube-apiserver and kube-controller-manager.
 
@@ -115,8 +147,10 @@ class ClusterOptions:
         kubernetes: Version without ``v``.
         kwok: Fake nodes; None for none.
         process: Process nodes; None for none.
+        real: Nodes with real containers; None for none, and none can be added later.
         schedulers: Which schedulers.
         settings: Settings of the extender that differ from its defaults.
+        agents: Run an agent on every process node; needs both schedulers.
         node_monitor_grace_seconds: After how long without a heartbeat a node is NotReady; kwok
             renews its nodes' Leases so that this is kept. Large values make idle nodes cheap.
     """
@@ -124,13 +158,15 @@ class ClusterOptions:
     kubernetes: str = DEFAULT_KUBERNETES
     kwok: KwokNodes | None = None
     process: ProcessNodes | None = None
+    real: RealNodes | None = None
     schedulers: Schedulers = Schedulers.NONE
     settings: Mapping[str, Any] = field(default_factory=dict)
+    agents: bool = False
     node_monitor_grace_seconds: int = 50
 
 
 def parse_node_counts(text: str) -> Mapping[str, int]:
-    """Read ``kwok:1000,process:3``.
+    """Read ``kwok:1000,process:3,real:2``.
 
     Raises:
         InputError: A kind is unknown, named twice, or its count is not a positive integer.
@@ -138,7 +174,7 @@ def parse_node_counts(text: str) -> Mapping[str, int]:
     counts: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         kind, _, number = part.partition(":")
-        if kind not in {"kwok", "process"} or kind in counts or not number.isdecimal():
-            raise InputError("nodes", text, "of the form kwok:1000,process:3")
+        if kind not in _KINDS or kind in counts or not number.isdecimal():
+            raise InputError("nodes", text, "of the form kwok:1000,process:3,real:2")
         counts[kind] = int(number)
     return {kind: count for kind, count in counts.items() if count > 0}

@@ -22,6 +22,6 @@ def process_nodes(layout: Layout, nodes: ProcessNodes) -> Component:
         "--nodes",
         described,
         "--dir",
-        str(layout.directory / "process"),
+        str(layout.process_nodes),
     )
     return Component(argv=argv, log=str(layout.log("process-nodes")), stop_seconds=_STOP_SECONDS)

@@ -1,7 +1,8 @@
 """What the nodes' programs may do: users of their own, not the group ``system:nodes``.
 
 That group's Node authorizer and NodeRestriction tie a user to one node, and one program here plays
-many.
+many. Real nodes' kubelets are each a user of that group; without the authorizer, the group has the
+role that is made for it.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any, Final
 KWOK_USER: Final = "shuntyard:kwok"
 PROCESS_NODES_USER: Final = "shuntyard:process-nodes"
 
+_KUBELETS: Final = "shuntyard:kubelets"
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 _NODE: Final = (
@@ -32,10 +34,11 @@ _Rule = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
 def manifests() -> tuple[Mapping[str, Any], ...]:
-    """Return the roles of kwok and of the process nodes, and who has them."""
+    """Return the roles of kwok, of the process nodes and of kubelets, and who has them."""
     return (
         *_role(KWOK_USER, _NODE),
         *_role(PROCESS_NODES_USER, _NODE + _VOLUMES),
+        _binding(_KUBELETS, "system:node", {"kind": "Group", "name": "system:nodes"}),
     )
 
 
@@ -50,11 +53,14 @@ def _role(user: str, rules: tuple[_Rule, ...]) -> tuple[Mapping[str, Any], Mappi
             for group, resources, verbs in rules
         ],
     }
-    binding = {
+    return role, _binding(user, user, {"kind": "User", "name": user})
+
+
+def _binding(name: str, role: str, subject: Mapping[str, str]) -> Mapping[str, Any]:
+    return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": user},
-        "subjects": [{"kind": "User", "apiGroup": _RBAC, "name": user}],
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": _RBAC, **subject}],
     }
-    return role, binding

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from devcluster.errors import ClusterStateError
+from devcluster.ports import LOOPBACK
 from devcluster.processes import Identity
 
 
@@ -42,11 +43,15 @@ class Component:
 
 @dataclass(slots=True)
 class ClusterState:
-    """A cluster; ``complete`` once ``up`` came to its end; components are in order of start."""
+    """A cluster; ``complete`` once ``up`` came to its end; components are in order of start.
+
+    ``address`` is where its nodes and their pods reach the servers of this machine.
+    """
 
     kubernetes: str
     server: str
     node_grace_seconds: int
+    address: str = LOOPBACK
     complete: bool = False
     components: dict[str, Component] = field(default_factory=dict)
 

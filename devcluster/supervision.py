@@ -138,5 +138,6 @@ class Supervisor:
 
 
 def _environment() -> dict[str, str]:
-    """Return our environment without what would lead a component to another cluster."""
-    return {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
+    """Return our environment without what would lead a component away from this machine."""
+    away = {"KUBECONFIG", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
+    return {key: value for key, value in os.environ.items() if key.upper() not in away}

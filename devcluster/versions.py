@@ -51,6 +51,7 @@ def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
         _kubernetes("kube-apiserver", kubernetes),
         _kubernetes("kube-controller-manager", kubernetes),
         _kubernetes("kube-scheduler", kubernetes),
+        _kubernetes("kubelet", kubernetes),
         Binary(
             "kwok",
             kwok,

@@ -1,42 +1,72 @@
-"""The learning curves that the examples write: one JSON line a step, one file a pod."""
+"""The learning curves that the examples write: one JSON line a step, one file a pod.
+
+A job's files lie together, so that a curve goes on where a moved job goes on in another pod.
+"""
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 TAIL_BYTES = 512
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Point:
-    """A step and its loss."""
+    """Completed steps and the loss of the last one."""
 
     step: int
     loss: float
 
 
-def last_point(directory: Path, pod_name: str) -> Point | None:
-    """Return the last complete line of a pod's file; None before there is one."""
-    try:
-        with (directory / f"{pod_name}.jsonl").open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
-            tail = file.read()
-    except FileNotFoundError:
-        return None
-    lines = tail[: tail.rfind(b"\n") + 1].splitlines()
+def first_point(directory: Path) -> Point | None:
+    """Return a job's first point; None before there is one."""
+    found = (_first(file) for file in _files(directory))
+    return min((point for point in found if point), default=None)
+
+
+def last_point(directory: Path) -> Point | None:
+    """Return the last complete line of the pod that is farthest; None before there is one."""
+    found = (_last(file) for file in _files(directory))
+    return max((point for point in found if point), default=None)
+
+
+def repeated_steps(directory: Path) -> int:
+    """Return how many steps of a job stand in its curves more than once, for each member."""
+    done = Counter(
+        (_member(file), point.step)
+        for file in _files(directory)
+        for line in file.read_bytes().splitlines(keepends=True)
+        if (point := _point(line))
+    )
+    return sum(times - 1 for times in done.values())
+
+
+def _member(file: Path) -> str:
+    """``job-3-x7k2p`` is member ``job-3``: another pod of it has another end."""
+    return file.stem.rpartition("-")[0]
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    return directory.glob("metrics/*.jsonl")
+
+
+def _first(file: Path) -> Point | None:
+    with file.open("rb") as stream:
+        return _point(stream.readline())
+
+
+def _last(file: Path) -> Point | None:
+    with file.open("rb") as stream:
+        stream.seek(max(0, stream.seek(0, 2) - TAIL_BYTES))
+        tail = stream.read()
+    lines = tail[: tail.rfind(b"\n") + 1].splitlines(keepends=True)
     return _point(lines[-1]) if lines else None
 
 
-def first_point(directory: Path, pod_name: str) -> Point | None:
-    """Return the first line of a pod's file; None before it is complete."""
-    try:
-        with (directory / f"{pod_name}.jsonl").open("rb") as file:
-            line = file.readline()
-    except FileNotFoundError:
+def _point(line: bytes) -> Point | None:
+    if not line.endswith(b"\n"):
         return None
-    return _point(line) if line.endswith(b"\n") else None
-
-
-def _point(line: bytes) -> Point:
     said = json.loads(line)
     return Point(step=said["step"], loss=said["loss"])

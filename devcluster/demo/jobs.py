@@ -12,8 +12,8 @@ from shared.kube import paths
 from shared.kube.client import KubeClient
 
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "examples"
-METRICS_PATH: Final = "/var/lib/shuntyard-examples/metrics"
-"""Where the manifests put metrics on a node; the only text of them that the demo changes."""
+VOLUME_PATH: Final = "/var/lib/shuntyard/volume"
+"""Where the manifests have the shared volume on a node; the only text that the demo changes."""
 
 ORDER: Final = (
     "single-a",
@@ -45,9 +45,9 @@ class ExampleJob:
     size: int
 
 
-def read_jobs(metrics: Path) -> tuple[ExampleJob, ...]:
-    """Return the jobs in the order in which they are submitted; metrics go to ``metrics``."""
-    return tuple(_read_job(EXAMPLES / f"{name}.yaml", metrics) for name in ORDER)
+def read_jobs(volume: Path) -> tuple[ExampleJob, ...]:
+    """Return the jobs in the order in which they are submitted; their files go to ``volume``."""
+    return tuple(_read_job(EXAMPLES / f"{name}.yaml", volume) for name in ORDER)
 
 
 def surroundings() -> tuple[Manifest, ...]:
@@ -83,8 +83,8 @@ def _documents(text: str) -> tuple[Manifest, ...]:
     return tuple(document for document in yaml.safe_load_all(text) if document)
 
 
-def _read_job(file: Path, metrics: Path) -> ExampleJob:
-    manifests = _documents(file.read_text().replace(METRICS_PATH, str(metrics)))
+def _read_job(file: Path, volume: Path) -> ExampleJob:
+    manifests = _documents(file.read_text().replace(VOLUME_PATH, str(volume)))
     jobs = [manifest for manifest in manifests if manifest["kind"] == "Job"]
     namespace = jobs[0]["metadata"]["namespace"]
     return ExampleJob(

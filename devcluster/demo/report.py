@@ -6,24 +6,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from devcluster.demo.choices import Choice, choices
+from devcluster.demo.curves import repeated_steps
 from devcluster.demo.history import PartialGang, partial_gangs
 from devcluster.demo.jobs import ExampleJob
 from devcluster.demo.rows import FINISHED, Row, rows
 from devcluster.demo.watching import Witness
+from shared.ledger import MigrationEntry
+from shared.model import MigrationPhase
 
 BIND_BURST_SECONDS: Final = 10.0
 """How long a gang may be half bound: ``gang.bind_burst_seconds`` of the default settings."""
 
+COMPLETED: Final = MigrationPhase.COMPLETED.value
+
 
 def report(
-    jobs: tuple[ExampleJob, ...], witness: Witness, metrics: Path, *, begun_at: float
+    jobs: tuple[ExampleJob, ...], witness: Witness, volume: Path, *, begun_at: float
 ) -> dict[str, Any]:
     """Return the summary.
 
     ``jobs``, ``completed`` and ``partial_gangs`` are counts; ``partial_gangs`` and ``order`` come
     from the watch; ``order_forced`` counts how often capacity forced a choice between two jobs,
     ``order_violations`` names the jobs that then went before one of larger V; times are seconds
-    since the jobs were submitted.
+    since the jobs were submitted. ``repeated_steps`` comes from the metrics files: steps that a job
+    did more than once.
     """
     sizes = {job.name: job.size for job in jobs}
     now = witness.clock.monotonic()
@@ -31,12 +37,14 @@ def report(
         witness.history, sizes, bind_burst_seconds=BIND_BURST_SECONDS, until=now
     )
     made = choices(witness.history, sizes, witness.values())
-    last = rows(jobs, witness.ledger, witness.said, metrics)
+    last = rows(jobs, witness.ledger, witness.said, witness.training, volume)
     return {
         "jobs": len(jobs),
         "completed": sum(row.state == FINISHED for row in last),
         "partial_gangs": len(partial),
-        "migrations": [],
+        "migrations": [move for entry in witness.migrations for move in _moves(entry)],
+        "not_moved": {job: f"{d.reason}: {d.message}" for job, d in witness.declined.items()},
+        "repeated_steps": {job.name: repeated_steps(volume / job.name) for job in jobs},
         "seconds": round(now - begun_at, 1),
         "submitted": [job.name for job in jobs],
         "order": [_order(choice, witness, begun_at) for choice in made],
@@ -53,9 +61,37 @@ def passed(summary: Mapping[str, Any]) -> bool:
         summary["completed"] == summary["jobs"]
         and summary["partial_gangs"] == 0
         and not summary["order_violations"]
+        and _moved(summary)
         and all(entry["v"] is not None for entry in summary["order"])
         and all(pair is not None and pair[1] < pair[0] for pair in summary["losses"].values())
     )
+
+
+def _moved(summary: Mapping[str, Any]) -> bool:
+    """Whether something moved and went on where it was; its curve must say so, too."""
+    completed = [move for move in summary["migrations"] if move["phase"] == COMPLETED]
+    return (
+        any((move["resumed_step"] or 0) > 0 for move in completed)
+        and all(move["resumed_step"] == move["acked_step"] for move in completed)
+        and not any(summary["repeated_steps"][move["job"]] for move in completed)
+    )
+
+
+def _moves(entry: MigrationEntry) -> list[dict[str, Any]]:
+    return [
+        {
+            "job": f"{entry.namespace}/{entry.job}",
+            "from": member.source,
+            "to": member.target,
+            "why": entry.why,
+            "phase": entry.phase,
+            "reason": entry.reason,
+            "acked_step": member.acked_step,
+            "resumed_step": member.resumed_step,
+            "downtime_seconds": entry.downtime_seconds,
+        }
+        for member in entry.members
+    ]
 
 
 def _order(choice: Choice, witness: Witness, begun_at: float) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from devcluster.demo.curves import Point, first_point, last_point
 from devcluster.demo.history import JobHistory, JobName, Ledger
 from devcluster.demo.jobs import ExampleJob
-from shared import labels
-from shared.api import QueueEntry
-from shared.model import Pod
+from shared.api import ProgressEntry, QueueEntry
 
 FINISHED: Final = "finished"
 
@@ -28,33 +26,37 @@ class Row:
     first: Point | None
     last: Point | None
     reason: str
+    progress: ProgressEntry | None = None
 
 
 def rows(
     jobs: tuple[ExampleJob, ...],
     ledger: Ledger,
     said: Mapping[JobName, QueueEntry],
-    metrics: Path,
+    training: Mapping[JobName, ProgressEntry],
+    volume: Path,
 ) -> list[Row]:
     """Return a row for each job: those that wait by V, behind those that go or have gone."""
     made = [
-        _row(job, ledger.jobs.get(job.name) or JobHistory(), said.get(job.name), metrics)
+        replace(
+            _row(job, ledger.jobs.get(job.name) or JobHistory(), said.get(job.name), volume),
+            progress=training.get(job.name),
+        )
         for job in jobs
     ]
     begun = {name: history.bound_at for name, history in ledger.jobs.items()}
     return sorted(made, key=lambda r: (begun.get(r.job) or float("inf"), -(r.v or 0.0), r.job))
 
 
-def _row(job: ExampleJob, history: JobHistory, entry: QueueEntry | None, metrics: Path) -> Row:
-    leader = _leader(history)
+def _row(job: ExampleJob, history: JobHistory, entry: QueueEntry | None, volume: Path) -> Row:
     return Row(
         job=job.name,
         size=job.size,
         v=entry.v if entry else None,
         state=state(job, history),
         nodes=_nodes(history),
-        first=first_point(metrics, leader.name) if leader else None,
-        last=last_point(metrics, leader.name) if leader else None,
+        first=first_point(volume / job.name),
+        last=last_point(volume / job.name),
         reason=f"{entry.reason}: {entry.message}" if entry and history.bound_at is None else "",
     )
 
@@ -75,10 +77,3 @@ def _nodes(history: JobHistory) -> str:
     """``node-0000 4, node-0001 4``: the nodes of its pods that are or were there."""
     counts = Counter(str(p.node_name) for p in history.pods.values() if p.node_name)
     return ", ".join(f"{node} {count}" for node, count in sorted(counts.items()))
-
-
-def _leader(history: JobHistory) -> Pod | None:
-    """The pod whose curve is shown: the first worker."""
-    trains = [p for p in history.pods.values() if p.node_name and p.phase != "Failed"]
-    workers = [p for p in trains if p.labels.get(labels.ROLE) != "ps"]
-    return min(workers, key=lambda p: p.name, default=None)

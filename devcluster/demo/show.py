@@ -21,8 +21,18 @@ from shared.kube import auth
 from shared.kube.client import KubeClient
 from shared.system_clock import SystemClock
 
-NODES: Final = ProcessNodes(count=3, cpu="300m", memory="1Gi", prefix="node")
-"""Four pods of 75m fill a node; all nodes together are less than one core of the machine."""
+NODES: Final = ProcessNodes(count=3, cpu="320m", memory="1Gi", prefix="node")
+"""Four pods of 75m and the agent fill a node; all nodes together are one core of the machine."""
+SETTINGS: Final = {
+    "migration": {"interval_seconds": 1, "cooldown_seconds": 5, "first_cost_seconds": 2}
+}
+AGENT_SETTINGS: Final = {
+    "convergence": {"alpha": 0.05, "interval_seconds": 2},
+    "report": {"interval_seconds": 1},
+    "discovery": {"interval_seconds": 1},
+    "following": {"interval_seconds": 0.5, "find_seconds": 1, "checkpoint_seconds": 1},
+}
+"""Jobs of the demo last a minute, real ones hours: everything is looked at more often."""
 
 TABLE_SECONDS: Final = 0.5
 LINES_SECONDS: Final = 3.0
@@ -36,13 +46,14 @@ class Demo:
 
     cluster: Cluster
     jobs: tuple[ExampleJob, ...]
-    metrics: Path
+    volume: Path
     witness: Witness
     begun_at: float = 0.0
 
     def rows(self) -> list[Row]:
         """Return the table's rows as things are now."""
-        return rows(self.jobs, self.witness.ledger, self.witness.said, self.metrics)
+        seen = self.witness
+        return rows(self.jobs, seen.ledger, seen.said, seen.training, self.volume)
 
     def finished(self) -> bool:
         """Whether every job has finished."""
@@ -59,19 +70,16 @@ class Demo:
 
     def summary(self) -> dict[str, Any]:
         """Return what the last line says."""
-        return report(self.jobs, self.witness, self.metrics, begun_at=self.begun_at)
+        return report(self.jobs, self.witness, self.volume, begun_at=self.begun_at)
 
 
 def bring_up(directory: Path) -> Demo:
     """Start the control plane and the process nodes; no scheduler yet."""
     if (directory / "state.json").exists():
         Cluster.attach(directory).down()
-    metrics = (directory / "metrics").resolve()
-    metrics.mkdir(parents=True, exist_ok=True)
-    for old in metrics.glob("*.jsonl"):
-        old.unlink()
     cluster = Cluster.up(directory, ClusterOptions(process=NODES), report=say)
-    return Demo(cluster, read_jobs(metrics), metrics, Witness(SystemClock()))
+    volume = cluster.layout.volume
+    return Demo(cluster, read_jobs(volume), volume, Witness(SystemClock()))
 
 
 async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
@@ -95,8 +103,10 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
     ):
         tasks = [group.create_task(watch(client, demo.witness))]
         await _submit(demo, client)
-        await asyncio.to_thread(demo.cluster.start_shuntyard)
+        await asyncio.to_thread(demo.cluster.start_shuntyard, SETTINGS)
         tasks.append(group.create_task(listen(demo.cluster.extender_url, demo.witness)))
+        await asyncio.to_thread(demo.cluster.start_default_scheduler)  # it places the agents
+        await asyncio.to_thread(demo.cluster.start_agents, AGENT_SETTINGS)
         await _show(demo)
         if finished is not None:
             finished(demo.summary())

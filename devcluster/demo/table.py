@@ -3,7 +3,8 @@
 from rich.table import Table
 
 from devcluster.demo.curves import Point
-from devcluster.demo.rows import Row
+from devcluster.demo.rows import FINISHED, Row
+from shared.sparkline import sparkline
 
 _STYLES = {"waiting": "yellow", "finished": "green"}
 
@@ -11,8 +12,8 @@ _STYLES = {"waiting": "yellow", "finished": "green"}
 def table(rows: list[Row], seconds: float) -> Table:
     """Return the table for a terminal."""
     drawn = Table(title=f"Shuntyard demo, {seconds:.0f} s", title_justify="left", expand=True)
-    for heading in ("job", "V", "state", "step", "loss"):
-        numeric = heading in {"V", "step"}
+    for heading in ("job", "V", "state", "step", "loss", "curve", "category", "left"):
+        numeric = heading in {"V", "step", "left"}
         drawn.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
     drawn.add_column("pods by node, or why it waits", ratio=1)
     for row in rows:
@@ -34,6 +35,9 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.state,
         str(row.last.step) if row.last else "",
         _loss(row.first, row.last),
+        sparkline(row.progress.curve) if row.progress else "",
+        _category(row),
+        _left(row),
         row.nodes or row.reason,
     )
 
@@ -45,8 +49,21 @@ def _labelled(row: Row) -> tuple[str, ...]:
         "" if row.v is None else f"V={row.v:.0f}",
         f"[{row.nodes}]" if row.nodes else "",
         f"step={row.last.step} loss={_loss(row.first, row.last)}" if row.last else "",
+        f"{_category(row)} {_left(row)}".strip(),
         row.reason,
     )
+
+
+def _category(row: Row) -> str:
+    """Nothing once a job has finished: it was the last thing that was known."""
+    shown = row.progress is not None and row.state != FINISHED
+    return row.progress.category.value if shown and row.progress else ""
+
+
+def _left(row: Row) -> str:
+    if row.progress is None or row.progress.remaining is None or row.state == FINISHED:
+        return ""
+    return f"{row.progress.remaining.value:.0f} s left"
 
 
 def _loss(first: Point | None, last: Point | None) -> str:

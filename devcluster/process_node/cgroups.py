@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from typing_extensions import override
 
-from devcluster.process_node.cpu_budget import CpuBudget, share_cores
+from devcluster.process_node.cpu_budget import USUAL_WEIGHT, CpuBudget, share_cores
 
 # 20 ms: measured on two busy cores, shares then hold within a few percent; at the usual 100 ms one
 # training step sees whole periods of standstill.
@@ -87,7 +87,7 @@ class Version2(Hierarchy):
 
 
 class CgroupBudget(CpuBudget):
-    """One node's budget: a group per pod, each with an equal part as its quota.
+    """One node's budget: a group per pod, each with its part as its quota.
 
     Args:
         hierarchy: Where groups may be made.
@@ -104,6 +104,7 @@ class CgroupBudget(CpuBudget):
         self._cluster = hierarchy.base / cluster
         self._node = self._cluster / node
         self._pods: set[str] = set()
+        self._weights: dict[str, float] = {}
         hierarchy.make(self._cluster)
         remove_tree(self._node)
         hierarchy.make(self._node)
@@ -118,6 +119,12 @@ class CgroupBudget(CpuBudget):
         return [str(group / "cgroup.procs")]
 
     @override
+    def weigh(self, pod: str, weight: float) -> None:
+        if weight != self._weights.get(pod, USUAL_WEIGHT):
+            self._weights[pod] = weight
+            self._share()
+
+    @override
     def started(self, pod: str, group: int) -> None:
         """Nothing: the process has put itself into the pod's group."""
 
@@ -127,6 +134,7 @@ class CgroupBudget(CpuBudget):
 
     @override
     def leave(self, pod: str) -> None:
+        self._weights.pop(pod, None)
         if pod in self._pods:
             self._pods.discard(pod)
             remove_tree(self._group(pod))
@@ -146,8 +154,8 @@ class CgroupBudget(CpuBudget):
         return self._node / f"pod{pod}"
 
     def _share(self) -> None:
-        cores = share_cores(self._budget_cores, len(self._pods))
-        for pod in self._pods:
+        weights = {pod: self._weights.get(pod, USUAL_WEIGHT) for pod in self._pods}
+        for pod, cores in share_cores(self._budget_cores, weights).items():
             self._hierarchy.set_quota(self._group(pod), cores)
 
 

@@ -1,14 +1,27 @@
-"""The CPU that the pods of one node may really use, in equal parts.
+"""The CPU that the pods of one node may really use, in equal parts unless a pod was resized.
 
 Each running pod gets the node's budget divided by their number, whether the others use theirs or
-not: so a pod's speed depends on how many pods its node has, and on nothing else. Two mechanisms:
-cgroup quotas (``cgroups``), or stopping and continuing process groups in turn (``slices``). Pods of
-a DaemonSet serve the node and stand beside the budget, as a real node reserves CPU for them.
+not: so a pod's speed depends on how many pods its node has, and on nothing else. The one exception
+is a pod whose CPU request was changed in place (``shared.pod_cpu``): it counts as many times as its
+request is of what was given, as on a real node requests are the weights. So what pods ask for at
+their start makes no difference, and what is done to their requests later does.
+
+Two mechanisms: cgroup quotas (``cgroups``), or stopping and continuing process groups in turn
+(``slices``). Pods of a DaemonSet serve the node and stand beside the budget, as a real node
+reserves CPU for them.
 """
 
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
+
+from devcluster.process_node.spec import PodObject
+from shared import pod_cpu
+from shared.errors import QuantityError
+from shared.quantity import base_units
+
+USUAL_WEIGHT: Final = 1.0
 
 
 class CpuBudget(Protocol):
@@ -18,6 +31,10 @@ class CpuBudget(Protocol):
 
     def join(self, pod: str) -> list[str]:
         """Count a pod (by uid) as running; return files a starting process writes its pid into."""
+        ...
+
+    def weigh(self, pod: str, weight: float) -> None:
+        """Count a pod so many times, from now on, running or not; 1 unless this was called."""
         ...
 
     def started(self, pod: str, group: int) -> None:
@@ -50,6 +67,9 @@ class Unbudgeted:
         """Count nothing."""
         return []
 
+    def weigh(self, _pod: str, _weight: float) -> None:
+        """Count nothing."""
+
     def started(self, _pod: str, _group: int) -> None:
         """Take in nothing."""
 
@@ -66,9 +86,24 @@ class Unbudgeted:
         """Leave nothing behind."""
 
 
-def share_cores(budget_cores: float, pods: int) -> float:
-    """Return what each of ``pods`` running pods may use."""
-    return budget_cores / max(pods, 1)
+def share_cores(budget_cores: float, weights: Mapping[str, float]) -> dict[str, float]:
+    """Return what each running pod may use, in proportion to the weights."""
+    total = sum(weights.values())
+    return {pod: budget_cores * weight / total for pod, weight in weights.items()}
+
+
+def weight(pod: PodObject) -> float:
+    """Return how many times a pod counts: its CPU request over what was given; 1 as a rule."""
+    given = pod_cpu.given(pod.metadata.annotations or {})
+    for container in pod.spec.containers if given else ():
+        if given is not None and container.name == given.container and container.resources:
+            try:
+                text = str((container.resources.requests or {}).get("cpu", "0"))
+                milli = base_units("cpu", text)
+            except QuantityError:
+                return USUAL_WEIGHT
+            return milli / given.milli if milli > 0 else USUAL_WEIGHT
+    return USUAL_WEIGHT
 
 
 def default_budget_cores(nodes: int, most_cores: float) -> float:

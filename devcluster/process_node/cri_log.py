@@ -12,9 +12,14 @@ LINE_BYTES: Final = 16 * 1024
 Stream = Literal["stdout", "stderr"]
 
 
+def pod_logs(node_directory: Path) -> Path:
+    """Return what stands for ``/var/log/pods`` of a node."""
+    return node_directory / "logs" / "pods"
+
+
 def log_path(node_directory: Path, pod: tuple[str, str, str], container: str, restart: int) -> Path:
     """Return where the output of one run of a container goes; ``pod``: namespace, name and uid."""
-    return node_directory / "logs" / "pods" / "_".join(pod) / container / f"{restart}.log"
+    return pod_logs(node_directory) / "_".join(pod) / container / f"{restart}.log"
 
 
 def stamp(moment: float) -> str:

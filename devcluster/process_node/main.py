@@ -14,7 +14,7 @@ from typing import Final
 
 from yarl import URL
 
-from devcluster.process_node import cgroups, cpu_budget, node_object, sandbox
+from devcluster.process_node import cgroups, cpu_budget, cri_log, node_object, sandbox
 from devcluster.process_node.addresses import Block, NodeAddresses
 from devcluster.process_node.api import NodeApi
 from devcluster.process_node.cgroups import CgroupBudget, Hierarchy
@@ -139,6 +139,7 @@ class NodeProcess:
         self, client: KubeClient, options: NodeOptions, index: int, workers: asyncio.TaskGroup
     ) -> None:
         directory = node_directory(self._options.directory, options.name)
+        cri_log.pod_logs(directory).mkdir(parents=True, exist_ok=True)  # agents mount it
         records = Records(directory)
         if ended := records.end_all():
             logger.warning("node %s: ended left-over processes %s", options.name, ended)

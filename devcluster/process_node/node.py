@@ -104,7 +104,9 @@ class ProcessNode:
             return
         if entity.uid not in self._residents:
             self._welcome(entity)
-        self._residents[entity.uid].worker.update(entity.whole)
+        resident = self._residents[entity.uid]
+        resident.requests = entity.shape.requests
+        resident.worker.update(entity.whole)
 
     def _lose(self, uid: str) -> None:
         resident = self._residents.get(uid)

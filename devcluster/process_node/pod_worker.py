@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from devcluster.process_node import refusals
+from devcluster.process_node import cpu_budget, refusals
 from devcluster.process_node.container_runner import Machine
 from devcluster.process_node.container_sequence import ContainerSequence
 from devcluster.process_node.ending import Ending
@@ -63,6 +63,7 @@ class PodWorker:
         self._parts = parts
         self._ending = ending
         self._arrived_finished = pod.status.phase in _FINISHED
+        self._size()
         self._dismissed = asyncio.Event()
         self._touched = asyncio.Event()
 
@@ -78,9 +79,25 @@ class PodWorker:
         ):
             self._touched.set()
         self.pod = self._parts.volumes.pod = pod
+        if self._size():
+            self._parts.changed()
         if pod.metadata.deletion_timestamp is not None:
             self._ending.request(pod.grace_seconds)
             self._dismissed.set()
+
+    def _size(self) -> bool:
+        """Grant what the pod asks for now, which may have changed in place; True if it has."""
+        asked = {
+            container.name: container.resources.granted() if container.resources else {}
+            for container in (*(self.pod.spec.init_containers or ()), *self.pod.spec.containers)
+        }
+        records = (*self.record.init_containers, *self.record.containers)
+        changed = [one for one in records if one.resources != asked.get(one.name, {})]
+        for one in changed:
+            one.resources = asked.get(one.name, {})
+        if not self.over.is_set():
+            self._parts.machine.budget.weigh(self.pod.metadata.uid, cpu_budget.weight(self.pod))
+        return bool(changed)
 
     def vanished(self) -> None:
         """The object is gone: end everything soon."""

@@ -15,7 +15,8 @@ securityContext                                       left out: the node process
 hostNetwork, ports                                    left out: every pod shares the host's network
 limits of memory and storage                          left out; CPU: see ``cpu_budget``
 terminationMessagePath, stdin, tty                    left out
-ephemeral containers, in-place resize                 left out: the object changes, nothing happens
+in-place resize                                       granted at once; CPU: see ``cpu_budget``
+ephemeral containers                                  left out: the object changes, nothing happens
 logs, exec, attach, port-forward by the API           not served: read the node's ``logs`` directory
 ====================================================  ==============================================
 

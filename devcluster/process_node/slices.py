@@ -18,7 +18,7 @@ from typing import Final
 from typing_extensions import override
 
 from devcluster.process_node import process
-from devcluster.process_node.cpu_budget import CpuBudget, share_cores
+from devcluster.process_node.cpu_budget import USUAL_WEIGHT, CpuBudget, share_cores
 from shared.clock import Clock
 
 # Long against the event loop's own delays (about 1 ms), short against a training step's patience.
@@ -77,11 +77,16 @@ class SliceBudget(CpuBudget):
         self._budget_cores = budget_cores
         self._clock = clock
         self._pods: dict[str, _Pod] = {}
+        self._weights: dict[str, float] = {}
 
     @override
     def join(self, pod: str) -> list[str]:
         self._pods.setdefault(pod, _Pod())
         return []
+
+    @override
+    def weigh(self, pod: str, weight: float) -> None:
+        self._weights[pod] = weight
 
     @override
     def started(self, pod: str, group: int) -> None:
@@ -96,6 +101,7 @@ class SliceBudget(CpuBudget):
     @override
     def leave(self, pod: str) -> None:
         self._pods.pop(pod, None)
+        self._weights.pop(pod, None)
 
     @override
     async def run(self) -> None:
@@ -112,8 +118,10 @@ class SliceBudget(CpuBudget):
 
     def tick(self, passed_seconds: float) -> None:
         """Let every pod earn and pay, and stop or continue it."""
-        earned = share_cores(self._budget_cores, len(self._pods)) * passed_seconds
-        for pod in self._pods.values():
+        weights = {name: self._weights.get(name, USUAL_WEIGHT) for name in self._pods}
+        shares = share_cores(self._budget_cores, weights)
+        for name, pod in self._pods.items():
+            earned = shares[name] * passed_seconds
             saved = min(pod.credit_seconds + earned, MOST_SAVED_SECONDS)
             pod.credit_seconds = saved - pod.pay()
             pod.switch(stop=pod.credit_seconds <= 0.0)

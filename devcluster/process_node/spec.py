@@ -85,6 +85,11 @@ class Resources(Wire, frozen=True):
     requests: Mapping[str, str | int] | None = None
     limits: Mapping[str, str | int] | None = None
 
+    def granted(self) -> dict[str, Mapping[str, str | int]]:
+        """Return what there is of both, as a status has it."""
+        found = {"requests": self.requests, "limits": self.limits}
+        return {name: amounts for name, amounts in found.items() if amounts}
+
 
 class Container(Wire, frozen=True):
     """A container or an init container."""

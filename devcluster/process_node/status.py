@@ -15,6 +15,7 @@ MOST_BACKOFF_SECONDS: Final = 60.0
 SIGNAL_BASE: Final = 128
 # Strategic merge joins these lists by address; after a restart of the node the old one must go.
 _REPLACE: Final = {"$patch": "replace"}
+_RESIZES: Final = frozenset({"PodResizePending", "PodResizeInProgress"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,10 @@ State = Waiting | Running | Terminated
 
 @dataclass(slots=True)
 class ContainerRecord:
-    """What happened to one container so far; the worker writes it."""
+    """What happened to one container so far; the worker writes it.
+
+    ``resources`` are its requests and limits as its node grants them: always what the pod asks for.
+    """
 
     name: str
     image: str
@@ -58,6 +62,7 @@ class ContainerRecord:
     last: Terminated | None = None
     restarts: int = 0
     container_id: str = ""
+    resources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def succeeded(self) -> bool:
@@ -173,8 +178,17 @@ def render(record: PodRecord, previous: Iterable[Mapping[str, Any]], now: float)
         status["initContainerStatuses"] = [
             _container_status(one, ready=_done(one)) for one in record.init_containers
         ]
-    status["conditions"] = _stamped(_conditions(record, status["phase"]), previous, now)
+    status["conditions"] = [
+        *_stamped(_conditions(record, status["phase"]), previous, now),
+        *({"$patch": "delete", "type": kind} for kind in _granted(previous)),
+    ]
     return status
+
+
+def _granted(previous: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the conditions of resizes that are no more: every resize is granted at once."""
+    kinds = {one.get("type", "") for one in previous if "status" in one}
+    return sorted(kinds & _RESIZES)
 
 
 def _conditions(record: PodRecord, pod_phase: str) -> list[dict[str, Any]]:
@@ -235,6 +249,8 @@ def _container_status(one: ContainerRecord, *, ready: bool) -> dict[str, Any]:
         "restartCount": one.restarts,
         "state": _state(one.state, one.container_id),
         "lastState": _state(one.last, one.container_id) if one.last else {},
+        "resources": dict(one.resources),
+        "allocatedResources": dict(one.resources.get("requests", {})),
     }
 
 

@@ -3,7 +3,7 @@
 Each rank computes a gradient on its own share of the batch. Rank 0 adds them up; every rank gets
 the same new parameters.
 
-Environment: RANK, RANKS, ROOT_HOST, POD_IP (rank 0 only), PORT, STEPS, SEED.
+Environment: RANK, WORLD_SIZE, ROOT_HOST, POD_IP (rank 0 only), PORT, STEPS, SEED.
 """
 
 import threading
@@ -35,7 +35,7 @@ def lead(ranks: int, steps: int, seed: int, port: int) -> Reducer:
 def main() -> None:
     """Train; rank 0 stays until the others have the last parameters."""
     start()
-    rank, ranks = int(setting("RANK", "0")), int(setting("RANKS", "1"))
+    rank, ranks = int(setting("RANK", "0")), int(setting("WORLD_SIZE", "1"))
     steps, seed = int(setting("STEPS", "100")), int(setting("SEED", "11"))
     port, data = int(setting("PORT", "2222")), make_data(seed)
     reducer = lead(ranks, steps, seed, port) if rank == 0 else None
@@ -43,12 +43,12 @@ def main() -> None:
     root = wire.connect(host, port, PATIENCE_SECONDS)
     wire.send(root, rank, np.empty(0))
     step, parameters = wire.receive(root)
-    progress = Progress()
+    progress = Progress(steps)
     while step < steps:
         loss, gradient = loss_and_gradient(parameters, data.batch(step, BATCH, rank, ranks))
         wire.send(root, step, gradient)
         done, (step, parameters) = step, wire.receive(root)
-        progress.step(done, loss)
+        progress.step(done + 1, loss)
     wire.send(root, rank, np.empty(0))
     if reducer is not None:
         reducer.wait_until_all_left(ranks)

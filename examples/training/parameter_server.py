@@ -69,7 +69,7 @@ def work(setup: Setup) -> None:
     data, slices = make_data(setup.seed), setup.slices()
     servers = [wire.connect(host, setup.port, PATIENCE_SECONDS) for host in setup.ps_hosts]
     states = _join(servers, setup.index)
-    progress = Progress()
+    progress = Progress(setup.steps)
     while min(step for step, _ in states) < setup.steps:
         parameters = np.concatenate([part for _, part in states])
         step = states[0][0]
@@ -78,7 +78,7 @@ def work(setup: Setup) -> None:
         for server, (at, _), part in zip(servers, states, slices, strict=True):
             wire.send(server, at, gradient[part])
         states = [wire.receive(server) for server in servers]
-        progress.step(step, loss)
+        progress.step(step + 1, loss)
     for server in servers:
         wire.send(server, setup.index, np.empty(0))
 

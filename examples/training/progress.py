@@ -1,12 +1,12 @@
 """What a training job tells the world: a line per step, a metrics file, an honest exit code."""
 
-import json
 import os
 import signal
 import sys
 import time
-from pathlib import Path
 from types import FrameType
+
+from shuntyard_trainer import MetricsWriter
 
 TERMINATED = 128 + signal.SIGTERM
 
@@ -27,23 +27,21 @@ def start() -> None:
 
 
 class Progress:
-    """Prints ``step=… loss=…``, appends JSON lines to METRICS_FILE, keeps the pace.
+    """Prints ``step=… loss=…``, appends JSON lines to the pod's metrics file, keeps the pace.
 
     STEP_SECONDS is how long a step takes at least: it stands for reading the input.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, total_steps: int) -> None:
         self._step_seconds = float(setting("STEP_SECONDS", "0.15"))
-        self._file = setting("METRICS_FILE", "")
+        self._total_steps = total_steps
+        self._metrics = MetricsWriter.from_environment()
         self._begun = time.monotonic()
 
-    def step(self, step: int, loss: float) -> None:
-        """Report a finished step and wait for the rest of its time."""
-        print(f"step={step} loss={loss:.4f}", flush=True)
-        if self._file:
-            line = {"step": step, "loss": round(loss, 6), "time": time.time()}  # noqa: TID251 - a script of its own; there is no clock to inject
-            with Path(self._file).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+    def step(self, completed: int, loss: float) -> None:
+        """Report that so many steps are completed, and wait for the rest of the last one's time."""
+        print(f"step={completed} loss={loss:.4f}", flush=True)
+        self._metrics.write(completed, total_steps=self._total_steps, loss=loss)
         left_seconds = self._step_seconds - (time.monotonic() - self._begun)
         time.sleep(max(0.0, left_seconds))
         self._begun = time.monotonic()

@@ -1,24 +1,50 @@
-"""Training in one pod: the same network, plain gradient descent.
+"""Training in one pod: the same network, plain gradient descent; it resumes from its checkpoints.
 
-Environment: STEPS, SEED.
+Environment: STEPS, SEED, LEARNING_RATE.
 """
 
-from model import first_parameters, loss_and_gradient, make_data
+from pathlib import Path
+
+import numpy as np
+from model import Vector, first_parameters, loss_and_gradient, make_data
 from progress import Progress, setting, start
 
-LEARNING_RATE = 0.8
-BATCH = 8192
+from shuntyard_trainer import Checkpoints
+
+SAMPLES = 4096
+
+
+class Checkpoint:
+    """The parameters and where they are kept; only the newest file stays."""
+
+    def __init__(self, directory: str, parameters: Vector) -> None:
+        self.directory, self.parameters = Path(directory), parameters
+
+    def save(self, step: int) -> Path:
+        """Write the parameters after so many steps."""
+        path = self.directory / f"step-{step}.npy"
+        np.save(path, self.parameters)
+        for old in set(self.directory.glob("step-*.npy")) - {path}:
+            old.unlink()
+        return path
 
 
 def main() -> None:
-    """Train."""
+    """Train from the last checkpoint, or from the beginning."""
     start()
     steps, seed = int(setting("STEPS", "80")), int(setting("SEED", "3"))
-    data, parameters, progress = make_data(seed), first_parameters(seed), Progress()
-    for step in range(steps):
-        loss, gradient = loss_and_gradient(parameters, data.batch(step, BATCH))
-        parameters = parameters - LEARNING_RATE * gradient
-        progress.step(step, loss)
+    rate = float(setting("LEARNING_RATE", "0.8"))
+    data, progress = make_data(seed).batch(0, SAMPLES), Progress(steps)
+    directory = setting("SHUNTYARD_CHECKPOINT_DIR", "")
+    kept = Checkpoint(directory, first_parameters(seed))
+    checkpoints = Checkpoints.from_environment(kept.save if directory else None)
+    if checkpoints.resume is not None:
+        kept.parameters = np.load(checkpoints.resume.path)
+        print(f"resumed at step {checkpoints.resume.step}", flush=True)
+    for index in checkpoints.steps(steps):
+        loss, gradient = loss_and_gradient(kept.parameters, data)
+        kept.parameters = kept.parameters - rate * gradient
+        progress.step(index + 1, loss)
 
 
 if __name__ == "__main__":

@@ -62,8 +62,9 @@ def test_examples_state_the_gang_size_that_the_demo_expects(tmp_path: Path) -> N
         assert len(pods) == 1 or stated
 
 
-def test_the_demo_puts_its_metrics_directory_into_every_example(tmp_path: Path) -> None:
+def test_in_the_demo_every_example_has_its_own_directory_on_the_volume(tmp_path: Path) -> None:
     for job in demo_jobs.read_jobs(tmp_path):
         pods = [pod for manifest in job.manifests for pod in _pods(dict(manifest))]
         volumes = [v for pod in pods for v in pod["spec"]["volumes"] if "hostPath" in v]
-        assert [v["hostPath"]["path"] for v in volumes] == [str(tmp_path)] * len(pods)
+        places = [v["hostPath"]["path"] for v in volumes]
+        assert places == [str(tmp_path / job.name)] * len(pods)

@@ -47,13 +47,33 @@ def ends(processes: list[Process]) -> list[str]:
 
 def test_a_single_job_learns_and_writes_its_metrics(tmp_path: Path) -> None:
     file = tmp_path / "metrics.jsonl"
-    with running("single.py", [{"STEPS": "40", "METRICS_FILE": str(file)}]) as processes:
+    with running("single.py", [{"STEPS": "40", "SHUNTYARD_METRICS_FILE": str(file)}]) as processes:
         printed = losses(ends(processes)[0])
     written = [json.loads(line) for line in file.read_text().splitlines()]
     assert printed[-1] < printed[0] / 2
-    assert [line["step"] for line in written] == list(range(40))
+    assert [line["step"] for line in written] == list(range(1, 41))
     assert [line["loss"] for line in written] == pytest.approx(printed, abs=1e-4)
-    assert all(set(line) == {"step", "loss", "time"} for line in written)
+    assert all(set(line) == {"step", "total_steps", "loss", "time"} for line in written)
+
+
+def test_a_single_job_that_was_ended_resumes_where_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    env = {
+        "STEPS": "60",
+        "STEP_SECONDS": "0.02",
+        "SHUNTYARD_METRICS_FILE": str(file),
+        "SHUNTYARD_CHECKPOINT_DIR": str(tmp_path / "checkpoints"),
+    }
+    with running("single.py", [env]) as (process,):
+        assert process.stdout is not None
+        while "step=20" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(MOST_SECONDS) == 143
+    with running("single.py", [env]) as processes:
+        ends(processes)
+    written = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["step"] for line in written] == list(range(1, 61))
 
 
 def test_parameter_servers_and_workers_learn_together_and_repeat_exactly() -> None:
@@ -73,7 +93,12 @@ def test_parameter_servers_and_workers_learn_together_and_repeat_exactly() -> No
 
 
 def test_ranks_reduce_through_rank_0() -> None:
-    base = {"STEPS": "20", "RANKS": "3", "ROOT_HOST": "127.0.0.33", "PORT": str(free_ports(1)[0])}
+    base = {
+        "STEPS": "20",
+        "WORLD_SIZE": "3",
+        "ROOT_HOST": "127.0.0.33",
+        "PORT": str(free_ports(1)[0]),
+    }
     members = [{**base, "RANK": str(rank), "POD_IP": "127.0.0.33"} for rank in (2, 1, 0)]
     with running("data_parallel.py", members) as processes:
         curves = [losses(output) for output in ends(processes)]
@@ -84,7 +109,7 @@ WAITING = {
     "single": ("single.py", {"STEPS": "100000", "STEP_SECONDS": "0.01"}),
     "ps without workers": ("parameter_server.py", {"ROLE": "ps", "POD_IP": "127.0.0.34"}),
     "worker without a ps": ("parameter_server.py", {"PS_HOSTS": "127.0.0.35"}),
-    "rank 0 without the others": ("data_parallel.py", {"RANKS": "2", "POD_IP": "127.0.0.36"}),
+    "rank 0 without the others": ("data_parallel.py", {"WORLD_SIZE": "2", "POD_IP": "127.0.0.36"}),
 }
 
 

@@ -55,11 +55,14 @@ def test_the_settings_file_of_the_extender_is_one_that_it_accepts(tmp_path: Path
         tmp_path / "kubeconfig",
         scheduler_port=1111,
         api_port=2222,
+        agents=("127.0.0.1", 4444),
         settings={"queue": {"order": "creation"}, "api": {"listen_port": 3333}},
     )
     settings = load(ExtenderSettings, Path(component.argv[-1]), {})
     assert settings.scheduler.listen_port == 1111
     assert settings.api.listen_port == 3333
+    assert settings.agents.listen_port == 4444
+    assert settings.agents.key == Layout(tmp_path).server.key
     assert settings.queue.order == "creation"
     assert settings.kubernetes.kubeconfig == tmp_path / "kubeconfig"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.demo.curves import Point, first_point, last_point
+from devcluster.demo.curves import Point, first_point, last_point, repeated_steps
 from devcluster.demo.report import passed
 from devcluster.demo.rows import Row
 from devcluster.demo.table import lines
@@ -33,8 +33,19 @@ def test_a_curve_is_read_while_it_is_written(
     tmp_path: Path, text: str | None, first: Point | None, last: Point | None
 ) -> None:
     if text is not None:
-        (tmp_path / "pod.jsonl").write_text(text)
-    assert (first_point(tmp_path, "pod"), last_point(tmp_path, "pod")) == (first, last)
+        metrics = tmp_path / "metrics"
+        metrics.mkdir()
+        (metrics / "job-abcde.jsonl").write_text(text)
+    assert (first_point(tmp_path), last_point(tmp_path)) == (first, last)
+
+
+def test_a_curve_goes_on_in_the_file_of_the_next_pod(tmp_path: Path) -> None:
+    (tmp_path / "metrics").mkdir()
+    for name, steps in {"job-zzzzz": (1, 2, 3), "job-abcde": (3, 4)}.items():
+        lines = [f'{{"step": {step}, "loss": {9 - step}.0}}\n' for step in steps]
+        (tmp_path / "metrics" / f"{name}.jsonl").write_text("".join(lines))
+    assert (first_point(tmp_path), last_point(tmp_path)) == (Point(1, 8.0), Point(4, 5.0))
+    assert repeated_steps(tmp_path) == 1
 
 
 GOOD: dict[str, Any] = {
@@ -44,6 +55,8 @@ GOOD: dict[str, Any] = {
     "order_violations": [],
     "order": [{"v": 2.0}, {"v": 0.0}],
     "losses": {"a": (2.0, 0.5), "b": (2.0, 0.4)},
+    "migrations": [{"job": "a", "phase": "Completed", "acked_step": 7, "resumed_step": 7}],
+    "repeated_steps": {"a": 0, "b": 0},
 }
 FAULTS: dict[str, dict[str, Any]] = {
     "a job has not finished": {"completed": 1},
@@ -52,6 +65,11 @@ FAULTS: dict[str, dict[str, Any]] = {
     "the order is not proved": {"order": [{"v": None}]},
     "a loss rose": {"losses": {"a": (2.0, 2.1)}},
     "a job wrote no loss": {"losses": {"a": None}},
+    "nothing moved": {"migrations": []},
+    "a moved job began anew": {
+        "migrations": [{"job": "a", "phase": "Completed", "acked_step": 7, "resumed_step": 1}]
+    },
+    "a moved job did steps twice": {"repeated_steps": {"a": 2, "b": 0}},
 }
 
 

@@ -1,0 +1,102 @@
+"""The node agents of a cluster: deploy/base/agent.yaml, with the places of this machine put in."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+
+from devcluster import api, bootstrap
+from devcluster.extender_process import merged
+from devcluster.layout import Layout
+from devcluster.process_node.cpu_budget import default_budget_cores
+from devcluster.process_node.node_object import KIND, KIND_LABEL
+from devcluster.process_node.options import DEFAULT_CPU_BUDGET_CORES
+from shared.kube import paths
+from shared.kube.client import KubeClient
+
+NAMESPACE: Final = "shuntyard-agents"
+NAME: Final = "shuntyard-agent"
+READY_SECONDS: Final = 120.0
+_MANIFESTS: Final = "base/agent.yaml"
+_DAEMON_SET: Final = paths.namespaced("/apis/apps/v1/daemonsets", NAMESPACE, NAME)
+_ENVIRONMENT: Final = {
+    "SHUNTYARD__EXTENDER__AUTHORITY": "/etc/shuntyard-ca/ca.crt",
+    "SHUNTYARD__EXTENDER__TOKEN": "/var/run/secrets/shuntyard/token",
+    "SHUNTYARD__PATHS__POD_LOGS": "/var/log/pods",
+    "SHUNTYARD__PATHS__VOLUME": "/var/lib/shuntyard/volume",
+}
+"""The agent's defaults, said in the environment: there a node without namespaces rewrites them."""
+
+Manifest = Mapping[str, Any]
+
+
+async def start(
+    client: KubeClient, layout: Layout, *, url: str, settings: Mapping[str, Any]
+) -> None:
+    """Run an agent on every process node and wait until all are ready.
+
+    Args:
+        client: An administrator's.
+        layout: The cluster's directory.
+        url: Where the extender listens for agents.
+        settings: Settings of the agents that differ from their defaults.
+
+    Raises:
+        TimeoutError: Not all became ready.
+    """
+    found = await api.items(client, paths.NODES)
+    nodes = [one for one in found if one["metadata"].get("labels", {}).get(KIND_LABEL) == KIND]
+    decided = {
+        "extender": {"urls": [url]},
+        "api": {"listen_port": 0},
+        "sampling": {"cores": default_budget_cores(len(nodes), DEFAULT_CPU_BUDGET_CORES)},
+    }
+    given = bootstrap.deploy_manifests(_MANIFESTS)
+    adapted = [_adapted(one, layout, merged(decided, settings)) for one in given]
+    wanted = [*adapted, _authority(layout)]
+    await api.apply(client, sorted(wanted, key=lambda one: str(one["kind"] != "Namespace")))
+
+    async def ready() -> bool:
+        found = await api.get(client, _DAEMON_SET)
+        status = found.get("status") or {}
+        current = status.get("observedGeneration") == found["metadata"]["generation"]
+        updated = int(status.get("updatedNumberScheduled") or 0)
+        return current and len(nodes) == updated == int(status.get("numberReady") or 0)
+
+    await api.poll(ready, READY_SECONDS)
+
+
+def _adapted(manifest: Manifest, layout: Layout, settings: Mapping[str, Any]) -> Manifest:
+    changed: dict[str, Any] = copy.deepcopy(dict(manifest))
+    if changed["kind"] == "ConfigMap":
+        changed["data"] = {"agent.yaml": yaml.safe_dump(dict(settings))}
+    if changed["kind"] == "DaemonSet":
+        _place(changed["spec"]["template"]["spec"], layout)
+    return changed
+
+
+def _place(pod: dict[str, Any], layout: Layout) -> None:
+    """All process nodes share this machine: each has its logs below a directory of its name."""
+    pod["nodeSelector"] = {KIND_LABEL: KIND}
+    (container,) = pod["containers"]
+    container["env"] += [{"name": name, "value": path} for name, path in _ENVIRONMENT.items()]
+    for mount in container["volumeMounts"]:
+        if mount["name"] == "pod-logs":
+            mount["subPathExpr"] = "$(NODE_NAME)/logs/pods"
+    places = {"pod-logs": layout.process_nodes, "volume": layout.volume}
+    pod["volumes"] = [
+        {"name": one["name"], "hostPath": {"path": str(places[one["name"]])}}
+        if one["name"] in places
+        else one
+        for one in pod["volumes"]
+    ]
+
+
+def _authority(layout: Layout) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "shuntyard-ca", "namespace": NAMESPACE},
+        "data": {"ca.crt": layout.authority.read_text()},
+    }

@@ -1,0 +1,97 @@
+"""The agents of real nodes: deploy/base/agent.yaml as it is, with an image and a volume of ours."""
+
+import copy
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import yaml
+
+from devcluster import api, bootstrap
+from devcluster.extender_process import merged
+from devcluster.layout import Layout
+from devcluster.real_nodes import images, volumes
+from devcluster.real_nodes.node import LABEL, LABEL_VALUE
+from shared import quantity
+from shared.kube import paths
+from shared.kube.client import KubeClient
+
+NAMESPACE: Final = "shuntyard-agents"
+NAME: Final = "shuntyard-agent"
+CLAIM: Final = "shuntyard-volume"
+READY_SECONDS: Final = 120.0
+
+Manifest = Mapping[str, Any]
+
+
+def manifests(
+    layout: Layout, *, url: str, cores: float, settings: Mapping[str, Any]
+) -> list[Manifest]:
+    """Return the agents' manifests, in the order to apply them.
+
+    Args:
+        layout: The cluster's directory; its ``volume`` is what the agents' claim gets.
+        url: Where the extender listens for agents.
+        cores: What a node offers. An agent sees all of the machine, other nodes' pods too, so it
+            is told.
+        settings: Settings of the agents that differ from their defaults.
+    """
+    decided = {"extender": {"urls": [url]}, "sampling": {"cores": cores}}
+    said = yaml.safe_dump(merged(decided, settings))
+    given = bootstrap.deploy_manifests("base/agent.yaml")
+    ordered = sorted(given, key=lambda one: str(one["kind"] != "Namespace"))
+    return [
+        *(_adapted(one, said) for one in ordered),
+        *volumes.shared(NAMESPACE, CLAIM, layout.volume),
+        _settings("shuntyard-ca", {"ca.crt": layout.authority.read_text()}),
+    ]
+
+
+async def start(
+    client: KubeClient,
+    layout: Layout,
+    names: Collection[str],
+    *,
+    url: str,
+    settings: Mapping[str, Any],
+) -> None:
+    """Run an agent on each of the nodes, which are all there are, and wait until they are ready.
+
+    Raises:
+        TimeoutError: Not all became ready.
+    """
+    offered = [await _cores(client, name) for name in names]
+    wanted = manifests(layout, url=url, cores=min(offered), settings=settings)
+    await api.apply(client, wanted)
+    path = paths.namespaced("/apis/apps/v1/daemonsets", NAMESPACE, NAME)
+
+    async def ready() -> bool:
+        found = await api.get(client, path)
+        status = found.get("status") or {}
+        if status.get("observedGeneration") != found["metadata"]["generation"]:
+            return False
+        counts = [int(status.get(name) or 0) for name in ("updatedNumberScheduled", "numberReady")]
+        return counts == [len(names)] * len(counts)
+
+    await api.poll(ready, READY_SECONDS)
+
+
+async def _cores(client: KubeClient, name: str) -> float:
+    node = await api.get(client, paths.node(name))
+    return float(quantity.parse(node["status"]["allocatable"]["cpu"]))
+
+
+def _adapted(manifest: Manifest, settings: str) -> Manifest:
+    if manifest["kind"] == "ConfigMap":
+        return _settings(NAME, {"agent.yaml": settings})
+    if manifest["kind"] != "DaemonSet":
+        return manifest
+    changed: dict[str, Any] = copy.deepcopy(dict(manifest))
+    pod = changed["spec"]["template"]["spec"]
+    pod["nodeSelector"] = {LABEL: LABEL_VALUE}
+    pod["containers"][0] |= {"image": images.SHUNTYARD, "imagePullPolicy": "Never"}
+    return changed
+
+
+def _settings(name: str, data: Mapping[str, str]) -> Manifest:
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}

@@ -1,0 +1,143 @@
+"""The images of real nodes, made here: there is no registry, and none is named.
+
+============================  =================================================================
+image                         content
+============================  =================================================================
+``localhost/pause:1``         busybox, waiting: what holds a pod's namespaces
+``localhost/busybox:1``       Debian's busybox-static
+``localhost/shuntyard:1``     Debian with Python, the agent's dependencies as wheels, and this
+                              checkout's agent, trainer library and examples as they were at ``up``
+============================  =================================================================
+
+The Debian layer and the wheels are kept in the cache of the built programs; the rest takes a
+second.
+"""
+
+import io
+import os
+import stat
+import subprocess
+import tarfile
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from devcluster.assets import cache_directory
+from devcluster.errors import MachineError
+from devcluster.real_nodes import oci_archive, wheels
+from devcluster.real_nodes.debian_layer import debian_layer
+from devcluster.state import alone
+
+PAUSE: Final = "localhost/pause:1"
+BUSYBOX: Final = "localhost/busybox:1"
+SHUNTYARD: Final = "localhost/shuntyard:1"
+CODE: Final = "/opt/shuntyard"
+"""Where the checkout's packages are in `SHUNTYARD`; on its PYTHONPATH."""
+
+_ROOT: Final = Path(__file__).parents[2]
+_PACKAGES: Final = ("agent", "shared", "examples", "trainer/shuntyard_trainer")
+_PROJECTS: Final = ("pyproject.toml", "trainer/pyproject.toml")
+_BUSYBOX_FILE: Final = Path("/bin/busybox")
+_WAITING: Final = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait; done"
+_AGENT: Final = b'#!/bin/sh\nexec python3 -m agent "$@"\n'
+_EXECUTABLE: Final = 0o755
+_READABLE: Final = 0o644
+
+
+def ensure_layers(
+    report: Callable[[str], None], environ: Mapping[str, str] = os.environ
+) -> tuple[Path, ...]:
+    """Return the lower layers of `SHUNTYARD`, made and kept in the cache if they are not there.
+
+    Raises:
+        MachineError: debootstrap or pip failed.
+    """
+    cache = cache_directory(environ) / "real-nodes"
+    cache.mkdir(parents=True, exist_ok=True)
+    with alone(cache / "build.lock"):
+        debian = debian_layer(cache, report)
+        return debian.layer, wheels.wheel_layer(cache, debian.python, report)
+
+
+def write_images(directory: Path, report: Callable[[str], None]) -> tuple[Path, ...]:
+    """Write all images into a directory and return their files.
+
+    Raises:
+        MachineError: One could not be made.
+    """
+    layers = ensure_layers(report)
+    directory.mkdir(parents=True, exist_ok=True)
+    busybox = _busybox_layer(directory / "busybox.layer")
+    code = _code_layer(directory / "code.layer")
+    python = {"PYTHONPATH": CODE, "PYTHONUNBUFFERED": "1"}
+    return (
+        oci_archive.write(
+            directory / "pause.tar", PAUSE, [busybox], command=["/bin/sh", "-c", _WAITING]
+        ),
+        oci_archive.write(directory / "busybox.tar", BUSYBOX, [busybox], command=["/bin/sh"]),
+        oci_archive.write(
+            directory / "shuntyard.tar",
+            SHUNTYARD,
+            [*layers, code],
+            command=["python3"],
+            environ=python,
+        ),
+    )
+
+
+def _busybox_layer(layer: Path) -> Path:
+    done = subprocess.run([_BUSYBOX_FILE, "--list"], capture_output=True, text=True, check=True)
+    with tarfile.open(layer, "w") as tar:
+        for name in ("bin", "etc", "tmp"):
+            _add_directory(tar, name, 0o1777 if name == "tmp" else _EXECUTABLE)
+        tar.add(_BUSYBOX_FILE.resolve(), "bin/busybox")
+        for name in done.stdout.split():
+            if name != "busybox":
+                link = tarfile.TarInfo(f"bin/{name}")
+                link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+                tar.addfile(link)
+    return layer
+
+
+def _code_layer(layer: Path) -> Path:
+    with tarfile.open(layer, "w") as tar:
+        for package in _PACKAGES:
+            source = _ROOT / package
+            if not source.is_dir():
+                raise MachineError(f"{source} is missing; real nodes need a whole checkout")
+            tar.add(source, f"{CODE[1:]}/{source.name}", filter=_as_roots)
+        for project in _PROJECTS:
+            name, text = metadata((_ROOT / project).read_text())
+            _add_file(tar, f"{CODE[1:]}/{name}.dist-info/METADATA", text.encode(), _READABLE)
+        _add_file(tar, "usr/local/bin/shuntyard-agent", _AGENT, _EXECUTABLE)
+    return layer
+
+
+def metadata(pyproject: str) -> tuple[str, str]:
+    """Return stem and text of what an installed distribution says of itself: name and version."""
+    project = tomllib.loads(pyproject)["project"]
+    name, version = project["name"], project["version"]
+    text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    return f"{name.replace('-', '_')}-{version}", text
+
+
+def _as_roots(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    if info.name.endswith("__pycache__"):
+        return None
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    info.mode |= stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
+    return info
+
+
+def _add_file(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    info = tarfile.TarInfo(name)
+    info.mode, info.size = mode, len(content)
+    tar.addfile(info, io.BytesIO(content))
+
+
+def _add_directory(tar: tarfile.TarFile, name: str, mode: int) -> None:
+    info = tarfile.TarInfo(name)
+    info.type, info.mode = tarfile.DIRTYPE, mode
+    tar.addfile(info)

@@ -1,0 +1,110 @@
+"""The kubelet's configuration file."""
+
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from devcluster.certificates import Pair
+from devcluster.options import RealNodes
+from shared import quantity
+from shared.errors import InputError
+
+_MEMORY_FILE: Final = Path("/proc/meminfo")
+_EVICTION_BYTES: Final = 100 * 2**20
+_LEASE_SHARE: Final = 0.8
+"""A Lease is that part of the grace period, as upstream's 40 s are of 50 s."""
+
+
+def config(
+    nodes: RealNodes,
+    *,
+    authority: Path,
+    server: Pair,
+    node_grace_seconds: int,
+) -> Mapping[str, Any]:
+    """Return the configuration of each of these nodes' kubelets.
+
+    A kubelet believes that it has the whole machine; what a node shall not offer is reserved.
+
+    Args:
+        nodes: What they offer.
+        authority: Who signs the certificates of the kubelet's clients.
+        server: What the kubelet shows them.
+        node_grace_seconds: After how long without a renewed Lease the node is NotReady.
+
+    Raises:
+        InputError: They shall offer more than the machine has.
+
+    Source:
+        https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
+    """
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(authority)},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": str(server.certificate),
+        "tlsPrivateKeyFile": str(server.key),
+        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+        "volumePluginDir": "/var/lib/kubelet/volume-plugins",
+        "cgroupDriver": "cgroupfs",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "makeIPTablesUtilChains": False,  # there are no Services
+        "resolvConf": "",  # and no cluster DNS
+        "maxPods": nodes.pods,
+        "oomScoreAdj": 0,  # lowering it needs CAP_SYS_RESOURCE
+        "enforceNodeAllocatable": ["pods"],
+        "systemReserved": machine_reserves(nodes),
+        "evictionHard": {
+            "memory.available": str(_EVICTION_BYTES),
+            "nodefs.available": "1%",
+            "imagefs.available": "1%",
+        },
+        "imageGCHighThresholdPercent": 100,  # never: nobody could bring an image back
+        "nodeLeaseDurationSeconds": int(node_grace_seconds * _LEASE_SHARE),
+        "nodeStatusUpdateFrequency": "2s",
+        "nodeStatusReportFrequency": "2s",
+    }
+
+
+def machine_reserves(nodes: RealNodes) -> Mapping[str, str]:
+    """Return what a node on this machine keeps to itself.
+
+    Raises:
+        InputError: The machine does not have so much as the node shall offer.
+    """
+    return reserved(nodes, os.cpu_count() or 1, memory_bytes())
+
+
+def reserved(nodes: RealNodes, cores: int, total_bytes: int) -> Mapping[str, str]:
+    """Return what a node keeps to itself, so that it offers what was ordered.
+
+    Raises:
+        InputError: The machine does not have so much.
+    """
+    rest = cores - quantity.parse(nodes.cpu, field="a real node's cpu")
+    if rest < 0:
+        raise InputError("a real node's cpu", nodes.cpu, f"within the {cores} of this machine")
+    offered = quantity.parse(nodes.memory, field="a real node's memory")
+    rest_bytes = total_bytes - _EVICTION_BYTES - offered
+    if rest_bytes < 0:
+        limit = f"within the {total_bytes - _EVICTION_BYTES} bytes that this machine can offer"
+        raise InputError("a real node's memory", nodes.memory, limit)
+    return {"cpu": f"{int(rest * 1000)}m", "memory": str(int(rest_bytes))}
+
+
+def memory_bytes(text: str | None = None) -> int:
+    """Return the machine's memory.
+
+    Args:
+        text: As of ``/proc/meminfo``; None: that file.
+    """
+    fields = (text or _MEMORY_FILE.read_text()).split()
+    return int(Fraction(fields[fields.index("MemTotal:") + 1]) * 1024)

@@ -1,0 +1,213 @@
+"""The real nodes of a cluster, as whoever stands in the machine room handles them."""
+
+import contextlib
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from devcluster import api, extender_process
+from devcluster.errors import ClusterStateError, ComponentError
+from devcluster.layout import Layout
+from devcluster.options import RealNodes
+from devcluster.processes import wait
+from devcluster.real_nodes import agents, images, kubelet_config, network, node, site
+from devcluster.real_nodes.addresses import GATEWAY, MOST_NODES, RealNode
+from devcluster.real_nodes.readiness import wait_until_ready
+from devcluster.supervision import Supervisor
+from shared.system_clock import SystemClock
+
+_KUBELET_SECONDS: Final = 10.0
+
+
+class Machines:
+    """Real nodes: power, cable, kubelet. One cluster of a machine may have some.
+
+    Synchronous, like `devcluster.cluster.Cluster`, which lends it as ``machines``.
+
+    Args:
+        layout: The cluster's directory.
+        supervisor: Its processes.
+        report: Takes progress lines.
+    """
+
+    def __init__(
+        self, layout: Layout, supervisor: Supervisor, report: Callable[[str], None]
+    ) -> None:
+        self._layout = layout
+        self._supervisor = supervisor
+        self._report = report
+
+    def nodes(self) -> Mapping[str, RealNode]:
+        """Return the nodes by name, whether they run or not."""
+        components = self._supervisor.file.read().components
+        numbers = {name: one.environ.get(node.NUMBER) for name, one in components.items()}
+        return {name: RealNode(name, int(text)) for name, text in numbers.items() if text}
+
+    def prepare(self, nodes: RealNodes) -> str:
+        """Make this machine ready for such nodes; returns where they will reach it.
+
+        Raises:
+            InputError: They shall offer more than the machine has.
+            MachineError: It cannot have real nodes; the message says why.
+        """
+        kubelet_config.machine_reserves(nodes)
+        site.occupy(self._layout, self._report)
+        return GATEWAY
+
+    def add(self, nodes: RealNodes, kubelet: Path) -> None:
+        """Start nodes and wait until they are Ready.
+
+        Raises:
+            ClusterStateError: The cluster was not started for real nodes.
+            ComponentError: A node did not become Ready.
+            MachineError: Their images could not be made.
+        """
+        state = self._supervisor.file.read()
+        if state.address != GATEWAY:
+            raise ClusterStateError("the cluster was started without real nodes (--nodes real:N)")
+        if nodes.first + nodes.count > MOST_NODES:
+            raise ClusterStateError(f"there can be {MOST_NODES} real nodes, not more")
+        if nodes.count == 0:
+            return
+        begun = SystemClock().now()
+        site.prepare(self._layout)
+        files = images.write_images(self._layout.real_nodes / "images", self._report)
+        components = {}
+        for name, number in zip(nodes.names(), nodes.numbers(), strict=True):
+            one = RealNode(name, number)
+            grace = state.node_grace_seconds
+            kubeconfig = node.write(
+                self._layout, one, nodes, state.server, node_grace_seconds=grace
+            )
+            components[name] = node.component(self._layout, one, kubelet, kubeconfig, files)
+            site.connect(one)
+        self._supervisor.launch(components)
+        for name in components:
+            self.await_ready(name, begun)
+        self._report(f"{nodes.count} real nodes are Ready ({SystemClock().now() - begun:.1f} s)")
+
+    def revive(self) -> None:
+        """Make again what the nodes of a cluster need and a restart of the machine removes."""
+        site.occupy(self._layout, self._report)
+        if nodes := self.nodes():
+            site.prepare(self._layout)
+            for one in nodes.values():
+                site.connect(one)
+
+    def start_agents(self, settings: Mapping[str, Any] | None = None) -> None:
+        """Run an agent on every real node and wait until all are ready.
+
+        The extender and the plain kube-scheduler, which places them, must run.
+
+        Args:
+            settings: Settings of the agents that differ from their defaults.
+
+        Raises:
+            TimeoutError: Not all became ready.
+        """
+        self._layout.volume.mkdir(exist_ok=True)
+        url = extender_process.agents_url(self._layout)
+        names, wanted = self.nodes().keys(), settings or {}
+        api.call(
+            self._layout.kubeconfig,
+            lambda client: agents.start(client, self._layout, names, url=url, settings=wanted),
+        )
+
+    def power_off(self, name: str) -> None:
+        """End all of a node at once, as a power failure does; the cluster is not told.
+
+        Raises:
+            ClusterStateError: There is no such node, or it does not run.
+        """
+        self._node(name)
+        self._supervisor.kill(name, signal.SIGKILL)
+        site.remove_groups(self._report, name)
+
+    def power_on(self, name: str) -> None:
+        """Start a node again with the disk it had, and wait until it is Ready.
+
+        Raises:
+            ClusterStateError: There is no such node, or it runs.
+            ComponentError: It did not become Ready.
+        """
+        one = self._node(name)
+        begun = SystemClock().now()
+        site.connect(one)
+        self._supervisor.start(name)
+        self.await_ready(name, begun)
+
+    def partition(self, name: str) -> None:
+        """Take a node's cable down: its pods run on, and nobody hears of it.
+
+        Raises:
+            ClusterStateError: There is no such node.
+            MachineError: It does not run.
+        """
+        network.cut(self._node(name))
+
+    def heal(self, name: str) -> None:
+        """Take a node's cable up again; does not wait until the node is Ready.
+
+        Raises:
+            ClusterStateError: There is no such node.
+            MachineError: It does not run.
+        """
+        network.mend(self._node(name))
+
+    def restart_kubelet(self, name: str) -> None:
+        """End a node's kubelet; a second later there is a new one. Waits until it reports Ready.
+
+        Raises:
+            ClusterStateError: There is no such node, or it does not run.
+            ComponentError: It did not become Ready again.
+        """
+        kubelet = self.kubelet(name)
+        kubelet.terminate()
+        wait([kubelet], _KUBELET_SECONDS)
+        self.await_ready(name, SystemClock().now())
+
+    def kubelet(self, name: str) -> psutil.Process:
+        """Return a node's kubelet.
+
+        Raises:
+            ClusterStateError: There is no such node, it does not run, or its kubelet does not.
+        """
+        self._node(name)
+        for process in self._supervisor.require(name).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):  # one of many that come and go
+                if process.name() == "kubelet":
+                    return process
+        raise ClusterStateError(f"{name} has no kubelet at the moment")
+
+    def pod_logs(self, name: str) -> Path:
+        """Return what is ``/var/log/pods`` in a node."""
+        return self._layout.real_node(name) / "pods"
+
+    def await_ready(self, name: str, begun: float) -> None:
+        """Wait until a node has reported itself Ready after ``begun``, in seconds of our clock.
+
+        Raises:
+            ComponentError: It ended, or did not within `api.NODES_READY_SECONDS`.
+        """
+
+        def check() -> None:
+            if self._supervisor.process(name) is None:
+                raise ComponentError(name, "ended before it was Ready", self._layout.log(name))
+
+        kubeconfig = self._layout.kubeconfig
+        try:
+            api.call(kubeconfig, lambda client: wait_until_ready(client, name, begun, check))
+        except TimeoutError:
+            problem = f"was not Ready in {api.NODES_READY_SECONDS:.0f} s"
+            log = self._layout.log(f"{name}-kubelet")
+            raise ComponentError(name, problem, log) from None
+
+    def _node(self, name: str) -> RealNode:
+        nodes = self.nodes()
+        if name not in nodes:
+            known = ", ".join(nodes) or "none"
+            raise ClusterStateError(f"there is no real node {name!r}; there are {known}")
+        return nodes[name]

@@ -1,0 +1,95 @@
+"""The bridge that real nodes are plugged into, and their cables.
+
+The bridge carries its owner, the cluster's directory, in its alias. So the claim is where the thing
+is: it cannot outlive a restart of the machine, and no file has to be found and believed.
+"""
+
+import contextlib
+import ipaddress
+import json
+import time
+from pathlib import Path
+from typing import Final
+
+from devcluster.errors import MachineError
+from devcluster.real_nodes.addresses import BRIDGE, GATEWAY, GATEWAY_CARD, NETWORK, RealNode
+from devcluster.real_nodes.commands import run
+
+_LINKS: Final = Path("/sys/class/net")
+_LONGEST_ALIAS: Final = 255
+_FORWARDING: Final = Path(f"/proc/sys/net/ipv4/conf/{BRIDGE}/forwarding")
+_ALIAS_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 0.02
+
+
+def owner() -> str | None:
+    """Return the directory of the cluster that has the bridge; None without a bridge."""
+    alias = _LINKS / BRIDGE / "ifalias"
+    deadline = time.monotonic() + _ALIAS_SECONDS
+    text = ""
+    with contextlib.suppress(FileNotFoundError):
+        # The alias is written just after the bridge is made.
+        while not (text := alias.read_text().strip()) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        return text
+    return None
+
+
+def card() -> str:
+    """Return the address of the bridge's network card."""
+    return (_LINKS / BRIDGE / "address").read_text().strip()
+
+
+def build(directory: Path) -> None:
+    """Make the bridge for the cluster in ``directory``.
+
+    Raises:
+        MachineError: There is one already, or the addresses are in use.
+    """
+    name = str(directory)
+    if len(name) > _LONGEST_ALIAS:
+        raise MachineError(f"{name} is longer than {_LONGEST_ALIAS} characters, the most of a link")
+    taken = addresses_in_the_way(run("ip", "-json", "-4", "address"))
+    if taken:
+        raise MachineError(f"{', '.join(taken)} overlaps {NETWORK}, which real nodes use")
+    run("ip", "link", "add", BRIDGE, "type", "bridge")
+    run("ip", "link", "set", BRIDGE, "alias", name)
+    run("ip", "link", "set", BRIDGE, "address", GATEWAY_CARD)
+    run("ip", "address", "add", f"{GATEWAY}/24", "dev", BRIDGE)
+    run("ip", "link", "set", BRIDGE, "up")
+    _FORWARDING.write_text("1")  # of this link alone: from one node's pods to another's
+
+
+def addresses_in_the_way(listing: str) -> tuple[str, ...]:
+    """Return the addresses in the output of ``ip -json address`` that are in our network."""
+    network = ipaddress.ip_network(NETWORK)
+    found = [info["local"] for link in json.loads(listing) for info in link.get("addr_info", ())]
+    return tuple(text for text in found if ipaddress.ip_address(text) in network)
+
+
+def remove() -> None:
+    """Remove the bridge and what is plugged in."""
+    for link in (_LINKS / BRIDGE / "brif").glob("*"):
+        unplug(link.name)
+    run("ip", "link", "delete", BRIDGE)
+
+
+def unplug(link: str) -> None:
+    """Remove a cable; nothing if it is gone, as it is some time after its node has ended."""
+    with contextlib.suppress(MachineError):
+        run("ip", "link", "delete", link)
+
+
+def route(node: RealNode) -> None:
+    """Let this machine, and through it the other nodes, reach the node's pods."""
+    run("ip", "route", "replace", node.pods, "via", node.address, "dev", BRIDGE)
+
+
+def cut(node: RealNode) -> None:
+    """Take the node's cable down."""
+    run("ip", "link", "set", node.link, "down")
+
+
+def mend(node: RealNode) -> None:
+    """Take the node's cable up again."""
+    run("ip", "link", "set", node.link, "up")

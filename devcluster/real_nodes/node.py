@@ -1,0 +1,113 @@
+"""What one real node is started with: its directory, its certificates, its first process."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from devcluster import bootstrap
+from devcluster.certificates import Authority
+from devcluster.layout import Layout
+from devcluster.options import RealNodes
+from devcluster.real_nodes import control_groups, kubelet_config
+from devcluster.real_nodes.addresses import BRIDGE, GATEWAY, RealNode
+from devcluster.real_nodes.commands import run
+from devcluster.state import Component
+from shared import labels
+from shared.system_clock import SystemClock
+
+LABEL: Final = f"{labels.DOMAIN}/node-kind"
+LABEL_VALUE: Final = "real"
+SCRIPTS: Final = Path(__file__).parent
+NUMBER: Final = "NODE_NUMBER"
+"""Variable in a component's environment that makes it a real node."""
+
+_DIRECTORIES: Final = ("kubelet", "cni", "pods", "containers", "containerd", "net.d")
+_STOP_SECONDS: Final = 5.0
+_DISK: Final = "containerd.img"
+_DISK_BYTES: Final = 16 * 2**30
+
+
+def write(
+    layout: Layout, node: RealNode, nodes: RealNodes, server: str, *, node_grace_seconds: int
+) -> Path:
+    """Write what a node reads, and return its kubeconfig.
+
+    Raises:
+        MachineError: Its disk could not be made.
+    """
+    directory = layout.real_node(node.name)
+    for name in _DIRECTORIES:
+        (directory / name).mkdir(parents=True, exist_ok=True)
+    _make_disk(directory / _DISK)
+    authority = Authority(layout.pki, SystemClock())
+    pair = authority.issue_server(f"kubelet-{node.name}", (node.name,), (node.address,))
+    config = kubelet_config.config(
+        nodes, authority=layout.authority, server=pair, node_grace_seconds=node_grace_seconds
+    )
+    _write_json(directory / "kubelet.yaml", config)
+    _write_json(directory / "net.d" / "10-bridge.conflist", pod_network(node))
+    user = f"system:node:{node.name}"
+    return bootstrap.write_user(layout, authority, server, user, ("system:nodes",))
+
+
+def component(
+    layout: Layout, node: RealNode, kubelet: Path, kubeconfig: Path, images: Sequence[Path]
+) -> Component:
+    """Return the process that is the node: when it is killed, all of the node is gone."""
+    environ = {
+        "NODE_NAME": node.name,
+        "NODE_LABELS": f"{LABEL}={LABEL_VALUE}",
+        NUMBER: str(node.number),
+        "NODE_ADDRESS": node.address,
+        "NODE_CARD": node.card,
+        "NODE_GATEWAY": GATEWAY,
+        "NODE_BRIDGE": BRIDGE,
+        "NODE_LINK": node.link,
+        "NODE_GROUPS": " ".join(map(str, control_groups.groups(node.name))),
+        "NODE_DIRECTORY": str(layout.real_node(node.name)),
+        "NODE_DISK": _DISK,
+        "NODE_LOGS": str(layout.log(node.name).parent),
+        "NODE_SCRIPTS": str(SCRIPTS),
+        "NODE_IMAGES": " ".join(map(str, images)),
+        "NODE_KUBELET": str(kubelet),
+        "NODE_KUBECONFIG": str(kubeconfig),
+    }
+    return Component(
+        argv=("/bin/sh", str(SCRIPTS / "enter.sh")),
+        log=str(layout.log(node.name)),
+        environ=environ,
+        stop_seconds=_STOP_SECONDS,
+    )
+
+
+def pod_network(node: RealNode) -> Mapping[str, Any]:
+    """Return the node's CNI configuration: a bridge in the node, addresses that can be routed.
+
+    Source:
+        https://github.com/containernetworking/cni/blob/spec-v0.4.0/SPEC.md
+    """
+    ranges = [[{"subnet": node.pods}]]
+    bridge = {
+        "type": "bridge",
+        "bridge": "cni0",
+        "isGateway": True,
+        "ipMasq": False,
+        "ipam": {"type": "host-local", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]},
+    }
+    return {"cniVersion": "0.4.0", "name": "pods", "plugins": [bridge]}
+
+
+def _make_disk(file: Path) -> None:
+    """Make the disk of containerd, a file with holes: thousands of files go with it in one.
+
+    Nothing has to outlive this machine, so there is no journal.
+    """
+    with file.open("wb") as disk:
+        disk.truncate(_DISK_BYTES)
+    lazily = ("-E", "lazy_itable_init=1,nodiscard")
+    run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-m", "0", *lazily, str(file))
+
+
+def _write_json(file: Path, content: Mapping[str, Any]) -> None:
+    file.write_text(json.dumps(content, indent=1))

@@ -1,0 +1,77 @@
+"""What the real nodes of a cluster have in common on this machine, and whose nodes they are.
+
+A machine has those of one cluster at a time: bridge, addresses and control groups have fixed names,
+so that whoever comes after a crash finds all that was left.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from devcluster.errors import MachineError
+from devcluster.layout import Layout
+from devcluster.processes import leftovers
+from devcluster.real_nodes import conditions, control_groups, mount_points, network
+from devcluster.real_nodes.addresses import RealNode
+
+
+def occupy(layout: Layout, report: Callable[[str], None]) -> None:
+    """Make sure that this machine can have real nodes, and make the bridge for this cluster's.
+
+    Raises:
+        MachineError: It cannot, or another cluster has some; the message says why.
+    """
+    conditions.require(report)
+    owner = network.owner()
+    if owner == str(layout.directory):
+        return
+    if owner is not None:
+        if owner and any(leftovers(owner)):
+            problem = "has real nodes, and a machine can have those of one cluster only"
+            raise MachineError(f"the cluster in {owner} {problem}; `down --dir {owner}` ends it")
+        report(f"removing what is left of the real nodes of {owner or 'nobody'}")
+        remove_groups(report)
+        if owner:
+            mount_points.remove(_record(Layout(Path(owner))))
+        network.remove()
+    network.build(layout.directory)
+
+
+def prepare(layout: Layout) -> None:
+    """Make what every node finds: the directory of all of them, and the mount points."""
+    layout.real_nodes.mkdir(exist_ok=True)
+    mount_points.make(_record(layout))
+
+
+def connect(node: RealNode) -> None:
+    """Make what a node finds when it starts: its control groups, and the way to its pods."""
+    control_groups.make(node.name)
+    network.route(node)
+
+
+def clear(layout: Layout, report: Callable[[str], None]) -> None:
+    """Remove what nodes that have ended have left, but the bridge; nothing if it is not ours."""
+    if network.owner() != str(layout.directory):
+        return
+    remove_groups(report)
+    mount_points.remove(_record(layout))
+    if layout.real_nodes.is_dir():
+        shutil.rmtree(layout.real_nodes)
+
+
+def leave(layout: Layout, report: Callable[[str], None]) -> None:
+    """Remove what nodes that have ended have left, and the bridge; nothing if it is not ours."""
+    clear(layout, report)
+    if network.owner() == str(layout.directory):
+        network.remove()
+
+
+def remove_groups(report: Callable[[str], None], *names: str) -> None:
+    """Remove the control groups of nodes that have ended; of all, if none is named."""
+    for name in names or control_groups.names():
+        for group in control_groups.remove(name):
+            report(f"{group} could not be removed")
+
+
+def _record(layout: Layout) -> Path:
+    return layout.real_nodes / "mount-points.json"
