@@ -24,6 +24,7 @@ class Curve:
         self._values = array("d")
         self._times = array("d")
         self._length = 1
+        self._shown: list[float] = []
         self._empty()
 
     def add(self, step: float, value: float, at_seconds: float) -> None:
@@ -40,6 +41,7 @@ class Curve:
         kept = sum(one < step for one in self._steps)
         for column in (self._steps, self._values, self._times):
             del column[kept:]
+        self._shown = []
         self._empty()
 
     def points(self) -> Iterator[Point]:
@@ -51,10 +53,16 @@ class Curve:
             yield Point(*(one * share for one in sums))
 
     def values(self) -> tuple[float, ...]:
-        """Return at most ``MOST_CURVE_POINTS`` values, oldest first, with first and last."""
-        values = list(self._values)
+        """Return at most ``MOST_CURVE_POINTS`` values, oldest first, with first and last.
+
+        They are for a picture: six digits are enough, and less than half the bytes.
+        """
+        values = self._shown
+        if len(values) != len(self._values):
+            values = self._shown = list(map(_rounded, self._values))
         if self._in_open:
-            values.append(self._open_values * (self._length / self._in_open))
+            open_mean = self._open_values * (self._length / self._in_open)
+            values = [*values, _rounded(open_mean)]
         if len(values) <= MOST_CURVE_POINTS:
             return tuple(values)
         return tuple(map(values.__getitem__, _spread(len(values))))
@@ -72,6 +80,7 @@ class Curve:
             for column in (self._steps, self._values, self._times):
                 column[:] = array("d", _halved(column))
             self._length *= 2
+            self._shown = []
 
 
 @cache
@@ -79,6 +88,10 @@ def _spread(count: int) -> tuple[int, ...]:
     """Return which of ``count`` values to take, the first and the last among them."""
     last, places = count - 1, MOST_CURVE_POINTS - 1
     return tuple(round(i * last / places) for i in range(MOST_CURVE_POINTS))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
 def _halved(column: Sequence[float]) -> list[float]:

@@ -64,4 +64,4 @@ def test_what_is_done_again_is_forgotten() -> None:
     made.cut(5.0)
     assert [point.step for point in made.points()] == [1.0, 2.0, 3.0, 4.0]
     made.add(5.0, 0.2, 200.0)
-    assert made.values() == (1.0, 0.5, 1 / 3, 0.25, 0.2)
+    assert made.values() == (1.0, 0.5, 0.333333, 0.25, 0.2)

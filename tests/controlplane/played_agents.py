@@ -1,0 +1,193 @@
+"""Agents and trainers played by a test, for nodes whose pods do nothing.
+
+Each agent has a real token, bound to a real pod of its node, and speaks to the real listener over
+TLS. A trainer takes steps while its pod runs, saves when its agent is told to ask it, and holds.
+"""
+
+import asyncio
+import contextlib
+import json
+import ssl
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import aiohttp
+
+from devcluster import extender_process
+from devcluster.cluster import Cluster
+from shared import wire
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from shared.kube.errors import AlreadyExistsError
+from shared.model import Uid
+from shared.progress import Category, CheckpointPhase
+from shared.system_clock import SystemClock
+from shared.wire import CheckpointRequest, HeartbeatAnswer
+
+NAMESPACE: Final = "shuntyard-agents"
+ACCOUNT: Final = "shuntyard-agent"
+ACCOUNTS: Final = "/api/v1/serviceaccounts"
+BEAT_SECONDS: Final = 0.3
+CLOCK: Final = SystemClock()
+
+
+@dataclass
+class Trainer:
+    """The training program of one pod; ``saved`` is what its job's directory holds."""
+
+    directory: str
+    step: int
+    resumed_step: int | None
+    request: str = ""
+    phase: CheckpointPhase = CheckpointPhase.NONE
+
+    @property
+    def holds(self) -> bool:
+        return self.phase is CheckpointPhase.ACKED
+
+
+@dataclass
+class PlayedAgents:
+    """All agents of a cluster.
+
+    Attributes:
+        converged: Directories (label ``directory`` of the pods) whose trainers count as converged.
+        saved: The step each directory holds.
+        steps: How often each step of a directory was taken.
+        most: The most trainers of one directory that ever ran at the same time.
+    """
+
+    cluster: Cluster
+    client: KubeClient
+    team: str
+    nodes: tuple[str, ...]
+    converged: set[str] = field(default_factory=set)
+    saved: dict[str, int] = field(default_factory=dict)
+    steps: Counter[tuple[str, int]] = field(default_factory=Counter)
+    most: Counter[str] = field(default_factory=Counter)
+    trainers: dict[str, Trainer] = field(default_factory=dict)
+    _tokens: dict[str, str] = field(default_factory=dict)
+    _sequence: int = 0
+
+    @contextlib.asynccontextmanager
+    async def playing(self) -> AsyncIterator["PlayedAgents"]:
+        await self._enrol()
+        context = ssl.create_default_context(cafile=self.cluster.layout.authority)
+        connector = aiohttp.TCPConnector(ssl=context)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            task = asyncio.create_task(self._play(session), name="played agents")
+            try:
+                yield self
+            finally:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    def doubled(self) -> list[tuple[str, int]]:
+        """Steps of training that were done more than once."""
+        return [one for one, count in self.steps.items() if count > 1]
+
+    async def _enrol(self) -> None:
+        """Make a pod of an agent on every node, and ask for its token as a kubelet does."""
+        for path, name in (
+            (paths.NAMESPACES, NAMESPACE),
+            (paths.namespaced(ACCOUNTS, NAMESPACE), ACCOUNT),
+        ):
+            with contextlib.suppress(AlreadyExistsError):  # of the test before
+                await self.client.post(path, {"metadata": {"name": name}})
+        for node in self.nodes:
+            spec = {
+                "nodeName": node,
+                "serviceAccountName": ACCOUNT,
+                "containers": [{"name": "agent", "image": "none"}],
+                "tolerations": [{"operator": "Exists"}],
+            }
+            body = {"metadata": {"generateName": "agent-"}, "spec": spec}
+            meta = json.loads(await self.client.post(paths.pods(NAMESPACE), body))["metadata"]
+            bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+            wanted = {"audiences": ["shuntyard-extender"], "boundObjectRef": bound}
+            answer = await self.client.post(
+                paths.namespaced(ACCOUNTS, NAMESPACE, ACCOUNT, "token"), {"spec": wanted}
+            )
+            self._tokens[node] = json.loads(answer)["status"]["token"]
+
+    async def _play(self, session: aiohttp.ClientSession) -> None:
+        url = f"{extender_process.agents_url(self.cluster.layout)}/v1/heartbeats"
+        while True:
+            pods = await self._running()
+            self._train(pods)
+            self._sequence += 1
+            for node in self.nodes:
+                here = [p for p in pods if p["spec"]["nodeName"] == node]
+                head = {"Authorization": f"Bearer {self._tokens[node]}"}
+                body = self._heartbeat(node, here).model_dump(mode="json")
+                async with session.post(url, json=body, headers=head) as response:
+                    if response.status == 200:
+                        answer = HeartbeatAnswer.model_validate_json(await response.read())
+                        self._obey(answer.commands)
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _running(self) -> list[dict[str, Any]]:
+        found = json.loads(await self.client.get(paths.pods(self.team)))["items"]
+        return [p for p in found if p["status"].get("phase") == "Running"]
+
+    def _train(self, pods: Iterable[dict[str, Any]]) -> None:
+        here = {p["metadata"]["uid"]: p["metadata"]["labels"]["directory"] for p in pods}
+        for uid in self.trainers.keys() - here.keys():
+            del self.trainers[uid]
+        for directory, count in Counter(here.values()).items():
+            self.most[directory] = max(self.most[directory], count)
+        for uid, directory in here.items():
+            saved = self.saved.get(directory)
+            one = self.trainers.setdefault(uid, Trainer(directory, saved or 0, saved))
+            if not one.holds:
+                one.step += 1
+                self.steps[directory, one.step] += 1
+
+    def _heartbeat(self, node: str, pods: Iterable[dict[str, Any]]) -> wire.Heartbeat:
+        uids = [p["metadata"]["uid"] for p in pods]
+        return wire.Heartbeat(
+            node=node,
+            boot="played",
+            sequence=self._sequence,
+            sent_at=CLOCK.now(),
+            full=True,
+            use=wire.UseBody(cpu_cores=1.0 if uids else 0.0),
+            cpu_cores=1.0,
+            pods=tuple(self._body(uid) for uid in uids if uid in self.trainers),
+        )
+
+    def _body(self, uid: str) -> wire.PodBody:
+        one, now = self.trainers[uid], CLOCK.now()
+        converged = one.directory in self.converged
+        progress = wire.ProgressBody(
+            metric="loss",
+            source="jsonl",
+            updated_at=now,
+            step=one.step,
+            category=Category.CONVERGED if converged else Category.PROGRESSING,
+            converged_at=1.0 if converged else None,
+            remaining_seconds=wire.SpanBody(value=1e4, low=1e4, high=1e4),
+        )
+        checkpoint = wire.CheckpointBody(
+            step=self.saved.get(one.directory),
+            save_seconds=0.1,
+            phase=one.phase,
+            request=one.request,
+            acked_step=one.step if one.holds else None,
+            resumed_step=one.resumed_step,
+        )
+        return wire.PodBody(uid=uid, progress=progress, checkpoint=checkpoint)
+
+    def _obey(self, commands: Iterable[wire.Command]) -> None:
+        for command in commands:
+            one = self.trainers.get(Uid(command.uid))
+            if one is None:
+                continue
+            if not isinstance(command, CheckpointRequest):
+                one.phase = CheckpointPhase.RELEASED
+            elif command.id != one.request:
+                one.request, one.phase = command.id, CheckpointPhase.ACKED
+                self.saved[one.directory] = one.step

@@ -1,0 +1,192 @@
+"""Migrations under the real controllers: every kind of owner, evictions, suspended Jobs, RBAC.
+
+kwok plays the nodes, the test plays agents and trainers; everything else is real.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from shared import labels
+from shared.kube import paths
+from tests.controlplane import yard as yards
+from tests.controlplane.jobs import Manifest, Pods, job, pod, stateful_set
+from tests.controlplane.played_agents import PlayedAgents
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+PATIENCE_SECONDS = 60.0
+NODES = KwokNodes(2, cpu="8", prefix="track")
+SOURCE, TARGET = NODES.names()
+SETTINGS = {
+    "migration": {
+        "interval_seconds": 0.5,
+        "cooldown_seconds": 0,
+        "evict_seconds": 5,
+        "rebalance": "never",
+        "stale_seconds": 5,
+    },
+    "queue": {"settle_seconds": 0.05},
+}
+OPTED_IN = Pods().annotated({labels.CHECKPOINT: ""})
+ALONE = OPTED_IN.annotated({labels.MIN_AVAILABLE: "1"})
+MEMBERS = "m"
+
+
+def of(directory: str, pods: Pods = OPTED_IN) -> Pods:
+    return replace(pods, labels={**pods.labels, "directory": directory})
+
+
+def indexed() -> Manifest:
+    made = job("m", 2, of(MEMBERS, ALONE))
+    made["spec"]["backoffLimitPerIndex"] = 1
+    return made
+
+
+def deployment() -> Manifest:
+    template = replace(of(MEMBERS, ALONE), spec={"restartPolicy": "Always"}).template()
+    template["metadata"]["labels"]["app"] = "m"
+    selector = {"matchLabels": {"app": "m"}}
+    spec = {"replicas": 1, "selector": selector, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "m"}, "spec": spec}
+
+
+OWNERS: dict[str, tuple[Manifest, str, int, int]] = {
+    "bare pod": (pod("m", of(MEMBERS)), "recreate", 1, 1),
+    "job": (job("m", 1, of(MEMBERS)), "suspend", 1, 1),
+    "gang": (job("m", 3, of(MEMBERS)), "suspend", 3, 3),
+    "indexed job": (indexed(), "evict", 2, 1),
+    "stateful set": (stateful_set("m", 1, of(MEMBERS)), "evict", 1, 1),
+    "deployment": (deployment(), "evict", 1, 1),
+}
+"""Manifest, how the pods leave, how many there are, and how many of them go."""
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    yards.start(control_plane, SETTINGS)
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+    async with yards.opened(cluster) as yard:
+        await yard.nodes(NODES)
+        await yard.cordon([TARGET])
+        yield yard
+
+
+@pytest.fixture
+async def agents(yard: Yard) -> AsyncIterator[PlayedAgents]:
+    played = PlayedAgents(yard.cluster, yard.client, yard.team, NODES.names())
+    async with played.playing():
+        yield played
+
+
+async def crowded(yard: Yard, agents: PlayedAgents, manifest: Manifest, count: int) -> None:
+    """Have a job train on the first node beside others; then the second node opens."""
+    await yard.client.post(_path(yard, manifest), manifest)
+    for name in ("f1", "f2", "f3"):
+        await yard.submit(pod(name, of(name, Pods())))
+    await eventually(lambda: len(agents.trainers) == count + 3, PATIENCE_SECONDS)
+    await yard.cordon([TARGET], cordoned=False)
+
+
+@pytest.mark.parametrize(("manifest", "mover", "count", "going"), OWNERS.values(), ids=OWNERS)
+async def test_a_converged_job_moves_whoever_owns_it(
+    yard: Yard, agents: PlayedAgents, manifest: Manifest, mover: str, count: int, going: int
+) -> None:
+    await crowded(yard, agents, manifest, count)
+    agents.converged.add(MEMBERS)
+    (one,) = await eventually(lambda: ended(yard), PATIENCE_SECONDS)
+    assert one["status"]["phase"] == "Completed", one
+    assert one["spec"]["mover"] == mover
+    saved = one["status"]["members"][0]
+    assert saved["ackedStep"] == saved["resumedStep"] > 0
+    places = await nodes_of(yard)
+    assert sorted(places) == [SOURCE] * (count - going) + [TARGET] * going
+    if count == 1:
+        assert agents.doubled() == []
+        assert agents.most[MEMBERS] == 1
+    assert await yard.events("Migrated")
+
+
+async def test_a_budget_holds_a_job_where_it_is(yard: Yard, agents: PlayedAgents) -> None:
+    budget = {"minAvailable": 1, "selector": {"matchLabels": {"directory": MEMBERS}}}
+    path = paths.namespaced(paths.DISRUPTION_BUDGETS, yard.team)
+    await yard.client.post(path, {"metadata": {"name": "b"}, "spec": budget})
+    await crowded(yard, agents, job("m", 1, of(MEMBERS)), 1)
+    agents.converged.add(MEMBERS)
+    found = await eventually(lambda: ended(yard), PATIENCE_SECONDS)
+    assert found[0]["status"]["reason"] == "DisruptionBudget"
+    assert await nodes_of(yard) == [SOURCE]
+    (trainer,) = [t for t in agents.trainers.values() if t.directory == MEMBERS]
+    await eventually(lambda: not trainer.holds, PATIENCE_SECONDS)
+
+
+async def test_a_suspended_job_is_resumed_when_its_migration_is_deleted(
+    yard: Yard, agents: PlayedAgents
+) -> None:
+    manifest = job("m", 1, of(MEMBERS, OPTED_IN))
+    hold = ["example.org/hold"]
+    manifest["spec"]["template"]["metadata"]["finalizers"] = hold  # the old object stays
+    await crowded(yard, agents, manifest, 1)
+    agents.converged.add(MEMBERS)
+    (one,) = await eventually(lambda: at(yard, "Recreating"), PATIENCE_SECONDS)
+    await yard.client.delete(paths.migration(yard.team, one["metadata"]["name"]))
+    await eventually(lambda: resumed(yard), PATIENCE_SECONDS)
+    for found in await yard.items(paths.pods(yard.team)):
+        path = paths.pod(yard.team, found["metadata"]["name"])
+        if hold == found["metadata"].get("finalizers", [])[:1]:
+            await yard.client.patch(path, {"metadata": {"finalizers": None}})
+
+
+async def migrations(yard: Yard) -> list[dict[str, Any]]:
+    return await yard.items(paths.migrations(yard.team))
+
+
+async def ended(yard: Yard) -> list[dict[str, Any]]:
+    closed = {"Completed", "Aborted", "Failed"}
+    return [m for m in await migrations(yard) if m.get("status", {}).get("phase") in closed]
+
+
+async def at(yard: Yard, phase: str) -> list[dict[str, Any]]:
+    return [m for m in await migrations(yard) if m.get("status", {}).get("phase") == phase]
+
+
+async def resumed(yard: Yard) -> bool:
+    found = json.loads(await yard.client.get(paths.job(yard.team, "m")))
+    return not found["spec"].get("suspend") and labels.MIGRATION not in found["metadata"].get(
+        "annotations", {}
+    )
+
+
+async def nodes_of(yard: Yard) -> list[str]:
+    """Nodes of the job's running pods."""
+    found = await yard.items(paths.pods(yard.team))
+    return [
+        p["spec"].get("nodeName", "")
+        for p in found
+        if p["metadata"]["labels"].get("directory") == MEMBERS
+        and "deletionTimestamp" not in p["metadata"]
+        and p["status"].get("phase") == "Running"
+    ]
+
+
+def _path(yard: Yard, manifest: Manifest) -> str:
+    collections = {
+        "Pod": paths.PODS,
+        "Job": paths.JOBS,
+        "StatefulSet": paths.STATEFULSETS,
+        "Deployment": "/apis/apps/v1/deployments",
+    }
+    return paths.namespaced(collections[manifest["kind"]], yard.team)
