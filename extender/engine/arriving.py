@@ -49,7 +49,7 @@ def resuming(case: Case) -> Advance:
             reports[member.uid] = _report(case, member)
     seen = {uid: report for uid, report in reports.items() if report is not None}
     asked = [m for m in migration.members if m.uid in reports]
-    if all(m.uid in seen and _passed(m, seen[m.uid]) for m in asked):
+    if all(m.uid in seen and _passed(m, seen[m.uid], late=case.late) for m in asked):
         return _arrived(case, seen)
     if not case.late:
         return stay(case)
@@ -129,9 +129,15 @@ def _report(case: Case, member: MigrationMember) -> PodReport | None:
     return hearing.of_pod(case.snapshot, uid, case.reading, case.params.stale_seconds)
 
 
-def _passed(member: MigrationMember, report: PodReport) -> bool:
-    """Say whether the new pod has gone beyond what was saved, or has ended its training."""
+def _passed(member: MigrationMember, report: PodReport, *, late: bool) -> bool:
+    """Say whether the new pod has gone beyond what was saved, or has ended its training.
+
+    Its metrics may be read before its trainer is heard, which says where it began: that is waited
+    for, but not beyond the deadline.
+    """
     progress, checkpoint = report.progress or _NO_PROGRESS, report.checkpoint or _NO_CHECKPOINT
+    if checkpoint.problem == R.TRAINER_SILENT and not late and not checkpoint.done:
+        return False
     acked = member.acked_step or 0
     steps = [step for step in (progress.step, checkpoint.step) if step is not None]
     return checkpoint.done or any(step > acked for step in steps)
@@ -150,4 +156,4 @@ def _resumed(member: MigrationMember, report: PodReport | None) -> MigrationMemb
 
 
 _NO_PROGRESS = Progress(metric="", source="", updated_at=0.0)
-_NO_CHECKPOINT = Checkpoint()
+_NO_CHECKPOINT = Checkpoint(problem=R.TRAINER_SILENT)

@@ -42,6 +42,7 @@ from tests.unit.engine.clusters import store_of
 P = MigrationPhase
 PARAMS: Final = MigrationParameters()
 ACKED: Final = 100
+SILENT: Final = Checkpoint(problem="TrainerSilent", step=ACKED)
 JUST_AFTER: Final = 0.01
 """Seconds past a deadline."""
 
@@ -56,6 +57,7 @@ class World(Struct, frozen=True, kw_only=True):
         departed: We made the old pod leave.
         suspended: The Job is; always by us.
         resumed: The agent saw the new pod pass the checkpoint.
+        heard: It has read what the new trainer says of itself.
         unmakeable: The server refused once to make the pod again.
         faults: How many more things may go wrong.
     """
@@ -72,6 +74,7 @@ class World(Struct, frozen=True, kw_only=True):
     lag: bool = False
     departed: bool = False
     resumed: bool = False
+    heard: bool = True
     unmakeable: bool = False
     attempt: Attempt | None = None
     faults: int = 0
@@ -114,7 +117,7 @@ def snapshot(world: World) -> Snapshot:
         world.migration,
         "runs" if world.lag else world.old,
         world.new,
-        (world.trainer, world.resumed),
+        (world.trainer, world.resumed, world.heard),
         world.owner,
         world.target,
         world.agent,
@@ -127,13 +130,13 @@ def _snapshot(
     one: Migration,
     old: str,
     new: str,
-    training: tuple[str, bool],
+    training: tuple[str, bool, bool],
     owner: bool,
     target: bool,
     agent: bool,
     suspended: bool,
 ) -> Snapshot:
-    trainer, resumed = training
+    trainer, resumed, heard = training
     entities: list[Any] = [make_node("a"), one, *([make_node("b")] if target else [])]
     if one.mover is Mover.SUSPEND and owner:
         entities.append(_job(one, suspended=suspended, active=int(old in {"runs", "ending"})))
@@ -146,7 +149,8 @@ def _snapshot(
     if agent:
         here = [] if old == "gone" else [_report("old", _checkpoint(one, trainer))]
         store.report(make_report("a", here))
-        there = [_report("new", Checkpoint(resumed_step=ACKED), step=_step(resumed=resumed))]
+        trainer_of_new = Checkpoint(resumed_step=ACKED) if heard else SILENT
+        there = [_report("new", trainer_of_new, step=_step(resumed=resumed))]
         if new == "placed":
             store.report(make_report("b" if target else "a", there))
     return store.snapshot()

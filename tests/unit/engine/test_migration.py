@@ -177,6 +177,14 @@ CASES: dict[str, tuple[World, tuple[str, str] | list[str]]] = {
     "recreating, no new pod comes": (at(P.RECREATING, late=True), ("Failed", R.NOT_RECREATED)),
     "resuming, no step yet": (at(P.RESUMING), []),
     "resuming, a step beyond the checkpoint": (at(P.RESUMING, resumed=True), ("Completed", "")),
+    "resuming, a step beyond the checkpoint of a trainer that is not heard yet": (
+        at(P.RESUMING, resumed=True, heard=False),
+        [],
+    ),
+    "resuming, a step beyond the checkpoint of a trainer that is never heard": (
+        at(P.RESUMING, resumed=True, heard=False, late=True),
+        ("Completed", ""),
+    ),
     "resuming, the new pod is gone": (at(P.RESUMING, new="none"), ("Failed", R.REPLACEMENT_LOST)),
     "resuming, no step in time": (at(P.RESUMING, late=True), ("Failed", R.RESUME_TIMEOUT)),
     "resuming, nobody says anything": (
