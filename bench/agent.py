@@ -4,7 +4,9 @@ A real agent process, with default settings, follows pods that have trained for 
 write one line of JSON a second each; each has a checkpoint directory. It tells one replica over
 TLS, which runs here and only counts. Control groups are ordinary files.
 CPU is user and system time of the agent's process over the measured time, in parts of one core;
-resident memory is that of the whole process, Python and its libraries with it.
+``loop ms`` is the CPU time of a fixed Python loop at the end of it: on a busy machine, whose cores
+share caches and clock with others, both are larger. Resident memory is that of the whole process,
+Python and its libraries with it.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import json
 import os
 import random
 import ssl
+import statistics
 import sys
 import tempfile
 import time
@@ -37,6 +40,7 @@ WARM_UP_SECONDS: Final = 10.0
 PATIENCE_SECONDS: Final = 30.0
 HISTORY_LINES: Final = 1200
 """The runs began twenty minutes ago."""
+LOOP_ROUNDS: Final = 200_000
 _MIB: Final = 2**20
 
 
@@ -97,6 +101,7 @@ class Row:
         resident_bytes: At the end.
         heartbeats: During the measured time.
         bytes_per_second: Of heartbeats, as they went over the wire.
+        loop_ms: CPU time of the loop that tells how fast the machine was.
     """
 
     pods: int
@@ -104,6 +109,7 @@ class Row:
     resident_bytes: int
     heartbeats: int
     bytes_per_second: float
+    loop_ms: float
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,13 +120,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
-    print(f"{'pods':>5} {'CPU %':>7} {'RSS MiB':>8} {'heartbeats':>11} {'bytes/s':>9}")
+    print(
+        f"{'pods':>5} {'CPU %':>7} {'loop ms':>8} {'RSS MiB':>8} {'heartbeats':>11} {'bytes/s':>8}"
+    )
     for count in (int(text) for text in options.pods.split(",")):
         with tempfile.TemporaryDirectory() as directory:
             row = asyncio.run(_measure(Path(directory), count, options.seconds))
         print(
-            f"{row.pods:5} {100 * row.cpu_ratio:7.2f} {row.resident_bytes / _MIB:8.1f} "
-            f"{row.heartbeats:11} {row.bytes_per_second:9.0f}"
+            f"{row.pods:5} {100 * row.cpu_ratio:7.2f} {row.loop_ms:8.1f} "
+            f"{row.resident_bytes / _MIB:8.1f} {row.heartbeats:11} {row.bytes_per_second:8.0f}"
         )
     return 0
 
@@ -155,6 +163,7 @@ async def _watch(process: psutil.Process, replica: Replica, seconds: float) -> R
         resident_bytes=process.memory_info().rss,
         heartbeats=replica.heartbeats - heartbeats,
         bytes_per_second=(replica.taken_bytes - taken_bytes) / passed,
+        loop_ms=statistics.median(_loop_ms() for _ in range(5)),
     )
 
 
@@ -255,3 +264,10 @@ def _settings(directory: Path, url: str, authority: Path) -> Path:
 def _cpu_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
+
+
+def _loop_ms() -> float:
+    begun, total = time.process_time(), 0
+    for number in range(LOOP_ROUNDS):
+        total += number * number % 7
+    return 1000 * (time.process_time() - begun)

@@ -4,27 +4,42 @@ import os
 
 import torch
 from steps_log import note
+from torch import distributed
 
 from shuntyard_trainer import MetricsWriter
 from shuntyard_trainer.torch_loop import torch_checkpoints
 
 TOTAL = int(os.environ["TOTAL_STEPS"])
-torch.manual_seed(1)
-model: torch.nn.Module = torch.nn.Sequential(
-    torch.nn.Linear(8, 16), torch.nn.Dropout(0.2), torch.nn.Linear(16, 1)
-)
+
+
+def main() -> None:
+    """Train a network to add eight numbers."""
+    torch.manual_seed(1)
+    model: torch.nn.Module = torch.nn.Sequential(
+        torch.nn.Linear(8, 16), torch.nn.Dropout(0.2), torch.nn.Linear(16, 1)
+    )
+    if distributed.is_initialized():
+        model = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    checkpoints = torch_checkpoints({"model": model, "optimizer": optimizer}, poll_seconds=0.01)
+    metrics = MetricsWriter.from_environment()
+    loss = torch.tensor(0.0)
+    for step in checkpoints.steps(TOTAL):
+        data = torch.randn(32, 8, generator=torch.Generator().manual_seed(step))
+        loss = torch.nn.functional.mse_loss(model(data), data.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        note(step)
+        metrics.write(step=step + 1, loss=loss, total_steps=TOTAL)
+    print(f"final loss {loss.item()!r}")
+
+
 if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-    torch.distributed.init_process_group("gloo")
-    model = torch.nn.parallel.DistributedDataParallel(model)
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-checkpoints = torch_checkpoints({"model": model, "optimizer": optimizer}, poll_seconds=0.01)
-metrics = MetricsWriter.from_environment()
-for step in checkpoints.steps(TOTAL):
-    data = torch.randn(32, 8, generator=torch.Generator().manual_seed(step))
-    loss = torch.nn.functional.mse_loss(model(data), data.sum(dim=1, keepdim=True))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    note(step)
-    metrics.write(step=step + 1, loss=loss, total_steps=TOTAL)
-print(f"final loss {loss.item()!r}")
+    distributed.init_process_group("gloo")
+    try:
+        main()
+    finally:
+        distributed.destroy_process_group()
+else:
+    main()
