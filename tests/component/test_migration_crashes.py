@@ -75,7 +75,15 @@ async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
         yield server
 
 
-@pytest.mark.parametrize(("put", "where", "how"), CASES.values(), ids=CASES)
+def _marks(where: tuple[str, str, int]) -> list[pytest.MarkDecorator]:
+    """The gate has the writes that move something; those of the status are long together."""
+    return [pytest.mark.e2e] if where in STEPS.values() else []
+
+
+@pytest.mark.parametrize(
+    ("put", "where", "how"),
+    [pytest.param(*case, id=name, marks=_marks(case[1])) for name, case in CASES.items()],
+)
 async def test_a_migration_goes_on_wherever_the_extender_is_killed(
     fake: FakeKube, put: Callable[[FakeKube], None], where: tuple[str, str, int], how: str
 ) -> None:
