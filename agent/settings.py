@@ -109,8 +109,8 @@ class ReportSection(Section):
         default=0.2,
         ge=0,
         le=5,
-        description="What must not wait for the next heartbeat (an acknowledged checkpoint, a new "
-        "category, the end of training) waits so long for company.",
+        description="What must not wait for the next heartbeat (an acknowledged checkpoint, a run "
+        "that has converged, the end of training) waits so long for company.",
     )
     full_every_seconds: float = Field(
         default=300.0,

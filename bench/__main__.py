@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from bench import agent, gang, heartbeats, sampling, specon
+from bench import agent, gang, heartbeats, sampling, specon, weights
 
 
 def main() -> int:
@@ -25,6 +25,9 @@ def main() -> int:
     command = commands.add_parser("specon", help=specon.__doc__)
     specon.add_arguments(command)
     command.set_defaults(run=specon.run)
+    command = commands.add_parser("weights", help=weights.__doc__)
+    weights.add_arguments(command)
+    command.set_defaults(run=weights.run)
     options = parser.parse_args()
     code: int = options.run(options)
     return code

@@ -17,7 +17,7 @@ from shared import places
 from shared.errors import InputError
 from shared.model import Uid
 from shared.places import MetricsPlace
-from shared.progress import Checkpoint, CheckpointPhase, PodReport, Progress
+from shared.progress import Category, Checkpoint, CheckpointPhase, PodReport, Progress
 from shared.wire import CheckpointRequest, Command, PodPlace
 
 FOUND_RATIO: Final = 3.0
@@ -26,7 +26,7 @@ _WAITING: Final = (CheckpointPhase.ASKED, CheckpointPhase.ACKED)
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """What one look at a pod gave.
+    """What reading a pod gave.
 
     Attributes:
         urgent: The report changed in something that must not wait.
@@ -48,10 +48,12 @@ class TrackedPod:
 
     Attributes:
         report: What is known of it.
+        words: For people.
     """
 
     def __init__(self, place: PodPlace, around: Surroundings) -> None:
         self.place = place
+        self.words = f"pod {place.namespace}/{place.name}"
         self.uid = Uid(place.uid)
         self.report = PodReport(uid=self.uid)
         self._around = around
@@ -68,26 +70,40 @@ class TrackedPod:
         """How many files are followed."""
         return len(self._sources.all)
 
-    def look(self, now: float, monotonic: float) -> Look:
-        """Read what is due and bring the report up to date.
+    def due(self, monotonic: float) -> bool:
+        """Say whether it is time to read its metrics; ``monotonic`` in seconds."""
+        return monotonic >= self._read_at
+
+    def read(self, now: float, monotonic: float) -> Look:
+        """Read its metrics and bring the report up to date.
 
         Args:
             now: Seconds since the epoch.
             monotonic: Seconds of the clock that never goes back.
         """
-        found = self._read(now, monotonic) if monotonic >= self._read_at else None
-        looked = self._look(monotonic) if monotonic >= self._look_at else False
-        if found is None and not looked:
-            return Look()
-        reads = found or ()
+        reads = self._read(now, monotonic)
         happenings = tuple(one for read in reads for one in read.happenings)
-        before, self.report = self.report, self._report()
+        before, urgent = self.report, self._renew()
         changes = _category_change(before.progress, self.report.progress, now)
         return Look(
             counts=tuple(read.counts for read in reads),
             happenings=(*happenings, *changes),
-            urgent=_urgent_part(before) != _urgent_part(self.report),
+            urgent=urgent,
         )
+
+    def look(self, monotonic: float) -> bool:
+        """Look at its checkpoint directory if it is time to.
+
+        Returns:
+            Whether something changed that must not wait.
+        """
+        if self._files is None or monotonic < self._look_at:
+            return False
+        before, self._checkpoint = self._checkpoint, self._files.look(monotonic)
+        waiting, around = self._checkpoint.phase in _WAITING, self._around
+        seconds = around.asked_seconds if waiting else around.checkpoint_seconds
+        self._look_at = self._next(monotonic, seconds)
+        return self._checkpoint != before and self._renew()
 
     def carry_out(self, command: Command, now: float) -> Outcome:
         """Do what the extender wants; ``now`` in seconds since the epoch."""
@@ -124,15 +140,10 @@ class TrackedPod:
         if self._choice is not None:
             self._choice.track.predict(self._total_steps(self._choice), now)
 
-    def _look(self, monotonic: float) -> bool:
-        around = self._around
-        self._look_at = self._next(monotonic, around.checkpoint_seconds)
-        if self._files is None:
-            return False
-        self._checkpoint = self._files.look(monotonic)
-        if self._checkpoint.phase in _WAITING:
-            self._look_at = self._next(monotonic, around.asked_seconds)
-        return True
+    def _renew(self) -> bool:
+        """Bring the report up to date; return whether what changed must not wait."""
+        before, self.report = self.report, self._report()
+        return _urgent_part(before) != _urgent_part(self.report)
 
     def _next(self, monotonic: float, seconds: float) -> float:
         """Return the next of the pod's own moments, which are ``seconds`` apart."""
@@ -208,9 +219,12 @@ def _category_change(
 
 
 def _urgent_part(report: PodReport) -> object:
-    """Return what must not wait when it changes: the category, and how far a checkpoint is."""
+    """Return what must not wait when it changes: converged or not, how far a checkpoint is.
+
+    A noisy loss goes to and fro between progressing and watching; that can wait.
+    """
     progress, said = report.progress, report.checkpoint
-    category = progress.category if progress else None
+    converged = progress is not None and progress.category is Category.CONVERGED
     if said is None:
-        return category
-    return category, said.phase, said.request, said.problem, said.done, said.resumed_step
+        return converged
+    return converged, said.phase, said.request, said.problem, said.done, said.resumed_step

@@ -1,15 +1,16 @@
 """All pods of the node: who is there, what was commanded, what is due."""
 
 import logging
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from agent.checkpoint.asking import Outcome
 from agent.reporting import bodies
-from agent.tracking.pod import TrackedPod
+from agent.tracking.pod import Look, TrackedPod
 from agent.tracking.source import Counts
 from agent.tracking.surroundings import Surroundings
 from shared.clock import Clock
@@ -18,6 +19,10 @@ from shared.progress import PodReport
 from shared.wire import Command, Event, PodPlace
 
 LONGEST_PERIOD_SECONDS: Final = 1.0
+TURN_CPU_SECONDS: Final = 0.25
+"""An agent that starts anew on a full node has a long past to read: it takes its time for it."""
+LONGEST_TURN_SECONDS: Final = 5.0
+"""On a slow volume, a turn ends in the middle; commands and checkpoints come first in the next."""
 MOST_REMEMBERED: Final = 256
 """Commands of which it is remembered that the log has them."""
 
@@ -50,13 +55,16 @@ class Tracker:
     Args:
         around: What all pods share.
         clock: For stamps and for what is due.
+        cpu_seconds: What one turn may cost.
 
     Attributes:
         at: The pod that is being read, for the case that this does not end.
         period_seconds: How often there should be a turn.
     """
 
-    def __init__(self, around: Surroundings, clock: Clock) -> None:
+    def __init__(
+        self, around: Surroundings, clock: Clock, *, cpu_seconds: float = TURN_CPU_SECONDS
+    ) -> None:
         self.at = ""
         self.period_seconds = min(
             LONGEST_PERIOD_SECONDS,
@@ -66,28 +74,46 @@ class Tracker:
         )
         self._around = around
         self._clock = clock
+        self._cpu_seconds = cpu_seconds
         self._places: Mapping[Uid, PodPlace] = {}
         self._pods: dict[Uid, TrackedPod] = {}
         self._logged: OrderedDict[tuple[str, str, Outcome], None] = OrderedDict()
 
     def turn(self, places: Mapping[Uid, PodPlace], commands: Sequence[Command]) -> Turn:
-        """Take over who is there, carry out commands, and read what is due."""
+        """Take over who is there, carry out commands, and read what is due.
+
+        Checkpoint directories come before metrics: an answer there must not wait.
+        """
         self._keep_up(places)
         outcomes = tuple(self._carry_out(command) for command in commands)
-        looks, events = [], []
-        for uid, pod in self._pods.items():
-            self.at = f"pod {pod.place.namespace}/{pod.place.name}"
-            look = pod.look(self._clock.now(), self._clock.monotonic())
-            looks.append(look)
-            events += [bodies.event(uid, h.at, h.kind, h.detail) for h in look.happenings]
+        urgent = [self._look(pod) for pod in self._pods.values()]
+        looks = list(self._read_in_turn())
         return Turn(
             reports={uid: pod.report for uid, pod in self._pods.items()},
-            events=tuple(events),
-            urgent=any(look.urgent for look in looks),
+            events=tuple(event for uid, look in looks for event in _events(uid, look)),
+            urgent=any(urgent) or any(look.urgent for _, look in looks),
             outcomes=outcomes,
-            counts=tuple(counts for look in looks for counts in look.counts),
+            counts=tuple(counts for _, look in looks for counts in look.counts),
             files=sum(pod.files for pod in self._pods.values()),
         )
+
+    def _look(self, pod: TrackedPod) -> bool:
+        self.at = pod.words
+        return pod.look(self._clock.monotonic())
+
+    def _read_in_turn(self) -> Iterator[tuple[Uid, Look]]:
+        """Read pods that are due, those first that were read longest ago, as far as time allows."""
+        begun_at, begun_cpu = self._clock.monotonic(), time.thread_time()
+        for uid in list(self._pods):
+            monotonic = self._clock.monotonic()
+            pod = self._pods[uid]
+            if pod.due(monotonic):
+                self.at = pod.words
+                yield uid, pod.read(self._clock.now(), monotonic)
+                self._pods[uid] = self._pods.pop(uid)
+            used = time.thread_time() - begun_cpu
+            if used > self._cpu_seconds or monotonic - begun_at > LONGEST_TURN_SECONDS:
+                return
 
     def _keep_up(self, places: Mapping[Uid, PodPlace]) -> None:
         """A pod whose annotations or place changed is begun anew."""
@@ -105,7 +131,7 @@ class Tracker:
         self.at = f"command {command.id}"
         outcome = pod.carry_out(command, self._clock.now()) if pod else Outcome.REFUSED
         if self._is_news(command, outcome):
-            name = f"{pod.place.namespace}/{pod.place.name}" if pod else "a pod that is not here"
+            name = pod.words if pod else "a pod that is not here"
             level = logging.INFO if outcome is Outcome.WRITTEN else logging.WARNING
             fields = {"request": command.id, "uid": command.uid, "outcome": outcome.value}
             log.log(level, "%s for %s", command.kind, name, extra=fields)
@@ -121,3 +147,8 @@ class Tracker:
         while len(self._logged) > MOST_REMEMBERED:
             self._logged.popitem(last=False)
         return not known
+
+
+def _events(uid: Uid, look: Look) -> Iterator[Event]:
+    for one in look.happenings:
+        yield bodies.event(uid, one.at, one.kind, one.detail)

@@ -23,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from extender.engine import effort, hearing, ledger, portioning, resize_memory
+from extender.engine.effort import Effort
 from extender.engine.memory import Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.portioning import Part, Portion
@@ -70,18 +71,27 @@ class ResizeLook:
 
 
 @dataclass(frozen=True)
-class _View:
-    """One look's cluster, for the questions below."""
+class _Seen:
+    """What is known of a pod's training: ``known`` is whether that is enough to weigh it."""
 
-    snapshot: Snapshot
+    effort: Effort | None = None
+    work: float | None = None
+    category: Category | None = None
+    known: bool = False
+
+
+_NOTHING: Final = _Seen()
+
+
+@dataclass(frozen=True)
+class _View:
+    """One look's cluster, for the questions below; ``seen`` is what is known of pods' training."""
+
     reading: Reading
     params: EngineParameters
     restoring: bool
     moving: frozenset[Uid]
-
-    def report(self, one: Weighed) -> PodReport | None:
-        stale_seconds = self.params.migration.stale_seconds
-        return hearing.of_pod(self.snapshot, one.uid, self.reading, stale_seconds)
+    seen: Mapping[Uid, _Seen]
 
 
 def look(
@@ -92,15 +102,16 @@ def look(
 ) -> ResizeLook:
     """Decide on the requests of all nodes; the same arguments give the same answer."""
     restoring = occasion.leaving or not params.cpu_weights.enabled
-    moving = frozenset[Uid]() if restoring else ledger.of(snapshot).moving
-    view = _View(snapshot, occasion.reading, params, restoring, moving)
     nodes = weighed(snapshot)
     everybody = {one.uid: one for here in nodes.values() for one in here}
     now = occasion.reading.monotonic
     memory = resize_memory.learned(memory, occasion.outcomes, now)
     memory = resize_memory.kept(memory, everybody, now)
     memory, found = resize_memory.followed_pending(memory, everybody, now)
-    memory = memory if restoring else _watched(memory, everybody, view)
+    seen = {} if restoring else _seen(snapshot, nodes, memory, occasion.reading, params)
+    moving = frozenset[Uid]() if restoring else ledger.of(snapshot).moving
+    memory = _remembered(memory, everybody, seen, now)
+    view = _View(occasion.reading, params, restoring, moving, seen)
     commands = [
         command
         for node, here in nodes.items()
@@ -113,8 +124,11 @@ def look(
 def _node(
     node: NodeName, here: Sequence[Weighed], memory: ResizeMemory, view: _View, *, due: bool
 ) -> ResizeNode | None:
+    anyway = due or view.restoring
+    if not anyway and sum(one.held_milli - one.given_milli for one in here if one.noted) <= 0:
+        return None
     portions = [_portion(one, memory, view) for one in here]
-    if not (due or view.restoring or portioning.is_too_much(portions)):
+    if not (anyway or portioning.is_too_much(portions)):
         return None
     pods = portioning.resizes(portions, view.params.cpu_weights)
     return ResizeNode(node, pods) if pods else None
@@ -122,21 +136,19 @@ def _node(
 
 def _portion(one: Weighed, memory: ResizeMemory, view: _View) -> Portion:
     """Say what part a pod has in its node's CPU."""
-    report = view.report(one)
-    work = effort.work_left(memory.efforts.get(one.uid), report)
-    known = work is not None or _is_known(report, view)
+    seen = view.seen.get(one.uid, _NOTHING)
     if _is_left_alone(one, memory, view):
         part = Part.KEEPS if one.noted else Part.NONE
     elif view.restoring or _rests(one, memory, view):
         part = Part.RETURNS if one.noted else Part.NONE
-    elif known:
+    elif seen.known:
         part = Part.SHARES
     elif not one.noted:
         part = Part.NONE
     else:
         late = view.reading.monotonic >= memory.silent_since[one.uid] + PATIENCE_SECONDS
         part = Part.RETURNS if late else Part.KEEPS
-    return Portion(one, part, work, converged=_category(report) is Category.CONVERGED)
+    return Portion(one, part, seen.work, converged=seen.category is Category.CONVERGED)
 
 
 def _is_left_alone(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
@@ -152,24 +164,44 @@ def _rests(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
     return rest is not None and view.reading.monotonic < rest.until
 
 
-def _is_known(report: PodReport | None, view: _View) -> bool:
-    """Enough is known where the remaining work is not looked at."""
-    return view.params.cpu_weights.exponent == 0 and _category(report) is not None
+def _seen(
+    snapshot: Snapshot,
+    nodes: Mapping[NodeName, Sequence[Weighed]],
+    memory: ResizeMemory,
+    reading: Reading,
+    params: EngineParameters,
+) -> Mapping[Uid, _Seen]:
+    """Look at the training of all pods whose agents are heard."""
+    found: dict[Uid, _Seen] = {}
+    blind = params.cpu_weights.exponent == 0  # the remaining work need not be known
+    for node, here in nodes.items():
+        said = hearing.fresh(snapshot, node, reading, params.migration.stale_seconds)
+        reports = said.pods if said is not None else {}
+        for one in here:
+            if (report := reports.get(one.uid)) is not None:
+                before = memory.efforts.get(one.uid)
+                found[one.uid] = _looked_at(one, report, before, reading.monotonic, blind=blind)
+    return found
 
 
-def _category(report: PodReport | None) -> Category | None:
-    return report.progress.category if report and report.progress else None
+def _looked_at(
+    one: Weighed, report: PodReport, before: Effort | None, now: float, *, blind: bool
+) -> _Seen:
+    after = effort.followed(before, report, now, as_given=not one.noted)
+    work = effort.work_left(after, report)
+    category = report.progress.category if report.progress else None
+    known = work is not None or (blind and category is not None)
+    return _Seen(after, work, category, known)
 
 
-def _watched(memory: ResizeMemory, everybody: Mapping[Uid, Weighed], view: _View) -> ResizeMemory:
-    """Follow what training costs, and who is silent."""
-    now = view.reading.monotonic
-    efforts, silent = dict(memory.efforts), dict[Uid, float]()
-    for uid, one in everybody.items():
-        report = view.report(one)
-        if report is not None:
-            efforts[uid] = effort.followed(efforts.get(uid), report, now, as_given=not one.noted)
-        known = effort.work_left(efforts.get(uid), report) is not None or _is_known(report, view)
-        if one.noted and not known:
-            silent[uid] = memory.silent_since.get(uid, now)
-    return replace(memory, efforts=efforts, silent_since=silent)
+def _remembered(
+    memory: ResizeMemory, everybody: Mapping[Uid, Weighed], seen: Mapping[Uid, _Seen], now: float
+) -> ResizeMemory:
+    """Remember what steps cost, and since when too little is known of a changed pod."""
+    efforts = {uid: one.effort for uid, one in seen.items() if one.effort is not None}
+    silent = {
+        uid: memory.silent_since.get(uid, now)
+        for uid, one in everybody.items()
+        if one.noted and not seen.get(uid, _NOTHING).known
+    }
+    return replace(memory, efforts={**memory.efforts, **efforts}, silent_since=silent)

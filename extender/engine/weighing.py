@@ -7,6 +7,7 @@ the metrics annotation names. A pod that carries our note takes part until that 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from extender.adapters import registry
@@ -23,21 +24,18 @@ class Weighed:
     """A pod that takes part.
 
     Attributes:
+        uid: Of the pod.
         pod: The pod.
         cpu: Its container, as it is now.
         given_milli: What its owner asked for.
         noted: That is written down on the pod; else the request is as given.
     """
 
+    uid: Uid
     pod: Pod
     cpu: ContainerCpu
     given_milli: int
     noted: bool
-
-    @property
-    def uid(self) -> Uid:
-        """Of the pod."""
-        return self.pod.uid
 
     @property
     def now_milli(self) -> int:
@@ -70,7 +68,7 @@ def weighed(snapshot: Snapshot) -> Mapping[NodeName, tuple[Weighed, ...]]:
             one = None if node is None else _of(pod, snapshot)
             if node is not None and one is not None:
                 found.setdefault(node, []).append(one)
-    by_uid = {node: sorted(here, key=lambda one: one.uid) for node, here in found.items()}
+    by_uid = {node: sorted(here, key=attrgetter("uid")) for node, here in found.items()}
     return {node: tuple(here) for node, here in sorted(by_uid.items())}
 
 
@@ -85,13 +83,13 @@ def _of(pod: Pod, snapshot: Snapshot) -> Weighed | None:
     if labels.CPU_GIVEN in pod.annotations:
         given = pod_cpu.given(pod.annotations)
         own = [cpu for cpu in pod.cpus if given is not None and cpu.name == given.container]
-        return Weighed(pod, own[0], given.milli, noted=True) if own and given else None
+        return Weighed(pod.uid, pod, own[0], given.milli, noted=True) if own and given else None
     if pod.phase != "Running" or pod.deleting:
         return None
     cpu = _container(pod, snapshot.owners.get(pod.controller.uid) if pod.controller else None)
     if cpu is None or cpu.restarts or cpu.request_milli <= 0:
         return None
-    return Weighed(pod, cpu, cpu.request_milli, noted=False)
+    return Weighed(pod.uid, pod, cpu, cpu.request_milli, noted=False)
 
 
 def _container(pod: Pod, owner: Owner | None) -> ContainerCpu | None:

@@ -68,6 +68,8 @@ class ResizeLoop:
         self._leaving = True
         try:
             async with asyncio.timeout(self.restore_seconds):
+                async with self._one_at_a_time:
+                    self._forget()  # whoever rests after a refusal is tried once more
                 while self.acting() and self.changed_pods():
                     await self._look()
                     await asyncio.sleep(FAREWELL_PAUSE_SECONDS)
@@ -108,7 +110,10 @@ class ResizeLoop:
                 self._outcomes = await self.writer.carry_out(look.commands)
 
     def _stand_by(self) -> None:
-        """Forget: whoever acts meanwhile changes what was remembered here."""
+        """Whoever acts meanwhile changes what was remembered here."""
+        self._forget()
+        self.metrics.resized_pods.set(0)
+
+    def _forget(self) -> None:
         self.memory, self._outcomes, self._due_at = ResizeMemory(), (), 0.0
         self.recorder.start_anew()
-        self.metrics.resized_pods.set(0)

@@ -389,10 +389,9 @@ async def test_a_run_that_converges_is_told_at_once(node: Node, replica: FakeExt
     now = time.time()  # noqa: TID251 - the trainer's clock
     past = [{"time": now - 300 + n, "step": n, "loss": 1 + 0.9**n} for n in range(1, 301)]
     convergence = {"interval_seconds": 10.0}
+    await node.write(METRICS, *past[:20])
     async with agent(node, replica, report={"interval_seconds": 60.0}, convergence=convergence):
-        await eventually(lambda: replica.heartbeats)
-        await node.write(METRICS, *past[:20])
-        await eventually(told(replica, UID, lambda r: r.progress))
+        await eventually(told(replica, UID, lambda r: r.progress.category == "progressing"))
         await node.write(METRICS, *past[20:])
         await eventually(told(replica, UID, lambda r: r.progress.category == "converged"))
     assert [event.detail for event in replica.events if event.kind == "category"][-1] == "converged"

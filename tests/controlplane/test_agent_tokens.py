@@ -1,6 +1,7 @@
 """Tokens of the real API server, bound to real pods: whom the agents' listener lets in."""
 
 import base64
+import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -21,7 +22,7 @@ from devcluster.cluster import Cluster
 from shared import api
 from shared.kube import auth, paths, writes
 from shared.kube.client import KubeClient
-from shared.kube.errors import NotFoundError
+from shared.kube.errors import AlreadyExistsError, NotFoundError
 from shared.model import PodKey, Uid
 from shared.system_clock import SystemClock
 from tests.component.agents import AUDIENCE, Trust, heartbeat
@@ -122,10 +123,12 @@ async def gate(
 async def _prepare(client: KubeClient) -> None:
     for name in NODES:
         await client.post(paths.NODES, {"metadata": {"name": name}})
-    await client.post(paths.NAMESPACES, {"metadata": {"name": NAMESPACE}})
-    for account in (ACCOUNT, "trainer"):
-        path = paths.namespaced(ACCOUNTS, NAMESPACE)
-        await client.post(path, {"metadata": {"name": account}})
+    accounts = paths.namespaced(ACCOUNTS, NAMESPACE)
+    wanted = {paths.NAMESPACES: [NAMESPACE], accounts: [ACCOUNT, "trainer"]}
+    for path, names in wanted.items():
+        for name in names:
+            with contextlib.suppress(AlreadyExistsError):  # an emptied cluster keeps the agents'
+                await client.post(path, {"metadata": {"name": name}})
 
 
 async def _knows(gate: Gate) -> bool:

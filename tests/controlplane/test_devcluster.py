@@ -280,7 +280,12 @@ REVIEWS = {
     "take leases": ("update", "coordination.k8s.io", "leases", "", False),
     "write events": ("create", "events.k8s.io", "events", "", True),
     "read secrets": ("list", "", "secrets", "", False),
-    "evict": ("create", "", "pods", "eviction", False),
+    "evict": ("create", "", "pods", "eviction", True),
+    "suspend jobs": ("patch", "batch", "jobs", "", True),
+    "delete jobs": ("delete", "batch", "jobs", "", False),
+    "resize pods": ("patch", "", "pods", "resize", True),
+    "review tokens": ("create", "authentication.k8s.io", "tokenreviews", "", True),
+    "make migrations": ("create", "shuntyard.io", "migrations", "", True),
 }
 
 

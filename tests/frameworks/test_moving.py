@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.training import Training, needs
+from tests.frameworks.training import Training, needs, skip_without_any
 from tests.unit.trainer import processes
 
+skip_without_any()
 TOTAL = 60
 
 

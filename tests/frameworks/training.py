@@ -17,6 +17,16 @@ PROGRAMS = Path(__file__).parent / "programs"
 WITHIN_SECONDS = 240.0
 
 
+FRAMEWORKS = ("torch", "lightning", "keras", "jax", "transformers")
+
+
+def skip_without_any() -> None:
+    """Skip a whole module in one line where no framework is installed."""
+    if not any(importlib.util.find_spec(name) for name in FRAMEWORKS):
+        why = "no framework is installed here: `make test-frameworks` runs these"
+        pytest.skip(why, allow_module_level=True)
+
+
 def needs(*packages: str) -> pytest.MarkDecorator:
     """Skip where a framework is not installed, and say what to do."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]

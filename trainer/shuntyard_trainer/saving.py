@@ -15,6 +15,8 @@ from shuntyard_trainer.records import Saved
 from shuntyard_trainer.storing import Save, Where
 
 log = logging.getLogger(__name__)
+MOST_ERROR_LETTERS = 1000
+"""Of an answer: the agent reads files of at most 64 KiB."""
 
 
 class Saver:
@@ -80,7 +82,7 @@ class Saver:
             path = storing.secure(write())
         except Exception as failure:
             log.warning("step %d could not be saved", step, exc_info=True)
-            error = f"{type(failure).__name__}: {failure}"
+            error = _describe(failure)
         self._require_all(error)
         saved = Saved(step, path, 0, started_at, self._clock.now())
         if self._ranks.first:
@@ -89,7 +91,7 @@ class Saver:
                 if self._mailbox is not None:
                     self._mailbox.tell_saved(saved)
             except OSError as failure:
-                error = f"{type(failure).__name__}: {failure}"
+                error = _describe(failure)
         self._require_all(error)
         self._last = saved
         return saved
@@ -97,3 +99,7 @@ class Saver:
     def _require_all(self, error: str) -> None:
         if not self._ranks.all_ok(not error):
             raise SaveError(error or "another rank could not save")
+
+
+def _describe(failure: Exception) -> str:
+    return f"{type(failure).__name__}: {failure}"[:MOST_ERROR_LETTERS]

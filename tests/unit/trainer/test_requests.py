@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shuntyard_trainer import Checkpoints
 from tests.unit.trainer.agent import POD, Training
 from tests.unit.trainer.hand_clock import START, HandClock
 
@@ -120,6 +121,20 @@ def test_a_failed_save_is_told_and_training_goes_on(
     assert "step 3 could not be saved" in caplog.text
 
 
+def test_a_long_error_is_cut_so_that_the_answer_can_be_read(tmp_path: Path) -> None:
+    training = Training(tmp_path)
+
+    def save(_step: int) -> None:
+        raise ValueError("x" * 100_000)
+
+    checkpoints = Checkpoints(tmp_path, save, handle_sigterm=False, clock=training.clock)
+    training.agent.ask(pod_uid="")
+    checkpoints.step_done(1)
+    answer = training.agent.read("ack-r1.json")
+    assert answer is not None
+    assert (answer["ok"], len(answer["error"])) == (False, 1000)
+
+
 def test_a_failed_save_leaves_the_resume_hint_as_it_was(training: Training) -> None:
     training.clock.after(2.0, lambda: training.agent.ask("r1", hold_deadline=START + 3))
     training.clock.after(4.0, lambda: setattr(training, "fails", True))
@@ -134,7 +149,7 @@ def test_a_failed_save_leaves_the_resume_hint_as_it_was(training: Training) -> N
 
 def test_a_save_function_that_names_nothing_there_has_failed(tmp_path: Path) -> None:
     training = Training(tmp_path)
-    training.checkpoints = type(training.checkpoints)(
+    training.checkpoints = Checkpoints(
         tmp_path,
         lambda _step: tmp_path / "nowhere",
         handle_sigterm=False,

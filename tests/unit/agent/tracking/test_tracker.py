@@ -24,7 +24,7 @@ ASK = CheckpointRequest(id="m1", uid=A, deadline=2 * START, hold_deadline=2 * ST
 class Yard:
     """A tracker on a volume, with a clock that the test turns."""
 
-    def __init__(self, root: Path, **changes: Any) -> None:
+    def __init__(self, root: Path, *, cpu_seconds: float = 10.0, **changes: Any) -> None:
         self.root = root
         self.seconds = START
         said = {
@@ -41,7 +41,8 @@ class Yard:
             "asked_seconds": 1.0,
             "find_seconds": 10.0,
         }
-        self.tracker = Tracker(Surroundings(**{**said, **changes}), self)
+        around = Surroundings(**{**said, **changes})
+        self.tracker = Tracker(around, self, cpu_seconds=cpu_seconds)
 
     def now(self) -> float:
         return self.seconds
@@ -105,6 +106,37 @@ def test_what_a_limit_left_is_read_in_the_next_turn(tmp_path: Path) -> None:
     yard = Yard(tmp_path, limits=Limits(lines_per_poll=2))
     yard.train("a", *range(1, 6))
     assert [step(yard.turn(place("a"))) for _ in range(3)] == [2, 4, 5]
+
+
+def test_a_turn_that_would_take_long_goes_on_in_the_next(tmp_path: Path) -> None:
+    yard = Yard(tmp_path, cpu_seconds=0.0)
+    pods = [place(f"p{n}", checkpoint="") for n in range(3)]
+    for pod in pods:
+        yard.train(pod.name, 1)
+        yard.open(pod.name)
+    read = []
+    for _ in range(4):
+        turn = yard.turn(*pods)
+        read.append([report.uid for report in turn.reports.values() if report.progress])
+        assert all(report.checkpoint for report in turn.reports.values())
+    assert [sorted(uids) for uids in read] == [
+        ["uid-p0"],
+        ["uid-p0", "uid-p1"],
+        ["uid-p0", "uid-p1", "uid-p2"],
+        ["uid-p0", "uid-p1", "uid-p2"],
+    ]
+
+
+def test_pods_that_have_much_to_read_take_turns(tmp_path: Path) -> None:
+    yard = Yard(tmp_path, cpu_seconds=0.0, limits=Limits(lines_per_poll=2))
+    pods = [place("a"), place("b")]
+    for pod in pods:
+        yard.train(pod.name, *range(1, 7))
+    steps = []
+    for _ in range(6):
+        turn = yard.turn(*pods)
+        steps.append((step(turn), step(turn, Uid("uid-b"))))
+    assert steps == [(2, None), (2, 2), (4, 2), (4, 4), (6, 4), (6, 6)]
 
 
 def test_a_pod_that_goes_is_forgotten_and_one_that_changes_begins_anew(yard: Yard) -> None:
