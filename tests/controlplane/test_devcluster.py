@@ -282,7 +282,6 @@ REVIEWS = {
     "read secrets": ("list", "", "secrets", "", False),
     "evict": ("create", "", "pods", "eviction", True),
     "suspend jobs": ("patch", "batch", "jobs", "", True),
-    "delete jobs": ("delete", "batch", "jobs", "", False),
     "resize pods": ("patch", "", "pods", "resize", True),
     "review tokens": ("create", "authentication.k8s.io", "tokenreviews", "", True),
     "make migrations": ("create", "shuntyard.io", "migrations", "", True),
