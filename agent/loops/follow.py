@@ -56,7 +56,7 @@ class Following:
             commands, self._commands = tuple(self._commands.values()), {}
             self._take(await self._turn(commands))
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.tracker.period_seconds):
+                async with asyncio.timeout(self.tracker.pause_seconds()):
                     await self.wake.wait()
 
     async def _turn(self, commands: Sequence[Command]) -> Turn:

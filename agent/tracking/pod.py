@@ -1,6 +1,5 @@
 """One pod: its sources, its checkpoint directory, and the report that they give."""
 
-import zlib
 from collections.abc import Iterator
 from typing import Final
 
@@ -62,13 +61,16 @@ class TrackedPod:
         self._choice: Choice | None = None
         self._checkpoint, self._files = _checkpoint(place, around)
         self._find_at = self._read_at = self._look_at = float("-inf")
-        # All pods are found at once; they need not all be read at once.
-        self._phase = zlib.crc32(place.uid.encode()) / 2**32
 
     @property
     def files(self) -> int:
         """How many files are followed."""
         return len(self._sources.all)
+
+    @property
+    def due_at(self) -> float:
+        """When it is time to read or to look again, on the monotonic clock."""
+        return self._read_at if self._files is None else min(self._read_at, self._look_at)
 
     def due(self, monotonic: float) -> bool:
         """Say whether it is time to read its metrics; ``monotonic`` in seconds."""
@@ -102,7 +104,7 @@ class TrackedPod:
         before, self._checkpoint = self._checkpoint, self._files.look(monotonic)
         waiting, around = self._checkpoint.phase in _WAITING, self._around
         seconds = around.asked_seconds if waiting else around.checkpoint_seconds
-        self._look_at = self._next(monotonic, seconds)
+        self._look_at = _next(monotonic, seconds)
         return self._checkpoint != before and self._renew()
 
     def carry_out(self, command: Command, now: float) -> Outcome:
@@ -119,7 +121,7 @@ class TrackedPod:
         self._sources.close()
 
     def _read(self, now: float, monotonic: float) -> tuple[Read, ...]:
-        self._read_at = self._next(monotonic, self._around.interval_seconds)
+        self._read_at = _next(monotonic, self._around.interval_seconds)
         if self._problem:
             return ()
         if monotonic >= self._find_at:
@@ -144,11 +146,6 @@ class TrackedPod:
         """Bring the report up to date; return whether what changed must not wait."""
         before, self.report = self.report, self._report()
         return _urgent_part(before) != _urgent_part(self.report)
-
-    def _next(self, monotonic: float, seconds: float) -> float:
-        """Return the next of the pod's own moments, which are ``seconds`` apart."""
-        passed = (monotonic - self._phase * seconds) // seconds
-        return (passed + 1 + self._phase) * seconds
 
     def _report(self) -> PodReport:
         choice = self._choice
@@ -189,6 +186,14 @@ class TrackedPod:
             remaining_seconds=track.remaining_seconds,
             remaining_loss=track.remaining_loss,
         )
+
+
+def _next(monotonic: float, seconds: float) -> float:
+    """Return the next of the moments that are ``seconds`` apart, the same for all pods.
+
+    To read all in one go costs less than one now and then: what is needed is at hand.
+    """
+    return (monotonic // seconds + 1) * seconds
 
 
 def _metrics_place(place: PodPlace) -> tuple[MetricsPlace, str]:

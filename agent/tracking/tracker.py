@@ -18,7 +18,8 @@ from shared.model import Uid
 from shared.progress import PodReport
 from shared.wire import Command, Event, PodPlace
 
-LONGEST_PERIOD_SECONDS: Final = 1.0
+LEAST_PAUSE_SECONDS: Final = 1.0
+MOST_PAUSE_SECONDS: Final = 5.0
 TURN_CPU_SECONDS: Final = 0.25
 """An agent that starts anew on a full node has a long past to read: it takes its time for it."""
 LONGEST_TURN_SECONDS: Final = 5.0
@@ -59,15 +60,14 @@ class Tracker:
 
     Attributes:
         at: The pod that is being read, for the case that this does not end.
-        period_seconds: How often there should be a turn.
     """
 
     def __init__(
         self, around: Surroundings, clock: Clock, *, cpu_seconds: float = TURN_CPU_SECONDS
     ) -> None:
         self.at = ""
-        self.period_seconds = min(
-            LONGEST_PERIOD_SECONDS,
+        self._least_seconds = min(
+            LEAST_PAUSE_SECONDS,
             around.interval_seconds,
             around.checkpoint_seconds,
             around.asked_seconds,
@@ -96,6 +96,12 @@ class Tracker:
             counts=tuple(counts for _, look in looks for counts in look.counts),
             files=sum(pod.files for pod in self._pods.values()),
         )
+
+    def pause_seconds(self) -> float:
+        """Return how long to wait for the next turn, if nothing happens."""
+        due_at = min((pod.due_at for pod in self._pods.values()), default=float("inf"))
+        left_seconds = due_at - self._clock.monotonic()
+        return max(self._least_seconds, min(left_seconds, MOST_PAUSE_SECONDS))
 
     def _look(self, pod: TrackedPod) -> bool:
         self.at = pod.words

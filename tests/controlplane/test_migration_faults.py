@@ -75,7 +75,7 @@ async def test_a_job_ends_with_its_saved_work_kept(
     files, killer = yard.files("it"), Killer(yard, victim, phase)
     async with saves_noted(files) as saves, killer.at_work():
         await yard.begin_on(SOURCE, converging("it", save_seconds=0.3, save_every_seconds=2.0))
-        await eventually(killer.done.is_set, PATIENCE_SECONDS, f"{phase} came; {yard.phases()}")
+        await killer.until_done()
         await killer.bring_back()
         await yard.until_done("it")
     await until_all_migrations_ended(yard)
@@ -112,6 +112,13 @@ class Killer:
             task = group.create_task(self._kill(kill))
             yield
             task.cancel()
+
+    async def until_done(self) -> None:
+        def done() -> bool:
+            assert self.done.is_set(), self.yard.phases()
+            return True
+
+        await eventually(done, PATIENCE_SECONDS, f"{self.victim} is killed in {self.phase}")
 
     async def bring_back(self) -> None:
         """Start again what a service manager would; agents and trainers are left to their nodes."""

@@ -108,11 +108,12 @@ def neighbour(node: str) -> Manifest:
 def converging(name: str, **changes: Any) -> Training:
     """Return a training that is converged after some seconds, and has its longest part before it.
 
-    Without noise the growth falls from tick to tick, so that it is converged as soon as can be.
+    Without noise the growth falls from tick to tick, so that it is converged as soon as can be; and
+    to its end, for an agent that comes late (a loss that is constant is never converged).
     """
     given: dict[str, Any] = {
-        "steps": 200,
-        "steepness": 80.0,
+        "steps": 220,
+        "steepness": 25.0,
         "noise": 0.0,
         "step_cpu_seconds": 0.01,
         "poll_seconds": 0.2,
@@ -213,14 +214,13 @@ class TrainingYard(Yard):
     async def until_phase(self, phase: str, within_seconds: float = PATIENCE_SECONDS) -> Object:
         """Wait until a migration is, or ended, in a phase; return it."""
 
-        def reached() -> Object | None:
+        def reached() -> Object:
             latest = self.migrations.latest().values()
-            return next((m for m in latest if phase_of(m) == phase), None)
+            found = next((m for m in latest if phase_of(m) == phase), None)
+            assert found is not None, self.phases()
+            return found
 
-        why = f"a migration is {phase}; {self.phases()}"
-        found = await eventually(reached, within_seconds, why)
-        assert found is not None
-        return found
+        return await eventually(reached, within_seconds, f"a migration is {phase}")
 
     def phases(self) -> list[str]:
         """Return the phases of all migrations as they were seen, for messages."""
@@ -228,8 +228,13 @@ class TrainingYard(Yard):
 
     async def until_done(self, job: str, member: str = "") -> None:
         """Wait until a job's training is complete, by its own word."""
-        done = self.files(job, member).done
-        await eventually(done, PATIENCE_SECONDS, f"{job} is complete; {self.phases()}")
+        files = self.files(job, member)
+
+        def done() -> bool:
+            assert files.done(), self.phases()
+            return True
+
+        await eventually(done, PATIENCE_SECONDS, f"{job} is complete")
 
     async def ledger(self) -> tuple[MigrationEntry, ...]:
         """Return what the read API says of our migrations."""

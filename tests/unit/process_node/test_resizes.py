@@ -23,7 +23,8 @@ from tests.fakes.eventually import eventually
 from tests.unit.process_node.pods import container, pod
 from tests.unit.process_node.test_machine import WrittenTree
 
-BUDGET_CORES = 0.2
+BUDGET_CORES = 0.1
+"""So little that a machine busy with other tests can still give it."""
 BUSY = """
 import os, sys
 for path in sys.argv[1:]:
@@ -119,20 +120,20 @@ def busy(budget: CpuBudget, name: str) -> Iterator[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100.0
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 async def test_pods_with_weights_of_three_to_one_run_three_to_one(budget: CpuBudget) -> None:
     with busy(budget, "a") as a, busy(budget, "b") as b:
         budget.weigh("a", 3.0)
+        await eventually(lambda: min(cpu_seconds(a), cpu_seconds(b)) > 0.05, 60.0)
         before = (cpu_seconds(a), cpu_seconds(b))
 
         def used() -> list[float]:
             return [cpu_seconds(a) - before[0], cpu_seconds(b) - before[1]]
 
-        await eventually(lambda: sum(used()) >= 0.6, 60.0)
-        assert 2.5 <= used()[0] / used()[1] <= 3.5, used()
+        await eventually(lambda: sum(used()) >= 0.4, 60.0)
+        assert 2.3 <= used()[0] / used()[1] <= 3.7, used()
 
 
 def record(resources: dict[str, dict[str, str]]) -> PodRecord:
