@@ -123,12 +123,12 @@ class Mailbox:
 
     def _ack(self, request: Request, answer: Mapping[str, Any]) -> None:
         self._answered = request.id  # even if it cannot be written: not a save for every look
-        record = {"id": request.id, "pod_uid": self._pod_uid, **answer}
-        self._write(records.ack_name(request.id), record)
-        acks = sorted(self._folder.glob(records.ACKS), key=lambda path: path.stat().st_mtime_ns)
-        for old in acks[: -records.KEPT_ACKS]:
-            if old.name != records.ack_name(request.id):
-                old.unlink(missing_ok=True)
+        name = records.ack_name(request.id)
+        self._write(name, {"id": request.id, "pod_uid": self._pod_uid, **answer})
+        others = [path for path in self._folder.glob(records.ACKS) if path.name != name]
+        others.sort(key=lambda path: path.stat().st_mtime_ns)
+        for old in others[: 1 - records.KEPT_ACKS]:
+            old.unlink(missing_ok=True)
 
     def _write(self, name: str, record: Mapping[str, Any]) -> None:
         json_file.write(self._folder / name, {"version": records.VERSION, **record})

@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 from typing import Callable
 
+import shuntyard_trainer
 from tests.unit.trainer.agent import POD
 
 ROOT = Path(__file__).resolve().parents[3]
+LIBRARY = str(Path(shuntyard_trainer.__file__).parents[1])
 _started: list[subprocess.Popen[str]] = []
 COUNT = ROOT / "tests/unit/trainer/programs/count.py"
 
@@ -20,7 +22,7 @@ COUNT = ROOT / "tests/unit/trainer/programs/count.py"
 def start(
     program: Path, *arguments: object, python: str = sys.executable, **variables: str
 ) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "trainer"), "SHUNTYARD_POD_UID": POD}
+    environment = {**os.environ, "PYTHONPATH": LIBRARY, "SHUNTYARD_POD_UID": POD}
     command = [python, str(program), *map(str, arguments)]
     process = subprocess.Popen(
         command,

@@ -11,8 +11,10 @@ from typing import Callable
 import pytest
 
 from shuntyard_trainer import Checkpoints, RanksError, SettingError
+from shuntyard_trainer.orders import Decision
 from shuntyard_trainer.ranks import Ranks
 from tests.unit.trainer.agent import Agent
+from tests.unit.trainer.hand_clock import HandClock
 from tests.unit.trainer.hub import Hub
 from tests.unit.trainer.processes import ROOT, finish, start, wait_for
 
@@ -148,6 +150,47 @@ def test_a_job_that_is_moved_resumes_on_all_ranks_at_the_step(tmp_path: Path) ->
 def test_several_ranks_need_a_way_to_agree(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="give agree="):
         Checkpoints(tmp_path, world_size=2, handle_sigterm=False)
+
+
+@pytest.mark.parametrize(("rank", "said"), [(0, Decision.SAVE), (1, Decision.GO_ON)])
+def test_rank_0_alone_decides_when_to_save_by_itself(
+    tmp_path: Path, rank: int, said: Decision
+) -> None:
+    asked: list[int] = []
+
+    def agree(mine: int) -> int:
+        asked.append(mine)
+        return mine
+
+    clock = HandClock()
+    checkpoints = Checkpoints(
+        tmp_path,
+        lambda _step: None,
+        rank=rank,
+        world_size=2,
+        agree=agree,
+        save_every_seconds=5.0,
+        handle_sigterm=False,
+        clock=clock,
+    )
+    checkpoints.begin(0)
+    clock.advance(6.0)
+    asked.clear()
+    checkpoints.due(1)
+    assert asked == [said]
+
+
+def test_a_rank_is_done_when_all_are(tmp_path: Path) -> None:
+    agent, begun = Agent(tmp_path), []
+
+    def agree(mine: int) -> int:
+        begun.append(agent.read("done.json"))
+        return mine
+
+    checkpoints = Checkpoints(tmp_path, rank=0, world_size=2, agree=agree, handle_sigterm=False)
+    checkpoints.done(5)
+    assert begun == [None]
+    assert agent.read("done.json")
 
 
 def test_ranks_at_two_steps_say_so() -> None:

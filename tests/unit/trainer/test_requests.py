@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shuntyard_trainer import Checkpoints
+from shuntyard_trainer import Checkpoints, json_file
 from tests.unit.trainer.agent import POD, Training
 from tests.unit.trainer.hand_clock import START, HandClock
 
@@ -195,6 +195,10 @@ TORN = {
     "nested too deep": "[" * 60_000,
     "too large": json.dumps({"version": 1, "id": "r1", "reason": "x" * 70_000}),
     "not UTF-8": "\ud800",
+    "blanks without end": (
+        '{"version": 1, "id": "r1", "action": "checkpoint", "deadline": 4e9, "hold_deadline": 1}'
+        + " " * 70_000
+    ),
 }
 
 
@@ -267,6 +271,24 @@ def test_a_request_at_a_step_that_is_saved_already_is_answered_at_once(tmp_path:
     training.checkpoints.step_done(1)
     assert training.saves == [1]
     assert training.agent.read("ack-r1.json") is not None
+
+
+def test_an_answer_that_cannot_be_written_is_no_hold_and_no_save_for_every_look(
+    training: Training, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write = json_file.write
+
+    def full(path: Path, record: dict[str, object]) -> None:
+        if path.name.startswith("ack-"):
+            raise OSError(28, "No space left on device")
+        write(path, record)
+
+    monkeypatch.setattr(json_file, "write", full)
+    training.clock.after(3.0, training.agent.ask)
+    with caplog.at_level(logging.WARNING):
+        training.run(10)
+    assert (training.saves, training.done) == ([3, 10], list(range(10)))
+    assert "request r1 could not be answered" in caplog.text
 
 
 def test_only_the_last_eight_answers_stay(training: Training) -> None:

@@ -133,6 +133,7 @@ def test_a_hold_is_not_kept_if(tmp_path: Path, said: dict[str, object]) -> None:
     second.agent.ask(**said)
     second.run(10)
     assert second.done == list(range(3, 10))
+    assert (second.agent.read("released.json") or {"id": "none"})["id"] != "r1"
 
 
 def test_a_hold_is_not_kept_after_its_release(tmp_path: Path) -> None:
@@ -145,6 +146,7 @@ def test_a_hold_is_not_kept_after_its_release(tmp_path: Path) -> None:
     second = Training(tmp_path, _later())
     second.run(20)
     assert first.done + second.done == list(range(20))
+    assert second.clock.seconds < 200.0
 
 
 def test_a_failed_answer_is_no_hold(tmp_path: Path) -> None:
@@ -203,7 +205,12 @@ def test_the_contract_is_kept_without_start_step(tmp_path: Path) -> None:
 UNUSABLE = {
     "torn": '{"version": 1, "st',
     "another version": '{"version": 2}',
-    "a negative step": '{"version": 1, "step": -1, "path": "", "bytes": 0}',
+    "a negative step": (
+        '{"version": 1, "step": -1, "path": "", "bytes": 0, "started_at": 1, "finished_at": 2}'
+    ),
+    "a step that is true": (
+        '{"version": 1, "step": true, "path": "", "bytes": 0, "started_at": 1, "finished_at": 2}'
+    ),
     "a checkpoint that is not there": (
         '{"version": 1, "step": 3, "path": "gone", "bytes": 0, "started_at": 1, "finished_at": 2}'
     ),

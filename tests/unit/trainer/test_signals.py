@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from shuntyard_trainer import Checkpoints
+from shuntyard_trainer.termination import Termination
 from tests.unit.trainer.agent import Agent
 from tests.unit.trainer.processes import COUNT, end, finish, start, wait_for, wait_until_it_trains
 
@@ -112,6 +113,18 @@ def test_when_training_is_complete_sigterm_is_again_whose_it_was(
     tmp_path: Path, noted: list[int]
 ) -> None:
     checkpoints = Checkpoints(tmp_path, lambda _step: None)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert (checkpoints.terminating, noted) == (True, [])
+    checkpoints.done(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert noted == [signal.SIGTERM]
+
+
+def test_sigterm_can_be_taken_back_from_a_framework(tmp_path: Path, noted: list[int]) -> None:
+    termination = Termination()
+    termination.handle_sigterm()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    checkpoints = Checkpoints(tmp_path, lambda _step: None, termination=termination)
     os.kill(os.getpid(), signal.SIGTERM)
     assert (checkpoints.terminating, noted) == (True, [])
     checkpoints.done(1)
