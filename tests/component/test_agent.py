@@ -336,11 +336,15 @@ async def test_a_volume_that_is_missing_is_said_and_found_when_it_comes(
     await asyncio.to_thread(node.volume.rmdir)
     async with agent(node, replica):
         await eventually(
-            told(replica, UID, lambda r: r.checkpoint.problem == "CheckpointUnreachable")
+            told(
+                replica,
+                UID,
+                lambda r: r.checkpoint and r.checkpoint.problem == "CheckpointUnreachable",
+            )
         )
         await TrainerByHand(node.volume).open()
         await node.write(METRICS, point(1, 2.0))
-        await eventually(told(replica, UID, lambda r: r.checkpoint.problem == ""))
+        await eventually(told(replica, UID, lambda r: r.checkpoint and r.checkpoint.problem == ""))
         await eventually(at_step(replica, 1))
 
 
@@ -391,9 +395,13 @@ async def test_a_run_that_converges_is_told_at_once(node: Node, replica: FakeExt
     convergence = {"interval_seconds": 10.0}
     await node.write(METRICS, *past[:20])
     async with agent(node, replica, report={"interval_seconds": 60.0}, convergence=convergence):
-        await eventually(told(replica, UID, lambda r: r.progress.category == "progressing"))
+        await eventually(
+            told(replica, UID, lambda r: r.progress and r.progress.category == "progressing")
+        )
         await node.write(METRICS, *past[20:])
-        await eventually(told(replica, UID, lambda r: r.progress.category == "converged"))
+        await eventually(
+            told(replica, UID, lambda r: r.progress and r.progress.category == "converged")
+        )
     assert [event.detail for event in replica.events if event.kind == "category"][-1] == "converged"
 
 
