@@ -4,8 +4,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from extender.engine import migration_parameters as migration
-from extender.engine.migration_parameters import MigrationParameters, MigrationPolicy
+from extender.engine.migration import parameters as migration
+from extender.engine.migration.parameters import MigrationParameters, MigrationPolicy
 from extender.policy import count_balance, cpu_weights, migration_gain, migration_target
 from extender.policy.count_balance import CountParameters
 from extender.policy.cpu_weights import WeightParameters

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from extender.engine.migration_parameters import MigrationParameters
+from extender.engine.migration.parameters import MigrationParameters
 from extender.policy.cpu_weights import WeightParameters
 from extender.policy.gang import GangParameters
 from extender.policy.pricing import PricingParameters

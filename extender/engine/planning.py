@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 import msgspec
 
-from extender.engine import aiming
 from extender.engine.commands import ReleaseGang, ReleasePod
 from extender.engine.jobs import Job, Member, State
+from extender.engine.migration import aiming
 from extender.engine.parameters import EngineParameters
 from extender.engine.pinning import pinned_terms
 from extender.engine.reasons import MESSAGES, Reason

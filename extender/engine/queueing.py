@@ -16,15 +16,16 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from extender.engine import jobs, ordering, planning, repairing, reserving
+from extender.engine import jobs, ordering, planning, repairing
 from extender.engine.commands import Command, ReleaseGang
 from extender.engine.jobs import Job, State
 from extender.engine.memory import Backoff, Memory, Reading, strike
+from extender.engine.migration import reserving
+from extender.engine.migration.reserving import NOBODY, Arrivals
 from extender.engine.ordering import Ranked
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Refusal
 from extender.engine.reasons import MESSAGES, Reason
-from extender.engine.reserving import NOBODY, Arrivals
 from extender.engine.snapshot import Snapshot
 from extender.engine.telling import QueueEntry, tell
 from extender.policy.room import Room

@@ -7,14 +7,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from extender.engine import filtering, migrating, prioritizing, queueing, resizing
+from extender.engine import filtering, prioritizing, queueing
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading, refuse
-from extender.engine.migrating import Look, MigrationMemory, Occasion
+from extender.engine.migration import migrating
+from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
-from extender.engine.resize_memory import ResizeMemory
-from extender.engine.resizing import ResizeLook, ResizeOccasion
+from extender.engine.resizing import resizing
+from extender.engine.resizing.memory import ResizeMemory
+from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
 from extender.engine.snapshot import Snapshot
 from shared.model import NodeName, Pod, Uid
 

@@ -7,7 +7,8 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from extender.adapters import registry
-from extender.engine import asking, receiving
+from extender.engine import receiving
+from extender.engine.migration import asking
 from extender.engine.receiving import Heard, Kind
 from extender.engine.snapshot import Snapshot
 from extender.http import agent_schema

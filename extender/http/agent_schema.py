@@ -10,7 +10,7 @@ from aiohttp import hdrs, web
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from extender.engine.asking import Ask, Cancel
+from extender.engine.migration.asking import Ask, Cancel
 from extender.engine.receiving import Heard
 from shared import wire
 from shared.model import NodeName, Uid

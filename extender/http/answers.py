@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from extender.engine import accounting, explaining, filtering, prioritizing
+from extender.engine import explaining, filtering, prioritizing
 from extender.engine.binding import STANDBY
 from extender.engine.filtering import FilterVerdict
+from extender.engine.migration import accounting
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.reporting import Freshness

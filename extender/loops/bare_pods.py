@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from extender.engine.moved_pods import new_name
+from extender.engine.migration.moved_pods import new_name
 from shared import labels, pod_cpu
 from shared.kube import paths, writes
 from shared.kube.client import KubeClient

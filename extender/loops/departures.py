@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.engine.migration_commands import EvictPod, Inspect, Outcome, Result, SuspendJob
-from extender.engine.migration_reasons import MigrationReason as R
+from extender.engine.migration.commands import EvictPod, Inspect, Outcome, Result, SuspendJob
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.loops.record import Recorder
 from shared.kube import budgets, moving, parse, paths, writes
 from shared.kube.client import KubeClient

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.engine import migrating
 from extender.engine.memory import Reading
-from extender.engine.migrating import Look, MigrationMemory, Occasion
-from extender.engine.migration_commands import Outcome
-from extender.engine.migration_parameters import MigrationParameters
+from extender.engine.migration import migrating
+from extender.engine.migration.commands import Outcome
+from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
+from extender.engine.migration.parameters import MigrationParameters
 from extender.loops.moving import Mover
 from extender.loops.record import Recorder
 from extender.metrics import ExtenderMetrics

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from extender.engine.migration_commands import (
+from extender.engine.migration.commands import (
     Action,
     CreateMigration,
     EvictPod,
@@ -23,7 +23,7 @@ from extender.engine.migration_commands import (
     SuspendJob,
     WriteStatus,
 )
-from extender.engine.migration_reasons import MigrationReason as R
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.loops import templates
 from extender.loops.departures import Departures
 from extender.loops.record import Recorder

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from extender.engine import receiving
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading
-from extender.engine.migrating import Look, MigrationMemory, Occasion
+from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
 from extender.engine.queueing import Cycle
 from extender.engine.receiving import Heard
 from extender.engine.replaying import (
@@ -26,8 +26,8 @@ from extender.engine.replaying import (
     resize_output,
     verdict_output,
 )
-from extender.engine.resize_memory import ResizeMemory
-from extender.engine.resizing import ResizeLook, ResizeOccasion
+from extender.engine.resizing.memory import ResizeMemory
+from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
 from extender.loops.segments import NEW_SEGMENT, SegmentFiles
 from extender.metrics import ExtenderMetrics
 from extender.state import recording

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from extender.engine.resize_commands import Resized, ResizeNode, ResizeOutcome, ResizePod
+from extender.engine.resizing.commands import Resized, ResizeNode, ResizeOutcome, ResizePod
 from extender.metrics import ExtenderMetrics, Resizing
 from shared import labels
 from shared.kube import parse, writes

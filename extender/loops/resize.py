@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.engine import resizing, weighing
 from extender.engine.memory import Reading
 from extender.engine.parameters import EngineParameters
-from extender.engine.resize_commands import ResizeOutcome
-from extender.engine.resize_memory import INFEASIBLE, ResizeMemory
-from extender.engine.resizing import ResizeLook, ResizeOccasion
+from extender.engine.resizing import resizing, weighing
+from extender.engine.resizing.commands import ResizeOutcome
+from extender.engine.resizing.memory import INFEASIBLE, ResizeMemory
+from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
 from extender.loops.record import Recorder
 from extender.loops.requests import RequestWriter
 from extender.metrics import ExtenderMetrics, Resizing

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from extender.engine.migration_commands import RecreatePod
+from extender.engine.migration.commands import RecreatePod
 from extender.loops import bare_pods
 from shared import labels
 from shared.kube import paths, writes

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Protocol, Self, TypeVar
 
-from extender.engine import reserving
+from extender.engine.migration import reserving
 from extender.engine.snapshot import Snapshot
 from extender.policy.room import Room
 from extender.state import invariants

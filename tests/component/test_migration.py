@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender import replay
-from extender.engine import reserving
+from extender.engine.migration import reserving
 from extender.engine.snapshot import Snapshot
 from extender.loops.migrate import MigrateLoop
 from extender.loops.record import Recorder

@@ -17,8 +17,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from extender.engine import asking
-from extender.engine.asking import Ask, Cancel
+from extender.engine.migration import asking
+from extender.engine.migration.asking import Ask, Cancel
 from extender.engine.receiving import Heard
 from extender.loops.record import Recorder
 from shared import labels

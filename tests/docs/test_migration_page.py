@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from extender.engine.migration_reasons import MigrationReason
+from extender.engine.migration.reasons import MigrationReason
 from extender.migration_settings import MigrationSection
 from shared.model import MigrationPhase
 

@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec.structs import replace
 
 from extender.engine.parameters import EngineParameters
-from extender.engine.resize_memory import ResizeMemory
+from extender.engine.resizing.memory import ResizeMemory
 from extender.policy.cpu_weights import WeightParameters
 from shared import pod_cpu
 from shared.model import Delete, MigrationPhase, Pod

@@ -13,12 +13,10 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.engine import asking, migrating, reserving
-from extender.engine.asking import Ask, Cancel
 from extender.engine.memory import Reading
-from extender.engine.migrating import MigrationMemory, Occasion
-from extender.engine.migration import Attempt
-from extender.engine.migration_commands import (
+from extender.engine.migration import asking, migrating, reserving
+from extender.engine.migration.asking import Ask, Cancel
+from extender.engine.migration.commands import (
     EvictPod,
     Inspect,
     RecreatePod,
@@ -27,9 +25,11 @@ from extender.engine.migration_commands import (
     SuspendJob,
     WriteStatus,
 )
-from extender.engine.migration_parameters import MigrationParameters
-from extender.engine.migration_reasons import MigrationReason as R
-from extender.engine.moved_pods import new_name
+from extender.engine.migration.migrating import MigrationMemory, Occasion
+from extender.engine.migration.moved_pods import new_name
+from extender.engine.migration.parameters import MigrationParameters
+from extender.engine.migration.reasons import MigrationReason as R
+from extender.engine.migration.stepping import Attempt
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.model import JobState, Migration, MigrationPhase, Mover, NodeName, Uid

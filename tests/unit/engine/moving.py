@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from extender.engine import migrating
 from extender.engine.memory import Reading
-from extender.engine.migrating import Look, MigrationMemory, Occasion
-from extender.engine.migration_commands import CreateMigration
-from extender.engine.migration_parameters import MigrationParameters
+from extender.engine.migration import migrating
+from extender.engine.migration.commands import CreateMigration
+from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
+from extender.engine.migration.parameters import MigrationParameters
 from extender.engine.snapshot import Snapshot
 from extender.policy.rebalance import RebalanceParameters, RebalanceWhen
 from shared import labels

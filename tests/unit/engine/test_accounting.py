@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.engine import accounting
+from extender.engine.migration import accounting
 from shared.ledger import Declined, Transition
 from shared.model import (
     JobKey,

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.engine.asking import Ask, Cancel, commands
+from extender.engine.migration.asking import Ask, Cancel, commands
 from shared.model import MigrationPhase as P
 from shared.progress import Checkpoint, CheckpointPhase
 from tests.fakes.builders import make_node, make_pod

@@ -4,8 +4,8 @@ from itertools import accumulate
 
 import pytest
 
-from extender.engine import effort
-from extender.engine.effort import MOST_GAP_SECONDS, Effort
+from extender.engine.resizing import effort
+from extender.engine.resizing.effort import MOST_GAP_SECONDS, Effort
 from tests.fakes.builders import make_pod
 from tests.unit.engine.weights import report
 

@@ -5,8 +5,7 @@ from dataclasses import replace as with_fields
 import pytest
 from msgspec.structs import replace
 
-from extender.engine.migrating import MigrationMemory
-from extender.engine.migration_commands import (
+from extender.engine.migration.commands import (
     CreateMigration,
     EvictPod,
     Outcome,
@@ -14,8 +13,9 @@ from extender.engine.migration_commands import (
     Result,
     ResumeJob,
 )
-from extender.engine.migration_parameters import MigrationParameters, MigrationPolicy
-from extender.engine.migration_reasons import MigrationReason as R
+from extender.engine.migration.migrating import MigrationMemory
+from extender.engine.migration.parameters import MigrationParameters, MigrationPolicy
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.policy.migration_gain import GainParameters
 from extender.policy.migration_target import TargetParameters
 from shared import labels

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from extender.engine.migration import Attempt
-from extender.engine.migration_commands import Result, WriteStatus
-from extender.engine.migration_reasons import TEXTS
-from extender.engine.migration_reasons import MigrationReason as R
+from extender.engine.migration.commands import Result, WriteStatus
+from extender.engine.migration.reasons import TEXTS
+from extender.engine.migration.reasons import MigrationReason as R
+from extender.engine.migration.stepping import Attempt
 from shared.model import CLOSED_PHASES, MigrationPhase, Mover
 from tests.unit.engine.migration_world import PARAMS, World, commands, start
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from extender.engine import reserving
+from extender.engine.migration import reserving
 from shared.model import MigrationPhase as P
 from shared.model import Mover
 from tests.unit.engine.migration_world import World, fair, later, looks, start, unfair

@@ -3,11 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.engine import jobs, movable
+from extender.engine import jobs
 from extender.engine.memory import Reading
-from extender.engine.migration_parameters import MigrationParameters
-from extender.engine.migration_reasons import MigrationReason as R
-from extender.engine.movers import Declined
+from extender.engine.migration import movable
+from extender.engine.migration.movers import Declined
+from extender.engine.migration.parameters import MigrationParameters
+from extender.engine.migration.reasons import MigrationReason as R
 from shared import labels
 from shared.model import Mover
 from shared.pod_cpu import ContainerCpu, Given

@@ -4,8 +4,8 @@ from dataclasses import replace as with_fields
 
 from msgspec.structs import replace
 
-from extender.engine.migrating import MigrationMemory
-from extender.engine.migration_parameters import MigrationParameters, MigrationPolicy
+from extender.engine.migration.migrating import MigrationMemory
+from extender.engine.migration.parameters import MigrationParameters, MigrationPolicy
 from extender.policy.rebalance import RebalanceParameters, RebalanceWhen
 from shared.model import MigrationPhase as P
 from shared.model import Trigger

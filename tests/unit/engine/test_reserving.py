@@ -3,9 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.engine import queueing, reserving
+from extender.engine import queueing
 from extender.engine.commands import ReleaseGang, SetQueuedCondition
 from extender.engine.memory import Memory, Reading
+from extender.engine.migration import reserving
 from extender.engine.parameters import EngineParameters
 from shared import labels
 from shared.model import MigrationPhase as P

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from extender.engine.memory import Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.replaying import Replayer, ResizeInput, resize_output
-from extender.engine.resize_commands import Resized, ResizeOutcome
-from extender.engine.resize_memory import DEFERRED_SECONDS, FIRST_REST_SECONDS, ResizeMemory
-from extender.engine.resizing import PATIENCE_SECONDS, ResizeOccasion
+from extender.engine.resizing.commands import Resized, ResizeOutcome
+from extender.engine.resizing.memory import DEFERRED_SECONDS, FIRST_REST_SECONDS, ResizeMemory
+from extender.engine.resizing.resizing import PATIENCE_SECONDS, ResizeOccasion
 from extender.policy.cpu_weights import WeightParameters
 from shared import labels
 from shared.model import ContainerCpu, Delete, MigrationPhase, Pod

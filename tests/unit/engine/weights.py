@@ -5,12 +5,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from extender.engine import resizing
 from extender.engine.memory import Reading
 from extender.engine.parameters import EngineParameters
-from extender.engine.resize_commands import Resized, ResizeNode, ResizeOutcome, ResizePod
-from extender.engine.resize_memory import ResizeMemory
-from extender.engine.resizing import ResizeLook, ResizeOccasion
+from extender.engine.resizing import resizing
+from extender.engine.resizing.commands import Resized, ResizeNode, ResizeOutcome, ResizePod
+from extender.engine.resizing.memory import ResizeMemory
+from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
 from extender.policy.cpu_weights import WeightParameters
 from extender.state.store import ClusterStore
 from shared import labels

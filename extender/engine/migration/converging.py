@@ -8,11 +8,11 @@ Source:
 
 from dataclasses import replace
 
-from extender.engine.hosts import Container
-from extender.engine.migration_reasons import MigrationReason as R
-from extender.engine.movable import Unit
-from extender.engine.movers import Declined
-from extender.engine.proposing import MOST_LOOKED_AT, Proposals
+from extender.engine.migration.hosts import Container
+from extender.engine.migration.movable import Unit
+from extender.engine.migration.movers import Declined
+from extender.engine.migration.proposing import MOST_LOOKED_AT, Proposals
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.policy import migration_target
 from shared.model import NodeName, Trigger, Uid
 from shared.progress import Category, Progress

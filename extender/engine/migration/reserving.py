@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.adapters import registry
-from extender.engine import moved_pods
 from extender.engine.jobs import Job, State
+from extender.engine.migration import moved_pods
 from extender.engine.snapshot import Snapshot
 from extender.policy.room import Room, conflicts
 from shared import labels

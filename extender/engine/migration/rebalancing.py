@@ -11,11 +11,11 @@ Source:
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from extender.engine.hosts import Container
-from extender.engine.migration_reasons import MigrationReason as R
-from extender.engine.movable import Unit
-from extender.engine.movers import Declined
-from extender.engine.proposing import MOST_LOOKED_AT, Proposals
+from extender.engine.migration.hosts import Container
+from extender.engine.migration.movable import Unit
+from extender.engine.migration.movers import Declined
+from extender.engine.migration.proposing import MOST_LOOKED_AT, Proposals
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.policy import count_balance, rebalance
 from extender.policy.count_balance import Resident
 from extender.policy.move import Move

@@ -1,16 +1,16 @@
 """The phases of a migration until its pods leave: everything here can still be taken back.
 
-See ``engine.migration`` for the table.
+See ``engine.migration.stepping`` for the table.
 """
 
 import numpy as np
 from msgspec.structs import replace
 
 from extender.adapters import registry
-from extender.engine import hearing, moved_pods, reserving
-from extender.engine.migration_commands import EvictPod, Inspect, Result, SuspendJob
-from extender.engine.migration_reasons import MigrationReason as R
-from extender.engine.phases import Advance, Case, abort, enter, hold_limit, stay
+from extender.engine.migration import hearing, moved_pods, reserving
+from extender.engine.migration.commands import EvictPod, Inspect, Result, SuspendJob
+from extender.engine.migration.phases import Advance, Case, abort, enter, hold_limit, stay
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.policy import feasibility
 from shared import labels
 from shared.model import (

@@ -7,12 +7,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from extender.engine import converging, hosts, rebalancing
-from extender.engine.ledger import Ledger
 from extender.engine.memory import Reading
-from extender.engine.migration_commands import MigrationCommand
-from extender.engine.migration_parameters import MigrationParameters, MigrationPolicy
-from extender.engine.proposing import Proposals
+from extender.engine.migration import converging, hosts, rebalancing
+from extender.engine.migration.commands import MigrationCommand
+from extender.engine.migration.ledger import Ledger
+from extender.engine.migration.parameters import MigrationParameters, MigrationPolicy
+from extender.engine.migration.proposing import Proposals
 from extender.engine.snapshot import Snapshot
 from shared.ledger import Declined
 from shared.model import Uid

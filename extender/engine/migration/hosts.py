@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from extender.engine import hearing, moved_pods, reserving
-from extender.engine.ledger import Ledger
 from extender.engine.memory import Reading
-from extender.engine.movable import Unit
+from extender.engine.migration import hearing, moved_pods, reserving
+from extender.engine.migration.ledger import Ledger
+from extender.engine.migration.movable import Unit
 from extender.engine.pinning import unpinned
 from extender.engine.snapshot import Snapshot
 from extender.policy import migration_gain

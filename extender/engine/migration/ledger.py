@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from extender.engine.migration_parameters import MigrationParameters
-from extender.engine.movable import Unit
+from extender.engine.migration.movable import Unit
+from extender.engine.migration.parameters import MigrationParameters
 from extender.engine.snapshot import Snapshot
 from extender.policy import migration_gain
 from shared import labels

@@ -22,15 +22,17 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.engine import effort, hearing, ledger, portioning, resize_memory
-from extender.engine.effort import Effort
 from extender.engine.memory import Reading
+from extender.engine.migration import hearing, ledger
 from extender.engine.parameters import EngineParameters
-from extender.engine.portioning import Part, Portion
-from extender.engine.resize_commands import ResizeNode, ResizeOutcome
-from extender.engine.resize_memory import ResizeMemory
+from extender.engine.resizing import effort, portioning
+from extender.engine.resizing import memory as resize_memory
+from extender.engine.resizing.commands import ResizeNode, ResizeOutcome
+from extender.engine.resizing.effort import Effort
+from extender.engine.resizing.memory import ResizeMemory
+from extender.engine.resizing.portioning import Part, Portion
+from extender.engine.resizing.weighing import Weighed, weighed
 from extender.engine.snapshot import Snapshot
-from extender.engine.weighing import Weighed, weighed
 from shared.model import NodeName, Uid
 from shared.progress import Category, PodReport
 

@@ -1,6 +1,6 @@
 """The phases of a migration after its pods left: nothing here can be taken back.
 
-See ``engine.migration`` for the table.
+See ``engine.migration.stepping`` for the table.
 """
 
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from extender.adapters import registry
-from extender.engine import hearing, moved_pods
-from extender.engine.migration_commands import Action, RecreatePod, Result, ResumeJob
-from extender.engine.migration_reasons import MigrationReason as R
-from extender.engine.phases import Advance, Case, end, enter, fail, stay
+from extender.engine.migration import hearing, moved_pods
+from extender.engine.migration.commands import Action, RecreatePod, Result, ResumeJob
+from extender.engine.migration.phases import Advance, Case, end, enter, fail, stay
+from extender.engine.migration.reasons import MigrationReason as R
 from shared import labels
 from shared.model import MigrationMember, MigrationPhase, Mover, Pod, Uid
 from shared.progress import Checkpoint, PodReport, Progress

@@ -35,8 +35,8 @@ until it is known that the pod stays.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from extender.engine import arriving, departing
-from extender.engine.phases import Advance, Attempt, Case
+from extender.engine.migration import arriving, departing
+from extender.engine.migration.phases import Advance, Attempt, Case
 from shared.model import MigrationPhase
 
 __all__ = ["Advance", "Attempt", "Case", "advance"]

@@ -7,9 +7,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from extender.engine.memory import Reading
-from extender.engine.migration_commands import Action, Result
-from extender.engine.migration_parameters import MigrationParameters
-from extender.engine.migration_reasons import TEXTS, MigrationReason
+from extender.engine.migration.commands import Action, Result
+from extender.engine.migration.parameters import MigrationParameters
+from extender.engine.migration.reasons import TEXTS, MigrationReason
 from extender.engine.snapshot import Snapshot
 from shared.model import Migration, MigrationPhase
 

@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.adapters import registry
-from extender.engine import beginning, jobs, movable
+from extender.engine import jobs
 from extender.engine.commands import EmitEvent
-from extender.engine.hosts import Hosts
-from extender.engine.ledger import Ledger
 from extender.engine.memory import Reading
-from extender.engine.migration_commands import CreateMigration, MigrationCommand
-from extender.engine.migration_parameters import MigrationParameters
-from extender.engine.migration_reasons import MigrationReason as R
-from extender.engine.movable import Unit
-from extender.engine.movers import Declined
+from extender.engine.migration import beginning, movable
+from extender.engine.migration.commands import CreateMigration, MigrationCommand
+from extender.engine.migration.hosts import Hosts
+from extender.engine.migration.ledger import Ledger
+from extender.engine.migration.movable import Unit
+from extender.engine.migration.movers import Declined
+from extender.engine.migration.parameters import MigrationParameters
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.engine.snapshot import Snapshot
 from extender.policy import migration_gain
 from extender.policy.migration_gain import Gain

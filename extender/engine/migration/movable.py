@@ -11,12 +11,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from extender.adapters import registry
-from extender.engine import hearing, modelling, movers
+from extender.engine import modelling
 from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Reading
-from extender.engine.migration_parameters import MigrationParameters
-from extender.engine.migration_reasons import MigrationReason as R
-from extender.engine.movers import Declined
+from extender.engine.migration import hearing, movers
+from extender.engine.migration.movers import Declined
+from extender.engine.migration.parameters import MigrationParameters
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.engine.pinning import unpinned
 from extender.engine.snapshot import Snapshot
 from shared import labels, places, pod_cpu

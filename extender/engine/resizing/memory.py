@@ -9,10 +9,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.engine.effort import Effort
 from extender.engine.memory import Backoff, strike
-from extender.engine.resize_commands import Resized, ResizeOutcome
-from extender.engine.weighing import Weighed
+from extender.engine.resizing.commands import Resized, ResizeOutcome
+from extender.engine.resizing.effort import Effort
+from extender.engine.resizing.weighing import Weighed
 from shared.model import Uid
 
 DEFERRED_SECONDS: Final = 120.0

@@ -1,6 +1,6 @@
 """One look at all migrations: each open one goes a step further, new ones begin, old ones go.
 
-1. Every open migration: its next step (``engine.migration``).
+1. Every open migration: its next step (``engine.migration.stepping``).
 2. Jobs that we keep suspended for a migration that is no more: resumed.
 3. Ended migrations nobody needs: removed.
 4. Where it is time to: who is to move by the policy's rule (``choosing``).
@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.engine import choosing, ledger, moved_pods
 from extender.engine.commands import EmitEvent
-from extender.engine.ledger import Ledger
 from extender.engine.memory import Reading
-from extender.engine.migration import Advance, Attempt, Case, advance
-from extender.engine.migration_commands import (
+from extender.engine.migration import choosing, ledger, moved_pods
+from extender.engine.migration.commands import (
     MigrationCommand,
     Outcome,
     RemoveMigration,
@@ -25,7 +23,9 @@ from extender.engine.migration_commands import (
     ResumeJob,
     WriteStatus,
 )
-from extender.engine.migration_parameters import MigrationParameters, MigrationPolicy
+from extender.engine.migration.ledger import Ledger
+from extender.engine.migration.parameters import MigrationParameters, MigrationPolicy
+from extender.engine.migration.stepping import Advance, Attempt, Case, advance
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.ledger import Declined

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from extender.adapters.base import integer
 from extender.engine.jobs import Job, Member, State
-from extender.engine.migration_reasons import TEXTS
-from extender.engine.migration_reasons import MigrationReason as R
+from extender.engine.migration.reasons import TEXTS
+from extender.engine.migration.reasons import MigrationReason as R
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.model import JobState, Mover, Owner, OwnerReference

@@ -4,7 +4,7 @@ import hashlib
 from itertools import count
 from typing import Final
 
-from extender.engine.movable import Unit
+from extender.engine.migration.movable import Unit
 from extender.engine.snapshot import Snapshot
 from extender.policy.migration_gain import Gain
 from shared.model import Migration, MigrationMember, NodeName, Trigger, Uid

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from extender.engine.resize_commands import ResizePod
-from extender.engine.weighing import Weighed
+from extender.engine.resizing.commands import ResizePod
+from extender.engine.resizing.weighing import Weighed
 from extender.policy import cpu_weights
 from extender.policy.cpu_weights import Sharer, WeightParameters
 from shared.model import Uid

@@ -1,0 +1,1 @@
+"""Moving jobs by checkpoint: who moves and where to, and each migration's way (pure)."""
