@@ -62,6 +62,8 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
         min_available: Gang size; None if known from nowhere.
         reason: A token of the closed vocabulary.
         message: The same in words.
+        estimated_start: When it is expected to start, seconds since the epoch; None if unknown.
+        estimate: What the estimate rests on, or why there is none.
     """
 
     position: int
@@ -76,6 +78,8 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     min_available: int | None
     reason: str
     message: str
+    estimated_start: float | None = None
+    estimate: str = ""
 
 
 class QueueResponse(Response, frozen=True, kw_only=True):

@@ -28,6 +28,15 @@ USER_PRIORITY: Final = "shuntyard.io/user-priority"
 MAX_WAIT: Final = "shuntyard.io/max-wait"
 """Annotation on pod or owner: maximum wait L as a Go duration, e.g. ``20m``."""
 
+EXPECTED_DURATION: Final = "shuntyard.io/expected-duration"
+"""Annotation on pod or owner: how long the job runs, as a Go duration, e.g. ``2h``."""
+
+REQUIRED_TOPOLOGY: Final = "shuntyard.io/required-topology"
+"""Annotation on pod or owner: level of which one domain must hold the whole gang, e.g. ``rack``."""
+
+PREFERRED_TOPOLOGY: Final = "shuntyard.io/preferred-topology"
+"""Annotation on pod or owner: level of which as few domains as possible hold the gang."""
+
 AFFINITY: Final = "shuntyard.io/affinity"
 """Annotation on pod or owner: roles that should share a bucket, ``ps,worker;ps,evaluator``."""
 

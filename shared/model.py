@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from shared import identity, pod_cpu, pod_shape
+from shared import identity, owners, pod_cpu, pod_shape
 from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 NodeName = identity.NodeName
@@ -25,18 +25,14 @@ HostPort = pod_shape.HostPort
 PodShape = pod_shape.PodShape
 ContainerCpu = pod_cpu.ContainerCpu
 
+OwnerReference = owners.OwnerReference
+JobState = owners.JobState
+Owner = owners.Owner
+PodGroup = owners.PodGroup
+
 TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
 CPU = "cpu"
 PODS = "pods"
-
-
-class OwnerReference(Struct, frozen=True):
-    """The controller reference of an object."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: Uid
 
 
 class Pod(Struct, frozen=True, kw_only=True, tag=True):
@@ -49,6 +45,8 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True):
     ``borrowed_milli`` is by how much more CPU the pod counts on its node now, or, below 0, less.
     ``cpus`` are its containers' requests as they are, empty where the pod as a whole has some;
     ``resize_pending`` says why its node does not grant a change: ``Deferred``, ``Infeasible``.
+
+    ``scheduling_group`` is ``spec.schedulingGroup.podGroupName``, the in-tree gang's, or empty.
     """
 
     namespace: str
@@ -75,6 +73,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True):
     cpus: tuple[ContainerCpu, ...] = ()
     borrowed_milli: int = 0
     resize_pending: str = ""
+    scheduling_group: str = ""
 
     @property
     def key(self) -> PodKey:
@@ -102,52 +101,6 @@ class Node(Struct, frozen=True, kw_only=True, tag=True):
     def key(self) -> str:
         """The node's name."""
         return self.name
-
-
-class JobState(Struct, frozen=True, kw_only=True):
-    """What else is read of a ``batch/v1`` Job.
-
-    Attributes:
-        suspended: ``spec.suspend``.
-        active: Pods that its controller counts as pending or running.
-        failures_left: Failures it survives, of all its pods or of each index; the one is counted
-            in ``status.failed``, the other on the pods (``labels.INDEX_FAILURES``).
-        per_index: Its limit is for each index (``backoffLimitPerIndex``).
-        fails_with_pod: Its pod failure policy may end it, or an index, when a pod is evicted.
-        managed: Another controller than the built-in one drives it, or starts and stops it.
-    """
-
-    suspended: bool = False
-    active: int = 0
-    failures_left: int = 0
-    per_index: bool = False
-    fails_with_pod: bool = False
-    managed: bool = False
-
-
-class Owner(Struct, frozen=True, kw_only=True, tag=True):
-    """An object that creates pods; ``size`` is how many it wants at one time, None if unsaid.
-
-    ``job`` is there for a ``batch/v1`` Job alone.
-    """
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: Uid
-    resource_version: str = ""
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-    size: int | None = None
-    controller: OwnerReference | None = None
-    created_at: float = 0.0
-    job: JobState | None = None
-
-    @property
-    def key(self) -> str:
-        """``kind/namespace/name``."""
-        return f"{self.kind}/{self.namespace}/{self.name}"
 
 
 class Namespace(Struct, frozen=True, kw_only=True, tag=True):
@@ -324,6 +277,7 @@ Entity = (
     Pod
     | Node
     | Owner
+    | PodGroup
     | Namespace
     | ResourceQuota
     | PriorityClass

@@ -1,6 +1,7 @@
 """A pod that nobody controls and no group label names: a job of one."""
 
-from shared.model import Owner, Pod
+from extender.adapters.base import Above
+from shared.model import Pod
 
 
 class BarePod:
@@ -20,6 +21,6 @@ class BarePod:
         """A single pod has no index."""
         return None
 
-    def size(self, pod: Pod, owner: Owner | None) -> int | None:
+    def size(self, pod: Pod, above: Above) -> int | None:
         """One."""
         return 1

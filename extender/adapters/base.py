@@ -6,7 +6,33 @@ A further job kind is one file with one class, named in ``registry.ADAPTERS``.
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from shared.model import JobKey, Owner, Pod
+from shared.model import JobKey, Owner, Pod, PodGroup
+
+
+@dataclass(frozen=True)
+class Above:
+    """What stands over a pod, as far as it was observed.
+
+    Attributes:
+        owners: The pod's controller, then that one's controller, and so on to the top.
+        group: The group that another project's label, annotation or field names.
+    """
+
+    owners: tuple[Owner, ...] = ()
+    group: PodGroup | None = None
+
+    @property
+    def owner(self) -> Owner | None:
+        """The pod's own controller; None if it has none, or it was not observed."""
+        return self.owners[0] if self.owners else None
+
+    @property
+    def top(self) -> Owner | None:
+        """The last owner that was observed."""
+        return self.owners[-1] if self.owners else None
+
+
+NOTHING_ABOVE = Above()
 
 
 @dataclass(frozen=True)
@@ -62,8 +88,17 @@ class WithRoles(Protocol):
 class SizedByOwner(Protocol):
     """Optional: the gang size can be read without an annotation."""
 
-    def size(self, pod: Pod, owner: Owner | None) -> int | None:
-        """Pods that the pod's owner will create; None if the owner is not known."""
+    def size(self, pod: Pod, above: Above) -> int | None:
+        """Pods that make the gang; None if nobody who is known says so."""
+        ...
+
+
+@runtime_checkable
+class Grouped(Protocol):
+    """Optional: the pods name an object that declares their group."""
+
+    def group_key(self, pod: Pod) -> str | None:
+        """Key of that ``PodGroup``; None if this pod names none."""
         ...
 
 

@@ -1,8 +1,8 @@
 """``batch/v1`` Job, plain and Indexed."""
 
-from extender.adapters.base import integer
+from extender.adapters.base import Above, integer
 from shared import labels
-from shared.model import Owner, Pod
+from shared.model import Pod
 
 
 class BatchJob:
@@ -24,6 +24,6 @@ class BatchJob:
         text = pod.labels.get(labels.JOB_INDEX_LABEL) or pod.annotations.get(labels.JOB_INDEX_LABEL)
         return integer(text)
 
-    def size(self, pod: Pod, owner: Owner | None) -> int | None:
+    def size(self, pod: Pod, above: Above) -> int | None:
         """``min(parallelism, completions)`` once the Job was seen."""
-        return owner.size if owner else None
+        return above.owner.size if above.owner else None

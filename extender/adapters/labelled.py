@@ -1,8 +1,8 @@
 """Jobs named by our own label ``shuntyard.io/job``: pods of one or several owners, or of none."""
 
-from extender.adapters.base import integer
+from extender.adapters.base import Above, integer
 from shared import labels
-from shared.model import Owner, Pod
+from shared.model import Pod
 
 
 class LabelledJob:
@@ -29,8 +29,9 @@ class LabelledJob:
                 return index
         return integer(pod.labels.get(labels.TRAINING_REPLICA_INDEX))
 
-    def size(self, pod: Pod, owner: Owner | None) -> int | None:
+    def size(self, pod: Pod, above: Above) -> int | None:
         """The owner's size where the group is just that owner."""
+        owner = above.owner
         if owner is None or owner.name != self.job_name(pod):
             return None
         return owner.size

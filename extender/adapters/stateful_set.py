@@ -1,8 +1,8 @@
 """``apps/v1`` StatefulSet; as a gang it needs ``podManagementPolicy: Parallel``."""
 
-from extender.adapters.base import integer
+from extender.adapters.base import Above, integer
 from shared import labels
-from shared.model import Owner, Pod
+from shared.model import Pod
 
 
 class StatefulSet:
@@ -28,6 +28,6 @@ class StatefulSet:
         label = integer(pod.labels.get(labels.STATEFULSET_INDEX_LABEL))
         return label if label is not None else integer(pod.name.rpartition("-")[2])
 
-    def size(self, pod: Pod, owner: Owner | None) -> int | None:
+    def size(self, pod: Pod, above: Above) -> int | None:
         """``replicas`` once the StatefulSet was seen."""
-        return owner.size if owner else None
+        return above.owner.size if above.owner else None

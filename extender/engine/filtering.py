@@ -16,6 +16,7 @@ from typing import Final
 
 from extender.adapters import registry
 from extender.engine import modelling
+from extender.engine.above import above
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.model import NodeName, Pod
@@ -86,8 +87,7 @@ def _planned(planned: NodeName, names: Sequence[str]) -> FilterVerdict:
 
 
 def _gang_size(snapshot: Snapshot, pod: Pod) -> int | None:
-    owner = snapshot.owners.get(pod.controller.uid) if pod.controller else None
-    return registry.membership(pod, owner).size
+    return registry.membership(pod, above(snapshot, pod)).size
 
 
 def _with_room(snapshot: Snapshot, pod: Pod, names: Sequence[str]) -> FilterVerdict:

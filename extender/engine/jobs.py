@@ -7,12 +7,13 @@ from enum import StrEnum
 
 from extender.adapters import registry
 from extender.adapters.base import Membership
-from extender.engine import modelling
+from extender.engine import modelling, wishes
+from extender.engine.above import above
 from extender.engine.snapshot import Snapshot
-from extender.policy.buckets import Relations
-from shared import duration, labels
+from extender.engine.wishes import Wishes
+from shared import labels
 from shared.errors import InputError
-from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod, PodShape
+from shared.model import JobKey, NodeName, OwnerReference, Pod, PodShape
 
 
 class State(StrEnum):
@@ -71,9 +72,7 @@ class Job:
         members: In (created_at, name) order.
         min_available: Gang size; None if known from nowhere.
         problem: What is wrong with the labels, empty if nothing.
-        max_wait_seconds: L of CPS; None if not stated.
-        relations: Affinity and anti-affinity between roles; None if not declared.
-        topology_key: Node label for the buckets' places; None if not stated.
+        wishes: What the user asked for.
     """
 
     key: JobKey
@@ -85,9 +84,7 @@ class Job:
     members: tuple[Member, ...]
     min_available: int | None
     problem: str
-    max_wait_seconds: float | None
-    relations: Relations | None
-    topology_key: str | None
+    wishes: Wishes
 
     def having(self, *states: State) -> tuple[Member, ...]:
         """Members in any of these states."""
@@ -113,16 +110,17 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     What the user asked for is read from the members that are not leaving, the oldest first.
     """
     pods = snapshot.jobs[key]
-    owners = [snapshot.owners.get(p.controller.uid) if p.controller else None for p in pods]
-    memberships = [registry.membership(p, o) for p, o in zip(pods, owners, strict=True)]
+    over = [above(snapshot, pod) for pod in pods]
+    memberships = [registry.membership(p, o) for p, o in zip(pods, over, strict=True)]
     members = tuple(
         _member(snapshot, pod, membership)
         for pod, membership in zip(pods, memberships, strict=True)
     )
     staying = [i for i, m in enumerate(members) if m.state is not State.LEAVING] or [0]
-    first, owner = pods[staying[0]], owners[staying[0]]
+    first, first_above = pods[staying[0]], over[staying[0]]
+    owner = first_above.owner
     size, size_problem = _size(memberships[i] for i in staying)
-    wishes, wish_problem = _wishes(first, owner)
+    wished, wish_problem = wishes.read(first, first_above)
     problems = (memberships[i].problem for i in staying if memberships[i].problem)
     namespace, kind, name = key.split("/", 2)
     return Job(
@@ -135,9 +133,7 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
         members=members,
         min_available=size,
         problem=next(problems, size_problem or wish_problem),
-        max_wait_seconds=wishes.max_wait_seconds,
-        relations=wishes.relations,
-        topology_key=registry.annotation(first, owner, labels.TOPOLOGY_KEY),
+        wishes=wished,
     )
 
 
@@ -145,37 +141,6 @@ def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
     state, node = _standing(snapshot, pod)
     shape = modelling.shape(snapshot, pod)
     return Member(pod, membership.role, membership.index, state, node, shape)
-
-
-@dataclass(frozen=True)
-class _Wishes:
-    max_wait_seconds: float | None = None
-    relations: Relations | None = None
-
-
-def _wishes(pod: Pod, owner: Owner | None) -> tuple[_Wishes, str]:
-    affinity = registry.annotation(pod, owner, labels.AFFINITY)
-    anti_affinity = registry.annotation(pod, owner, labels.ANTI_AFFINITY)
-    wait = registry.annotation(pod, owner, labels.MAX_WAIT)
-    try:
-        relations = (
-            Relations.parse(affinity or "", anti_affinity or "")
-            if affinity or anti_affinity
-            else None
-        )
-        return _Wishes(_max_wait(wait), relations), ""
-    except InputError as error:
-        return _Wishes(), str(error)
-
-
-def _max_wait(text: str | None) -> float | None:
-    if text is None:
-        return None
-    field = f"annotation {labels.MAX_WAIT}"
-    seconds = duration.parse(text, field=field)
-    if seconds <= 0:
-        raise InputError(field, text, "a Go duration above 0 such as 20m")
-    return seconds
 
 
 def _size(memberships: Iterable[Membership]) -> tuple[int | None, str]:

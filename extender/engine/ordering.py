@@ -73,6 +73,6 @@ def _candidate(job: Job, user: int) -> Candidate:
         created_at=job.created_at,
         user_priority=user,
         class_value=max(m.pod.priority for m in job.members),
-        max_wait_seconds=job.max_wait_seconds,
+        max_wait_seconds=job.wishes.max_wait_seconds,
         workers=job.workers,
     )

@@ -121,8 +121,10 @@ def _place(
         pods,
         placed,
         room,
-        relations=job.relations,
-        topology_key=params.topology_key if job.topology_key is None else job.topology_key,
+        relations=job.wishes.relations,
+        topology_key=params.topology_key
+        if job.wishes.topology_key is None
+        else job.wishes.topology_key,
         params=params.gang,
         weights=params.weights,
         pricing=params.pricing,

@@ -14,6 +14,7 @@ from shared.model import (
     NodeName,
     Owner,
     Pod,
+    PodGroup,
     PodKey,
     PriorityClass,
     ResourceQuota,
@@ -62,6 +63,7 @@ class Snapshot:
         volumes: By name.
         migrations: Open ones and those that ended, by ``namespace/name``.
         reports: What the agents say, by node; a node without an agent is not in it.
+        groups: Declared by ``PodGroup.<API group>/namespace/name``.
     """
 
     generation: int
@@ -79,3 +81,4 @@ class Snapshot:
     volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
     migrations: Mapping[str, Migration] = field(default_factory=dict)
     reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)
+    groups: Mapping[str, PodGroup] = field(default_factory=dict)

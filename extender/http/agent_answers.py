@@ -8,6 +8,7 @@ from aiohttp import hdrs, web
 
 from extender.adapters import registry
 from extender.engine import receiving
+from extender.engine.above import above
 from extender.engine.migration import asking
 from extender.engine.receiving import Heard, Kind
 from extender.engine.snapshot import Snapshot
@@ -134,8 +135,8 @@ def _by_node(snapshot: Snapshot) -> Mapping[NodeName, list[Pod]]:
 
 
 def _place(snapshot: Snapshot, pod: Pod) -> wire.PodPlace:
-    owner = snapshot.owners.get(pod.controller.uid) if pod.controller else None
-    member = registry.membership(pod, owner)
+    over = above(snapshot, pod)
+    member = registry.membership(pod, over)
     return wire.PodPlace(
         namespace=pod.namespace,
         name=pod.name,
@@ -144,6 +145,6 @@ def _place(snapshot: Snapshot, pod: Pod) -> wire.PodPlace:
         role=member.role,
         index=member.index,
         created_at=pod.created_at,
-        metrics=registry.annotation(pod, owner, labels.METRICS),
-        checkpoint=registry.annotation(pod, owner, labels.CHECKPOINT),
+        metrics=registry.annotation(pod, over, labels.METRICS),
+        checkpoint=registry.annotation(pod, over, labels.CHECKPOINT),
     )

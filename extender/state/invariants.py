@@ -24,6 +24,7 @@ from shared.model import (
     NodeName,
     Owner,
     Pod,
+    PodGroup,
     PodShape,
     PriorityClass,
     ResourceQuota,
@@ -65,6 +66,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "seats": dict(snapshot.seats),
         "bound": dict(snapshot.bound),
         "owners": dict(snapshot.owners),
+        "groups": dict(snapshot.groups),
         "namespaces": dict(snapshot.namespaces),
         "quotas": dict(snapshot.quotas),
         "priority classes": dict(snapshot.priority_classes),
@@ -96,6 +98,7 @@ def _objects(content: Content) -> dict[str, object]:
     )
     return {
         "owners": {e.uid: e for e in entities if isinstance(e, Owner)},
+        "groups": {e.key: e for e in entities if isinstance(e, PodGroup)},
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},

@@ -30,6 +30,7 @@ from shared.model import (
     NodeName,
     Owner,
     Pod,
+    PodGroup,
     PriorityClass,
     Replace,
     ResourceQuota,
@@ -72,12 +73,14 @@ class ClusterStore:
         self._classes: Shelf[str, PriorityClass] = Shelf(attrgetter("name"))
         self._claims: Shelf[str, PersistentVolumeClaim] = Shelf(attrgetter("key"))
         self._volumes: Shelf[str, PersistentVolume] = Shelf(attrgetter("name"))
+        self._groups: Shelf[str, PodGroup] = Shelf(attrgetter("key"))
         self._migrations: Shelf[str, Migration] = Shelf(attrgetter("key"))
         self._reports: Shelf[NodeName, NodeReport] = Shelf(attrgetter("node"))
         self._collections: Mapping[str, _Collection[Any]] = {
             Pod.__name__: self._pods,
             Node.__name__: self._nodes,
             Owner.__name__: self._owners,
+            PodGroup.__name__: self._groups,
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
@@ -165,6 +168,7 @@ class ClusterStore:
                 volumes=self._volumes.frozen(),
                 migrations=self._migrations.frozen(),
                 reports=self._reports.frozen(),
+                groups=self._groups.frozen(),
             )
         return self._snapshot
 
@@ -290,5 +294,7 @@ def _created_at(entity: Entity) -> float:
 
 
 def _source(entity: Entity) -> str:
-    """The collection an entity was listed from: several feed one kind only for owners."""
-    return entity.kind if isinstance(entity, Owner) else type(entity).__name__
+    """The collection an entity was listed from: several feed one kind for owners and groups."""
+    if isinstance(entity, Owner | PodGroup):
+        return entity.collection
+    return type(entity).__name__

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from extender.adapters import registry
 from extender.engine import modelling
+from extender.engine.above import above
 from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Reading
 from extender.engine.migration import hearing, movers
@@ -127,8 +128,7 @@ def _asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset
     first: dict[str, Uid] = {}
     for member in sorted(members, key=_rank):
         pod = member.pod
-        owner = snapshot.owners.get(pod.controller.uid) if pod.controller else None
-        text = registry.annotation(pod, owner, labels.CHECKPOINT)
+        text = registry.annotation(pod, above(snapshot, pod), labels.CHECKPOINT)
         if text is None:
             continue
         whose = places.Whose(pod.namespace, job.name, pod.name, pod.uid, member.role, member.index)
@@ -148,7 +148,7 @@ def _hindrance(
     if unknown:
         reason = R.VOLUME_BOUND if unknown == {modelling.VOLUMES} else R.NOT_MODELLED
         return Declined(reason, ", ".join(sorted(unknown)))
-    if len(members) > 1 and job.relations is not None:
+    if len(members) > 1 and job.wishes.relations is not None:
         return Declined(R.GANG_HAS_RELATIONS)
     return None
 

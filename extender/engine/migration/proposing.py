@@ -10,6 +10,7 @@ from typing import Final
 
 from extender.adapters import registry
 from extender.engine import jobs
+from extender.engine.above import above
 from extender.engine.commands import EmitEvent
 from extender.engine.memory import Reading
 from extender.engine.migration import beginning, movable
@@ -76,8 +77,8 @@ class Proposals:
 
     def opted_in(self, pod: Pod) -> bool:
         """Say whether the pod or its owner names a checkpoint directory."""
-        owner = self.snapshot.owners.get(pod.controller.uid) if pod.controller else None
-        return registry.annotation(pod, owner, labels.CHECKPOINT) is not None
+        over = above(self.snapshot, pod)
+        return registry.annotation(pod, over, labels.CHECKPOINT) is not None
 
     def looked_at(self, job: JobKey) -> float:
         """Return when a job was looked at last and not moved; 0.0 if it never was."""

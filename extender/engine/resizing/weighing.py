@@ -11,10 +11,12 @@ from operator import attrgetter
 from typing import Final
 
 from extender.adapters import registry
+from extender.adapters.base import Above
+from extender.engine.above import above
 from extender.engine.snapshot import Snapshot
 from shared import labels, places, pod_cpu
 from shared.errors import InputError
-from shared.model import ContainerCpu, NodeName, Owner, Pod, Uid
+from shared.model import ContainerCpu, NodeName, Pod, Uid
 
 BURSTABLE: Final = "Burstable"
 
@@ -86,16 +88,16 @@ def _of(pod: Pod, snapshot: Snapshot) -> Weighed | None:
         return Weighed(pod.uid, pod, own[0], given.milli, noted=True) if own and given else None
     if pod.phase != "Running" or pod.deleting:
         return None
-    cpu = _container(pod, snapshot.owners.get(pod.controller.uid) if pod.controller else None)
+    cpu = _container(pod, above(snapshot, pod))
     if cpu is None or cpu.restarts or cpu.request_milli <= 0:
         return None
     return Weighed(pod.uid, pod, cpu, cpu.request_milli, noted=False)
 
 
-def _container(pod: Pod, owner: Owner | None) -> ContainerCpu | None:
+def _container(pod: Pod, over: Above) -> ContainerCpu | None:
     if len(pod.cpus) == 1:
         return pod.cpus[0]
-    text = registry.annotation(pod, owner, labels.METRICS)
+    text = registry.annotation(pod, over, labels.METRICS)
     job = registry.job_key(pod).split("/", 2)[2]
     try:
         name = places.metrics_place(text, places.Whose(pod.namespace, job, pod.name, pod.uid))

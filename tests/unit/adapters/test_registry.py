@@ -3,6 +3,7 @@
 import pytest
 
 from extender.adapters import registry
+from extender.adapters.base import Above
 from shared import labels
 from shared.model import Owner, OwnerReference, Pod, PodShape, Uid
 
@@ -104,9 +105,13 @@ CASES = {
 }
 
 
+def over(an_owner):
+    return Above(() if an_owner is None else (an_owner,))
+
+
 @pytest.mark.parametrize(("a_pod", "an_owner", "want"), CASES.values(), ids=CASES.keys())
 def test_membership_is_read_from_labels_annotations_and_owner(a_pod, an_owner, want):
-    found = registry.membership(a_pod, an_owner)
+    found = registry.membership(a_pod, over(an_owner))
     assert (found.job, found.role, found.index, found.size) == want
     assert not found.problem
 
@@ -116,14 +121,16 @@ BAD_SIZES = {"zero": "0", "a word": "four", "negative": "-1", "a fraction": "2.5
 
 @pytest.mark.parametrize("text", BAD_SIZES.values(), ids=BAD_SIZES.keys())
 def test_a_bad_gang_size_is_a_problem_that_names_the_annotation(text):
-    found = registry.membership(pod(JOB, annotations={labels.MIN_AVAILABLE: text}), owner(JOB))
+    found = registry.membership(
+        pod(JOB, annotations={labels.MIN_AVAILABLE: text}), over(owner(JOB))
+    )
     assert found.size is None
     assert "annotation shuntyard.io/min-available" in found.problem
     assert "an integer of at least 1" in found.problem
 
 
 def test_contradictory_roles_are_a_problem_that_names_both_labels():
-    found = registry.membership(pod(TFJOB, {**TRAINING, labels.ROLE: "ps"}), None)
+    found = registry.membership(pod(TFJOB, {**TRAINING, labels.ROLE: "ps"}), over(None))
     assert "label shuntyard.io/role: 'ps'" in found.problem
     assert "training.kubeflow.org/replica-type names, 'worker'" in found.problem
 

@@ -1,0 +1,103 @@
+"""What creates pods or declares their group: a part of ``shared.model``."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from shared.identity import Uid
+
+BUILT_IN_GROUPS: Final = frozenset({"batch", "apps"})
+"""API groups of Kubernetes itself; a kind outside them is told apart by its group."""
+
+
+class OwnerReference(Struct, frozen=True):
+    """The controller reference of an object."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: Uid
+
+
+class JobState(Struct, frozen=True, kw_only=True):
+    """What else is read of a ``batch/v1`` Job.
+
+    Attributes:
+        suspended: ``spec.suspend``.
+        active: Pods that its controller counts as pending or running.
+        failures_left: Failures it survives, of all its pods or of each index; the one is counted
+            in ``status.failed``, the other on the pods (``labels.INDEX_FAILURES``).
+        per_index: Its limit is for each index (``backoffLimitPerIndex``).
+        fails_with_pod: Its pod failure policy may end it, or an index, when a pod is evicted.
+        managed: Another controller than the built-in one drives it, or starts and stops it.
+    """
+
+    suspended: bool = False
+    active: int = 0
+    failures_left: int = 0
+    per_index: bool = False
+    fails_with_pod: bool = False
+    managed: bool = False
+
+
+class Owner(Struct, frozen=True, kw_only=True, tag=True):
+    """An object that creates pods; ``size`` is how many it wants at one time, None if unsaid.
+
+    ``job`` is there for a ``batch/v1`` Job alone.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: Uid
+    resource_version: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    size: int | None = None
+    controller: OwnerReference | None = None
+    created_at: float = 0.0
+    job: JobState | None = None
+
+    @property
+    def collection(self) -> str:
+        """Where it was listed: ``Job``, ``StatefulSet``, else ``<kind>.<API group>``."""
+        group = self.api_version.partition("/")[0]
+        return self.kind if group in BUILT_IN_GROUPS else f"{self.kind}.{group}"
+
+    @property
+    def key(self) -> str:
+        """``collection/namespace/name``."""
+        return f"{self.collection}/{self.namespace}/{self.name}"
+
+
+class PodGroup(Struct, frozen=True, kw_only=True, tag=True):
+    """A group of pods that a user or an operator declared for another scheduler.
+
+    Attributes:
+        api_group: ``scheduling.volcano.sh`` (Volcano), ``scheduling.x-k8s.io`` (scheduler-plugins)
+            or ``scheduling.k8s.io`` (in-tree gang).
+        min_member: How many pods make the gang; None if it says nothing.
+        controller: Who made it; None for one that a user made.
+    """
+
+    api_group: str
+    namespace: str
+    name: str
+    uid: Uid
+    resource_version: str = ""
+    annotations: Mapping[str, str] = {}
+    min_member: int | None = None
+    controller: OwnerReference | None = None
+    created_at: float = 0.0
+
+    @property
+    def collection(self) -> str:
+        """Where it was listed."""
+        return f"PodGroup.{self.api_group}"
+
+    @property
+    def key(self) -> str:
+        """``collection/namespace/name``."""
+        return f"{self.collection}/{self.namespace}/{self.name}"
