@@ -21,7 +21,7 @@ from shared.convergence.parameters import (
     ConvergenceParameters,
     Normalisation,
 )
-from shared.logs import Format, Level
+from shared.sections import HealthSection, LoggingSection
 from shared.settings import Section
 from shared.wire import MOST_EVENTS
 
@@ -300,30 +300,6 @@ class ApiSection(Section):
 
     listen_host: str = Field(default="127.0.0.1", min_length=1, description="Address.")
     listen_port: int = Field(default=10264, ge=0, le=65535, description="Port; 0 takes a free one.")
-
-
-class LoggingSection(Section):
-    """The log on standard error."""
-
-    level: Level = Field(
-        default=Level.INFO,
-        description="`info`: what changed; `warning`: trouble that mends itself; `error`: a "
-        "person must look; `debug`: every request.",
-    )
-    format: Format = Field(
-        default=Format.JSON, description="`json`: one object a line; `text`: for people."
-    )
-
-
-class HealthSection(Section):
-    """When the agent counts as dead."""
-
-    loop_max_age_seconds: float = Field(
-        default=60.0,
-        ge=1,
-        le=3600,
-        description="A loop that gave no sign of life for longer makes `/livez` fail.",
-    )
 
 
 class AgentSettings(Section):

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from extender.policy_settings import PolicySettings
 from shared import labels
-from shared.logs import Format, Level
+from shared.sections import HealthSection, LoggingSection
 from shared.settings import Section
 
 
@@ -136,28 +136,9 @@ class DecisionLogSection(Section):
     )
 
 
-class LoggingSection(Section):
-    """The log on standard error."""
-
-    level: Level = Field(
-        default=Level.INFO,
-        description="`info`: what changed; `warning`: trouble that mends itself; `error`: a "
-        "person must look; `debug`: every request.",
-    )
-    format: Format = Field(
-        default=Format.JSON, description="`json`: one object a line; `text`: for people."
-    )
-
-
-class HealthSection(Section):
+class ExtenderHealthSection(HealthSection):
     """When the extender counts as dead, and how it ends."""
 
-    loop_max_age_seconds: float = Field(
-        default=60.0,
-        ge=1,
-        le=3600,
-        description="A loop that gave no sign of life for longer makes `/livez` fail.",
-    )
     drain_seconds: float = Field(
         default=5.0,
         ge=0.001,
@@ -177,7 +158,7 @@ class ExtenderSettings(PolicySettings):
     lease: LeaseSection = LeaseSection()
     decision_log: DecisionLogSection = DecisionLogSection()
     logging: LoggingSection = LoggingSection()
-    health: HealthSection = HealthSection()
+    health: ExtenderHealthSection = ExtenderHealthSection()
 
     @model_validator(mode="after")
     def _has_a_port_for_each_listener(self) -> Self:
