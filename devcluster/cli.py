@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from devcluster import assets
+from devcluster import assets, operators, read_api_service
 from devcluster.cluster import Cluster
 from devcluster.options import (
     ClusterOptions,
@@ -56,6 +56,8 @@ def _up(arguments: argparse.Namespace) -> int:
     cluster = Cluster.up(arguments.dir, _options(arguments), _say)
     _say(f"ready in {time.monotonic() - begun:.1f} s")
     print(f"\n  export KUBECONFIG={cluster.kubeconfig}")
+    if cluster.runs(read_api_service.COMPONENT):
+        print("  shuntyard queue    # through the API server's service proxy")
     print(f"  shuntyard-devcluster down --dir {arguments.dir}")
     return 0
 
@@ -167,6 +169,14 @@ def _restart(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _operator(arguments: argparse.Namespace) -> int:
+    operator = operators.OPERATORS[arguments.operator]
+    with operators.running(Cluster.attach(arguments.dir, _say), operator, _say):
+        _say(f"{operator.name} {operator.version} runs; Ctrl-C ends it")
+        signal.pause()
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="shuntyard-devcluster", description="A real control plane on this machine."
@@ -181,6 +191,9 @@ def _parser() -> argparse.ArgumentParser:
         ("restart", _restart, "end one component and start it again"),
     ):
         _command(commands, name, function, text).add_argument("component")
+    text = "run an operator of another project, built from its module, until interrupted"
+    run = _command(commands, "operator", _operator, text)
+    run.add_argument("operator", choices=sorted(operators.OPERATORS))
     text = "install the Debian packages of real nodes, build the kubelet and the images"
     install = commands.add_parser("install-real-nodes", help=text, description=f"{text}.")
     install.add_argument("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION")

@@ -16,6 +16,8 @@ from devcluster import (
     emptying,
     extender_process,
     kwok,
+    peers,
+    read_api_service,
     schedulers,
 )
 from devcluster.certificates import Authority
@@ -192,7 +194,7 @@ class Cluster:
 
     def apply_roles(self) -> None:
         """Apply namespace, service account and roles of the extender, and our kinds of objects."""
-        names = ("base/rbac.yaml", "base/crd.yaml")
+        names = ("base/rbac.yaml", "base/crd.yaml", "base/viewer.yaml")
         manifests = [one for name in names for one in bootstrap.deploy_manifests(name)]
         api.call(self.kubeconfig, lambda client: api.apply(client, manifests))
 
@@ -201,6 +203,17 @@ class Cluster:
         (port,) = free_ports(1)
         component = schedulers.plain(self._program("kube-scheduler"), self.layout, port)
         self._supervisor.launch({"default-scheduler": component})
+
+    def start_peer(self, peer: peers.Peer) -> None:
+        """Start another gang scheduler for pods that name none; the plain one must not run.
+
+        Raises:
+            TimeoutError: Its PodGroups are not served (`ClusterOptions.in_tree_gangs`).
+        """
+        api.call(self.kubeconfig, lambda client: peers.prepare(client, peer))
+        (port,) = free_ports(1)
+        component = peer.component(self._program(peer.program), self.layout, port)
+        self._supervisor.launch({peer.value: component})
 
     def start_shuntyard(self, settings: Mapping[str, Any] | None = None) -> None:
         """Apply our RBAC and start the extender and the kube-scheduler that calls it.
@@ -221,6 +234,7 @@ class Cluster:
         )
         scheduler = schedulers.ours(program, self.layout, port, scheduler_port)
         self._supervisor.launch({"extender": extender, "kube-scheduler": scheduler})
+        read_api_service.serve(self._supervisor, self.layout, api_port, self._report)
 
     def start_agents(self, settings: Mapping[str, Any] | None = None) -> None:
         """Run an agent on every process node and wait until all are ready.
@@ -286,6 +300,7 @@ class Cluster:
         self._supervisor.forget(*names)
         site.clear(self.layout, self._report)
         api.call(self.kubeconfig, emptying.empty)
+        api.call(self.kubeconfig, read_api_service.withdraw)
 
     def _await_nodes(self, component: str, names: frozenset[str]) -> None:
         log = self.layout.log(component)
@@ -331,8 +346,10 @@ class Cluster:
         programs = assets.ensure(
             _needed(options), kubernetes=options.kubernetes, report=self._report
         )
-        grace = options.node_monitor_grace_seconds
-        plane = control_plane.plan(programs, self.layout, node_grace_seconds=grace, address=address)
+        grace, gangs = options.node_monitor_grace_seconds, options.in_tree_gangs
+        plane = control_plane.plan(
+            programs, self.layout, node_grace_seconds=grace, address=address, in_tree_gangs=gangs
+        )
         bootstrap.create_identities(self.layout, plane.server, SystemClock())
         state = ClusterState(options.kubernetes, plane.server, grace, address)
         self._supervisor.file.write(state)

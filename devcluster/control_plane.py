@@ -18,6 +18,12 @@ from devcluster.state import Component, Probe
 NAMES: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager"})
 SERVICE_RANGE: Final = "10.96.0.0/16"
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+GANG_GATES: Final = "GenericWorkload=true,GangScheduling=true"
+"""Feature gates of Kubernetes' own gangs (KEP-4671, alpha in 1.36): API server and scheduler."""
+_IN_TREE_GANGS: Final[Mapping[str, object]] = {
+    "feature-gates": GANG_GATES,
+    "runtime-config": "scheduling.k8s.io/v1alpha2=true",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +40,22 @@ def plan(
     *,
     node_grace_seconds: int,
     address: str = LOOPBACK,
+    in_tree_gangs: bool = False,
 ) -> Plan:
-    """Choose ports and return the control plane, with the API server at ``address``."""
+    """Choose ports and return the control plane, with the API server at ``address``.
+
+    ``in_tree_gangs`` lets the API server serve Kubernetes' own gangs, which are alpha.
+    """
     etcd_port, peer_port, port, manager_port = free_ports(4)
     components = {
         "etcd": etcd(programs["etcd"], layout, etcd_port, peer_port),
         "kube-apiserver": kube_apiserver(
-            programs["kube-apiserver"], layout, port, etcd_port, address=address
+            programs["kube-apiserver"],
+            layout,
+            port,
+            etcd_port,
+            address=address,
+            in_tree_gangs=in_tree_gangs,
         ),
         "kube-controller-manager": kube_controller_manager(
             programs["kube-controller-manager"],
@@ -96,7 +111,13 @@ def etcd(program: Path, layout: Layout, port: int, peer_port: int) -> Component:
 
 
 def kube_apiserver(
-    program: Path, layout: Layout, port: int, etcd_port: int, *, address: str = LOOPBACK
+    program: Path,
+    layout: Layout,
+    port: int,
+    etcd_port: int,
+    *,
+    address: str = LOOPBACK,
+    in_tree_gangs: bool = False,
 ) -> Component:
     """Return kube-apiserver: TLS, RBAC, ServiceAccount admission (on by default)."""
     server, signing, client = layout.server, layout.signing, layout.etcd_client
@@ -114,12 +135,7 @@ def kube_apiserver(
         "tls-private-key-file": server.key,
         "client-ca-file": layout.authority,
         **_way_to_kubelets(layout),
-        # Nobody has this name; without the flags every component logs that they are missing.
-        "requestheader-client-ca-file": layout.authority,
-        "requestheader-allowed-names": "front-proxy-client",
-        "requestheader-username-headers": "X-Remote-User",
-        "requestheader-group-headers": "X-Remote-Group",
-        "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+        **_front_proxy(layout),
         "authorization-mode": "RBAC",
         "service-cluster-ip-range": SERVICE_RANGE,
         "service-account-issuer": ISSUER,
@@ -130,6 +146,7 @@ def kube_apiserver(
         "max-mutating-requests-inflight": 750,
         "delete-collection-workers": 8,
         "shutdown-delay-duration": "0s",
+        **(_IN_TREE_GANGS if in_tree_gangs else {}),
     }
     probe = Probe(f"https://{address}:{port}/readyz")
     return _program("kube-apiserver", program, layout, flags, probe)
@@ -141,6 +158,17 @@ def _way_to_kubelets(layout: Layout) -> Mapping[str, object]:
         "kubelet-client-certificate": layout.kubelet_client.certificate,
         "kubelet-client-key": layout.kubelet_client.key,
         "kubelet-preferred-address-types": "InternalIP",  # nobody resolves nodes' names
+    }
+
+
+def _front_proxy(layout: Layout) -> Mapping[str, object]:
+    """Nobody has this name; without the flags every component logs that they are missing."""
+    return {
+        "requestheader-client-ca-file": layout.authority,
+        "requestheader-allowed-names": "front-proxy-client",
+        "requestheader-username-headers": "X-Remote-User",
+        "requestheader-group-headers": "X-Remote-Group",
+        "requestheader-extra-headers-prefix": "X-Remote-Extra-",
     }
 
 

@@ -153,6 +153,7 @@ class ClusterOptions:
         agents: Run an agent on every process node; needs both schedulers.
         node_monitor_grace_seconds: After how long without a heartbeat a node is NotReady; kwok
             renews its nodes' Leases so that this is kept. Large values make idle nodes cheap.
+        in_tree_gangs: The API server serves Kubernetes' own gangs (alpha).
     """
 
     kubernetes: str = DEFAULT_KUBERNETES
@@ -163,6 +164,7 @@ class ClusterOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
     agents: bool = False
     node_monitor_grace_seconds: int = 50
+    in_tree_gangs: bool = False
 
 
 def parse_node_counts(text: str) -> Mapping[str, int]:

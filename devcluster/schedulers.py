@@ -1,4 +1,4 @@
-"""kube-scheduler: plain, and with our extender."""
+"""kube-scheduler: plain, with our extender, and as its peers run it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any, Final
 import yaml
 
 from devcluster.bootstrap import deploy_manifests
+from devcluster.control_plane import GANG_GATES
 from devcluster.layout import Layout
 from devcluster.ports import LOOPBACK
 from devcluster.state import Component, Probe
@@ -17,17 +18,28 @@ _API: Final = "kubescheduler.config.k8s.io/v1"
 
 def plain(program: Path, layout: Layout, port: int) -> Component:
     """Return the kube-scheduler of pods that name none: upstream's defaults, faster client."""
-    config = {
-        "apiVersion": _API,
-        "kind": "KubeSchedulerConfiguration",
-        "leaderElection": {"leaderElect": False},
-        "clientConnection": {
-            "kubeconfig": str(layout.user_kubeconfig(_USER)),
-            "qps": 1000,
-            "burst": 2000,
-        },
+    return _scheduler("default-scheduler", program, layout, port, _config(layout))
+
+
+def in_tree(program: Path, layout: Layout, port: int) -> Component:
+    """Return the plain kube-scheduler with Kubernetes' own gangs (alpha) switched on."""
+    flag = f"--feature-gates={GANG_GATES}"
+    return _scheduler("in-tree-scheduler", program, layout, port, _config(layout), flag)
+
+
+def coscheduling(program: Path, layout: Layout, port: int) -> Component:
+    """Return the plain kube-scheduler with the coscheduling plugin, at the plugin's defaults.
+
+    Source:
+        scheduler-plugins v0.34.7 ``manifests/coscheduling/scheduler-config.yaml``.
+    """
+    plugins = {
+        "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
+        "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]},
     }
-    return _scheduler("default-scheduler", program, layout, port, config)
+    profile = {"schedulerName": "default-scheduler", "plugins": plugins}
+    config = {**_config(layout), "profiles": [profile]}
+    return _scheduler("coscheduling", program, layout, port, config)
 
 
 def ours(program: Path, layout: Layout, port: int, extender_port: int) -> Component:
@@ -43,6 +55,19 @@ def ours(program: Path, layout: Layout, port: int, extender_port: int) -> Compon
     return _scheduler("kube-scheduler", program, layout, port, changed)
 
 
+def _config(layout: Layout) -> dict[str, Any]:
+    return {
+        "apiVersion": _API,
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {
+            "kubeconfig": str(layout.user_kubeconfig(_USER)),
+            "qps": 1000,
+            "burst": 2000,
+        },
+    }
+
+
 def write_config(layout: Layout, name: str, content: Mapping[str, Any]) -> Path:
     """Write a configuration file and return its path."""
     layout.config.mkdir(exist_ok=True)
@@ -52,7 +77,7 @@ def write_config(layout: Layout, name: str, content: Mapping[str, Any]) -> Path:
 
 
 def _scheduler(
-    name: str, program: Path, layout: Layout, port: int, config: Mapping[str, Any]
+    name: str, program: Path, layout: Layout, port: int, config: Mapping[str, Any], *more: str
 ) -> Component:
     file = write_config(layout, name, config)
     kubeconfig = layout.user_kubeconfig(_USER)
@@ -66,7 +91,7 @@ def _scheduler(
         f"--tls-private-key-file={layout.server.key}",
     )
     return Component(
-        argv=(str(program), *flags),
+        argv=(str(program), *flags, *more),
         log=str(layout.log(name)),
         probe=Probe(f"https://{LOOPBACK}:{port}/readyz"),
     )

@@ -1,5 +1,6 @@
 """Which versions belong together, and what the wrapper modules build."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,6 +46,15 @@ def _kubernetes(name: str, version: str) -> Binary:
     )
 
 
+def _coscheduling(version: str) -> Binary:
+    """Return kube-scheduler with the coscheduling plugin, on the Kubernetes code it is made for.
+
+    The plugin names 1.34.7; 1.34.4 is the nearest one that every module mirror serves.
+    """
+    same = _kubernetes("kube-scheduler", version)
+    return dataclasses.replace(same, name="coscheduling", module="coscheduling", package=".")
+
+
 def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
     binaries = (
         Binary("etcd", etcd, "etcd", ".", re.compile(r"^etcd Version: (\S+)", re.MULTILINE)),
@@ -52,6 +62,7 @@ def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
         _kubernetes("kube-controller-manager", kubernetes),
         _kubernetes("kube-scheduler", kubernetes),
         _kubernetes("kubelet", kubernetes),
+        _coscheduling("1.34.4"),
         Binary(
             "kwok",
             kwok,

@@ -104,7 +104,9 @@ def _label(metric: Metric, label: str) -> str:
 def _allowed(field: Any) -> str:
     kind, optional = field.annotation, ""
     if get_origin(kind) is tuple:
-        return "list of texts"
+        item = get_args(kind)[0]
+        named = issubclass(item, BaseModel)
+        return f"list of {' and '.join(item.model_fields)}" if named else "list of texts"
     if get_origin(kind) is UnionType:
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
         optional = ", or no value"
@@ -122,6 +124,8 @@ def _shown(value: object) -> str:
         return "no value"
     if isinstance(value, tuple):
         return ", ".join(_shown(one) for one in value) or "empty"
+    if isinstance(value, BaseModel):
+        return f"`{'='.join(value.model_dump().values())}`"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return (

@@ -32,10 +32,12 @@ from extender.http.app import (
     create_scheduler_app,
 )
 from extender.http.certificate import ServerCertificate
+from extender.http.foresight import Foresight
 from extender.loops.agents import AgentsLoop
 from extender.loops.bell import Bell
 from extender.loops.bind import BindBarrier
 from extender.loops.bindings import Bindings
+from extender.loops.direct import DirectDesk
 from extender.loops.execute import Executor
 from extender.loops.lead import Leadership
 from extender.loops.migrate import MigrateLoop
@@ -60,6 +62,7 @@ from shared.health import Health, Heartbeat
 from shared.kube import auth, token_review
 from shared.kube.auth import Credentials
 from shared.kube.client import KubeClient
+from shared.kube.resources import OPTIONAL
 from shared.system_clock import SystemClock
 
 log = logging.getLogger(__name__)
@@ -176,7 +179,8 @@ def build(
     files, name = _segments(settings), parameters_hash(params)
     recorder = Recorder(store, clock, metrics, beat("record"), files, name)
     rng = random.Random()  # noqa: S311 - jitter of back-offs, nothing secret
-    observer = Observer(client, recorder, clock, metrics, beat("observe"), changed, rng)
+    kinds = tuple(kind for kind in OPTIONAL if kind.resource in settings.kinds.read)
+    observer = Observer(client, recorder, clock, metrics, beat("observe"), changed, rng, kinds)
     lease = (settings.lease.namespace, settings.lease.name)
     leadership = Leadership(client, lease, identity, clock, metrics, changed)
     acting = partial(_acts, observer, leadership)
@@ -191,17 +195,36 @@ def build(
     wait_seconds = settings.gang.bind_wait_seconds
     barrier = BindBarrier(store, bindings, params, acting, metrics, beat("bind"), wait_seconds)
     health.conditions = {"synced": lambda: observer.synced}
-    answers = SchedulerAnswers(store, params, acting, schedule.refuse, barrier.bind, recorder)
+    desk = DirectDesk(recorder, schedule)
+    answers = SchedulerAnswers(store, params, acting, desk, barrier.bind, recorder)
     mover = Mover(client, recorder, teller, acting, metrics)
     migrate = MigrateLoop(
         mover, recorder, params.migration, clock, acting, lambda: observer.has_migrations,
         metrics, beat("migrate"), changed.follower(), settings.migration.interval_seconds,
     )  # fmt: skip
     resize = _resize_loop(settings.cpu_weights, executor, params, clock, beat("resize"))
-    reads = ReadAnswers(store, params, clock, acting, lambda: schedule.last, migrate.declined)
+    reads = _read_answers(store, params, clock, schedule, migrate)
     loops = (observer, leadership, recorder, schedule, barrier, teller, migrate, resize)
     parts = Parts(loops, _listeners(settings, answers, reads, health, metrics), resize.farewell)
     return _with_agents(parts, settings, certificate, observer, acting, beat)
+
+
+def _read_answers(
+    store: ClusterStore,
+    params: EngineParameters,
+    clock: Clock,
+    schedule: ScheduleLoop,
+    migrate: MigrateLoop,
+) -> ReadAnswers:
+    return ReadAnswers(
+        store,
+        params,
+        clock,
+        schedule.acting,
+        lambda: schedule.last,
+        migrate.declined,
+        foresight=Foresight(store, params, clock),
+    )
 
 
 def _acts(observer: Observer, leadership: Leadership) -> bool:

@@ -74,6 +74,7 @@ class Writing(StrEnum):
 
     RELEASE = "release"
     REPLAN = "replan"
+    CLEAR = "clear"
     NOTICE = "notice"
 
 
@@ -248,7 +249,7 @@ class ExtenderMetrics:
         )
         self.last_event_age_seconds = self._gauge(
             "shuntyard_watch_last_event_age_seconds",
-            "Time since a watch last heard anything, by watched collection.",
+            "Time since a watch last heard anything, by collection; of those that are there.",
             ["source"],
         )
         self.skipped_objects = self._counter(
@@ -319,6 +320,7 @@ class ExtenderMetrics:
             registry=self.registry,
         )
         self._relists_seen: dict[tuple[str, str], int] = {}
+        self._sources_seen: set[str] = set()
 
     def observe_request(self, verb: Verb, outcome: Outcome, duration_seconds: float) -> None:
         """Count one request."""
@@ -350,14 +352,18 @@ class ExtenderMetrics:
 
     def observe_reflectors(self, reflectors: Iterable[Watching], monotonic: float) -> None:
         """Take over what the watches know of themselves; ``monotonic`` is the clock's reading."""
+        gone, self._sources_seen = self._sources_seen, set()
         for reflector in reflectors:
             source = reflector.kind.source
+            self._sources_seen.add(source)
             age_seconds = monotonic - reflector.last_event_at
             self.last_event_age_seconds.labels(source=source).set(age_seconds)
             for reason, count in reflector.relists.items():
                 known = self._relists_seen.get((source, reason), 0)
                 self.relists.labels(source=source, reason=reason).inc(count - known)
                 self._relists_seen[source, reason] = count
+        for source in gone - self._sources_seen:
+            self.last_event_age_seconds.remove(source)
 
     def render(self) -> bytes:
         """Return all metrics in the text format of Prometheus; takes milliseconds."""

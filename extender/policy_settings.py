@@ -5,18 +5,23 @@ file. A replay or a what-if reads the same sections of the same file.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from extender.engine.parameters import EngineParameters, Order
 from extender.migration_settings import CpuWeightsSection, MigrationSection
-from extender.policy import gang, pricing, priority, scoring
+from extender.policy import gang, pricing, priority, reservation, scoring, topology, weighting
+from extender.policy.domains import Level
 from extender.policy.gang import GangParameters
 from extender.policy.pricing import PricingParameters
 from extender.policy.priority import PriorityParameters
+from extender.policy.reservation import ReservationParameters
 from extender.policy.scoring import ScoringWeights
+from extender.policy.topology import TopologyParameters
+from extender.policy.weighting import WeightingParameters
 from shared.settings import Section, bounded
 
 
@@ -25,7 +30,8 @@ class QueueSection(Section):
 
     order: Order = Field(
         default=EngineParameters.order,
-        description="`cps`: by the combined priority V; `creation`: first come, first served.",
+        description="`cps`: by the combined priority V; `creation`: first come, first served; "
+        "`weighting`: by utility, then by size (DRS).",
     )
     settle_seconds: float = Field(
         default=0.2,
@@ -35,7 +41,11 @@ class QueueSection(Section):
         "once. Longer: better order; shorter: earlier start.",
     )
     interval_seconds: float = Field(
-        default=2.0, ge=0.1, le=60, description="A cycle runs at least this often."
+        default=2.0,
+        ge=0.1,
+        le=60,
+        description="A cycle runs at least this often; where cycles take long, less often, so that "
+        "a queue in which nothing happens costs at most a twentieth of a core (yet every 10 s).",
     )
 
 
@@ -83,6 +93,13 @@ class GangSection(Section):
         ge=0,
         le=86400,
         description="Where that doubling ends; not below `backoff_seconds`.",
+    )
+    direct_wait_seconds: float = Field(
+        default=EngineParameters.direct_wait_seconds,
+        ge=1,
+        le=3600,
+        description="How long seats are kept for members of a gang without our gate that do not "
+        "exist yet, counted from the last one that came.",
     )
 
     @model_validator(mode="after")
@@ -168,6 +185,36 @@ class PrioritySection(Section):
         return self
 
 
+def _utility(name: str, description: str) -> Any:
+    return bounded(WeightingParameters, weighting.BOUNDS, name, description)
+
+
+class WeightingSection(Section):
+    """The order `weighting` of DRS (docs/policies/weighting.md)."""
+
+    class_weight: int = _utility("class_weight", "What one point of the PriorityClass counts in U.")
+    user_weight: int = _utility("user_weight", "What one point of the user priority counts in U.")
+
+
+class WaitingSection(Section):
+    """How long a job may wait until room is kept for it (docs/policies/reservation.md)."""
+
+    default_max_wait_seconds: float | None = bounded(
+        ReservationParameters,
+        reservation.BOUNDS,
+        "default_max_wait_seconds",
+        "Maximum wait of a job that states none; no value: such a job may wait for ever. The order "
+        "of jobs does not look at it.",
+    )
+    passing_tries: int = bounded(
+        ReservationParameters,
+        reservation.BOUNDS,
+        "passing_tries",
+        "For how many jobs a cycle the one for which room is kept is planned anew, to see whether "
+        "they can start before it.",
+    )
+
+
 class BucketsSection(Section):
     """Which members of a job go together (docs/policies/buckets.md)."""
 
@@ -180,6 +227,52 @@ class BucketsSection(Section):
         description="Node label whose values are the places buckets go to, e.g. "
         "`topology.kubernetes.io/zone`; empty: the node itself. A job's own annotation wins.",
     )
+
+
+class LevelSection(Section):
+    """A level of the topology."""
+
+    name: str = Field(min_length=1, description="As annotations name it.")
+    label: str = Field(min_length=1, description="Node label whose values are its domains.")
+
+
+def _levels(found: object) -> object:
+    """Take a text, as the environment has it: ``zone=topology.kubernetes.io/zone, rack=…``."""
+    if not isinstance(found, str):
+        return found
+    pairs = [part.partition("=") for part in found.split(",")]
+    return [{"name": name.strip(), "label": label.strip()} for name, _, label in pairs]
+
+
+class TopologySection(Section):
+    """The levels of the cluster's topology (docs/policies/topology.md)."""
+
+    levels: Annotated[tuple[LevelSection, ...], BeforeValidator(_levels)] = Field(
+        default=tuple(LevelSection(name=one.name, label=one.label) for one in topology.LEVELS),
+        description="From the coarsest to the finest: the `name` that annotations may use, and the "
+        "node `label` whose values are the domains; in the environment `name=label`, separated by "
+        "commas. Nodes without the label are in no domain of that level.",
+    )
+    most_tries: int = bounded(
+        TopologyParameters,
+        topology.BOUNDS,
+        "most_tries",
+        "In how many domains a gang of several shapes is tried, if it might fit in more.",
+    )
+
+    def parameters(self) -> TopologyParameters:
+        """Return the policy's parameters.
+
+        Raises:
+            ValueError: Two levels have one name or label.
+        """
+        levels = tuple(Level(level.name, level.label) for level in self.levels)
+        return TopologyParameters(levels, self.most_tries)
+
+    @model_validator(mode="after")
+    def _can_be_used(self) -> Self:
+        self.parameters()
+        return self
 
 
 class PricingSection(Section):
@@ -227,7 +320,10 @@ class PolicySettings(Section):
     queue: QueueSection = QueueSection()
     gang: GangSection = GangSection()
     priority: PrioritySection = PrioritySection()
+    weighting: WeightingSection = WeightingSection()
+    waiting: WaitingSection = WaitingSection()
     buckets: BucketsSection = BucketsSection()
+    topology: TopologySection = TopologySection()
     pricing: PricingSection = PricingSection()
     scoring: ScoringSection = ScoringSection()
     migration: MigrationSection = MigrationSection()
@@ -244,10 +340,18 @@ def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EnginePa
         pin_lost_seconds=settings.gang.pin_lost_seconds,
         backoff_seconds=settings.gang.backoff_seconds,
         most_backoff_seconds=settings.gang.most_backoff_seconds,
+        direct_wait_seconds=settings.gang.direct_wait_seconds,
         priority=settings.priority.parameters(),
+        weighting=WeightingParameters(
+            settings.weighting.class_weight, settings.weighting.user_weight
+        ),
+        waiting=ReservationParameters(
+            settings.waiting.default_max_wait_seconds, settings.waiting.passing_tries
+        ),
         gang=GangParameters(settings.gang.spares, settings.buckets.worker_spreading),
         pricing=PricingParameters(settings.pricing.kappa),
         weights=settings.scoring.parameters(),
-        migration=settings.migration.parameters(),
+        topology=settings.topology.parameters(),
+        migration=replace(settings.migration.parameters(), topology=settings.topology.parameters()),
         cpu_weights=settings.cpu_weights.parameters(),
     )

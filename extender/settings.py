@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from extender.policy_settings import PolicySettings
 from shared import labels
+from shared.kube.resources import OPTIONAL
 from shared.sections import HealthSection, LoggingSection
 from shared.settings import Section
 
@@ -121,6 +122,23 @@ class LeaseSection(Section):
     )
 
 
+class KindsSection(Section):
+    """Job kinds and pod groups of other projects; each is read where it is installed."""
+
+    read: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+        default=tuple(kind.resource for kind in OPTIONAL),
+        description="Which ones, as `kubectl get crd` names them; in the environment separated by "
+        "commas. Without a kind, gang sizes of its pods must be stated.",
+    )
+
+    @model_validator(mode="after")
+    def _has_known_kinds(self) -> Self:
+        known = {kind.resource for kind in OPTIONAL}
+        if unknown := [name for name in self.read if name not in known]:
+            raise ValueError(f"read: {unknown[0]!r}, expected one of {', '.join(sorted(known))}")
+        return self
+
+
 class DecisionLogSection(Section):
     """The record of everything the decisions were made from."""
 
@@ -156,6 +174,7 @@ class ExtenderSettings(PolicySettings):
     api: ApiSection = ApiSection()
     agents: AgentsSection = AgentsSection()
     lease: LeaseSection = LeaseSection()
+    kinds: KindsSection = KindsSection()
     decision_log: DecisionLogSection = DecisionLogSection()
     logging: LoggingSection = LoggingSection()
     health: ExtenderHealthSection = ExtenderHealthSection()

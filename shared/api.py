@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from shared.explanation import Ahead, Change, Tried
 from shared.ledger import Declined, MigrationEntry
 from shared.progress import Category, Span, Use
 
@@ -48,6 +49,22 @@ class Terms(Struct, frozen=True, kw_only=True):
     m_normalised: float
 
 
+class Weight(Struct, frozen=True, kw_only=True):
+    """The key of the order ``weighting``: utility, then size (docs/policies/weighting.md).
+
+    Attributes:
+        utility: U, out of PriorityClass and user priority; larger goes first.
+        size: The two parts below together; between equal utilities the larger goes first.
+        cpu_ratio: CPU request of all pods as a part of the cluster.
+        memory_ratio: The same of memory.
+    """
+
+    utility: int
+    size: float
+    cpu_ratio: float
+    memory_ratio: float
+
+
 class QueueEntry(Struct, frozen=True, kw_only=True):
     """A waiting job.
 
@@ -64,6 +81,8 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
         message: The same in words.
         estimated_start: When it is expected to start, seconds since the epoch; None if unknown.
         estimate: What the estimate rests on, or why there is none.
+        weight: Its key under the order ``weighting``; None under every other.
+        max_wait_seconds: How long it may wait at most, as its owner says; None if it does not say.
     """
 
     position: int
@@ -80,6 +99,8 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     message: str
     estimated_start: float | None = None
     estimate: str = ""
+    weight: Weight | None = None
+    max_wait_seconds: float | None = None
 
 
 class QueueResponse(Response, frozen=True, kw_only=True):
@@ -87,7 +108,7 @@ class QueueResponse(Response, frozen=True, kw_only=True):
 
     Attributes:
         acting: Whether the replica that answers is the one that decides.
-        order: How jobs are ordered: ``cps`` or ``creation``.
+        order: How jobs are ordered: ``cps``, ``creation`` or ``weighting``.
     """
 
     acting: bool
@@ -156,7 +177,8 @@ class MemberCounts(Struct, frozen=True, kw_only=True):
         held: In the queue, and gated by somebody else too.
         seated: Released with a planned node, not bound.
         loose: Released without a pin, not bound.
-        direct: Never had our gate, not bound.
+        direct: Never had our gate, no seat yet.
+        in_tree: Left to kube-scheduler's own gang scheduling, not bound.
         bound: On a node.
         leaving: Being deleted.
     """
@@ -166,6 +188,7 @@ class MemberCounts(Struct, frozen=True, kw_only=True):
     seated: int = 0
     loose: int = 0
     direct: int = 0
+    in_tree: int = 0
     bound: int = 0
     succeeded: int = 0
     failed: int = 0
@@ -266,19 +289,33 @@ class NodeTerms(Struct, frozen=True, kw_only=True):
 
 
 class ExplainResponse(Response, frozen=True, kw_only=True):
-    """Why a pod is, or would be, where.
+    """Why a pod is, or would be, where; why a job waits, and what would make it run.
 
     Attributes:
         job: ``namespace/kind/name``.
-        state: Where the pod is on its way, as in ``MemberCounts``; empty for a pod not ours.
+        pod: The pod that was asked about; empty for a job.
+        state: Where the pod is on its way, as in ``MemberCounts``; empty for a pod not ours. Of a
+            job: that of the least advanced of its pods.
         node: Where it is bound or planned; None if nowhere yet.
         reason: Why its job waits; empty if it does not.
         decision: The decision recorded on the pod, one line of JSON; empty if there is none.
         nodes: The nodes that can take the pod now, best first.
+        position: Place in the queue; None if it is not in it.
+        ahead: The jobs before it, the nearest first, at most ten.
+        counts: Pods of the job by state.
+        needs: Pods that must be placed at once so that the gang is whole.
+        fits: How many of its waiting pods could be placed together now.
+        cause: What decides, as in ``NodeGroup.causes``, or ``annotation``, ``gang-size``,
+            ``pods-missing``, ``gate``, ``back-off``, ``old-pod``, ``scheduler``, ``reservation``,
+            ``topology``; empty if nothing hinders.
+        short: How much is missing for them, by resource: in total, or where the total is enough,
+            on the node that lacks least.
+        tried: Its waiting pods by role and shape, and what each node said to them.
+        changes: What would make it run, the smallest first; each alone is enough.
     """
 
     namespace: str
-    pod: str
+    pod: str = ""
     job: str
     state: str
     node: str | None = None
@@ -286,6 +323,15 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     message: str = ""
     decision: str = ""
     nodes: tuple[NodeTerms, ...] = ()
+    position: int | None = None
+    ahead: tuple[Ahead, ...] = ()
+    counts: MemberCounts | None = None
+    needs: int = 0
+    fits: int = 0
+    cause: str = ""
+    short: Mapping[str, int] = {}
+    tried: tuple[Tried, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 class MigrationsResponse(Response, frozen=True, kw_only=True):

@@ -64,6 +64,12 @@ PLAN_SIZE: Final = "shuntyard.io/plan-size"
 DECISION: Final = "shuntyard.io/decision"
 """Annotation: the decision behind the planned node, one line of JSON; the Binding repeats it."""
 
+DIRECT: Final = "shuntyard.io/direct"
+"""Annotation on the pod: ``true`` if it has a seat and never had our gate, so no pin. Ours."""
+
+SEAT: Final = frozenset({NODE, PLAN, PLAN_SIZE, DECISION, DIRECT})
+"""The annotations that say where a pod's seat is, and why."""
+
 SIMULATED_DURATION: Final = "shuntyard.io/simulated-duration"
 """Annotation on the pod: how long a kwok node of the devcluster lets it run, e.g. ``30s``."""
 
@@ -82,6 +88,7 @@ LONGEST_VALUE: Final = 63
 """Characters that the value of a label may have."""
 
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 ZONES: Final = frozenset(
     f"{domain}/{area}"
     for domain in ("topology.kubernetes.io", "failure-domain.beta.kubernetes.io")

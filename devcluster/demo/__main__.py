@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _look_round(demo: Demo) -> Callable[[dict[str, Any]], None]:
     def told(summary: dict[str, Any]) -> None:
         say(json.dumps(summary))
-        say(f"Look round with KUBECONFIG={demo.cluster.kubeconfig}; Ctrl-C ends the cluster.")
+        say(f"Look round with KUBECONFIG={demo.cluster.kubeconfig}, kubectl and shuntyard.")
+        say("Ctrl-C ends the cluster.")
 
     return told
 

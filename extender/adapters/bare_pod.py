@@ -1,6 +1,6 @@
 """A pod that nobody controls and no group label names: a job of one."""
 
-from extender.adapters.base import Above
+from extender.adapters.base import NO_MARKS, Above
 from shared.model import Pod
 
 
@@ -8,6 +8,7 @@ class BarePod:
     """The one case in which a gang size of 1 needs nobody's word."""
 
     kind = "pod"
+    marks = NO_MARKS
 
     def claims(self, pod: Pod) -> bool:
         """The pod has no controller."""
@@ -17,7 +18,7 @@ class BarePod:
         """The pod's own name."""
         return pod.name
 
-    def index(self, pod: Pod) -> int | None:
+    def index(self, pod: Pod, above: Above) -> int | None:
         """A single pod has no index."""
         return None
 

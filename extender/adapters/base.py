@@ -3,14 +3,15 @@
 A further job kind is one file with one class, named in ``registry.ADAPTERS``.
 """
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
+from msgspec import Struct
+
+from shared.errors import InputError
 from shared.model import JobKey, Owner, Pod, PodGroup
 
 
-@dataclass(frozen=True)
-class Above:
+class Above(Struct, frozen=True):
     """What stands over a pod, as far as it was observed.
 
     Attributes:
@@ -34,9 +35,11 @@ class Above:
 
 NOTHING_ABOVE = Above()
 
+NO_MARKS: Final[frozenset[str]] = frozenset()
+"""Of a kind that is told by the pod's controller or by a field."""
 
-@dataclass(frozen=True)
-class Membership:
+
+class Membership(Struct, frozen=True):
     """Where a pod belongs.
 
     Attributes:
@@ -62,6 +65,11 @@ class JobAdapter(Protocol):
         """Name of the kind in job keys, lower case."""
         ...
 
+    @property
+    def marks(self) -> frozenset[str]:
+        """Labels and annotations of which every pod of this kind has one; else ``NO_MARKS``."""
+        ...
+
     def claims(self, pod: Pod) -> bool:
         """Say whether the pod belongs to a job of this kind."""
         ...
@@ -70,8 +78,12 @@ class JobAdapter(Protocol):
         """Name of the pod's job; only for pods that ``claims`` said yes to."""
         ...
 
-    def index(self, pod: Pod) -> int | None:
-        """Rank of the pod inside its role; None if it has none."""
+    def index(self, pod: Pod, above: Above) -> int | None:
+        """Rank of the pod inside its role; None if it has none.
+
+        Raises:
+            InputError: Its label is there and is no index.
+        """
         ...
 
 
@@ -85,23 +97,86 @@ class WithRoles(Protocol):
 
 
 @runtime_checkable
-class SizedByOwner(Protocol):
-    """Optional: the gang size can be read without an annotation."""
+class Sized(Protocol):
+    """Optional: the gang size can be read without our annotation."""
 
     def size(self, pod: Pod, above: Above) -> int | None:
-        """Pods that make the gang; None if nobody who is known says so."""
+        """Pods that make the gang; None if nobody who is known says so.
+
+        Raises:
+            InputError: What says it is no number of pods.
+        """
         ...
 
 
 @runtime_checkable
-class Grouped(Protocol):
-    """Optional: the pods name an object that declares their group."""
+class SizedByPod(Sized, Protocol):
+    """Optional: each pod states the gang size, so that pods can contradict each other."""
 
-    def group_key(self, pod: Pod) -> str | None:
-        """Key of that ``PodGroup``; None if this pod names none."""
+    @property
+    def size_field(self) -> str:
+        """What of the pod states it, for messages."""
+        ...
+
+
+class Grouped(JobAdapter, Protocol):
+    """A kind whose pods name a group object of another project, whoever made them."""
+
+    @property
+    def api_group(self) -> str:
+        """API group of the ``PodGroup`` objects."""
+        ...
+
+    @property
+    def field(self) -> str:
+        """What of the pod names the group, for messages."""
+        ...
+
+    def group_name(self, pod: Pod) -> str:
+        """Name of the group; empty if this pod names none."""
         ...
 
 
 def integer(text: str | None) -> int | None:
     """Return a non-negative decimal integer; None if ``text`` is not one."""
     return int(text) if text is not None and text.isascii() and text.isdecimal() else None
+
+
+def rank(field: str, text: str | None) -> int | None:
+    """Return the index that a label or annotation states; None if it is not there.
+
+    Raises:
+        InputError: It is there and is no index.
+    """
+    found = integer(text)
+    if found is None and text is not None:
+        raise InputError(field, text, "an integer of at least 0")
+    return found
+
+
+def count(field: str, text: str | None) -> int | None:
+    """Return the number of pods that a label or annotation states; None if it is not there.
+
+    Raises:
+        InputError: It is there and is no number of pods.
+    """
+    found = integer(text)
+    if text is not None and not found:
+        raise InputError(field, text, "an integer of at least 1")
+    return found
+
+
+def size_of_kind(above: Above, kind: str) -> int | None:
+    """Return the size of the nearest owner of that kind; None if it was not seen or says none."""
+    return next((owner.size for owner in above.owners if owner.kind == kind), None)
+
+
+def size_of_namesake(above: Above, name: str) -> int | None:
+    """Return the size of the group or else of the owner that has this name.
+
+    A name that is not theirs says that the job reaches beyond them, so their size is not its.
+    """
+    group = above.group
+    if group is not None and group.name == name and group.min_member:
+        return group.min_member
+    return next((owner.size for owner in above.owners if owner.name == name and owner.size), None)

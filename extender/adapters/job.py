@@ -1,14 +1,19 @@
 """``batch/v1`` Job, plain and Indexed."""
 
-from extender.adapters.base import Above, integer
+from typing import Final
+
+from extender.adapters.base import NO_MARKS, Above, rank
 from shared import labels
 from shared.model import Pod
+
+_INDEX: Final = f"label {labels.JOB_INDEX_LABEL}"
 
 
 class BatchJob:
     """The gang is what the Job runs at one time: min(parallelism, completions)."""
 
     kind = "job"
+    marks = NO_MARKS
 
     def claims(self, pod: Pod) -> bool:
         """The pod is controlled by a Job of group batch."""
@@ -19,10 +24,10 @@ class BatchJob:
         """The Job's name."""
         return pod.controller.name if pod.controller else pod.name
 
-    def index(self, pod: Pod) -> int | None:
+    def index(self, pod: Pod, above: Above) -> int | None:
         """Completion index of an Indexed Job."""
         text = pod.labels.get(labels.JOB_INDEX_LABEL) or pod.annotations.get(labels.JOB_INDEX_LABEL)
-        return integer(text)
+        return rank(_INDEX, text)
 
     def size(self, pod: Pod, above: Above) -> int | None:
         """``min(parallelism, completions)`` once the Job was seen."""

@@ -1,8 +1,14 @@
 """Jobs named by our own label ``shuntyard.io/job``: pods of one or several owners, or of none."""
 
-from extender.adapters.base import Above, integer
+from extender.adapters.base import Above, rank, size_of_namesake
 from shared import labels
 from shared.model import Pod
+
+_INDEX_LABELS = (
+    labels.JOB_INDEX_LABEL,
+    labels.STATEFULSET_INDEX_LABEL,
+    labels.TRAINING_REPLICA_INDEX,
+)
 
 
 class LabelledJob:
@@ -13,6 +19,7 @@ class LabelledJob:
     """
 
     kind = "group"
+    marks = frozenset({labels.JOB})
 
     def claims(self, pod: Pod) -> bool:
         """The label is there."""
@@ -22,16 +29,13 @@ class LabelledJob:
         """The label's value."""
         return pod.labels[labels.JOB]
 
-    def index(self, pod: Pod) -> int | None:
-        """Completion index or ordinal of the owner that made the pod."""
-        for key in (labels.JOB_INDEX_LABEL, labels.STATEFULSET_INDEX_LABEL):
-            if (index := integer(pod.labels.get(key))) is not None:
-                return index
-        return integer(pod.labels.get(labels.TRAINING_REPLICA_INDEX))
+    def index(self, pod: Pod, above: Above) -> int | None:
+        """The index that a well-known label states, where the maker of the pod has none."""
+        for key in _INDEX_LABELS:
+            if key in pod.labels:
+                return rank(f"label {key}", pod.labels[key])
+        return None
 
     def size(self, pod: Pod, above: Above) -> int | None:
-        """The owner's size where the group is just that owner."""
-        owner = above.owner
-        if owner is None or owner.name != self.job_name(pod):
-            return None
-        return owner.size
+        """The size of the group or owner that has the label's value as name."""
+        return size_of_namesake(above, self.job_name(pod))

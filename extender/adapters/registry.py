@@ -1,42 +1,99 @@
 """Which adapter reads a pod, and what a pod's labels and annotations say above any adapter."""
 
+from collections.abc import Mapping
 from typing import Final
 
+from extender.adapters import roles
 from extender.adapters.bare_pod import BarePod
-from extender.adapters.base import Above, Grouped, JobAdapter, Membership, SizedByOwner, WithRoles
+from extender.adapters.base import (
+    Above,
+    Grouped,
+    JobAdapter,
+    Membership,
+    Sized,
+    SizedByPod,
+    WithRoles,
+    count,
+)
+from extender.adapters.in_tree_group import InTreeGroup
 from extender.adapters.job import BatchJob
+from extender.adapters.job_set import JobSet
+from extender.adapters.koordinator_gang import KoordinatorGang
+from extender.adapters.kueue_group import KueueGroup
 from extender.adapters.labelled import LabelledJob
+from extender.adapters.leader_worker_set import LeaderWorkerSet
+from extender.adapters.ray_cluster import RayCluster
+from extender.adapters.scheduler_plugins_group import SchedulerPluginsGroup
 from extender.adapters.stateful_set import StatefulSet
 from extender.adapters.training_operator import TrainingOperatorJob
 from extender.adapters.unknown_owner import UnknownOwner
-from shared import labels
+from extender.adapters.volcano_group import VolcanoGroup
+from extender.adapters.volcano_job import VolcanoJob
+from extender.adapters.yunikorn_application import YunikornApplication
+from shared import foreign_labels, labels
 from shared.errors import InputError
-from shared.model import JobKey, Owner, OwnerReference, Pod, PodGroup
+from shared.model import JobKey, OwnerReference, Pod
 
-ADAPTERS: Final[tuple[JobAdapter, ...]] = (
-    LabelledJob(),
+_VOLCANO: Final = VolcanoGroup()
+_FOREIGN_GROUPS: Final[tuple[Grouped, ...]] = (_VOLCANO, SchedulerPluginsGroup(), InTreeGroup())
+
+GROUPS: Final[tuple[JobAdapter, ...]] = (LabelledJob(), *_FOREIGN_GROUPS)
+"""Named by the pods, whoever made them: they decide the job; role and index are the maker's."""
+
+MAKERS: Final[tuple[JobAdapter, ...]] = (
+    VolcanoJob(),
     TrainingOperatorJob(),
+    JobSet(),
+    LeaderWorkerSet(),
+    RayCluster(),
+    KoordinatorGang(),
+    YunikornApplication(),
     BatchJob(),
     StatefulSet(),
+    KueueGroup(),
     BarePod(),
     UnknownOwner(),
 )
-"""In the order in which they are asked; the last two claim everything that is left."""
+"""In the order in which they are asked: an operator before the Jobs and StatefulSets that it uses;
+the last two claim everything that is left."""
 
+ADAPTERS: Final = (*GROUPS, *MAKERS)
 
 _READ_OWNERS: Final = frozenset({("batch", "Job"), ("apps", "StatefulSet")})
 
-# asked for every pod in every cycle: a check against a protocol costs more than all the rest
-_SIZED: Final = {adapter.kind: adapter for adapter in ADAPTERS if isinstance(adapter, SizedByOwner)}
-_GROUPED: Final = {adapter.kind: adapter for adapter in ADAPTERS if isinstance(adapter, Grouped)}
-_WITH_ROLES: Final = {
-    adapter.kind: adapter for adapter in ADAPTERS if isinstance(adapter, WithRoles)
-}
+# asked for every pod in every cycle: most pods have no mark, and are told by their owner alone
+_MARKS: Final = frozenset(mark for adapter in ADAPTERS for mark in adapter.marks)
+_CLAIMS: Final = tuple((adapter.claims, adapter) for adapter in ADAPTERS)
+_UNMARKED_CLAIMS: Final = tuple((a.claims, a) for a in ADAPTERS if not a.marks)
+_MAKER_CLAIMS: Final = tuple((adapter.claims, adapter) for adapter in MAKERS)
+_GROUP_NAMES: Final = tuple((adapter.group_name, adapter) for adapter in _FOREIGN_GROUPS)
+_GROUP_KINDS: Final = frozenset(adapter.kind for adapter in GROUPS)
+_FOREIGN_KINDS: Final = frozenset(adapter.kind for adapter in _FOREIGN_GROUPS)
+_SIZES: Final = {adapter.kind: adapter.size for adapter in ADAPTERS if isinstance(adapter, Sized)}
+_SIZE_FIELDS: Final = {a.kind: a.size_field for a in ADAPTERS if isinstance(a, SizedByPod)}
+_ROLES: Final = {a.kind: a.role for a in ADAPTERS if isinstance(a, WithRoles)}
+
+
+def names_a_job(of_labels: Mapping[str, str], of_annotations: Mapping[str, str]) -> bool:
+    """Say whether a pod's labels or annotations can put it into a job with other pods."""
+    return not (_MARKS.isdisjoint(of_labels) and _MARKS.isdisjoint(of_annotations))
 
 
 def adapter_of(pod: Pod) -> JobAdapter:
-    """Return the first adapter that claims the pod."""
-    return next(adapter for adapter in ADAPTERS if adapter.claims(pod))
+    """Return the first adapter that claims the pod: the one that names its job."""
+    marked = names_a_job(pod.labels, pod.annotations)
+    for claims, adapter in _CLAIMS if marked else _UNMARKED_CLAIMS:
+        if claims(pod):
+            return adapter
+    raise AssertionError("the last adapter claims every pod")
+
+
+def maker_of(pod: Pod) -> JobAdapter:
+    """Return the adapter of the kind that made the pod, whatever group it is in."""
+    for claims, adapter in _MAKER_CLAIMS:
+        if claims(pod):
+            return adapter
+    raise AssertionError("the last adapter claims every pod")
 
 
 def job_key(pod: Pod) -> JobKey:
@@ -48,27 +105,36 @@ def job_key(pod: Pod) -> JobKey:
 def membership(pod: Pod, above: Above) -> Membership:
     """Return job, role, index and gang size of a pod.
 
-    The size: annotation of the pod, of what is above it, then what the kind knows. The role:
-    our label, then the kind's. A bad annotation is a problem of this pod's job alone.
+    The size: our annotation on the pod, its group or an owner, then what the kind knows. The role:
+    our label, then the kind's. A bad label or annotation is a problem of this pod's job alone.
     """
     adapter = adapter_of(pod)
-    size, problem = _stated_size(pod, above)
-    if size is None and not problem and adapter.kind in _SIZED:
-        size = _SIZED[adapter.kind].size(pod, above)
-    role, role_problem = _role(adapter, pod)
-    return Membership(
-        job=job_key(pod),
-        role=role,
-        index=adapter.index(pod),
-        size=size,
-        problem=problem or role_problem,
-    )
+    kind = adapter.kind
+    maker = maker_of(pod) if kind in _GROUP_KINDS else adapter
+    size, size_problem = _size(adapter, pod, above)
+    index, index_problem = _index(adapter, maker, pod, above)
+    role, role_problem = roles.role(pod, _role(adapter, maker, pod))
+    problem = size_problem or index_problem or role_problem
+    if not problem and kind in _FOREIGN_KINDS:
+        problem = _contradiction(pod)
+    job = JobKey(f"{pod.namespace}/{kind}/{adapter.job_name(pod)}")
+    return Membership(job=job, role=role, index=index, size=size, problem=problem)
+
+
+def size_field(pod: Pod) -> str:
+    """Return what of a pod states the gang size, or where ours should: for messages."""
+    ours = f"annotation {labels.MIN_AVAILABLE}"
+    if labels.MIN_AVAILABLE in pod.annotations:
+        return ours
+    return _SIZE_FIELDS.get(adapter_of(pod).kind, ours)
 
 
 def group_key(pod: Pod) -> str | None:
     """Return the key (``PodGroup.key``) of the group that the pod names; None if it names none."""
-    adapter = adapter_of(pod)
-    return _GROUPED[adapter.kind].group_key(pod) if adapter.kind in _GROUPED else None
+    for name_of, adapter in _GROUP_NAMES:
+        if name := name_of(pod):
+            return f"PodGroup.{adapter.api_group}/{pod.namespace}/{name}"
+    return None
 
 
 def owner_is_read(reference: OwnerReference) -> bool:
@@ -78,30 +144,69 @@ def owner_is_read(reference: OwnerReference) -> bool:
 
 def annotation(pod: Pod, above: Above, key: str) -> str | None:
     """Return an annotation of the pod, else of its group, else of its nearest owner that has it."""
-    group = () if above.group is None else (above.group,)
-    holders: tuple[Pod | PodGroup | Owner, ...] = (pod, *group, *above.owners)
-    return next((h.annotations[key] for h in holders if key in h.annotations), None)
+    if key in pod.annotations:
+        return pod.annotations[key]
+    group = above.group
+    if group is not None and key in group.annotations:
+        return group.annotations[key]
+    for owner in above.owners:
+        if key in owner.annotations:
+            return owner.annotations[key]
+    return None
 
 
-def _stated_size(pod: Pod, above: Above) -> tuple[int | None, str]:
-    text = annotation(pod, above, labels.MIN_AVAILABLE)
-    if text is None:
-        return None, ""
-    if text.isascii() and text.isdecimal() and int(text) >= 1:
-        return int(text), ""
-    field = f"annotation {labels.MIN_AVAILABLE}"
-    return None, str(InputError(field, text, "an integer of at least 1"))
+def stated(pod: Pod, above: Above, key: str) -> tuple[str, str | None]:
+    """Return an annotation of ours, else the first of other projects that says the same.
+
+    Returns:
+        The key that was found, and its text; our key and None if there is none.
+    """
+    for one in (key, *foreign_labels.SAME_AS.get(key, ())):
+        text = annotation(pod, above, one)
+        if text is not None:
+            return one, text
+    return key, None
 
 
-def _role(adapter: JobAdapter, pod: Pod) -> tuple[str, str]:
-    ours = pod.labels.get(labels.ROLE, "").lower()
-    theirs = _WITH_ROLES[adapter.kind].role(pod) if adapter.kind in _WITH_ROLES else ""
-    kubeflow = pod.labels.get(labels.TRAINING_REPLICA_TYPE, "").lower()
-    stated = {role for role in (ours, theirs, kubeflow) if role}
-    if len(stated) > 1:
-        field = f"label {labels.ROLE}"
-        expected = (
-            f"the role that label {labels.TRAINING_REPLICA_TYPE} names, {theirs or kubeflow!r}"
-        )
-        return ours, str(InputError(field, ours, expected))
-    return next(iter(stated), ""), ""
+def _size(adapter: JobAdapter, pod: Pod, above: Above) -> tuple[int | None, str]:
+    try:
+        stated_by_us = annotation(pod, above, labels.MIN_AVAILABLE)
+        if stated_by_us is not None:
+            return count(f"annotation {labels.MIN_AVAILABLE}", stated_by_us), ""
+        size = _SIZES.get(adapter.kind)
+        return (None if size is None else size(pod, above)), ""
+    except InputError as error:
+        return None, str(error)
+
+
+def _index(
+    adapter: JobAdapter, maker: JobAdapter, pod: Pod, above: Above
+) -> tuple[int | None, str]:
+    try:
+        index = maker.index(pod, above)
+        if index is None and adapter is not maker:
+            index = adapter.index(pod, above)
+    except InputError as error:
+        return None, str(error)
+    return index, ""
+
+
+def _role(adapter: JobAdapter, maker: JobAdapter, pod: Pod) -> str:
+    for kind in (maker.kind, adapter.kind):
+        if kind in _ROLES and (role := _ROLES[kind](pod)):
+            return role
+    return ""
+
+
+def _contradiction(pod: Pod) -> str:
+    """Say which two groups the pod names, if it names two; our label would decide."""
+    older, newer = foreign_labels.VOLCANO_GROUP, foreign_labels.VOLCANO_GROUP_TOO
+    named = [(adapter.field, name) for name_of, adapter in _GROUP_NAMES if (name := name_of(pod))]
+    if older in pod.annotations and newer in pod.annotations:
+        named.append((f"annotation {newer}", pod.annotations[newer]))
+    first_field, first = named[0]
+    for field, name in named[1:]:
+        if name != first:
+            expected = f"the group that {first_field} names, {first!r}"
+            return str(InputError(field, name, expected))
+    return ""

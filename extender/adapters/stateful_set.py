@@ -1,14 +1,19 @@
 """``apps/v1`` StatefulSet; as a gang it needs ``podManagementPolicy: Parallel``."""
 
-from extender.adapters.base import Above, integer
+from typing import Final
+
+from extender.adapters.base import NO_MARKS, Above, integer, rank
 from shared import labels
 from shared.model import Pod
+
+_INDEX: Final = f"label {labels.STATEFULSET_INDEX_LABEL}"
 
 
 class StatefulSet:
     """The gang is all replicas."""
 
     kind = "statefulset"
+    marks = NO_MARKS
 
     def claims(self, pod: Pod) -> bool:
         """The pod is controlled by a StatefulSet of group apps."""
@@ -23,9 +28,9 @@ class StatefulSet:
         """The StatefulSet's name."""
         return pod.controller.name if pod.controller else pod.name
 
-    def index(self, pod: Pod) -> int | None:
+    def index(self, pod: Pod, above: Above) -> int | None:
         """Ordinal, from the label or the end of the name."""
-        label = integer(pod.labels.get(labels.STATEFULSET_INDEX_LABEL))
+        label = rank(_INDEX, pod.labels.get(labels.STATEFULSET_INDEX_LABEL))
         return label if label is not None else integer(pod.name.rpartition("-")[2])
 
     def size(self, pod: Pod, above: Above) -> int | None:

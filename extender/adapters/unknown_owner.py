@@ -1,5 +1,6 @@
 """Pods of an owner whose kind we do not know: grouped by owner, size only by annotation."""
 
+from extender.adapters.base import NO_MARKS, Above
 from shared.model import Pod
 
 
@@ -7,6 +8,7 @@ class UnknownOwner:
     """The last resort, so that every pod has a job key."""
 
     kind = "owner"
+    marks = NO_MARKS
 
     def claims(self, pod: Pod) -> bool:
         """Every pod with a controller."""
@@ -18,6 +20,6 @@ class UnknownOwner:
             f"{pod.controller.kind.lower()}.{pod.controller.name}" if pod.controller else pod.name
         )
 
-    def index(self, pod: Pod) -> int | None:
+    def index(self, pod: Pod, above: Above) -> int | None:
         """Unknown."""
         return None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from extender.adapters import registry
 from extender.adapters.base import Above
 from extender.engine.snapshot import Snapshot
-from shared.model import Owner, Pod
+from shared.model import Owner, OwnerReference, Pod, PodKey
 
 MOST_OWNERS = 8
 """Owners of owners are followed this far: references can form a circle."""
@@ -23,8 +23,21 @@ def above(snapshot: Snapshot, pod: Pod) -> Above:
 def _owners(snapshot: Snapshot, pod: Pod) -> Iterator[Owner]:
     reference = pod.controller
     for _ in range(MOST_OWNERS):
-        owner = None if reference is None else snapshot.owners.get(reference.uid)
-        if owner is None:
+        if reference is None:
             return
-        yield owner
-        reference = owner.controller
+        owner = snapshot.owners.get(reference.uid)
+        if owner is not None:
+            yield owner
+            reference = owner.controller
+        else:
+            reference = _through_pod(snapshot, pod.namespace, reference)
+
+
+def _through_pod(
+    snapshot: Snapshot, namespace: str, reference: OwnerReference
+) -> OwnerReference | None:
+    """Go on above a pod that owns: the leader of a LeaderWorkerSet owns its workers' set."""
+    if reference.kind != "Pod":
+        return None
+    leader = snapshot.pods.get(PodKey(f"{namespace}/{reference.name}"))
+    return leader.controller if leader is not None and leader.uid == reference.uid else None

@@ -5,16 +5,17 @@ ones they are as many as the gang needs. A member that joins a gang which is who
 at once.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from extender.adapters import registry
-from extender.engine import jobs
+from extender.engine import direct, jobs
 from extender.engine.filtering import planned_node
 from extender.engine.jobs import Member, State
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
+from shared import labels
 from shared.model import NodeName, Pod, PodKey, Uid
 
 POD_GONE: Final = "shuntyard: the pod is gone"
@@ -22,6 +23,7 @@ POD_LEAVING: Final = "shuntyard: the pod is being deleted"
 BOUND_ELSEWHERE: Final = "shuntyard: the pod is bound to another node"
 NODE_GONE: Final = "shuntyard: the node is gone"
 PLAN_CHANGED: Final = "shuntyard: the pod is planned on another node"
+NO_SEAT: Final = "shuntyard: the pod has no seat any more"
 GANG_NOT_THERE: Final = "shuntyard: the rest of the gang did not arrive in time"
 STANDBY: Final = "shuntyard: this replica does not act"
 
@@ -47,7 +49,10 @@ def objection(snapshot: Snapshot, key: PodKey, uid: Uid, node: NodeName) -> str:
     if node not in snapshot.room.index:
         return NODE_GONE
     planned = planned_node(snapshot, pod)
-    return PLAN_CHANGED if planned is not None and planned != node else ""
+    if planned is None:
+        unseated = bound is None and direct.needs_seat(snapshot, pod)
+        return NO_SEAT if unseated and uid not in snapshot.seats else ""
+    return PLAN_CHANGED if planned != node else ""
 
 
 def is_bound(snapshot: Snapshot, uid: Uid, node: NodeName) -> bool:
@@ -68,13 +73,43 @@ def burst(
     """
     if pod.scheduler_name != params.scheduler_name:
         return Burst((), (pod.uid,))
-    job = jobs.view(snapshot, registry.job_key(pod))
+    key = registry.job_key(pod)
+    if _is_left_alone(pod):
+        here_too = (p for p in snapshot.jobs[key] if p.uid in arrived and _is_left_alone(p))
+        return Burst((), tuple(p.uid for p in here_too))
+    job = jobs.view(snapshot, key)
     here = [m for m in job.having(State.SEATED, State.LOOSE, State.DIRECT) if m.pod.uid in arrived]
     due = {m.pod.uid for m in job.having(State.SEATED, State.LOOSE)}
     size = job.min_available or 1
     if job.placed < size and (due.difference(arrived) or job.placed + len(here) < size):
         return None
     return _in_order(here)
+
+
+def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
+    """Return what the Binding writes on the pod beside its node.
+
+    The decision, and for a seat that was given in the answer to filter everything that a release
+    would have written: from then on the pod itself says to which plan it belongs.
+    """
+    notes, seat = pod.annotations, snapshot.seats.get(pod.uid)
+    decision = notes.get(labels.DECISION) or (seat.decision if seat else "")
+    found = {labels.DECISION: decision} if decision else {}
+    if seat is None or labels.PLAN in notes or labels.GATE in pod.gates:
+        return found
+    return {
+        **found,
+        labels.NODE: seat.node,
+        labels.PLAN: seat.plan,
+        labels.PLAN_SIZE: str(seat.plan_size),
+        labels.DIRECT: "true",
+    }
+
+
+def _is_left_alone(pod: Pod) -> bool:
+    """Say whether kube-scheduler itself keeps the pod's gang whole: it has done so already."""
+    ours = labels.PLAN in pod.annotations or labels.GATE in pod.gates
+    return bool(pod.scheduling_group) and not ours
 
 
 def _in_order(members: list[Member]) -> Burst:

@@ -15,7 +15,8 @@ class ReleasePod(Struct, frozen=True, tag=True):
     ``node`` is None where the planner does not model the pod: released without a pin.
     ``terms`` are the required node affinity terms after the patch; None leaves them alone.
     ``resource_version`` is empty where the uid alone is precondition enough. ``decision`` is one
-    line of JSON: rule, value and terms behind the node.
+    line of JSON: rule, value and terms behind the node. A ``direct`` pod has no gate and gets no
+    pin: the patch writes annotations alone.
     """
 
     pod: PodKey
@@ -27,6 +28,7 @@ class ReleasePod(Struct, frozen=True, tag=True):
     gates: tuple[str, ...]
     terms: tuple[NodeSelectorTerm, ...] | None
     decision: str
+    direct: bool = False
 
 
 class ReleaseGang(Struct, frozen=True, tag=True):
@@ -38,7 +40,7 @@ class ReleaseGang(Struct, frozen=True, tag=True):
 
 
 class RewriteSeat(Struct, frozen=True, tag=True):
-    """Name another of the pinned nodes as the planned one."""
+    """Name another of the pinned nodes, for a direct pod any other, as the planned one."""
 
     pod: PodKey
     uid: Uid
@@ -46,6 +48,17 @@ class RewriteSeat(Struct, frozen=True, tag=True):
     node: NodeName
     plan: str
     plan_size: int
+    direct: bool = False
+
+
+class ClearSeat(Struct, frozen=True, tag=True):
+    """Take the seat of a direct pod back: the annotations that say it go, if it has them yet."""
+
+    pod: PodKey
+    uid: Uid
+    resource_version: str
+    cause: str
+    annotated: bool
 
 
 class DeletePod(Struct, frozen=True, tag=True):
@@ -80,4 +93,4 @@ class EmitEvent(Struct, frozen=True, tag=True):
     action: str = "Queue"
 
 
-Command = ReleaseGang | RewriteSeat | DeletePod | SetQueuedCondition | EmitEvent
+Command = ReleaseGang | RewriteSeat | ClearSeat | DeletePod | SetQueuedCondition | EmitEvent

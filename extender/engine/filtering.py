@@ -2,29 +2,30 @@
 
 * A pod of another scheduler passes unchanged.
 * A pod with a seat passes on its planned node alone.
-* A pod released without a pin, and a single pod without our gate, pass wherever bound pods and
-  seats leave room.
-* A member of a gang without our gate is refused everywhere.
+* A pod released without a pin, a single pod without our gate, and a member of a gang that
+  kube-scheduler itself keeps whole pass wherever bound pods and seats leave room.
+* A member of a gang without our gate gets a seat (``direct``), or is refused everywhere until the
+  queue has one for it.
 
 Every message is constant: kube-scheduler writes it into the pod's status, and a text that changes
-would wake the pod again and again.
+would wake the pod again and again. Where a node passes, the others' messages are of no use to
+anybody and are left out: at thousands of nodes they are most of the answer.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.adapters import registry
-from extender.engine import modelling
-from extender.engine.above import above
+from extender.engine import direct, modelling
+from extender.engine.direct import Grant, Occasion
+from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.model import NodeName, Pod
 
-PLANNED_ELSEWHERE: Final = "shuntyard: planned on another node"
 PLANNED_NOT_OFFERED: Final = "shuntyard: the planned node was not offered"
 NO_ROOM_BESIDE_SEATS: Final = "shuntyard: no room beside the seats of others"
-GATE_REQUIRED: Final = "shuntyard: a gang needs the scheduling gate shuntyard.io/queue"
+NO_SEATS: Final = "shuntyard: the gang has no seats yet"
 
 
 @dataclass(frozen=True)
@@ -35,29 +36,42 @@ class FilterVerdict:
         passed: Names out of the request, in its order.
         failed: Refused node -> constant message; kube-scheduler may try preemption there.
         unresolvable: Refused node -> constant message; preemption would not help.
+        nowhere: Constant message; every offered node is refused so, as ``unresolvable``.
         error: The whole call failed; kube-scheduler retries the pod with back-off.
         not_offered: The planned node, if kube-scheduler's own filters had refused it.
+        grant: Seats that this answer gives away; None if it gives none.
     """
 
     passed: tuple[str, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
     unresolvable: Mapping[str, str] = field(default_factory=dict)
+    nowhere: str = ""
     error: str = ""
     not_offered: NodeName | None = None
+    grant: Grant | None = None
+
+
+WITHOUT_SEATS: Final = FilterVerdict(nowhere=NO_SEATS)
+"""The answer for a member of a gang that waits in the queue."""
 
 
 def filter_nodes(
-    snapshot: Snapshot, pod: Pod, names: Sequence[str], scheduler_name: str
+    snapshot: Snapshot,
+    pod: Pod,
+    names: Sequence[str],
+    params: EngineParameters,
+    occasion: Occasion = direct.NEVER,
 ) -> FilterVerdict:
     """Judge the offered nodes for a pod as kube-scheduler sent it."""
-    if pod.scheduler_name != scheduler_name:
+    if pod.scheduler_name != params.scheduler_name:
         return FilterVerdict(passed=tuple(names))
     planned = planned_node(snapshot, pod)
     if planned is not None:
         return _planned(planned, names)
-    if labels.PLAN not in pod.annotations and _gang_size(snapshot, pod) != 1:
-        return FilterVerdict(unresolvable=dict.fromkeys(names, GATE_REQUIRED))
-    return _with_room(snapshot, pod, names)
+    if not direct.needs_seat(snapshot, pod):
+        return _with_room(snapshot, pod, names)
+    granted = direct.grant(snapshot, pod, names, occasion, params)
+    return WITHOUT_SEATS if granted is None else _planned(granted.node, names, granted)
 
 
 def planned_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
@@ -76,25 +90,20 @@ def planned_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
     return NodeName(annotated)
 
 
-def _planned(planned: NodeName, names: Sequence[str]) -> FilterVerdict:
+def _planned(
+    planned: NodeName, names: Sequence[str], granted: Grant | None = None
+) -> FilterVerdict:
     if planned in names:
-        others = (name for name in names if name != planned)
-        return FilterVerdict((planned,), failed=dict.fromkeys(others, PLANNED_ELSEWHERE))
+        return FilterVerdict((planned,), grant=granted)
     return FilterVerdict(
         failed=dict.fromkeys(names, PLANNED_NOT_OFFERED),
         not_offered=planned,
+        grant=granted,
     )
 
 
-def _gang_size(snapshot: Snapshot, pod: Pod) -> int | None:
-    return registry.membership(pod, above(snapshot, pod)).size
-
-
 def _with_room(snapshot: Snapshot, pod: Pod, names: Sequence[str]) -> FilterVerdict:
-    room = snapshot.room
-    feasible = room.feasible(pod.shape)
-    index = room.index
+    feasible = snapshot.room.feasible(pod.shape).tolist()
+    index = snapshot.room.index
     passed = tuple(n for n in names if (i := index.get(NodeName(n))) is not None and feasible[i])
-    refused = set(names).difference(passed)
-    failed = {name: NO_ROOM_BESIDE_SEATS for name in names if name in refused}
-    return FilterVerdict(passed, failed=failed)
+    return FilterVerdict(passed, {} if passed else dict.fromkeys(names, NO_ROOM_BESIDE_SEATS))

@@ -1,19 +1,22 @@
 """Jobs as the engine sees them: members and their state, the gang size, what the user asked."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from extender.adapters import registry
-from extender.adapters.base import Membership
+from extender.adapters.base import Above, Membership
+from extender.adapters.roles import COORDINATORS
 from extender.engine import modelling, wishes
 from extender.engine.above import above
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Wishes
 from shared import labels
 from shared.errors import InputError
-from shared.model import JobKey, NodeName, OwnerReference, Pod, PodShape
+from shared.model import JobKey, NodeName, OwnerReference, Pod, PodShape, Uid
 
 
 class State(StrEnum):
@@ -28,7 +31,9 @@ class State(StrEnum):
     LOOSE = "loose"
     """Released without a pin, not bound."""
     DIRECT = "direct"
-    """Never had our gate, not bound."""
+    """Never had our gate, no seat yet."""
+    IN_TREE = "in_tree"
+    """Never had our gate, not bound, of a group that kube-scheduler itself keeps whole."""
     BOUND = "bound"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -60,6 +65,19 @@ class Member:
         """Id of the plan that released it, as observed; empty if none did."""
         return self.pod.annotations.get(labels.PLAN, "")
 
+    @property
+    def plan_size(self) -> int:
+        """How many pods that plan binds together; 0 if nobody says."""
+        text = self.pod.annotations.get(labels.PLAN_SIZE, "")
+        return int(text) if text.isascii() and text.isdecimal() else 0
+
+    @property
+    def direct(self) -> bool:
+        """It never had our gate: a seat of its own is no pin and can be taken back."""
+        notes = self.pod.annotations
+        unplanned = labels.PLAN not in notes and labels.GATE not in self.pod.gates
+        return labels.DIRECT in notes or unplanned
+
 
 @dataclass(frozen=True)
 class Job:
@@ -67,12 +85,15 @@ class Job:
 
     Attributes:
         key: ``namespace/kind/name``.
-        about: The object that Events are about: the first owner, or the bare pod itself.
-        created_at: Of the owner where known, else of the first pod; seconds since the epoch.
+        about: The object that Events are about: the top owner as far as it was observed, else the
+            pod's controller, or the bare pod itself.
+        created_at: Of the group where known, else of the top owner, else of the first pod;
+            seconds since the epoch.
         members: In (created_at, name) order.
         min_available: Gang size; None if known from nowhere.
         problem: What is wrong with the labels, empty if nothing.
         wishes: What the user asked for.
+        kept: Seats that are kept for members which do not exist yet.
     """
 
     key: JobKey
@@ -85,56 +106,162 @@ class Job:
     min_available: int | None
     problem: str
     wishes: Wishes
+    kept: int = 0
+
+    @cached_property
+    def derived(self) -> dict[object, Any]:
+        """What was worked out of this job alone; lives as long as it does."""
+        return {}
 
     def having(self, *states: State) -> tuple[Member, ...]:
         """Members in any of these states."""
-        return tuple(m for m in self.members if m.state in states)
+        found: tuple[Member, ...] | None = self.derived.get(states)
+        if found is None:
+            found = self.derived[states] = tuple(m for m in self.members if m.state in states)
+        return found
 
-    @property
+    @cached_property
     def placed(self) -> int:
         """Members that are bound or have succeeded: what counts for the gang."""
         return len(self.having(State.BOUND, State.SUCCEEDED))
 
-    @property
+    @cached_property
+    def in_tree(self) -> bool:
+        """kube-scheduler itself keeps it whole: no member has ever been in our hands."""
+        return any(m.pod.scheduling_group for m in self.members) and all(
+            m.pod.scheduling_group and m.direct for m in self.members
+        )
+
+    @cached_property
     def workers(self) -> int:
-        """Task parallelism m: live pods of role worker; all of them where the job has no roles."""
+        """Task parallelism m: live pods of role worker; all of them where the job has no roles.
+
+        Where the workers are called otherwise (``node``), all but the coordinators.
+        """
         live = [m for m in self.members if m.state not in {State.FAILED, State.LEAVING}]
-        if any(m.role for m in live):
-            return max(1, sum(m.role == "worker" for m in live))
-        return max(1, len(live))
+        called_so = sum(m.role == "worker" for m in live)
+        return called_so or max(1, sum(m.role not in COORDINATORS for m in live))
 
 
 def view(snapshot: Snapshot, key: JobKey) -> Job:
     """Return the job of that key; it must be in ``snapshot.jobs``.
 
-    What the user asked for is read from the members that are not leaving, the oldest first.
+    What the user asked for is read from the members that are not leaving, the oldest first. A job
+    of which nothing has changed is the very object of the last time.
     """
     pods = snapshot.jobs[key]
-    over = [above(snapshot, pod) for pod in pods]
-    memberships = [registry.membership(p, o) for p, o in zip(pods, over, strict=True)]
-    members = tuple(
-        _member(snapshot, pod, membership)
-        for pod, membership in zip(pods, memberships, strict=True)
+    over = _above_all(snapshot, pods)
+    source = _source(snapshot, key, pods, over)
+    held: _Viewed | None = snapshot.memo.views.get(key, source)
+    if held is None:
+        before: _Viewed | None = snapshot.memo.views.latest(key)
+        held = _viewed(snapshot, key, pods, over, {} if before is None else before.pods)
+        snapshot.memo.views.put(key, source, held)
+    return held.job
+
+
+class _Seen(NamedTuple):
+    """What one pod is to its job, and what that was worked out from."""
+
+    source: tuple[object, ...]
+    membership: Membership
+    member: Member
+
+
+class _Viewed(NamedTuple):
+    """A job, and each of its pods, so that the next view looks only at those that changed."""
+
+    job: Job
+    pods: Mapping[Uid, _Seen]
+
+
+def _above_all(snapshot: Snapshot, pods: Sequence[Pod]) -> list[Above]:
+    """Return what stands over each pod, found once for those with the same owner and group."""
+    found: dict[tuple[object, object], Above] = {}
+    over = []
+    for pod in pods:
+        under = (pod.controller and pod.controller.uid, registry.group_key(pod))
+        one = found.get(under)
+        if one is None:
+            one = found[under] = above(snapshot, pod)
+        over.append(one)
+    return over
+
+
+def _source(
+    snapshot: Snapshot, key: JobKey, pods: tuple[Pod, ...], over: Sequence[Above]
+) -> tuple[object, ...]:
+    """Return everything that a view is made of."""
+    claims = any(pod.claims for pod in pods)
+    return (
+        pods,
+        tuple({id(one): one for one in over}.values()),
+        [_place(snapshot, pod) for pod in pods],
+        (snapshot.claims, snapshot.volumes) if claims else None,
+        snapshot.open_seats.get(key),
     )
-    staying = [i for i, m in enumerate(members) if m.state is not State.LEAVING] or [0]
+
+
+def _place(snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
+    """Return what a pod's state is made of beside the pod."""
+    owner, uid = pod.controller, pod.uid
+    there = owner is not None and owner.uid in snapshot.owners
+    return (snapshot.bound.get(uid), snapshot.seats.get(uid), there)
+
+
+def _viewed(
+    snapshot: Snapshot,
+    key: JobKey,
+    pods: tuple[Pod, ...],
+    over: Sequence[Above],
+    before: Mapping[Uid, _Seen],
+) -> _Viewed:
+    seen = [
+        _seen(snapshot, pod, one, before.get(pod.uid)) for pod, one in zip(pods, over, strict=True)
+    ]
+    staying = [i for i, s in enumerate(seen) if s.member.state is not State.LEAVING] or [0]
     first, first_above = pods[staying[0]], over[staying[0]]
-    owner = first_above.owner
-    size, size_problem = _size(memberships[i] for i in staying)
+    memberships = [seen[i].membership for i in staying]
+    size, size_problem = _size(memberships, first)
     wished, wish_problem = wishes.read(first, first_above)
-    problems = (memberships[i].problem for i in staying if memberships[i].problem)
+    problems = (m.problem for m in memberships if m.problem)
     namespace, kind, name = key.split("/", 2)
-    return Job(
+    job = Job(
         key=key,
         namespace=namespace,
         kind=kind,
         name=name,
-        about=first.controller or OwnerReference("v1", "Pod", first.name, first.uid),
-        created_at=owner.created_at if owner and owner.created_at else first.created_at,
-        members=members,
+        about=_about(first, first_above),
+        created_at=_created_at(first, first_above),
+        members=tuple(s.member for s in seen),
         min_available=size,
         problem=next(problems, size_problem or wish_problem),
         wishes=wished,
+        kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
     )
+    return _Viewed(job, {s.member.pod.uid: s for s in seen})
+
+
+def _seen(snapshot: Snapshot, pod: Pod, over: Above, before: _Seen | None) -> _Seen:
+    volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
+    source = (pod, over, _place(snapshot, pod), volumes)
+    if before is not None and before.source == source:
+        return before
+    membership = registry.membership(pod, over)
+    return _Seen(source, membership, _member(snapshot, pod, membership))
+
+
+def _about(pod: Pod, above: Above) -> OwnerReference:
+    top = above.top
+    if top is not None:
+        return OwnerReference(top.api_version, top.kind, top.name, top.uid)
+    return pod.controller or OwnerReference("v1", "Pod", pod.name, pod.uid)
+
+
+def _created_at(pod: Pod, above: Above) -> float:
+    group, top = above.group, above.top
+    known = (group.created_at if group else 0.0) or (top.created_at if top else 0.0)
+    return known or pod.created_at
 
 
 def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
@@ -143,11 +270,11 @@ def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
     return Member(pod, membership.role, membership.index, state, node, shape)
 
 
-def _size(memberships: Iterable[Membership]) -> tuple[int | None, str]:
+def _size(memberships: Iterable[Membership], first: Pod) -> tuple[int | None, str]:
     sizes = Counter(m.size for m in memberships if m.size is not None)
     if len(sizes) > 1:
         stated = " and ".join(str(s) for s in sorted(sizes))
-        field = f"annotation {labels.MIN_AVAILABLE}"
+        field = registry.size_field(first)
         return None, str(InputError(field, stated, "the same on all pods of the job"))
     return next(iter(sizes), None), ""
 
@@ -167,7 +294,9 @@ def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
 def _unseated(pod: Pod) -> State:
     if labels.GATE in pod.gates:
         return State.GATED if len(pod.gates) == 1 else State.HELD
-    return State.LOOSE if labels.PLAN in pod.annotations else State.DIRECT
+    if labels.PLAN in pod.annotations:
+        return State.LOOSE
+    return State.IN_TREE if pod.scheduling_group else State.DIRECT
 
 
 def _is_left_over(snapshot: Snapshot, pod: Pod) -> bool:

@@ -41,6 +41,10 @@ class Memory(Struct, frozen=True):
         partial_since: Jobs that are neither unbound nor whole, since when (monotonic).
         refused: Pinned nodes that kube-scheduler did not offer for a pod.
         told: The reason last told about a job by an Event.
+        turned_away: Direct gangs that filter refused: they stand in the queue.
+        running: Jobs whose gang is whole and has not ended, since when (seconds since the epoch).
+        runs: How long the last runs of a name took, in seconds, the newest last; names in the order
+            of their last run.
     """
 
     known: frozenset[JobKey] = frozenset()
@@ -51,6 +55,9 @@ class Memory(Struct, frozen=True):
     partial_since: Mapping[JobKey, float] = {}
     refused: Mapping[Uid, frozenset[NodeName]] = {}
     told: Mapping[JobKey, str] = {}
+    turned_away: frozenset[JobKey] = frozenset()
+    running: Mapping[JobKey, float] = {}
+    runs: Mapping[str, tuple[float, ...]] = {}
 
 
 def refuse(memory: Memory, refusals: Iterable[tuple[Uid, NodeName]]) -> Memory:
@@ -59,6 +66,11 @@ def refuse(memory: Memory, refusals: Iterable[tuple[Uid, NodeName]]) -> Memory:
     for uid, node in refusals:
         refused[uid] = refused.get(uid, frozenset()) | {node}
     return replace(memory, refused=refused)
+
+
+def turn_away(memory: Memory, turned_away: Iterable[JobKey]) -> Memory:
+    """Remember that filter had no seats for these direct gangs."""
+    return replace(memory, turned_away=memory.turned_away.union(turned_away))
 
 
 def strike(

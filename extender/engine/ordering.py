@@ -1,25 +1,40 @@
-"""The order of waiting jobs: by CPS value or by creation."""
+"""The order of waiting jobs: by CPS value, by DRS key or by creation."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-from extender.engine.jobs import Job
+from extender.engine.jobs import Job, State
 from extender.engine.parameters import EngineParameters, Order
 from extender.engine.snapshot import Snapshot
-from extender.policy import priority
+from extender.policy import priority, weighting
 from extender.policy.priority import Candidate, Value
+from extender.policy.room import Room
+from extender.policy.weighting import Capacity, Waiting, Weight
 from shared import labels
 from shared.errors import InputError
+from shared.model import CPU, JobKey
 
-_ALLOWED = frozenset(str(u) for u in range(1, 11))
+MEMORY: Final = "memory"
+_REQUEST: Final = "request"
+_ALLOWED: Final = frozenset(str(u) for u in range(1, 11))
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A job at its place in the order; ``note`` says what of its priority could not be used."""
+    """A job at its place in the order.
+
+    Attributes:
+        job: The job.
+        value: Its CPS value.
+        note: What of its priority could not be used; empty if all could.
+        weight: Its DRS key; None under every other order.
+    """
 
     job: Job
     value: Value
     note: str
+    weight: Weight | None = None
 
 
 def ordered(
@@ -43,6 +58,8 @@ def ordered(
     ]
     if params.order is Order.CREATION:
         ranked.sort(key=lambda one: (one.job.created_at, one.job.about.uid))
+    if params.order is Order.WEIGHTING:
+        return _by_weight(ranked, snapshot.room, params)
     return tuple(ranked)
 
 
@@ -64,6 +81,43 @@ def user_priority(namespace: str, snapshot: Snapshot, default: int) -> tuple[int
     field = f"annotation {labels.USER_PRIORITY} of namespace {namespace}"
     problem = str(InputError(field, bad[0], "an integer from 1 to 10")) if bad else ""
     return max(good, default=default), problem
+
+
+def _by_weight(
+    ranked: Sequence[Ranked], room: Room, params: EngineParameters
+) -> tuple[Ranked, ...]:
+    by_key: Mapping[JobKey, Ranked] = {one.job.key: one for one in ranked}
+    totals = dict(zip(room.resources, room.allocatable.sum(axis=0).tolist(), strict=True))
+    capacity = Capacity(totals.get(CPU, 0), totals.get(MEMORY, 0))
+    waiting = [_waiting(one.job, one.value.u) for one in ranked]
+    weights = weighting.weights(waiting, capacity, params.weighting)
+    return tuple(replace(by_key[weight.job], weight=weight) for weight in weights)
+
+
+def _waiting(job: Job, user: int) -> Waiting:
+    if _REQUEST not in job.derived:
+        job.derived[_REQUEST] = _request(job)
+    cpu_milli, memory_bytes = job.derived[_REQUEST]
+    return Waiting(
+        job=job.key,
+        uid=job.about.uid,
+        created_at=job.created_at,
+        user_priority=user,
+        class_value=max(m.pod.priority for m in job.members),
+        cpu_milli=cpu_milli,
+        memory_bytes=memory_bytes,
+    )
+
+
+def _request(job: Job) -> tuple[int, int]:
+    """Return what all pods of a job ask for together: milli-CPU and bytes."""
+    asked = {CPU: 0, MEMORY: 0}
+    for member in job.members:
+        if member.state not in {State.FAILED, State.LEAVING}:
+            for name, amount in member.shape.requests:
+                if name in asked:
+                    asked[name] += amount
+    return asked[CPU], asked[MEMORY]
 
 
 def _candidate(job: Job, user: int) -> Candidate:

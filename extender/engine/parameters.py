@@ -8,7 +8,10 @@ from extender.policy.cpu_weights import WeightParameters
 from extender.policy.gang import GangParameters
 from extender.policy.pricing import PricingParameters
 from extender.policy.priority import PriorityParameters
+from extender.policy.reservation import ReservationParameters
 from extender.policy.scoring import ScoringWeights
+from extender.policy.topology import TopologyParameters
+from extender.policy.weighting import WeightingParameters
 from shared import labels
 
 
@@ -19,6 +22,8 @@ class Order(StrEnum):
     """By the CPS value V (``policy.priority``)."""
     CREATION = "creation"
     """First come, first served."""
+    WEIGHTING = "weighting"
+    """By utility, then by size, as DRS has it (``policy.weighting``)."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class EngineParameters:
             deleted so that its owner makes a new one.
         backoff_seconds: Wait of a job after it gave seats back; doubles each time.
         most_backoff_seconds: Where the doubling ends.
+        direct_wait_seconds: How long seats are kept for members of a direct gang that do not
+            exist yet, counted from the last one that came.
     """
 
     scheduler_name: str = labels.SCHEDULER_NAME
@@ -43,7 +50,11 @@ class EngineParameters:
     pin_lost_seconds: float = 30.0
     backoff_seconds: float = 5.0
     most_backoff_seconds: float = 300.0
+    direct_wait_seconds: float = 30.0
     priority: PriorityParameters = field(default_factory=PriorityParameters)
+    weighting: WeightingParameters = field(default_factory=WeightingParameters)
+    topology: TopologyParameters = field(default_factory=TopologyParameters)
+    waiting: ReservationParameters = field(default_factory=ReservationParameters)
     gang: GangParameters = field(default_factory=GangParameters)
     pricing: PricingParameters = field(default_factory=PricingParameters)
     weights: ScoringWeights = field(default_factory=ScoringWeights)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from extender.policy.domains import Domain
 from shared import labels
 from shared.model import Node, NodeSelectorTerm, PodShape, Requirement
 
@@ -25,6 +26,28 @@ def pinned_terms(shape: PodShape, nodes: Sequence[Node]) -> tuple[NodeSelectorTe
             for node in nodes
         )
     return tuple(_narrowed(term, nodes) for term in shape.affinity)
+
+
+def domain_terms(shape: PodShape, domain: Domain) -> tuple[NodeSelectorTerm, ...]:
+    """Return the pod's required node affinity terms narrowed to a domain of the topology.
+
+    For pods that the planner does not model: kube-scheduler chooses the node, inside the domain.
+    """
+    lines = tuple(
+        Requirement(level.label, "DoesNotExist")
+        if value is None
+        else Requirement(level.label, "In", (value,))
+        for level, value in zip(domain.levels, domain.values, strict=True)
+    )
+    if shape.affinity is None:
+        return (NodeSelectorTerm(lines),)
+    return tuple(
+        # the API server lets nobody add to a term that matches nothing
+        NodeSelectorTerm((*term.expressions, *lines), term.fields)
+        if term.expressions or term.fields
+        else term
+        for term in shape.affinity
+    )
 
 
 def _narrowed(term: NodeSelectorTerm, nodes: Sequence[Node]) -> NodeSelectorTerm:

@@ -1,29 +1,32 @@
 """Seats for one job: the whole gang on one room, or the reason why not."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import msgspec
 
+from extender.engine import levels
 from extender.engine.commands import ReleaseGang, ReleasePod
 from extender.engine.jobs import Job, Member, State
 from extender.engine.migration import aiming
 from extender.engine.parameters import EngineParameters
-from extender.engine.pinning import pinned_terms
+from extender.engine.pinning import domain_terms, pinned_terms
 from extender.engine.reasons import MESSAGES, Reason
 from extender.policy import gang
+from extender.policy.domains import Domain
 from extender.policy.gang import GangPod, Misfit, Placed, Placement
 from extender.policy.room import Room
-from shared.model import NodeName, Pod, Uid
+from shared.model import Node, NodeName, NodeSelectorTerm, Pod, Uid
 
 PLANNED_STATES = (State.SEATED, State.LOOSE)
+UNPLANNED_STATES = (State.GATED, State.DIRECT)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Seats for gated members, and the room after they took them."""
+    """Seats for gated and direct members, and the room after they took them."""
 
     placement: Placement
     release: ReleaseGang
@@ -46,40 +49,40 @@ def plan(
     was_whole: bool,
     targets: Mapping[Uid, NodeName] = MappingProxyType({}),
 ) -> Plan | Refusal:
-    """Seat every gated member; if that fails, as many as fit, if the gang needs no more.
+    """Seat every gated and direct member; if that fails, as many as fit if no more are needed.
 
     Members that are bound or seated already count for the gang and draw the others to them.
     ``value`` is the job's V, recorded with the decision. A gang that never ``was_whole`` keeps the
     plan of its released members: after a restart that alone tells it from one that lost a member.
     Members with ``targets`` go there if all of them fit, otherwise wherever the rules say.
     """
-    if hindrance := _hindrance(job):
+    if hindrance := _hindrance(job, params):
         return hindrance
-    gated = sorted(job.having(State.GATED), key=lambda m: (m.role != "ps", m.rank, m.pod.name))
+    waiting = in_order(job.having(*UNPLANNED_STATES))
     result: Placement | Misfit | None = None
     if targets:
-        result = aiming.place(gated, targets, room, params)
-    result = result or _place(job, gated, room, params)
-    count = len(gated)
+        result = aiming.place(job, waiting, targets, room, params)
+    result = result or _place(job, waiting, room, params)
+    count = len(waiting)
     if isinstance(result, Misfit):
-        count, part = _most(job, gated, room, params)
+        count, part = _most(job, waiting, room, params)
         if part is None:
             return _refusal(result)
         result = part
-    members = gated[:count]
-    plan_of = (plan_id(result.order), count) if was_whole else _continued(job, result, count)
+    members = waiting[:count]
+    plan_of = (plan_id(result.order), count) if was_whole else continued(job, result, count)
     return Plan(result, _release(job, result, members, room, plan_of, value))
 
 
 def _most(
-    job: Job, gated: list[Member], room: Room, params: EngineParameters
+    job: Job, waiting: list[Member], room: Room, params: EngineParameters
 ) -> tuple[int, Placement | None]:
-    """Return how many of the gated members fit, by bisection, if the gang needs fewer than all."""
-    low, high, best = max(1, missing(job)), len(gated) - 1, None
+    """Return how many of the members fit, by bisection, if the gang needs fewer than all."""
+    low, high, best = max(1, missing(job)), len(waiting) - 1, None
     fits = 0
     while low <= high:
         count = low if best is None else (low + high + 1) // 2
-        result = _place(job, gated[:count], room, params)
+        result = _place(job, waiting[:count], room, params)
         if isinstance(result, Placement):
             fits, best, low = count, result, count + 1
         elif best is None:
@@ -92,25 +95,39 @@ def _most(
 def missing(job: Job) -> int:
     """How many members the gang lacks beside those that are placed or have a seat."""
     size = job.min_available or 0
-    return max(0, size - job.placed - len(job.having(*PLANNED_STATES)))
+    return max(0, size - job.placed - len(job.having(*PLANNED_STATES)) - job.kept)
 
 
-def _hindrance(job: Job) -> Refusal | None:
-    if job.problem:
-        return Refusal(Reason.MISCONFIGURED, job.problem)
+def in_order(members: Iterable[Member]) -> list[Member]:
+    """Return members as they are seated: parameter servers, then by index and name."""
+    return sorted(members, key=lambda m: (m.role != "ps", m.rank, m.pod.name))
+
+
+def seats(
+    job: Job, members: Iterable[Member], room: Room, params: EngineParameters
+) -> Placement | Misfit:
+    """Return seats for these members of a job, all or none."""
+    return _place(job, in_order(members), room, params)
+
+
+def _hindrance(job: Job, params: EngineParameters) -> Refusal | None:
+    if problem := job.problem or levels.problem(job, params.topology):
+        return Refusal(Reason.MISCONFIGURED, problem)
     reason: Reason | None = None
     if job.min_available is None:
         reason = Reason.GANG_SIZE_UNKNOWN
-    elif len(job.having(State.GATED)) < max(1, missing(job)):
+    elif job.kept:  # the others come, and filter gives them their seats
+        reason = Reason.RELEASING
+    elif len(job.having(*UNPLANNED_STATES)) < max(1, missing(job)):
         reason = Reason.ADMISSION_GATED if job.having(State.HELD) else Reason.GANG_INCOMPLETE
-        if job.having(State.DIRECT):
-            reason = Reason.GATE_REQUIRED
     return Refusal(reason, MESSAGES[reason]) if reason else None
 
 
 def _place(
     job: Job, members: list[Member], room: Room, params: EngineParameters
 ) -> Placement | Misfit:
+    if problem := levels.problem(job, params.topology):
+        return Misfit(Reason.MISCONFIGURED, problem)
     pods = [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape) for m in members]
     placed = [
         Placed(m.role, m.rank, m.node)
@@ -125,6 +142,8 @@ def _place(
         topology_key=params.topology_key
         if job.wishes.topology_key is None
         else job.wishes.topology_key,
+        topology=levels.wanted(job, room, params.topology),
+        levels=params.topology,
         params=params.gang,
         weights=params.weights,
         pricing=params.pricing,
@@ -135,7 +154,7 @@ def _refusal(misfit: Misfit) -> Refusal:
     return Refusal(Reason(misfit.reason), f"{misfit.message}: {misfit.detail}")
 
 
-def _continued(job: Job, placement: Placement, count: int) -> tuple[str, int]:
+def continued(job: Job, placement: Placement, count: int) -> tuple[str, int]:
     """Return the name of the plan that ``count`` more members join, and how many it then binds."""
     unbound = job.having(*PLANNED_STATES)
     released = (*unbound, *job.having(State.BOUND))
@@ -152,14 +171,25 @@ def _release(
     value: float,
 ) -> ReleaseGang:
     of = {m.pod.uid: m for m in members}
-    pods = tuple(_release_pod(of[uid], placement, room, plan_of, value) for uid in placement.order)
+    wish = job.wishes.topology
+    bound_to = placement.domain if wish is not None and wish.required else None
+    pods = tuple(
+        _release_pod(of[uid], placement, room, plan_of, value, bound_to) for uid in placement.order
+    )
     return ReleaseGang(job.key, pods, first=sum(m.role == "ps" for m in members))
 
 
 def _release_pod(
-    member: Member, placement: Placement, room: Room, plan_of: tuple[str, int], value: float
+    member: Member,
+    placement: Placement,
+    room: Room,
+    plan_of: tuple[str, int],
+    value: float,
+    bound_to: Domain | None,
 ) -> ReleasePod:
-    pod, pinned = member.pod, not member.shape.unmodelled
+    pod, modelled = member.pod, not member.shape.unmodelled
+    gated = member.state is not State.DIRECT
+    pinned = gated and (modelled or bound_to is not None)
     names = (placement.nodes[pod.uid], *placement.spares.get(pod.uid, ()))
     nodes = [room.nodes[room.index[name]] for name in names]
     return ReleasePod(
@@ -167,19 +197,33 @@ def _release_pod(
         uid=pod.uid,
         # a list of terms is rewritten as a whole: nobody may have changed it since we read it
         resource_version=pod.resource_version if pinned and pod.shape.affinity is not None else "",
-        node=names[0] if pinned else None,
+        node=names[0] if modelled else None,
         plan=plan_of[0],
         plan_size=plan_of[1],
         gates=(),
-        terms=pinned_terms(pod.shape, nodes) if pinned else None,
-        decision=_decision(pod, placement, value),
+        terms=_terms(pod, nodes if modelled else (), bound_to) if pinned else None,
+        decision=decision(pod, placement, value),
+        direct=member.state is State.DIRECT,
     )
 
 
-def _decision(pod: Pod, placement: Placement, value: float) -> str:
+def _terms(
+    pod: Pod, nodes: Sequence[Node], bound_to: Domain | None
+) -> tuple[NodeSelectorTerm, ...]:
+    """Return the pin to the nodes; where no node is chosen, to the domain that must hold all."""
+    if nodes or bound_to is None:
+        return pinned_terms(pod.shape, nodes)
+    return domain_terms(pod.shape, bound_to)
+
+
+def decision(pod: Pod, placement: Placement, value: float | None) -> str:
+    """Return one line of JSON: rule, V (None where nobody stood in a queue), bucket and terms."""
     terms = {name: round(t, 4) for name, t in placement.terms.get(pod.uid, {}).items()}
     bucket = placement.bucket_of.get(pod.uid)
-    said = {"rule": placement.rule, "v": round(value, 4), "bucket": bucket, "terms": terms}
+    v = None if value is None else round(value, 4)
+    said = {"rule": placement.rule, "v": v, "bucket": bucket, "terms": terms}
+    if placement.domain is not None:
+        said["domain"] = placement.domain.name
     return msgspec.json.encode(said).decode()
 
 

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from extender.adapters import registry
-from extender.engine import jobs
-from extender.engine.jobs import State
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
 from extender.policy import scoring
@@ -64,10 +62,12 @@ def explain(
 
 def _members_on_node(snapshot: Snapshot, pod: Pod) -> IntVector:
     counts = np.zeros(len(snapshot.room.nodes), dtype=np.int64)
-    key = registry.job_key(pod)
-    if key in snapshot.jobs:
-        for member in jobs.view(snapshot, key).having(State.BOUND, State.SEATED):
-            index = snapshot.room.index.get(member.node) if member.node else None
-            if index is not None and member.pod.uid != pod.uid:
-                counts[index] += 1
+    for member in snapshot.jobs.get(registry.job_key(pod), ()):
+        if member.finished or member.deleting or member.uid == pod.uid:
+            continue
+        seat = snapshot.seats.get(member.uid)
+        node = snapshot.bound.get(member.uid) or (seat.node if seat else None)
+        index = None if node is None else snapshot.room.index.get(node)
+        if index is not None:
+            counts[index] += 1
     return counts

@@ -4,7 +4,8 @@
 2. Mend what was released and came to harm (``repairing``), on the room.
 3. Order the jobs that have members to place (``ordering``).
 4. Place them one after the other, each as a whole, on what the ones before left (``planning``);
-   a pod that takes the place of one that moves waits for it, then goes where its migration says
+   one whose maximum wait is over goes first, and room is kept for it (``waiting``).
+   A pod that takes the place of one that moves waits for it, then goes where its migration says
    (``reserving``).
 5. Dissolve gangs that stay partial and cannot be completed.
 6. Say why the others wait: condition where the token changed, one Event per job and change.
@@ -16,7 +17,16 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from extender.engine import jobs, ordering, planning, repairing
+from extender.engine import (
+    direct,
+    durations,
+    jobs,
+    ordering,
+    planning,
+    refusing,
+    repairing,
+    tenants,
+)
 from extender.engine.commands import Command, ReleaseGang
 from extender.engine.jobs import Job, State
 from extender.engine.memory import Backoff, Memory, Reading, strike
@@ -24,10 +34,12 @@ from extender.engine.migration import reserving
 from extender.engine.migration.reserving import NOBODY, Arrivals
 from extender.engine.ordering import Ranked
 from extender.engine.parameters import EngineParameters
-from extender.engine.planning import Refusal
+from extender.engine.planning import Plan, Refusal
 from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.snapshot import Snapshot
 from extender.engine.telling import QueueEntry, tell
+from extender.engine.waiting import Line
+from extender.policy.reservation import Reservation, Tenant
 from extender.policy.room import Room
 from shared.model import JobKey, Uid
 
@@ -41,12 +53,14 @@ class Cycle:
         commands: In the order in which they are to be carried out.
         memory: For the next cycle.
         wake_after_seconds: When a deadline of ours passes; None if none is open.
+        holder: For which job room is kept, and which; None if for none.
     """
 
     entries: tuple[QueueEntry, ...]
     commands: tuple[Command, ...]
     memory: Memory
     wake_after_seconds: float | None
+    holder: Reservation | None = None
 
 
 @dataclass
@@ -85,10 +99,11 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     work.whole = {job.key for job in seen if _is_whole(job, memory)}
     work.arrivals = reserving.arrivals(snapshot)
     _mend(seen, work)
-    waiting = tuple(job for job in seen if _is_queued(job))
-    entries = [
-        _decide(ranked, work) for ranked in ordering.ordered(waiting, snapshot, params, reading.now)
-    ]
+    queued = tuple(job for job in seen if _is_queued(job, work))
+    ranked = ordering.ordered(queued, snapshot, params, reading.now)
+    line = _line(work)
+    entries = [_entry(one, result, work) for one, result in line.results(ranked)]
+    work.room = line.room
     placed = {command.job for command in work.commands if isinstance(command, ReleaseGang)}
     for job in seen:
         if repairing.is_partial(job) and job.key not in work.whole:
@@ -98,14 +113,17 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
         entries=tuple(entries),
         commands=(*work.commands, *notices),
         memory=_remember(work, seen, placed, told),
-        wake_after_seconds=_next_deadline(work),
+        wake_after_seconds=_next_deadline(work, line.next_deadline),
+        holder=line.holder,
     )
 
 
 def _view(snapshot: Snapshot, memory: Memory) -> tuple[Job, ...]:
     fresh = not memory.known  # the first cycle after a start looks at every job once
     keys = set(snapshot.jobs) if fresh else set(snapshot.waiting) | memory.open
-    return tuple(jobs.view(snapshot, key) for key in sorted(keys & set(snapshot.jobs)))
+    keys = keys & set(snapshot.jobs)
+    snapshot.memo.views.trim(keys)
+    return tuple(jobs.view(snapshot, key) for key in sorted(keys))
 
 
 def _is_whole(job: Job, memory: Memory) -> bool:
@@ -114,10 +132,9 @@ def _is_whole(job: Job, memory: Memory) -> bool:
     return job.placed > 0 and repairing.was_whole(job, memory)
 
 
-def _is_queued(job: Job) -> bool:
-    """A single pod without our gate is answered by filter and never stands in the queue."""
+def _is_queued(job: Job, work: _Work) -> bool:
     gated = job.having(State.GATED, State.HELD)
-    return bool(gated) or (bool(job.having(State.DIRECT)) and job.min_available != 1)
+    return bool(gated) or direct.stands_in_line(job, work.memory, work.reading.now)
 
 
 def _mend(seen: tuple[Job, ...], work: _Work) -> None:
@@ -132,32 +149,56 @@ def _mend(seen: tuple[Job, ...], work: _Work) -> None:
             since = work.memory.lost_since.get(uid, work.reading.monotonic)
             work.lost_since[uid] = since
             if work.reading.monotonic - since >= work.params.pin_lost_seconds:
-                work.commands.append(repairing.delete(move.member, "pin-lost"))
+                work.commands.append(repairing.give_back(move.member, "pin-lost"))
                 work.strike(job.key)
 
 
-def _decide(ranked: Ranked, work: _Work) -> QueueEntry:
-    job, value = ranked.job, ranked.value
-    entry = partial(QueueEntry, job, value, note=ranked.note)
+def _line(work: _Work) -> Line:
+    """Return the nodes as the waiting jobs will find them."""
+    snapshot, memory, reading = work.snapshot, work.memory, work.reading
+    stale_seconds = work.params.migration.stale_seconds
+
+    def running() -> tuple[Tenant, ...]:
+        found = tenants.running(snapshot, memory, reading, stale_seconds)
+        return tuple(one.tenant for one in found)
+
+    return Line(
+        room=work.room,
+        now=reading.now,
+        params=work.params.waiting,
+        attempt=lambda job, value, room: _attempt(job, value, room, work),
+        project=lambda job, value, room: planning.plan(
+            job, room, work.params, value, was_whole=job.key in work.whole
+        ),
+        tenants=running,
+        lasts=lambda job: durations.lasts(job, snapshot, memory, reading, stale_seconds),
+        owed={key for key, arrivals in work.arrivals.items() if arrivals.targets},
+    )
+
+
+def _attempt(job: Job, value: float, room: Room, work: _Work) -> Plan | Refusal:
     backoff = work.backoff.get(job.key)
     if backoff and work.reading.monotonic < backoff.until:
-        return entry(Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
+        return Refusal(Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
     was_whole, arrivals = job.key in work.whole, work.arrivals.get(job.key, NOBODY)
-    room = reserving.without_kept(work.room, arrivals.kept) if arrivals.targets else work.room
-    result = planning.plan(
+    result = refusing.plan(
+        work.snapshot.memo,
         reserving.holding(job, arrivals.held),
-        room,
+        reserving.without_kept(room, arrivals.kept) if arrivals.targets else room,
         work.params,
-        value.v,
+        value,
         was_whole=was_whole,
         targets=arrivals.targets,
     )
+    if isinstance(result, Refusal) and arrivals.held:
+        return Refusal(Reason.MIGRATING, MESSAGES[Reason.MIGRATING])
+    return result
+
+
+def _entry(ranked: Ranked, result: Plan | Refusal, work: _Work) -> QueueEntry:
+    entry = partial(QueueEntry, ranked.job, ranked.value, note=ranked.note, weight=ranked.weight)
     if isinstance(result, Refusal):
-        reason, message = result.reason, result.message
-        if arrivals.held:
-            reason, message = Reason.MIGRATING, MESSAGES[Reason.MIGRATING]
-        return entry(reason, message)
-    work.room = result.placement.room
+        return entry(result.reason, result.message)
     work.commands.append(result.release)
     return entry(Reason.RELEASING, MESSAGES[Reason.RELEASING])
 
@@ -185,6 +226,8 @@ def _remember(
     told: Mapping[JobKey, str],
 ) -> Memory:
     alive = frozenset(work.snapshot.jobs)
+    whole = [job for job in seen if job.key in work.whole]
+    running, runs = durations.remembered(work.memory, work.snapshot, whole, work.reading.now)
     still_open = {j.key for j in seen if repairing.is_partial(j) or j.key in placed}
     seen_keys = {job.key for job in seen}
     return replace(
@@ -197,10 +240,21 @@ def _remember(
         partial_since=work.partial_since,
         refused={u: n for u, n in work.memory.refused.items() if u in work.snapshot.seats},
         told=told,
+        running=running,
+        runs=runs,
+        turned_away=_turned_away(work, seen),
     )
 
 
-def _next_deadline(work: _Work) -> float | None:
+def _turned_away(work: _Work, seen: tuple[Job, ...]) -> frozenset[JobKey]:
+    """Return the direct gangs that filter leaves to the queue, until their back-off is over too."""
+    now, before = work.reading.monotonic, work.memory.turned_away
+    backing_off = (k for k, b in work.backoff.items() if k in before and b.until > now)
+    queued = (job.key for job in seen if direct.stands_in_line(job, work.memory, work.reading.now))
+    return frozenset(queued).union(backing_off, work.dissolved)
+
+
+def _next_deadline(work: _Work, overdue_at: float | None) -> float | None:
     now, params = work.reading.monotonic, work.params
     deadlines = [
         *(b.until for b in work.backoff.values()),
@@ -208,4 +262,6 @@ def _next_deadline(work: _Work) -> float | None:
         *(since + params.bind_burst_seconds for since in work.partial_since.values()),
     ]
     ahead = [deadline - now for deadline in deadlines if deadline > now]
+    if overdue_at is not None:
+        ahead.append(overdue_at - work.reading.now)
     return min(ahead, default=None)

@@ -22,12 +22,18 @@ class Reason(StrEnum):
     """There is not enough room for the whole gang now."""
     FRAGMENTED = "Fragmented"
     """There is enough room in total, but not so that every pod fits."""
+    TOPOLOGY_PLACEMENT_FAILED = "TopologyPlacementFailed"
+    """No domain of the topology level that the job requires holds the whole gang. (Kueue)"""
+    GANG_TOO_LARGE = "GangTooLarge"
+    """Its maximum wait is over, but it would not fit even if every other job had ended."""
+    MAX_WAIT_DRAINING = "MaxWaitDraining"
+    """Its maximum wait is over, and room is kept for it."""
+    BEHIND_RESERVATION = "BehindReservation"
+    """There is room, but starting now could delay the job for which room is kept."""
     RELEASING = "Releasing"
     """Seats are taken, the pods are on their way through kube-scheduler."""
     MIGRATING = "Migrating"
     """The pod takes the place of one that moves, and that one is not gone yet."""
-    GATE_REQUIRED = "GateRequired"
-    """A gang without the scheduling gate; only gated gangs are placed."""
 
 
 MESSAGES: dict[Reason, str] = {
@@ -37,8 +43,14 @@ MESSAGES: dict[Reason, str] = {
     Reason.GANG_INCOMPLETE: "not all pods of the gang exist yet",
     Reason.ADMISSION_GATED: "pods carry scheduling gates of others",
     Reason.BACKING_OFF: "the job gave its seats back and waits before it tries again",
+    Reason.GANG_TOO_LARGE: (
+        "the maximum wait is over, but the gang would not fit even if every other job had ended"
+    ),
+    Reason.MAX_WAIT_DRAINING: "the maximum wait is over, and room is kept for the job",
+    Reason.BEHIND_RESERVATION: (
+        "there is room, but it is kept for a job whose maximum wait is over"
+    ),
     Reason.RELEASING: "seats are taken, the pods are being bound",
     Reason.MIGRATING: "the pod whose place it takes is not gone yet",
-    Reason.GATE_REQUIRED: "a gang needs the scheduling gate shuntyard.io/queue on its pods",
 }
 """Constant texts: a text that changes wakes refused pods (docs/adr/0002)."""

@@ -3,25 +3,30 @@
 The rules, for every job with seats or a broken burst:
 
 1. A seat whose node is gone, refuses the pod, is overcommitted by pods that are not ours, or was
-   not offered by kube-scheduler, moves to another of the pod's pinned nodes if one has room.
+   not offered by kube-scheduler, moves to another of the pod's pinned nodes if one has room; that
+   of a direct pod, which has no pin, to any node.
 2. If none has for ``pin_lost_seconds``, the pod is deleted so that its owner makes a new one.
 3. A gang that is neither unbound nor whole for longer than ``bind_burst_seconds``, and whose
    missing members cannot be seated, is dissolved: all members that have not finished are deleted,
    unless the gang was whole before (then it lost a member, and the others go on).
 4. A gang that stays so for ``pin_lost_seconds`` more is dissolved even if seats exist.
+
+Where a pod would be deleted that is direct and not bound, only its seat is taken back.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from extender.engine.commands import Command, DeletePod, RewriteSeat
+from extender.engine.commands import ClearSeat, Command, DeletePod, RewriteSeat
 from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Memory
 from extender.engine.snapshot import Snapshot
 from extender.policy import feasibility
 from extender.policy.room import Room, conflicts
+from shared import labels
 from shared.model import NodeName, Pod, PodShape, Uid
 
 PARTIAL_STATES = (State.BOUND, State.SEATED, State.LOOSE)
@@ -42,10 +47,11 @@ def lost_seats(snapshot: Snapshot, memory: Memory) -> frozenset[Uid]:
     what is bound; those that do not fit any more are lost.
     """
     seated = _seated(snapshot)
+    snapshot.memo.accepted.trim(snapshot.seats.keys())
     by_node: dict[NodeName, list[Pod]] = {}
     lost: set[Uid] = set()
     for pod, node in seated:
-        if _refuses(snapshot.room, pod, node) or node in memory.refused.get(pod.uid, ()):
+        if _refuses(snapshot, pod, node) or node in memory.refused.get(pod.uid, ()):
             lost.add(pod.uid)
         else:
             by_node.setdefault(node, []).append(pod)
@@ -73,22 +79,29 @@ def moves(job: Job, lost: frozenset[Uid], room: Room, memory: Memory) -> tuple[l
 def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteSeat:
     """Return the command that names another planned node."""
     seat, pod = snapshot.seats[member.pod.uid], member.pod
-    return RewriteSeat(pod.key, pod.uid, pod.resource_version, node, seat.plan, seat.plan_size)
+    return RewriteSeat(
+        pod.key, pod.uid, pod.resource_version, node, seat.plan, seat.plan_size, member.direct
+    )
 
 
 def dissolve(job: Job, cause: str) -> tuple[Command, ...]:
     """Return the commands that give back every seat and every bound member of a job."""
-    return tuple(delete(m, cause) for m in job.having(*PARTIAL_STATES))
+    return tuple(give_back(m, cause) for m in job.having(*PARTIAL_STATES))
 
 
-def delete(member: Member, cause: str) -> DeletePod:
-    """Return the command that deletes a member so that its owner makes a new one."""
+def give_back(member: Member, cause: str) -> DeletePod | ClearSeat:
+    """Return the command after which the member has no place any more, and may get a new one."""
     pod = member.pod
+    if member.direct and member.state is not State.BOUND:
+        annotated = labels.PLAN in pod.annotations
+        return ClearSeat(pod.key, pod.uid, pod.resource_version, cause, annotated)
     return DeletePod(pod.key, pod.uid, cause, bare=pod.controller is None)
 
 
 def is_partial(job: Job) -> bool:
     """Say whether seats or bound members exist, but fewer bound ones than the gang needs."""
+    if job.in_tree:
+        return False
     return bool(job.having(*PARTIAL_STATES)) and job.placed < (job.min_available or 0)
 
 
@@ -96,16 +109,32 @@ def was_whole(job: Job, memory: Memory) -> bool:
     """Say whether the gang was whole once.
 
     After a restart it is inferred: a burst is broken only where released members of the very plan
-    of bound members are still unbound. A member that the kubelet refused (``OutOf…``) was never
-    placed.
+    of bound members are still unbound, or direct ones that had been there when it ran. A member
+    that the kubelet refused (``OutOf…``) was never placed.
     """
     if _refused_by_kubelet(job):
         return False
     if job.key in memory.known:
         return job.key in memory.complete
+    if _left_behind(job):
+        return False
     bound = {m.plan for m in job.having(State.BOUND, State.SUCCEEDED)}
     waiting = {m.plan for m in job.having(State.SEATED, State.LOOSE)}
     return bool(bound) and not bound & waiting
+
+
+def _left_behind(job: Job) -> bool:
+    """Say whether a direct member is older than the last Binding of a plan that lacks some.
+
+    What a seat from filter is, only the Binding writes down: a member without one says nothing. But
+    a plan is bound when all its members are there, and who takes a lost one's place comes later.
+    """
+    direct = [m.pod.created_at for m in job.having(State.DIRECT)]
+    bound = [m for m in job.having(State.BOUND) if m.direct and m.plan]
+    if not direct or not bound:
+        return False
+    members = Counter(m.plan for m in job.members if m.node is not None)
+    return any(members[m.plan] < m.plan_size and min(direct) <= m.pod.scheduled_at for m in bound)
 
 
 def _refused_by_kubelet(job: Job) -> bool:
@@ -125,9 +154,16 @@ def _seated(snapshot: Snapshot) -> list[tuple[Pod, NodeName]]:
     return seats
 
 
-def _refuses(room: Room, pod: Pod, node: NodeName) -> bool:
-    index = room.index.get(node)
-    return index is None or not feasibility.accepts(pod.shape, room.nodes[index])
+def _refuses(snapshot: Snapshot, pod: Pod, node: NodeName) -> bool:
+    index = snapshot.room.index.get(node)
+    if index is None:
+        return True
+    source = (pod.shape, snapshot.room.nodes[index])
+    accepted: bool | None = snapshot.memo.accepted.get(pod.uid, source)
+    if accepted is None:
+        accepted = feasibility.accepts(*source)
+        snapshot.memo.accepted.put(pod.uid, source, accepted)
+    return not accepted
 
 
 def _squeezed_out(

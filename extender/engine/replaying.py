@@ -1,15 +1,14 @@
 """Recorded decisions, decided again: what the log keeps of each, and how it is recomputed."""
 
 import hashlib
-from dataclasses import asdict
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from extender.engine import filtering, prioritizing, queueing
+from extender.engine import direct, filtering, prioritizing, queueing
 from extender.engine.filtering import FilterVerdict
-from extender.engine.memory import Memory, Reading, refuse
+from extender.engine.memory import Memory, Reading, refuse, turn_away
 from extender.engine.migration import migrating
 from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
 from extender.engine.parameters import EngineParameters
@@ -18,7 +17,7 @@ from extender.engine.resizing import resizing
 from extender.engine.resizing.memory import ResizeMemory
 from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
 from extender.engine.snapshot import Snapshot
-from shared.model import NodeName, Pod, Uid
+from shared.model import JobKey, NodeName, Pod, Uid
 
 
 class CycleInput(Struct, frozen=True):
@@ -31,13 +30,15 @@ class CycleInput(Struct, frozen=True):
     reading: Reading
     refusals: tuple[tuple[Uid, NodeName], ...]
     memory: Memory | None
+    turned_away: tuple[JobKey, ...] = ()
 
 
-class RequestInput(Struct, frozen=True):
-    """What filter and prioritize were given beside the snapshot."""
+class RequestInput(Struct, frozen=True, omit_defaults=True):
+    """What filter and prioritize were given beside the snapshot; ``occasion``: filter alone."""
 
     pod: Pod
     nodes: tuple[str, ...]
+    occasion: direct.Occasion = direct.NEVER
 
 
 class LookInput(Struct, frozen=True):
@@ -73,8 +74,18 @@ def resize_output(look: ResizeLook) -> dict[str, Any]:
 
 
 def verdict_output(verdict: FilterVerdict) -> dict[str, Any]:
-    """Return what is kept of an answer to filter."""
-    return asdict(verdict)
+    """Return what is kept of an answer to filter: of a plan a digest, the seats stand behind it."""
+    grant = verdict.grant
+    said: dict[str, Any] = {
+        "passed": verdict.passed,
+        "failed": verdict.failed,
+        "nowhere": verdict.nowhere,
+        "not_offered": verdict.not_offered,
+    }
+    if grant is not None:
+        plan = hashlib.sha256(msgspec.json.encode((grant.given, grant.open_seats))).hexdigest()
+        said["grant"] = {"job": grant.job, "node": grant.node, "taken": grant.taken, "plan": plan}
+    return said
 
 
 class Replayer:
@@ -100,9 +111,10 @@ class Replayer:
             return self._resize(snapshot, msgspec.convert(given, ResizeInput))
         request = msgspec.convert(given, RequestInput)
         if kind == "filter":
-            name = self._params.scheduler_name
             return verdict_output(
-                filtering.filter_nodes(snapshot, request.pod, request.nodes, name)
+                filtering.filter_nodes(
+                    snapshot, request.pod, request.nodes, self._params, request.occasion
+                )
             )
         if kind == "prioritize":
             return prioritizing.scores(snapshot, request.pod, request.nodes, self._params)
@@ -110,9 +122,8 @@ class Replayer:
 
     def _cycle(self, snapshot: Snapshot, given: CycleInput) -> dict[str, Any]:
         memory = self._memory if given.memory is None else given.memory
-        cycle = queueing.cycle(
-            snapshot, refuse(memory, given.refusals), given.reading, self._params
-        )
+        memory = turn_away(refuse(memory, given.refusals), given.turned_away)
+        cycle = queueing.cycle(snapshot, memory, given.reading, self._params)
         self._memory = cycle.memory
         return cycle_output(cycle)
 

@@ -6,6 +6,9 @@ Frozen, and shared between decisions. Its mappings have no order that a decision
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
+from extender.engine.memo import Memo
 from extender.policy.room import Room
 from shared.model import (
     JobKey,
@@ -16,6 +19,7 @@ from shared.model import (
     Pod,
     PodGroup,
     PodKey,
+    PodShape,
     PriorityClass,
     ResourceQuota,
     Uid,
@@ -32,13 +36,51 @@ class Seat:
         node: Planned node; it may be gone by now.
         plan: Id of the plan that released the pod; empty if it says none.
         plan_size: How many pods that plan released together; 0 if it says none.
-        assumed: We wrote it and have not yet seen it.
+        assumed: We wrote it and have not yet seen it, or it is written with the Binding.
+        decision: What is behind it, one line of JSON, where the pod does not say it itself.
     """
 
     node: NodeName
     plan: str
     plan_size: int
     assumed: bool
+    decision: str = ""
+
+
+class OpenSeat(Struct, frozen=True):
+    """A place kept for a pod that does not exist yet.
+
+    Attributes:
+        number: Its name within its job's open seats.
+        node: Planned node.
+        shape: What may sit there.
+        role: Role of the pod it was planned for.
+        decision: As in ``Seat``.
+    """
+
+    number: int
+    node: NodeName
+    shape: PodShape
+    role: str
+    decision: str
+
+
+class OpenSeats(Struct, frozen=True):
+    """What is kept for the pods that a direct gang still lacks (``engine.direct``).
+
+    Attributes:
+        job: The gang.
+        plan: Id of the plan they belong to.
+        plan_size: How many pods it binds together.
+        at: When one was given last, or all were planned; monotonic seconds.
+        seats: Those nobody has yet, in order of number; their room is taken.
+    """
+
+    job: JobKey
+    plan: str
+    plan_size: int
+    at: float
+    seats: tuple[OpenSeat, ...]
 
 
 @dataclass(frozen=True)
@@ -48,8 +90,8 @@ class Snapshot:
     Attributes:
         generation: Grows with every change.
         room: Nodes; taken are the requests of bound pods of any scheduler that have not finished,
-            and of seats; where CPU requests were changed in place, of a node the larger of what
-            its pods were given and what they ask for now.
+            and of seats, open ones too; where CPU requests were changed in place, of a node the
+            larger of what its pods were given and what they ask for now.
         pods: All pods as observed; one that we deleted is ``deleting`` at once.
         jobs: Pods of our scheduler by job, in order of ``(created_at, name)``.
         waiting: Jobs with a pod that is not bound, finished or deleting.
@@ -64,6 +106,8 @@ class Snapshot:
         migrations: Open ones and those that ended, by ``namespace/name``.
         reports: What the agents say, by node; a node without an agent is not in it.
         groups: Declared by ``PodGroup.<API group>/namespace/name``.
+        open_seats: What direct gangs have for members that do not exist yet, by job.
+        memo: What was worked out already; the same for all snapshots of a store.
     """
 
     generation: int
@@ -82,3 +126,5 @@ class Snapshot:
     migrations: Mapping[str, Migration] = field(default_factory=dict)
     reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)
     groups: Mapping[str, PodGroup] = field(default_factory=dict)
+    open_seats: Mapping[JobKey, OpenSeats] = field(default_factory=dict)
+    memo: Memo = field(default_factory=Memo, compare=False, repr=False)

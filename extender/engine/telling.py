@@ -8,6 +8,7 @@ from extender.engine.commands import Command, EmitEvent, SetQueuedCondition
 from extender.engine.jobs import Job, State
 from extender.engine.reasons import Reason
 from extender.policy.priority import Value
+from extender.policy.weighting import Weight
 from shared.model import JobKey
 
 IGNORED = "AnnotationIgnored"
@@ -16,16 +17,15 @@ IGNORED = "AnnotationIgnored"
 YOUNG_SECONDS: Final = 3.0
 """A job that waits no longer than this is not told why, unless somebody must correct it."""
 
-_WARNINGS = frozenset(
-    {Reason.MISCONFIGURED, Reason.GANG_SIZE_UNKNOWN, Reason.NO_SUCH_NODE, Reason.GATE_REQUIRED}
-)
+_WARNINGS = frozenset({Reason.MISCONFIGURED, Reason.GANG_SIZE_UNKNOWN, Reason.NO_SUCH_NODE})
 
 
 @dataclass(frozen=True)
 class QueueEntry:
     """A job in the queue: its value, and why it waits (or that it is on its way).
 
-    ``note`` names an annotation that could not be used, but keeps the job from nothing.
+    ``note`` names an annotation that could not be used, but keeps the job from nothing; ``weight``
+    is the key under the order ``weighting``, None under every other.
     """
 
     job: Job
@@ -33,6 +33,7 @@ class QueueEntry:
     reason: Reason
     message: str
     note: str = ""
+    weight: Weight | None = None
 
 
 def tell(

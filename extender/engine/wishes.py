@@ -1,13 +1,38 @@
-"""What the user asked for, read from a job's first pod and what stands over it."""
+"""What the user asked for, read from a job's first pod and what stands over it.
+
+Annotations of Volcano that say the same count where ours is missing (``shared.foreign_labels``).
+"""
 
 from dataclasses import dataclass
+from typing import Final
 
 from extender.adapters import registry
 from extender.adapters.base import Above
 from extender.policy.buckets import Relations
-from shared import duration, labels
+from shared import duration, foreign_labels, labels
 from shared.errors import InputError
 from shared.model import Pod
+
+_TOPOLOGIES: Final = (
+    (labels.REQUIRED_TOPOLOGY, labels.PREFERRED_TOPOLOGY),
+    (foreign_labels.KUEUE_REQUIRED_TOPOLOGY, foreign_labels.KUEUE_PREFERRED_TOPOLOGY),
+)
+"""Annotations that require and that prefer a level; the first pair of which one is there counts."""
+
+
+@dataclass(frozen=True)
+class TopologyWish:
+    """The level of the topology of which one domain should hold the whole gang.
+
+    Attributes:
+        key: The annotation that says so.
+        text: Name or label of the level; whether there is one is for the settings to say.
+        required: Whether the gang rather waits than is spread.
+    """
+
+    key: str
+    text: str
+    required: bool
 
 
 @dataclass(frozen=True)
@@ -16,13 +41,17 @@ class Wishes:
 
     Attributes:
         max_wait_seconds: L of CPS; None if not stated.
+        expected_seconds: How long the job runs; None if not stated.
         relations: Affinity and anti-affinity between roles; None if not declared.
         topology_key: Node label for the buckets' places; None if not stated.
+        topology: The domain that should hold the gang; None if not stated.
     """
 
     max_wait_seconds: float | None = None
+    expected_seconds: float | None = None
     relations: Relations | None = None
     topology_key: str | None = None
+    topology: TopologyWish | None = None
 
 
 def read(pod: Pod, above: Above) -> tuple[Wishes, str]:
@@ -30,26 +59,58 @@ def read(pod: Pod, above: Above) -> tuple[Wishes, str]:
     try:
         return Wishes(
             max_wait_seconds=_seconds(pod, above, labels.MAX_WAIT),
+            expected_seconds=_seconds(pod, above, labels.EXPECTED_DURATION),
             relations=_relations(pod, above),
             topology_key=registry.annotation(pod, above, labels.TOPOLOGY_KEY),
+            topology=_topology(pod, above),
         ), ""
     except InputError as error:
         return Wishes(), str(error)
 
 
+def expected_seconds(pod: Pod, above: Above) -> float | None:
+    """Return how long the user says the job runs; None if nothing that can be used is said."""
+    try:
+        return _seconds(pod, above, labels.EXPECTED_DURATION)
+    except InputError:
+        return None
+
+
 def _relations(pod: Pod, above: Above) -> Relations | None:
-    affinity = registry.annotation(pod, above, labels.AFFINITY)
-    anti_affinity = registry.annotation(pod, above, labels.ANTI_AFFINITY)
+    key, affinity = registry.stated(pod, above, labels.AFFINITY)
+    anti_key, anti_affinity = registry.stated(pod, above, labels.ANTI_AFFINITY)
     if not affinity and not anti_affinity:
         return None
-    return Relations.parse(affinity or "", anti_affinity or "")
+    fields = (key, anti_key, "task order")
+    texts = ((affinity or "").lower(), (anti_affinity or "").lower())  # as the pods' roles
+    return Relations.parse(*texts, fields=fields)
+
+
+def _topology(pod: Pod, above: Above) -> TopologyWish | None:
+    """Return what our annotations say, else what Kueue's say.
+
+    Raises:
+        InputError: A level is both required and preferred.
+    """
+    for required, preferred in _TOPOLOGIES:
+        must = registry.annotation(pod, above, required)
+        should = registry.annotation(pod, above, preferred)
+        if must is not None and should is not None:
+            raise InputError(
+                f"annotation {preferred}", should, f"that it or {required} is there, not both"
+            )
+        if must is not None:
+            return TopologyWish(required, must, required=True)
+        if should is not None:
+            return TopologyWish(preferred, should, required=False)
+    return None
 
 
 def _seconds(pod: Pod, above: Above, key: str) -> float | None:
-    text = registry.annotation(pod, above, key)
+    found, text = registry.stated(pod, above, key)
     if text is None:
         return None
-    field = f"annotation {key}"
+    field = f"annotation {found}"
     seconds = duration.parse(text, field=field)
     if seconds <= 0:
         raise InputError(field, text, "a Go duration above 0 such as 20m")

@@ -1,27 +1,36 @@
 """The answers behind the handlers: one snapshot a request, the engine decides, the log records."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from extender.engine import explaining, filtering, prioritizing
 from extender.engine.binding import STANDBY
-from extender.engine.filtering import FilterVerdict
+from extender.engine.direct import Occasion
+from extender.engine.filtering import WITHOUT_SEATS, FilterVerdict
+from extender.engine.memory import Reading
 from extender.engine.migration import accounting
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.reporting import Freshness
+from extender.http.foresight import Foresight
 from extender.state.store import ClusterStore
 from shared import api
 from shared.clock import Clock
+from shared.errors import InputError
 from shared.ledger import Declined
-from shared.model import NodeName, Pod, PodKey, Uid
+from shared.model import Pod, PodKey
+
+_Subject = TypeVar("_Subject")
 
 
 class Witness(Protocol):
     """Keeps decisions for replay."""
 
-    def filtered(self, pod: Pod, nodes: Sequence[str], verdict: FilterVerdict) -> None:
+    def filtered(
+        self, pod: Pod, nodes: Sequence[str], verdict: FilterVerdict, occasion: Occasion
+    ) -> None:
         """Keep one answer to filter."""
         ...
 
@@ -32,13 +41,29 @@ class Witness(Protocol):
         ...
 
 
+class Desk(Protocol):
+    """Knows the queue, and keeps the seats that filter gives to direct gangs."""
+
+    def waits(self, pod: Pod) -> bool:
+        """Say whether the pod was refused before, and nothing has changed for it since."""
+        ...
+
+    def occasion(self, pod: Pod) -> Occasion:
+        """Return what filter must know of the queue."""
+        ...
+
+    def take_over(self, pod: Pod, verdict: FilterVerdict) -> None:
+        """Act on what filter answered."""
+        ...
+
+
 @dataclass(frozen=True)
 class SchedulerAnswers:
     """What kube-scheduler is told.
 
     Attributes:
         acting: Whether this replica decides now.
-        refuse: Tells the scheduling loop that a planned node was not offered.
+        desk: Knows the queue, and keeps the seats that filter gives to direct gangs.
         barrier: Binds a pod together with its gang.
         witness: Keeps what was answered, for the decision log.
     """
@@ -46,19 +71,24 @@ class SchedulerAnswers:
     store: ClusterStore
     parameters: EngineParameters
     acting: Callable[[], bool]
-    refuse: Callable[[Uid, NodeName], None]
+    desk: Desk
     barrier: Callable[[str, str, str, str], Awaitable[str]]
     witness: Witness
 
     def filter(self, pod: Pod, node_names: Sequence[str]) -> FilterVerdict:
-        """Judge the offered nodes; a replica that does not act answers with an error."""
+        """Judge the offered nodes; a replica that does not act answers with an error.
+
+        A refusal that is repeated is no new decision: it is neither decided nor recorded again.
+        """
         if not self.acting():
             return FilterVerdict(error=STANDBY)
-        snapshot, name = self.store.snapshot(), self.parameters.scheduler_name
-        verdict = filtering.filter_nodes(snapshot, pod, node_names, name)
-        if verdict.not_offered is not None:
-            self.refuse(pod.uid, verdict.not_offered)
-        self.witness.filtered(pod, node_names, verdict)
+        if self.desk.waits(pod):
+            return WITHOUT_SEATS
+        occasion = self.desk.occasion(pod)
+        snapshot = self.store.snapshot()
+        verdict = filtering.filter_nodes(snapshot, pod, node_names, self.parameters, occasion)
+        self.witness.filtered(pod, node_names, verdict, occasion)
+        self.desk.take_over(pod, verdict)
         return verdict
 
     def prioritize(self, pod: Pod, node_names: Sequence[str]) -> Sequence[tuple[str, int]]:
@@ -78,6 +108,8 @@ class ReadAnswers:
 
     Attributes:
         declined: Jobs that were not moved when they were looked at last, and why.
+        busy: Held while an explanation is worked out.
+        foresight: Knows when waiting jobs start; None: nobody is told.
     """
 
     store: ClusterStore
@@ -86,12 +118,14 @@ class ReadAnswers:
     acting: Callable[[], bool]
     last_cycle: Callable[[], Cycle | None]
     declined: Callable[[], Sequence[Declined]] = tuple
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    foresight: Foresight | None = None
 
-    def queue(self) -> api.QueueResponse:
-        """The queue as the last cycle saw it."""
-        return explaining.queue(
-            self.last_cycle(), self.parameters, now=self.clock.now(), acting=self.acting()
-        )
+    async def queue(self) -> api.QueueResponse:
+        """The queue as the last cycle saw it, with start estimates that may be a little older."""
+        cycle, now, acting = self.last_cycle(), self.clock.now(), self.acting()
+        estimates = {} if self.foresight is None else await self.foresight.of(cycle)
+        return explaining.queue(cycle, self.parameters, now=now, acting=acting, estimates=estimates)
 
     def nodes(self) -> api.NodesResponse:
         """Nodes with what is free, taken, and what they cost."""
@@ -109,14 +143,34 @@ class ReadAnswers:
         now, acting = self.clock.now(), self.acting()
         return accounting.ledger(self.store.snapshot(), self.declined(), now=now, acting=acting)
 
-    def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
-        """Every term of every node that could take the pod now; None if there is no such pod."""
-        snapshot = self.store.snapshot()
-        pod = snapshot.pods.get(PodKey(f"{namespace}/{name}"))
-        if pod is None:
-            return None
-        now = self.clock.now()
-        return explaining.pod(snapshot, pod, self.parameters, self.last_cycle(), now=now)
+    async def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
+        """Why a pod is, or would be, where; None if there is no such pod."""
+        asked = self._asked()
+        pod = asked.snapshot.pods.get(PodKey(f"{namespace}/{name}"))
+        return None if pod is None else await self._worked_out(explaining.pod, asked, pod)
+
+    async def explain_job(self, namespace: str, name: str, kind: str) -> api.ExplainResponse | None:
+        """Why a job waits, and what would make it run; None if there is no such job."""
+        asked = self._asked()
+        found = explaining.named(asked.snapshot, namespace, name, kind)
+        if len(found) > 1:
+            kinds = " or ".join(key.split("/")[1] for key in found)
+            raise InputError("query parameter kind", kind, f"{kinds}: there is a job of each")
+        return await self._worked_out(explaining.job, asked, found[0]) if found else None
+
+    async def _worked_out(
+        self,
+        explain: Callable[[explaining.Asked, _Subject], api.ExplainResponse],
+        asked: explaining.Asked,
+        subject: _Subject,
+    ) -> api.ExplainResponse:
+        """Explain beside the loop, one at a time: kube-scheduler must not wait for it."""
+        async with self.busy:
+            return await asyncio.to_thread(explain, asked, subject)
+
+    def _asked(self) -> explaining.Asked:
+        reading = Reading(now=self.clock.now(), monotonic=self.clock.monotonic())
+        return explaining.asked(self.store.snapshot(), self.parameters, self.last_cycle(), reading)
 
     def _freshness(self) -> Freshness:
         return Freshness(self.clock.monotonic(), self.parameters.migration.stale_seconds)

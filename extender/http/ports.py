@@ -27,7 +27,7 @@ class SchedulerPort(Protocol):
 class ReadPort(Protocol):
     """Answers people."""
 
-    def queue(self) -> api.QueueResponse:
+    async def queue(self) -> api.QueueResponse:
         """Return the waiting jobs in order."""
         ...
 
@@ -43,8 +43,16 @@ class ReadPort(Protocol):
         """Return the ledger of migrations, and the jobs that were not moved."""
         ...
 
-    def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
+    async def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
         """Return why a pod is where; None if there is no such pod."""
+        ...
+
+    async def explain_job(self, namespace: str, name: str, kind: str) -> api.ExplainResponse | None:
+        """Return why a job waits; None if there is no such job.
+
+        Raises:
+            InputError: There are jobs of several kinds, and ``kind`` is empty; names them.
+        """
         ...
 
 

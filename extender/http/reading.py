@@ -14,7 +14,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 async def queue(request: web.Request) -> web.Response:
     """``GET /v1/queue``: the waiting jobs in order."""
-    return _json(request.app[READ].queue())
+    return _json(await request.app[READ].queue())
 
 
 async def nodes(request: web.Request) -> web.Response:
@@ -33,11 +33,20 @@ async def migrations(request: web.Request) -> web.Response:
 
 
 async def explain(request: web.Request) -> web.Response:
-    """``GET /v1/explain?namespace=…&pod=…``: why a pod is, or would be, where."""
-    namespace, name = _parameter(request, "namespace"), _parameter(request, "pod")
-    found = request.app[READ].explain(namespace, name)
+    """``GET /v1/explain?namespace=…&pod=…``: why a pod is, or would be, where.
+
+    With ``job=…`` (and ``kind=…`` where several have the name) why a job waits; with ``name=…`` the
+    pod of that name, else the job.
+    """
+    namespace, kind = _parameter(request, "namespace"), request.query.get("kind", "")
+    what = next((word for word in ("job", "name") if word in request.query), "pod")
+    name, read = _parameter(request, what), request.app[READ]
+    found = await read.explain(namespace, name) if what != "job" else None
+    if what != "pod":
+        found = found or await read.explain_job(namespace, name, kind)
     if found is None:
-        raise web.HTTPNotFound(text=f"there is no pod {namespace}/{name}")
+        missing = "pod or job" if what == "name" else what
+        raise web.HTTPNotFound(text=f"there is no {missing} {namespace}/{name}")
     return _json(found)
 
 

@@ -142,12 +142,13 @@ def read_binding(body: bytes) -> ExtenderBindingArgs:
 def write_verdict(offer: Offer, verdict: FilterVerdict) -> bytes:
     """Return the answer to filter: in the form of the request, with no name it did not hold."""
     passed = frozenset(verdict.passed)
+    unresolvable = dict.fromkeys(offer.names, verdict.nowhere) if verdict.nowhere else {}
     names = None if offer.listed else [name for name in offer.names if name in passed]
     result = ExtenderFilterResult(
         nodes=_kept(offer, passed) if offer.listed else None,
         node_names=names,
         failed=_of(offer.names, verdict.failed.items()),
-        unresolvable=_of(offer.names, verdict.unresolvable.items()),
+        unresolvable=unresolvable or _of(offer.names, verdict.unresolvable.items()),
         error=verdict.error,
     )
     return _ENCODER.encode(result)
@@ -201,8 +202,9 @@ def _kept(offer: Offer, passed: frozenset[str]) -> NodeList:
 
 
 def _of(names: Iterable[str], pairs: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
-    offered = frozenset(names)
-    return {name: value for name, value in pairs if name in offered}
+    found = dict(pairs)
+    offered = frozenset(names) if found else frozenset()  # there are thousands, and often no pair
+    return {name: value for name, value in found.items() if name in offered}
 
 
 def _excerpt(body: bytes, most: int = 80) -> str:

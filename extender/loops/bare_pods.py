@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from extender.adapters import registry
 from extender.engine.migration.moved_pods import new_name
 from shared import labels, pod_cpu
 from shared.kube import paths, writes
@@ -18,7 +19,7 @@ from shared.kube.errors import AlreadyExistsError
 from shared.model import CPU, PodKey, Uid
 from shared.pod_cpu import Given
 
-OURS = frozenset({labels.NODE, labels.PLAN, labels.PLAN_SIZE, labels.DECISION, labels.CPU_GIVEN})
+OURS = frozenset({*labels.SEAT, labels.CPU_GIVEN})
 
 
 async def replace(client: KubeClient, key: PodKey, uid: Uid) -> None:
@@ -48,7 +49,7 @@ def replacement(live: Mapping[str, Any]) -> dict[str, Any]:
     metadata, spec = live["metadata"], dict(live["spec"])
     annotations = {k: v for k, v in metadata.get("annotations", {}).items() if k not in OURS}
     marks = dict(metadata.get("labels", {}))
-    if _is_its_own_job(metadata["name"], marks):
+    if _is_its_own_job(live):
         marks[labels.JOB] = metadata["name"]
         annotations.setdefault(labels.MIN_AVAILABLE, "1")
     for key in ("nodeName", "priority", "preemptionPolicy"):
@@ -80,10 +81,12 @@ def _as_given(container: Mapping[str, Any], given: Given | None) -> Mapping[str,
     return {**container, "resources": {**resources, "requests": requests}}
 
 
-def _is_its_own_job(name: str, marks: Mapping[str, str]) -> bool:
+def _is_its_own_job(live: Mapping[str, Any]) -> bool:
     """Say whether a label should keep the job's name; a very long name is no label."""
-    grouped = marks.get(labels.JOB) or marks.get(labels.TRAINING_JOB_NAME)
-    return not grouped and len(name) <= labels.LONGEST_VALUE
+    metadata = live["metadata"]
+    named = registry.names_a_job(metadata.get("labels", {}), metadata.get("annotations", {}))
+    grouped = named or "schedulingGroup" in live["spec"]
+    return not grouped and len(metadata["name"]) <= labels.LONGEST_VALUE
 
 
 def _unpinned(affinity: Mapping[str, Any]) -> dict[str, Any]:

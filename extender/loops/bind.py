@@ -19,7 +19,6 @@ from extender.engine.snapshot import Snapshot
 from extender.loops.bindings import Bindings
 from extender.metrics import ExtenderMetrics
 from extender.state.store import ClusterStore
-from shared import labels
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 
@@ -35,6 +34,7 @@ class Arrival:
     node: NodeName
     outcome: asyncio.Future[str]
     started: bool = False
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -140,6 +140,7 @@ class BindBarrier:
         burst = binding.burst(snapshot, pod, waiting.keys(), self.parameters)
         for uid in (*burst.first, *burst.rest) if burst else ():
             waiting[uid].started = True
+            waiting[uid].annotations = binding.annotations(snapshot, waiting[uid].pod)
         return burst
 
     async def _run_burst(self, job: JobKey, burst: binding.Burst) -> None:
@@ -161,7 +162,7 @@ class BindBarrier:
     async def _bind_one(self, arrival: Arrival) -> str:
         text = binding.STANDBY
         if self.acting():
-            text = await self.bindings.post(arrival.pod, arrival.node, _annotations(arrival))
+            text = await self.bindings.post(arrival.pod, arrival.node, arrival.annotations)
         self._finish(arrival, text)
         return text
 
@@ -169,9 +170,3 @@ class BindBarrier:
         self._leave(arrival)
         if not arrival.outcome.done():
             arrival.outcome.set_result(text)
-
-
-def _annotations(arrival: Arrival) -> Mapping[str, str]:
-    """What the Binding writes beside the node: the decision, if the planner left one."""
-    decision = arrival.pod.annotations.get(labels.DECISION)
-    return {labels.DECISION: decision} if decision else {}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from extender.engine.commands import (
+    ClearSeat,
     Command,
     DeletePod,
     EmitEvent,
@@ -62,6 +63,8 @@ class Executor:
         for command in commands:
             if isinstance(command, RewriteSeat):
                 await self._rewrite(command)
+            elif isinstance(command, ClearSeat):
+                await self._clear(command)
             elif isinstance(command, DeletePod):
                 await self._delete(command)
         for _, wave in groupby(releases, key=_is_gang_of_its_own):
@@ -96,21 +99,26 @@ class Executor:
             if not self.acting():
                 self.recorder.forget(command.uid)
                 return
-            write = writes.release(
-                self.client,
-                command.pod,
-                command.uid,
-                gates=command.gates,
-                annotations=_annotations(command),
-                terms=command.terms,
-                resource_version=command.resource_version,
-            )
             if not await self._written(
-                Writing.RELEASE, command.pod, command.uid, command.node, write
+                Writing.RELEASE, command.pod, command.uid, command.node, self._releasing(command)
             ):
                 self.recorder.forget(command.uid)
                 return
             self.metrics.releases.inc()
+
+    def _releasing(self, command: ReleasePod) -> Awaitable[object]:
+        if command.direct:
+            body = {"metadata": {"annotations": _annotations(command)}}
+            return writes.patch_pod(self.client, command.pod, command.uid, body)
+        return writes.release(
+            self.client,
+            command.pod,
+            command.uid,
+            gates=command.gates,
+            annotations=_annotations(command),
+            terms=command.terms,
+            resource_version=command.resource_version,
+        )
 
     async def _rewrite(self, command: RewriteSeat) -> None:
         pod = self.recorder.store.snapshot().pods.get(command.pod)
@@ -120,7 +128,7 @@ class Executor:
             self.client,
             command.pod,
             command.uid,
-            {"metadata": {"annotations": {labels.NODE: command.node}}},
+            {"metadata": {"annotations": _moved(command)}},
             resource_version=command.resource_version,
         )
         # before the write, which wakes the pod: kube-scheduler may ask before we have the answer,
@@ -130,6 +138,22 @@ class Executor:
             self.metrics.replans.inc()
         else:
             self.recorder.forget(command.uid)
+
+    async def _clear(self, command: ClearSeat) -> None:
+        if not self.acting():
+            return
+        self.recorder.unpromise(command.uid)
+        log.info("took the seat of %s back: %s", command.pod, command.cause)
+        if command.annotated:
+            body = {"metadata": {"annotations": dict.fromkeys(labels.SEAT)}}
+            write = writes.patch_pod(
+                self.client,
+                command.pod,
+                command.uid,
+                body,
+                resource_version=command.resource_version,
+            )
+            await self._written(Writing.CLEAR, command.pod, command.uid, None, write)
 
     async def _written(
         self, kind: Writing, key: PodKey, uid: Uid, node: NodeName | None, write: Awaitable[object]
@@ -186,4 +210,15 @@ def _annotations(command: ReleasePod) -> dict[str, str]:
         labels.PLAN_SIZE: str(command.plan_size),
         labels.DECISION: command.decision,
     }
+    if command.direct:
+        annotations[labels.DIRECT] = "true"
     return annotations if command.node is None else {**annotations, labels.NODE: command.node}
+
+
+def _moved(command: RewriteSeat) -> dict[str, str]:
+    """Return what names the other node; a promised seat becomes a written one thereby."""
+    annotations: dict[str, str] = {labels.NODE: command.node}
+    if command.direct:
+        plan = {labels.PLAN: command.plan, labels.PLAN_SIZE: str(command.plan_size)}
+        return {**annotations, **plan, labels.DIRECT: "true"}
+    return annotations

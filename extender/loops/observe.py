@@ -1,7 +1,8 @@
 """Reflectors feed the store: one for each kind that decisions read.
 
-Migrations may be missing: without their resource (deploy/base/crd.yaml), or the right to read it,
-there are none, nothing is moved, and everything else goes on.
+Some kinds may be missing, not installed or not ours to read: then there are none of them, and
+everything else goes on. Without migrations (deploy/base/crd.yaml) nothing is moved; without the
+owners and groups of other projects a gang size must be stated on the pods.
 """
 
 import asyncio
@@ -11,16 +12,17 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from extender.loops.catalog import Catalog
+from extender.loops.optional_kind import OptionalKind
 from extender.loops.record import Recorder
 from extender.metrics import ExtenderMetrics
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube import resources
 from shared.kube.client import KubeClient
-from shared.kube.errors import ForbiddenError, NotFoundError
+from shared.kube.errors import ApiError
 from shared.kube.reflector import Reflector
 from shared.kube.resources import ResourceKind
-from shared.kube.watching import Report
 from shared.model import Delta, Replace
 
 KINDS = (
@@ -36,12 +38,18 @@ KINDS = (
 )
 BEAT_SECONDS = 1.0
 
+PATIENCE_SECONDS = 15.0
+"""A job kind that the server fails to list for so long is not waited for: its jobs wait."""
+
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Observer:
-    """Runs the reflectors; ``synced`` once every kind was listed."""
+    """Runs the reflectors; ``synced`` once every kind was listed or is known to be missing.
+
+    ``kinds`` are those of other projects that are read where they are installed.
+    """
 
     client: KubeClient
     recorder: Recorder
@@ -50,38 +58,47 @@ class Observer:
     heartbeat: Heartbeat
     changed: asyncio.Event
     rng: random.Random
+    kinds: tuple[ResourceKind, ...] = resources.OPTIONAL
     reflectors: list[Reflector] = field(init=False)
-    _migrations: Reflector = field(init=False)
-    _lacks_migrations: bool | None = None
+    catalog: Catalog = field(init=False)
+    optional: tuple[OptionalKind, ...] = field(init=False)
+    _migrations: OptionalKind = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reflectors = [self._reflector(kind, self._take, self._report) for kind in KINDS]
-        self._migrations = self._reflector(
-            resources.MIGRATIONS, self._take_migrations, self._report_migrations
-        )
+        self.reflectors = [self._reflector(kind, self._take) for kind in KINDS]
+        self.catalog = Catalog(self.client)
+        moving = self._optional(resources.MIGRATIONS, "nothing is moved", None)
+        without = "gang sizes of its pods must be stated"
+        jobs = (self._optional(kind, without, PATIENCE_SECONDS) for kind in self.kinds)
+        self._migrations, self.optional = moving, (moving, *jobs)
 
     @property
     def synced(self) -> bool:
         """Every kind was listed at least once, or is known to be missing where that may be."""
-        known = self._lacks_migrations is not None
-        return known and all(reflector.synced.is_set() for reflector in self.reflectors)
+        listed = all(reflector.synced.is_set() for reflector in self.reflectors)
+        return listed and all(kind.known for kind in self.optional)
 
     @property
     def has_migrations(self) -> bool:
         """The resource Migration is installed and readable."""
-        return self._lacks_migrations is False
+        return self._migrations.present
 
     async def run(self) -> None:
         """Follow the API server; returns only by cancellation."""
         async with asyncio.TaskGroup() as group:
-            reflectors = [*self.reflectors, self._migrations]
-            for reflector in reflectors:
-                group.create_task(reflector.run(), name=f"reflector {reflector.kind.source}")
+            loops: list[Reflector | OptionalKind] = [*self.reflectors, *self.optional]
+            for loop in loops:
+                group.create_task(loop.run(), name=f"reflector {loop.kind.source}")
+            group.create_task(self.catalog.run(), name="catalog")
             group.create_task(self._freeze(), name="freeze")
             while True:
                 self.heartbeat.beat()
-                self.metrics.observe_reflectors(reflectors, self.clock.monotonic())
+                self._measure()
                 await asyncio.sleep(BEAT_SECONDS)
+
+    def _measure(self) -> None:
+        present = [kind.reflector for kind in self.optional if kind.present]
+        self.metrics.observe_reflectors([*self.reflectors, *present], self.clock.monotonic())
 
     async def _freeze(self) -> None:
         """Take what was listed out of the garbage collector's sight: it stays for long."""
@@ -90,30 +107,35 @@ class Observer:
         gc.collect()
         gc.freeze()
 
+    def _optional(
+        self, kind: ResourceKind, without: str, patience_seconds: float | None
+    ) -> OptionalKind:
+        return OptionalKind(
+            kind, without, self._take, self._reflector, self.catalog, self.clock, patience_seconds
+        )
+
     def _reflector(
-        self, kind: ResourceKind, sink: Callable[[Delta], None], report: Report
+        self,
+        kind: ResourceKind,
+        sink: Callable[[Delta], None],
+        ends_on: tuple[type[ApiError], ...] = (),
     ) -> Reflector:
-        return Reflector(self.client, kind, sink, clock=self.clock, rng=self.rng, report=report)
-
-    def _take_migrations(self, delta: Delta) -> None:
-        if self._lacks_migrations is not False:
-            log.info("migrations can be read")
-        self._lacks_migrations = False
-        self._take(delta)
-
-    def _report_migrations(self, key: str, error: Exception) -> None:
-        if not isinstance(error, NotFoundError | ForbiddenError):
-            self._report(key, error)
-            return
-        if self._lacks_migrations is not True:
-            log.warning("nothing is moved: migrations cannot be read: %s", error)
-            self._lacks_migrations = True
-            kind = resources.MIGRATIONS
-            self._take(Replace(kind.kind, kind.source, ()))
+        return Reflector(
+            self.client,
+            kind,
+            sink,
+            clock=self.clock,
+            rng=self.rng,
+            report=self._report,
+            ends_on=ends_on,
+        )
 
     def _take(self, delta: Delta) -> None:
+        """Wake the loops if the delta says something new; heartbeats of nodes do not."""
+        before = self.recorder.store.generation
         self.recorder.apply(delta)
-        self.changed.set()
+        if self.recorder.store.generation != before or isinstance(delta, Replace):
+            self.changed.set()
 
     def _report(self, key: str, error: Exception) -> None:
         log.warning("skipped %s: %s", key, error)

@@ -10,7 +10,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from extender.engine import receiving
+from extender.engine import direct, receiving
+from extender.engine.direct import Grant
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading
 from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
@@ -34,18 +35,22 @@ from extender.state import recording
 from extender.state.assumed import Act, Assumption
 from extender.state.recording import (
     AssumptionRecord,
+    CloseSeatsRecord,
     DecisionRecord,
     DeltaRecord,
     ExpireRecord,
     ForgetRecord,
     Kind,
+    OpenSeatsRecord,
     Record,
     ReportRecord,
+    TakeSeatRecord,
+    UnpromiseRecord,
 )
 from extender.state.store import ClusterStore
 from shared.clock import Clock
 from shared.health import Heartbeat
-from shared.model import Delta, NodeName, Pod, Uid
+from shared.model import Delta, JobKey, NodeName, Pod, Replace, Uid, Upsert
 from shared.progress import NodeReport
 
 FLUSH_SECONDS = 1.0
@@ -68,6 +73,7 @@ class Recorder:
     heartbeat: Heartbeat
     files: SegmentFiles | None
     parameters_hash: str
+    _newest: int = 0
     _lines: list[bytes] = field(default_factory=list)
     _segment_bytes: int = 0
     _memory_due: bool = True
@@ -76,8 +82,18 @@ class Recorder:
 
     def apply(self, delta: Delta) -> None:
         """Take over what was observed."""
+        self._newest = max(self._newest, _newest_pod(delta))
         self._keep(DeltaRecord(delta))
         self.store.apply(delta)
+
+    def show(self, pod: Pod) -> None:
+        """Take over a pod that kube-scheduler has seen before our own watch came to it.
+
+        One that is not newer than all we have seen is gone: it would never be deleted here.
+        """
+        if not self.store.holds(pod.uid) and _version(pod) > self._newest:
+            self._keep(DeltaRecord(Upsert(pod)))
+            self.store.apply(Upsert(pod))
 
     def report(self, heard: Heard) -> NodeReport:
         """Take over a heartbeat; return what is known of its node now."""
@@ -102,6 +118,44 @@ class Recorder:
         """We deleted the pod."""
         self._assume(Assumption(uid=uid, act=Act.DELETE, at=self.clock.monotonic()))
 
+    def give(self, grant: Grant) -> None:
+        """Take over what an answer to filter gave away, but for the open seat it took."""
+        kept = grant.open_seats
+        if kept is None:
+            return
+        for one in grant.given:
+            self._assume(
+                Assumption(
+                    uid=one.uid, act=Act.PROMISE, node=one.node, plan=kept.plan,
+                    plan_size=kept.plan_size, decision=one.decision, at=kept.at,
+                )
+            )  # fmt: skip
+        self._keep(OpenSeatsRecord(kept))
+        self.store.open_seats(kept)
+
+    def take_seat(self, job: JobKey, number: int, uid: Uid) -> None:
+        """An answer to filter gave an open seat to the pod."""
+        at = self.clock.monotonic()
+        self._keep(TakeSeatRecord(job, number, uid, at))
+        self.store.take_seat(job, number, uid, at=at)
+
+    def close_seats(self, job: JobKey) -> None:
+        """Give the open seats of a job back."""
+        self._keep(CloseSeatsRecord(job))
+        self.store.close_seats(job)
+
+    def forget_promises(self) -> None:
+        """We do not act: whoever does gives the seats."""
+        for job in tuple(self.store.snapshot().open_seats):
+            self.close_seats(job)
+        for uid in self.store.promised():
+            self.unpromise(uid)
+
+    def unpromise(self, uid: Uid) -> None:
+        """Take a promised seat back."""
+        self._keep(UnpromiseRecord(uid))
+        self.store.unpromise(uid)
+
     def forget(self, uid: Uid) -> None:
         """The latest write to the pod failed."""
         self._keep(ForgetRecord(uid))
@@ -118,12 +172,14 @@ class Recorder:
         self,
         reading: Reading,
         refusals: Sequence[tuple[Uid, NodeName]],
+        turned_away: Sequence[JobKey],
         memory: Memory,
         cycle: Cycle,
     ) -> None:
-        """Keep one scheduling cycle; ``memory`` is what it started from, without the refusals."""
+        """Keep one scheduling cycle; ``memory`` is what it started from, without what is new."""
         self._open_segment()
-        given = CycleInput(reading, tuple(refusals), memory if self._memory_due else None)
+        known = memory if self._memory_due else None
+        given = CycleInput(reading, tuple(refusals), known, tuple(turned_away))
         self._memory_due = False
         self._decision("cycle", reading.now, given, cycle_output(cycle))
 
@@ -141,9 +197,15 @@ class Recorder:
         self._weights_due = False
         self._decision("resize", occasion.reading.now, given, resize_output(look))
 
-    def filtered(self, pod: Pod, nodes: Sequence[str], verdict: FilterVerdict) -> None:
+    def filtered(
+        self,
+        pod: Pod,
+        nodes: Sequence[str],
+        verdict: FilterVerdict,
+        occasion: direct.Occasion = direct.NEVER,
+    ) -> None:
         """Keep one answer to filter."""
-        given = RequestInput(pod, tuple(nodes))
+        given = RequestInput(pod, tuple(nodes), occasion)
         self._decision("filter", self.clock.now(), given, verdict_output(verdict))
 
     def prioritized(
@@ -207,3 +269,21 @@ class Recorder:
         if lines and self.files is not None:
             size_bytes = await asyncio.to_thread(self.files.append, lines)
             self.metrics.decision_log_bytes.set(size_bytes)
+
+
+def _newest_pod(delta: Delta) -> int:
+    """Return the newest resource version of the pods in it; 0 if there are none."""
+    if isinstance(delta, Upsert):
+        return _version(delta.entity) if isinstance(delta.entity, Pod) else 0
+    listed = delta.entities if isinstance(delta, Replace) else ()
+    return max((_version(one) for one in listed if isinstance(one, Pod)), default=0)
+
+
+def _version(pod: Pod) -> int:
+    """Return the resource version as a number.
+
+    Source:
+        KEP-5504: resource versions of one resource are integers that grow.
+    """
+    text = pod.resource_version
+    return int(text) if text.isascii() and text.isdecimal() else 0

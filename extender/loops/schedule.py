@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from extender.engine import queueing
-from extender.engine.memory import Memory, Reading, refuse
+from extender.engine import direct, queueing
+from extender.engine.memory import Memory, Reading, refuse, turn_away
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.loops.execute import Executor
@@ -14,12 +14,23 @@ from extender.loops.record import Recorder
 from extender.metrics import ExtenderMetrics
 from shared.clock import Clock
 from shared.health import Heartbeat
-from shared.model import NodeName, Uid
+from shared.model import JobKey, NodeName, Uid
 
 ASSUMPTION_SECONDS = 30.0
 """A write of ours that the watch has not shown after this time did not happen."""
 
+IDLE_PAUSES = 20
+"""Where nothing changes, the pause between two cycles is at least so many times as long as one."""
+
+MOST_PAUSE_SECONDS = 10.0
+"""Nor is it longer than this."""
+
 log = logging.getLogger(__name__)
+
+
+def pause_seconds(interval_seconds: float, cycle_seconds: float) -> float:
+    """Return how long nothing may happen until the next cycle, after one that took so long."""
+    return max(interval_seconds, min(IDLE_PAUSES * cycle_seconds, MOST_PAUSE_SECONDS))
 
 
 @dataclass
@@ -27,8 +38,10 @@ class ScheduleLoop:
     """See the module.
 
     Attributes:
-        settle_seconds: Pause after a change, so that a burst of pods is judged together.
-        interval_seconds: A cycle runs at least this often.
+        settle_seconds: Pause after a change, so that a burst of pods is judged together; longer
+            where a cycle takes longer than that, so that others have their turn.
+        interval_seconds: A cycle runs at least this often, unless it would take more than its share
+            (``IDLE_PAUSES``).
         last: The last cycle, for the read API; None before the first.
     """
 
@@ -45,6 +58,10 @@ class ScheduleLoop:
     last: Cycle | None = None
     memory: Memory = field(default_factory=Memory)
     refusals: list[tuple[Uid, NodeName]] = field(default_factory=list)
+    turned_away: set[JobKey] = field(default_factory=set)
+    _cycle_seconds: float = 0.0
+    _judged: Cycle | None = None
+    _free: bool = False
 
     async def run(self) -> None:
         """Run cycles; returns only by cancellation."""
@@ -62,11 +79,14 @@ class ScheduleLoop:
         reading = Reading(self.clock.now(), self.clock.monotonic())
         self.recorder.expire(reading.monotonic - ASSUMPTION_SECONDS)
         refusals, self.refusals = tuple(self.refusals), []
-        memory = refuse(self.memory, refusals)
+        turned_away, self.turned_away = tuple(sorted(self.turned_away)), set()
+        memory = turn_away(refuse(self.memory, refusals), turned_away)
+        self._close_seats(reading.monotonic)
         snapshot = self.recorder.store.snapshot()
         with self.metrics.cycle_seconds.time():
             cycle = queueing.cycle(snapshot, memory, reading, self.parameters)
-        self.recorder.cycle(reading, refusals, self.memory, cycle)
+        self._cycle_seconds = self.clock.monotonic() - reading.monotonic
+        self.recorder.cycle(reading, refusals, turned_away, self.memory, cycle)
         self.memory, self.last = cycle.memory, cycle
         self.metrics.observe_queue(cycle)
         return cycle
@@ -76,18 +96,50 @@ class ScheduleLoop:
         self.refusals.append((uid, node))
         self.changed.set()
 
+    def turn_away(self, job: JobKey) -> None:
+        """Tell the next cycle that filter had no seats for a direct gang: it joins the queue."""
+        self.turned_away.add(job)
+        self.changed.set()
+
+    def is_in_line(self, job: JobKey) -> bool:
+        """Say whether the cycle, not filter, gives this direct gang its seats."""
+        return job in self.turned_away or job in self.memory.turned_away
+
+    def may_plan(self, job: JobKey) -> bool:
+        """Say whether filter may plan a direct gang: nobody is overtaken by it."""
+        if self.is_in_line(job) or self.turned_away or not self._nobody_lacks_room():
+            return False
+        return not direct.unjudged(self.recorder.store.snapshot(), self.memory.known)
+
+    def _nobody_lacks_room(self) -> bool:
+        """As the last cycle saw it; it is asked for every gang, so it is looked at once a cycle."""
+        if self._judged is not self.last:
+            self._judged = self.last
+            entries = self.last.entries if self.last else ()
+            self._free = self.last is not None and direct.nobody_lacks_room(entries)
+        return self._free
+
+    def _close_seats(self, monotonic: float) -> None:
+        snapshot = self.recorder.store.snapshot()
+        for job in direct.overdue(snapshot, monotonic, self.parameters):
+            log.info("%s: not all members of the gang came", job)
+            self.recorder.close_seats(job)
+
     def _stand_by(self) -> None:
         """Forget: whoever acts meanwhile changes what was remembered here."""
         self.memory, self.last = Memory(), None
+        self.turned_away.clear()
+        self.recorder.forget_promises()
         self.recorder.start_anew()
 
     async def _wait(self) -> None:
         ahead = self.last.wake_after_seconds if self.last else None
-        patience = min(self.interval_seconds, ahead if ahead is not None else self.interval_seconds)
+        pause = pause_seconds(self.interval_seconds, self._cycle_seconds)
+        patience = pause if ahead is None else min(pause, ahead)
         try:
             async with asyncio.timeout(patience):
                 await self.changed.wait()
         except TimeoutError:
             return
-        await asyncio.sleep(self.settle_seconds)
+        await asyncio.sleep(max(self.settle_seconds, self._cycle_seconds))
         self.changed.clear()

@@ -5,7 +5,8 @@ much room is left is ``extender.policy.room``'s business. See docs/policies/feas
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from shared.model import Node, NodeName, NodeSelectorTerm, PodShape, Requirement, Taint, Toleration
@@ -41,6 +42,44 @@ def accepts(shape: PodShape, node: Node) -> bool:
     if not all(_tolerated(taint, shape.tolerations) for taint in hard):
         return False
     return shape.affinity is None or any(_term_matches(term, node) for term in shape.affinity)
+
+
+@dataclass(frozen=True)
+class Hindrance:
+    """One thing that keeps a pod from a node.
+
+    Attributes:
+        cause: ``cordoned``, ``selector``, ``affinity`` or ``taint``.
+        detail: The pair, or the taint as ``key=value:Effect``; empty where the cause says it all.
+    """
+
+    cause: str
+    detail: str = ""
+
+
+def hindrances(shape: PodShape, node: Node) -> Iterator[Hindrance]:
+    """Yield everything that ``accepts`` minds; nothing if it accepts."""
+    if node.unschedulable and not _tolerated(UNSCHEDULABLE, shape.tolerations):
+        yield Hindrance("cordoned")
+    for key, value in shape.node_selector:
+        if node.labels.get(key) != value:
+            yield Hindrance("selector", f"{key}={value}")
+    if shape.affinity is not None and not any(_term_matches(t, node) for t in shape.affinity):
+        yield Hindrance("affinity")
+    hard = (taint for taint in node.taints if taint.effect in _HARD_EFFECTS)
+    for taint in hard:
+        same = node.unschedulable and taint.key == UNSCHEDULABLE.key  # a cordon sets both
+        if not same and not _tolerated(taint, shape.tolerations):
+            yield Hindrance("taint", taint_text(taint))
+
+
+def taint_text(taint: Taint) -> str:
+    """Return a taint as people write it, ``key=value:Effect`` or ``key:Effect``."""
+    return (
+        f"{taint.key}={taint.value}:{taint.effect}"
+        if taint.value
+        else (f"{taint.key}:{taint.effect}")
+    )
 
 
 def named_nodes(shape: PodShape) -> frozenset[NodeName] | None:

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from extender.policy import misfit
 from extender.policy.best_fit import largest_first, most_constrained_first
 from extender.policy.bucket_placement import BucketPlacement, buckets_of
 from extender.policy.buckets import Bucket
+from extender.policy.domains import Domains
+from extender.policy.fewest_domains import fewest_domains
 from extender.policy.fewest_nodes import fewest_nodes
 from extender.policy.members import (
     GangPod,
@@ -27,9 +30,10 @@ from extender.policy.places import Places, places
 from extender.policy.preference import Preference
 from extender.policy.pricing import PricingParameters
 from extender.policy.relations import Relations
-from extender.policy.room import IntVector, Room
+from extender.policy.room import BoolVector, IntVector, Room
 from extender.policy.scoring import ScoringWeights
 from extender.policy.seating import Seating
+from extender.policy.topology import EVERYWHERE, Area, Search, TopologyParameters, Wanted
 from shared.model import PodShape
 
 __all__ = ["GangParameters", "GangPod", "Misfit", "Placed", "Placement", "place"]
@@ -38,6 +42,7 @@ WORKER: Final = "worker"
 """The role that ``spread_workers`` is about."""
 BUCKETS: Final = "buckets"
 ONE_NODE: Final = "one-node"
+FEWEST_DOMAINS: Final = "fewest-domains"
 FEWEST_NODES: Final = "fewest-nodes"
 BEST_FIT: Final = "best-fit"
 
@@ -46,6 +51,9 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {"spares": (0, 8)}
 
 _Try = Callable[[Seating, Sequence[Group], Preference], list[Group]]
 _Rule = Callable[[Seating], list[Group]]
+_Failures = dict[str, tuple[Sequence[Group], Seating]]
+"""What a rule, by its name, left without a seat."""
+_Rules = Callable[[], Iterator[tuple[str, _Rule]]]
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,8 @@ def place(
     *,
     relations: Relations | None,
     topology_key: str,
+    topology: Wanted | None = None,
+    levels: TopologyParameters | None = None,
     params: GangParameters,
     weights: ScoringWeights,
     pricing: PricingParameters,
@@ -83,6 +93,7 @@ def place(
     4. *best-fit*, for several shapes: largest pods, then pods with the fewest nodes, first.
 
     The highest weighted sum, then the name decides between equals, never the order of the input.
+    With a ``topology`` the rules are tried in one part of the room after the other (``Search``).
 
     Args:
         pods: Members without a seat.
@@ -90,6 +101,8 @@ def place(
         room: What is free.
         relations: What the job declares; None for nothing.
         topology_key: Node label whose values are the buckets' places; empty for the nodes.
+        topology: The level of which one domain should hold all pods; None: no matter.
+        levels: What that level is; the defaults if None.
         params: See ``GangParameters``.
         weights: Of the terms.
         pricing: Of the term ``price``.
@@ -105,12 +118,25 @@ def place(
     )
     if refusal := job.hopeless():
         return refusal
-    if relations is None:
-        return job.place(job.plain_rules(), (), params.spares)
-    if params.spread_workers:
-        relations = relations.spreading(WORKER)
-    buckets = buckets_of(job.pods, placed, relations, room, topology_key)
-    return job.place(job.bucket_rules(relations, buckets), buckets, params.spares)
+    buckets: Sequence[Bucket] = ()
+    rules: _Rules = job.plain_rules
+    if relations is not None:
+        if params.spread_workers:
+            relations = relations.spreading(WORKER)
+        buckets = buckets_of(job.pods, placed, relations, room, topology_key)
+        rules = partial(job.bucket_rules, relations, buckets)
+    if topology is None or not pods:
+        result = job.place(rules(), buckets, params.spares)
+        return result if isinstance(result, Placement) else job.misfit(result)
+    search = Search(
+        wanted=topology,
+        params=levels or TopologyParameters(),
+        groups=job.groups,
+        seating=job.seating,
+        preference=job.preference,
+        in_buckets=any(bucket.tasks for bucket in buckets),
+    )
+    return job.place_in_areas(search, rules, buckets, params.spares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,26 +157,60 @@ class _Job:
             return None
         return misfit.never(self.groups, self.room) or misfit.too_much(self.groups, self.room)
 
+    def seating(self, within: BoolVector | None = None) -> Seating:
+        return Seating(self.room, self.by_shape.values(), self.members, within)
+
     def place(
-        self, rules: Iterable[tuple[str, _Rule]], buckets: Sequence[Bucket], spare_count: int
-    ) -> Placement | Misfit:
-        misfits: dict[str, tuple[Sequence[Group], Seating]] = {}
+        self,
+        rules: Iterable[tuple[str, _Rule]],
+        buckets: Sequence[Bucket],
+        spare_count: int,
+        area: Area = EVERYWHERE,
+    ) -> Placement | _Failures:
+        failures: _Failures = {}
         for name, rule in rules:
-            seating = Seating(self.room, self.by_shape.values(), self.members)
+            seating = self.seating(area.within)
             left = rule(seating)
             if not left:
+                if area.near is not None:
+                    seating.widen()
                 return placement(
                     name,
                     seating,
                     self.groups,
                     buckets,
                     preference=self.preference,
-                    places=self.places,
+                    places=self.places if area.near is None else area.near.places,
                     spare_count=spare_count,
+                    domain=area.domain,
                 )
-            misfits.setdefault(name, (left, seating))
+            failures.setdefault(name, (left, seating))
+        return failures
+
+    def place_in_areas(
+        self, search: Search, rules: _Rules, buckets: Sequence[Bucket], spare_count: int
+    ) -> Placement | Misfit:
+        failures: _Failures = {}
+        for area in search.areas():
+            spread = [] if area.over is None else [self._over(area.over)]
+            result = self.place(chain(spread, rules()), buckets, spare_count, area)
+            if isinstance(result, Placement):
+                return result
+            failures = result
+        if search.wanted.required:
+            return misfit.too_much(self.groups, self.room) or search.refusal()
+        return self.misfit(failures)
+
+    def misfit(self, failures: _Failures) -> Misfit:
+        """Return why there is no placement, from what the rules left without a seat anywhere."""
         short = misfit.too_much(self.groups, self.room)
-        return short or misfit.fragmented(*misfits[FEWEST_NODES])
+        return short or misfit.fragmented(*failures[FEWEST_NODES])
+
+    def _over(self, found: Domains) -> tuple[str, _Rule]:
+        def rule(seating: Seating) -> list[Group]:
+            return fewest_domains(seating, self.groups, self.preference, found)
+
+        return FEWEST_DOMAINS, rule
 
     def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
         tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]

@@ -13,10 +13,12 @@ from extender.policy.seating import Seating
 NO_SUCH_NODE: Final = "NoSuchNode"
 GANG_DOES_NOT_FIT: Final = "GangDoesNotFit"
 FRAGMENTED: Final = "Fragmented"
+TOPOLOGY_PLACEMENT_FAILED: Final = "TopologyPlacementFailed"
 MESSAGES: Final[Mapping[str, str]] = {
     NO_SUCH_NODE: "no node could run a pod of the gang, even if it were empty",
     GANG_DOES_NOT_FIT: "the gang asks for more than is free on the nodes that it may use",
     FRAGMENTED: "enough is free in total, but not so that every pod of the gang fits on a node",
+    TOPOLOGY_PLACEMENT_FAILED: "no domain of the required topology level holds the whole gang",
 }
 """One constant text a reason, for status fields that must not change with every look."""
 
@@ -30,7 +32,7 @@ class Misfit:
     """A gang cannot be placed.
 
     Attributes:
-        reason: ``NoSuchNode``, ``GangDoesNotFit`` or ``Fragmented``.
+        reason: ``NoSuchNode``, ``GangDoesNotFit``, ``Fragmented`` or ``TopologyPlacementFailed``.
         detail: What is missing and how much of it, for people; changes with the room.
     """
 

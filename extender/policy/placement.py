@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.policy.buckets import Bucket, task_order_key
+from extender.policy.domains import Domain
 from extender.policy.members import GangPod, Group
 from extender.policy.places import Places
 from extender.policy.preference import Preference
@@ -21,10 +22,12 @@ class Placement:
         nodes: Node of every pod.
         order: Bind order: ps first, then bucket, then pod index.
         spares: Other nodes where the pod would fit with the whole gang placed, best first.
-        rule: ``buckets``, ``one-node``, ``fewest-nodes`` or ``best-fit`` (docs/policies/gang.md).
+        rule: ``buckets``, ``one-node``, ``fewest-nodes`` or ``best-fit`` (docs/policies/gang.md),
+            or ``fewest-domains`` (docs/policies/topology.md).
         room: The room with the gang in it.
         bucket_of: Bucket of every pod that has one.
         terms: The terms of each pod's node as they were before the gang was placed.
+        domain: The domain of the topology that holds all; None if none was asked for, or found.
     """
 
     nodes: Mapping[Uid, NodeName]
@@ -34,6 +37,7 @@ class Placement:
     room: Room
     bucket_of: Mapping[Uid, int]
     terms: Mapping[Uid, Mapping[str, float]]
+    domain: Domain | None = None
 
 
 def placement(
@@ -45,6 +49,7 @@ def placement(
     preference: Preference,
     places: Places,
     spare_count: int,
+    domain: Domain | None = None,
 ) -> Placement:
     """Return what a full seating says."""
     nodes = seating.room.nodes
@@ -58,6 +63,7 @@ def placement(
         room=seating.after(),
         bucket_of=bucket_of,
         terms=_terms(groups, seating, preference),
+        domain=domain,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from extender.policy.members import Group, Need
 from extender.policy.pricing import FloatVector
-from extender.policy.room import BoolVector, IntMatrix, IntVector, Room
+from extender.policy.room import BoolVector, IntMatrix, IntVector, Room, conflicts
 from shared.model import PODS, HostPort, Uid
 
 
@@ -21,7 +21,14 @@ class Seating:
         affinity: How good the place of a pod was among those offered to its bucket, 0…1.
     """
 
-    def __init__(self, room: Room, needs: Iterable[Need], members: IntVector) -> None:
+    def __init__(
+        self,
+        room: Room,
+        needs: Iterable[Need],
+        members: IntVector,
+        within: BoolVector | None = None,
+    ) -> None:
+        """Begin with nobody seated; nodes outside ``within`` hold nobody, None: all may."""
         self.room = room
         self.free: IntMatrix = room.free
         self.members = members.copy()
@@ -30,6 +37,10 @@ class Seating:
         self._ports: dict[int, frozenset[HostPort]] = {}
         self._open: dict[Need, BoolVector] = {need: need.open.copy() for need in needs}
         self._slots = {need: need.slots.copy() for need in self._open}
+        if within is not None:
+            for need in self._open:
+                self._open[need] &= within
+                self._slots[need][~within] = 0
 
     def slots(self, need: Need) -> IntVector:
         """Return how many more pods of ``need`` each node holds."""
@@ -77,6 +88,14 @@ class Seating:
             for group, row in zip(groups, taken, strict=True)
         ]
         return [group for group in left if group.pods]
+
+    def widen(self) -> None:
+        """Let nodes outside ``within`` hold pods too from now on."""
+        for need, allowed in self._open.items():
+            allowed[:] = need.open
+            taken = [node for node, ports in self._ports.items() if conflicts(need.ports, ports)]
+            allowed[taken] = False
+            self._slots[need] = need.slots_in(self.free, allowed)
 
     def left_over(self, groups: Sequence[Group], taken: IntMatrix) -> FloatVector:
         """Return the share of each node that stays free once it took ``taken``.

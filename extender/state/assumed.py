@@ -1,8 +1,8 @@
-"""What we did and have not yet seen: assumptions, in the order in which we made them.
+"""What we did, or promised, and have not yet seen: assumptions, in the order we made them.
 
 **Invariant.** An assumption lives from the write until one of three ends: the observed pod shows it
-(or shows that it has become pointless), the write failed (``forget``), or it is too old
-(``expire``). Nothing of it is ever written into observed state.
+(or shows that it has become pointless), the write failed (``forget``; ``unpromise``), or it is too
+old (``expire``). Nothing of it is ever written into observed state.
 
 One pod may have several: a seat, then a Binding, then a deletion. When the pod shows one of them,
 the earlier ones are settled as well.
@@ -21,15 +21,17 @@ class Act(StrEnum):
     """What we did to a pod."""
 
     SEAT = "Seat"
+    PROMISE = "Promise"
+    """A seat given in the answer to filter: nothing is written before the Binding."""
     BIND = "Bind"
     DELETE = "Delete"
 
 
 class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One write of ours.
+    """One write of ours, or a promise to write.
 
     ``at`` is the time of the write, of whatever clock ``expire`` is asked with; ``node`` is empty
-    for a deletion; ``plan`` and ``plan_size`` belong to seats.
+    for a deletion; ``plan`` and ``plan_size`` belong to seats, ``decision`` to promised ones.
     """
 
     uid: Uid
@@ -38,6 +40,7 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
     node: NodeName = NodeName("")
     plan: str = ""
     plan_size: int = 0
+    decision: str = ""
 
     def settled_by(self, pod: Pod) -> bool:
         """Say whether the observed pod shows this assumption, or leaves it without a point."""
@@ -47,6 +50,8 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return False
         if pod.node_name is not None:
             return True
+        if self.act is Act.PROMISE:
+            return labels.NODE in pod.annotations
         return self.act is Act.SEAT and (
             labels.GATE not in pod.gates and pod.annotations.get(labels.NODE) == self.node
         )
@@ -76,6 +81,12 @@ class Overlay:
         self._set(uid, held[:-1])
         return bool(held)
 
+    def unpromise(self, uid: Uid) -> bool:
+        """Take a promised seat back; False if there is none."""
+        held = self.of(uid)
+        self._set(uid, tuple(a for a in held if a.act is not Act.PROMISE))
+        return len(held) != len(self.of(uid))
+
     def drop(self, uid: Uid) -> None:
         """The pod is gone, and with it whatever we assumed of it."""
         self._by_uid.pop(uid, None)
@@ -88,10 +99,10 @@ class Overlay:
             self._set(pod.uid, held[shown[-1] + 1 :])
 
     def expire(self, before: float) -> tuple[Uid, ...]:
-        """Drop every assumption made earlier than ``before``; return whose, sorted."""
+        """Drop every write earlier than ``before``; return whose, sorted. Promises are kept."""
         late = sorted(uid for uid, held in self._by_uid.items() if any(_late(held, before)))
         for uid in late:
-            self._set(uid, tuple(a for a in self.of(uid) if a.at >= before))
+            self._set(uid, tuple(a for a in self.of(uid) if not _is_late(a, before)))
         return tuple(late)
 
     def _set(self, uid: Uid, held: tuple[Assumption, ...]) -> None:
@@ -102,4 +113,8 @@ class Overlay:
 
 
 def _late(held: tuple[Assumption, ...], before: float) -> Iterator[bool]:
-    return (assumption.at < before for assumption in held)
+    return (_is_late(assumption, before) for assumption in held)
+
+
+def _is_late(assumption: Assumption, before: float) -> bool:
+    return assumption.at < before and assumption.act is not Act.PROMISE

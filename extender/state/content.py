@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from extender.engine.snapshot import OpenSeats
 from extender.state.assumed import Assumption
 from shared.model import Entity, Uid
 from shared.progress import NodeReport
@@ -17,6 +18,7 @@ class Content(Struct, frozen=True, kw_only=True):
         assumptions: By uid; those of one pod oldest first.
         removed: Uids that never come back, oldest first.
         reports: What is known of nodes through their agents, by node.
+        open_seats: Kept for members of direct gangs that do not exist yet, by job.
     """
 
     scheduler_name: str
@@ -25,3 +27,4 @@ class Content(Struct, frozen=True, kw_only=True):
     assumptions: tuple[Assumption, ...] = ()
     removed: tuple[Uid, ...] = ()
     reports: tuple[NodeReport, ...] = ()
+    open_seats: tuple[OpenSeats, ...] = ()

@@ -5,10 +5,13 @@ Nothing here uses the indices: rows, jobs and seats are summed up anew from each
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
+from dataclasses import replace
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Final
 
+from extender.engine import jobs
+from extender.engine.memo import Memo
 from extender.engine.snapshot import Snapshot
 from extender.policy.feasibility import accepts
 from extender.state.classes import MaskCache
@@ -53,6 +56,7 @@ def check(snapshot: Snapshot, content: Content) -> None:
     ]
     differences += _pointless(content)
     differences += _wrong_masks(snapshot)
+    differences += _wrong_views(snapshot)
     if differences:
         raise InvariantError("; ".join(differences[:_MOST_SHOWN]))
 
@@ -74,6 +78,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "volumes": dict(snapshot.volumes),
         "reports": dict(snapshot.reports),
         "migrations": dict(snapshot.migrations),
+        "open seats": dict(snapshot.open_seats),
         "nodes": room.nodes,
         "node index": dict(room.index),
         "resources": room.resources,
@@ -106,6 +111,7 @@ def _objects(content: Content) -> dict[str, object]:
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "reports": _reports(content),
         "migrations": {e.key: e for e in entities if isinstance(e, Migration)},
+        "open seats": {kept.job: kept for kept in content.open_seats},
     }
 
 
@@ -144,7 +150,8 @@ def _room(content: Content, standings: list[Standing]) -> dict[str, object]:
             borrowed[one.takes] += one.pod.borrowed_milli
     for name, milli in borrowed.items():
         used[name]["cpu"] += max(0, milli)
-    for target, shape in _kept_by_migrations(content, standings):
+    open_seats = ((seat.node, seat.shape) for kept in content.open_seats for seat in kept.seats)
+    for target, shape in chain(_kept_by_migrations(content, standings), open_seats):
         if target in used:
             known = {n: a for n, a in shape.requests if n in resources}
             used[target].update(known)
@@ -179,6 +186,14 @@ def _pointless(content: Content) -> list[str]:
         for one in content.assumptions
         if one.uid not in pods or one.settled_by(pods[one.uid])
     ]
+
+
+def _wrong_views(snapshot: Snapshot) -> Iterator[str]:
+    """What is remembered of a job is what is seen of it without a memory."""
+    afresh = replace(snapshot, memo=Memo())
+    for key in sorted(snapshot.jobs):
+        if jobs.view(snapshot, key) != jobs.view(afresh, key):
+            yield f"view of {key}: not what the pods say"
 
 
 def _wrong_masks(snapshot: Snapshot) -> list[str]:

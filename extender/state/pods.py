@@ -35,6 +35,15 @@ class PodBook:
         """The pod as observed."""
         return self._observed.get(key)
 
+    def holds(self, uid: Uid) -> bool:
+        """Say whether the pod was observed."""
+        return uid in self._key
+
+    def has_seat(self, uid: Uid) -> bool:
+        """Say whether the pod has a seat or a node."""
+        standing = self._standings.get(uid)
+        return standing is not None and (standing.seat or standing.bound) is not None
+
     def all(self) -> Iterable[Pod]:
         """Every pod as observed."""
         return self._observed.values()
@@ -68,6 +77,13 @@ class PodBook:
     def forget(self, uid: Uid) -> bool:
         """Take the latest assumption about a pod back; return whether there was one."""
         if not self._overlay.forget(uid):
+            return False
+        self._stand(self._observed[self._key[uid]])
+        return True
+
+    def unpromise(self, uid: Uid) -> bool:
+        """Take a promised seat back; return whether there was one."""
+        if not self._overlay.unpromise(uid):
             return False
         self._stand(self._observed[self._key[uid]])
         return True

@@ -14,17 +14,18 @@ from msgspec import Struct
 
 from extender.engine import receiving
 from extender.engine.receiving import Heard
-from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot import OpenSeats, Snapshot
 from extender.state.assumed import Assumption
 from extender.state.content import Content
 from extender.state.errors import RecordingError
 from extender.state.store import ClusterStore
-from shared.model import Delta, Uid
+from shared.model import Delta, JobKey, Uid
 
 __all__ = [
     "VERSION",
     "AssumptionRecord",
     "Checkpoint",
+    "CloseSeatsRecord",
     "DecisionRecord",
     "DeltaRecord",
     "Difference",
@@ -32,16 +33,19 @@ __all__ = [
     "ForgetRecord",
     "Header",
     "Kind",
+    "OpenSeatsRecord",
     "Record",
     "RecordingError",
     "ReportRecord",
+    "TakeSeatRecord",
+    "UnpromiseRecord",
     "decode",
     "encode",
     "opening",
     "replay",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the line format; a log of another version is refused."""
 
 Kind = Literal["cycle", "filter", "prioritize", "bind", "migrate", "resize"]
@@ -85,6 +89,36 @@ class ExpireRecord(Struct, frozen=True, tag=True):
     before: float
 
 
+class OpenSeatsRecord(Struct, frozen=True, tag=True):
+    """Seats were kept for members of a direct gang that do not exist yet."""
+
+    kept: OpenSeats
+
+
+class CloseSeatsRecord(Struct, frozen=True, tag=True):
+    """They were given back."""
+
+    job: JobKey
+
+
+class TakeSeatRecord(Struct, frozen=True, tag=True):
+    """One of them was given to a pod."""
+
+    job: JobKey
+    number: int
+    uid: Uid
+    at: float
+
+
+class UnpromiseRecord(Struct, frozen=True, tag=True):
+    """A promised seat was taken back."""
+
+    uid: Uid
+
+
+SeatRecord = OpenSeatsRecord | CloseSeatsRecord | TakeSeatRecord | UnpromiseRecord
+
+
 class ReportRecord(Struct, frozen=True, tag=True):
     """An agent reported; ``receiving.for_the_log`` says what is left out of it."""
 
@@ -112,6 +146,7 @@ Record = (
     | AssumptionRecord
     | ForgetRecord
     | ExpireRecord
+    | SeatRecord
     | ReportRecord
     | DecisionRecord
 )
@@ -198,7 +233,12 @@ def _check_version(header: Header) -> None:
 
 def _redo(
     store: ClusterStore,
-    record: DeltaRecord | AssumptionRecord | ForgetRecord | ExpireRecord | ReportRecord,
+    record: DeltaRecord
+    | AssumptionRecord
+    | ForgetRecord
+    | ExpireRecord
+    | SeatRecord
+    | ReportRecord,
 ) -> None:
     match record:
         case DeltaRecord(delta=delta):
@@ -211,6 +251,20 @@ def _redo(
             store.expire(before)
         case ReportRecord(heard=heard):
             store.report(receiving.merged(store.reported(heard.node), heard))
+        case _:
+            _redo_seats(store, record)
+
+
+def _redo_seats(store: ClusterStore, record: SeatRecord) -> None:
+    match record:
+        case OpenSeatsRecord(kept=kept):
+            store.open_seats(kept)
+        case CloseSeatsRecord(job=job):
+            store.close_seats(job)
+        case TakeSeatRecord(job=job, number=number, uid=uid, at=at):
+            store.take_seat(job, number, uid, at=at)
+        case UnpromiseRecord(uid=uid):
+            store.unpromise(uid)
 
 
 def _differences(

@@ -7,7 +7,8 @@ pod                       seat                        takes room
 ========================  ==========================  =======================================
 bound, observed           none                        on its node until it has finished
 bound, assumed            where we bound it           there
-unbound                   assumed, else annotation    where its seat is
+unbound                   assumed, else annotation,   where its seat is
+                          else promised
 unbound and deleting      none (it cannot be bound)   nowhere
 finished                  none                        nowhere
 ========================  ==========================  =======================================
@@ -71,7 +72,9 @@ def _seat(pod: Pod, latest: dict[Act, Assumption], *, ours: bool) -> Seat | None
         return None
     bind, assumed = latest.get(Act.BIND), latest.get(Act.SEAT)
     observed = _annotated(pod) if ours else None
-    planned = observed if assumed is None else _assumed(assumed)
+    planned = _assumed(assumed) if assumed else observed
+    if planned is None and (promised := latest.get(Act.PROMISE)):
+        planned = _assumed(promised)
     if bind is None:
         return None if pod.deleting else planned
     if planned is not None and planned.node == bind.node:
@@ -80,7 +83,8 @@ def _seat(pod: Pod, latest: dict[Act, Assumption], *, ours: bool) -> Seat | None
 
 
 def _assumed(assumption: Assumption) -> Seat:
-    return Seat(assumption.node, assumption.plan, assumption.plan_size, assumed=True)
+    node, plan, size = assumption.node, assumption.plan, assumption.plan_size
+    return Seat(node, plan, size, assumed=True, decision=assumption.decision)
 
 
 def _annotated(pod: Pod) -> Seat | None:

@@ -10,13 +10,17 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Protocol, Self, TypeVar
 
+from msgspec.structs import replace
+
+from extender.engine.memo import Memo
 from extender.engine.migration import reserving
-from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot import OpenSeats, Snapshot
 from extender.policy.room import Room
 from extender.state import invariants
 from extender.state.assumed import Act, Assumption
 from extender.state.content import Content
 from extender.state.nodes import NodeIndex
+from extender.state.open_seats import OpenSeatBook
 from extender.state.pods import PodBook
 from extender.state.removed import Removed
 from extender.state.shelf import QuotaShelf, Shelf
@@ -24,6 +28,7 @@ from shared.model import (
     Delete,
     Delta,
     Entity,
+    JobKey,
     Migration,
     Namespace,
     Node,
@@ -88,7 +93,9 @@ class ClusterStore:
             PersistentVolume.__name__: self._volumes,
             Migration.__name__: self._migrations,
         }
+        self._open_seats = OpenSeatBook(self._nodes)
         self._removed = Removed()
+        self._memo = Memo()
         self._snapshot: Snapshot | None = None
 
     def apply(self, delta: Delta) -> None:
@@ -139,6 +146,50 @@ class ClusterStore:
         """We deleted the pod: it is seen as deleting, and as long as it is bound it takes room."""
         self.assume(Assumption(uid=uid, act=Act.DELETE, at=at))
 
+    def open_seats(self, kept: OpenSeats) -> None:
+        """Keep these seats for members that do not exist yet, instead of what their job has."""
+        self._open_seats.put(kept)
+        self._touch(changed=True)
+
+    def close_seats(self, job: JobKey) -> None:
+        """Give the seats back that are kept for members of a job."""
+        self._touch(changed=self._open_seats.remove(job))
+
+    def take_seat(self, job: JobKey, number: int, uid: Uid, *, at: float) -> None:
+        """Give an open seat of a job to a pod; nothing if the pod or the seat is not there."""
+        taken = self._open_seats.take(job, number, at) if self._pods.holds(uid) else None
+        if taken is not None:
+            seat, kept = taken
+            self.promise(uid, seat.node, kept.plan, kept.plan_size, seat.decision, at=at)
+
+    def promise(
+        self, uid: Uid, node: NodeName, plan: str, plan_size: int, decision: str, *, at: float
+    ) -> None:
+        """Give a pod a seat that its Binding will write down."""
+        self.assume(
+            Assumption(
+                uid=uid, act=Act.PROMISE, node=node, plan=plan, plan_size=plan_size,
+                decision=decision, at=at,
+            )
+        )  # fmt: skip
+
+    def unpromise(self, uid: Uid) -> None:
+        """Take a promised seat back."""
+        self._touch(changed=self._pods.unpromise(uid))
+
+    def promised(self) -> tuple[Uid, ...]:
+        """The pods with a promised seat, sorted."""
+        held = self._pods.assumptions()
+        return tuple(sorted(u for u, a in held.items() if any(x.act is Act.PROMISE for x in a)))
+
+    def holds(self, uid: Uid) -> bool:
+        """Say whether the pod was observed."""
+        return self._pods.holds(uid)
+
+    def has_seat(self, uid: Uid) -> bool:
+        """Say whether the pod has a seat or a node, without a snapshot."""
+        return self._pods.has_seat(uid)
+
     def forget(self, uid: Uid) -> None:
         """The latest write to the pod failed."""
         self._touch(changed=self._pods.forget(uid))
@@ -169,6 +220,8 @@ class ClusterStore:
                 migrations=self._migrations.frozen(),
                 reports=self._reports.frozen(),
                 groups=self._groups.frozen(),
+                open_seats=self._open_seats.rows(),
+                memo=self._memo,
             )
         return self._snapshot
 
@@ -192,6 +245,7 @@ class ClusterStore:
             assumptions=tuple(one for uid in sorted(held) for one in held[uid]),
             removed=self._removed.all(),
             reports=tuple(sorted(self._reports.all(), key=attrgetter("node"))),
+            open_seats=tuple(self._open_seats.all()),
         )
 
     @classmethod
@@ -204,6 +258,8 @@ class ClusterStore:
             store._pods.assume(assumption)
         for report in content.reports:
             store._reports.put(report)
+        for kept in content.open_seats:
+            store._open_seats.put(kept)
         store._removed = Removed(content.removed)
         store.generation = content.generation
         return store
@@ -234,7 +290,7 @@ class ClusterStore:
     def _put(self, entity: Entity) -> bool:
         collection, uid = self._collections[type(entity).__name__], _uid(entity)
         held = collection.get(entity.key)
-        if held == entity or uid in self._removed:
+        if held == entity or uid in self._removed or _only_later(entity, held):
             return False
         if held is not None and _uid(held) != uid:
             self._take_away(held)
@@ -276,6 +332,13 @@ class ClusterStore:
 
 def _uid(entity: Entity) -> str:
     return getattr(entity, "uid", "")
+
+
+def _only_later(node: Entity, held: Entity | None) -> bool:
+    """Say whether of a node only the version is new, as with each of its heartbeats."""
+    if not isinstance(node, Node) or not isinstance(held, Node):
+        return False
+    return replace(node, resource_version=held.resource_version) == held
 
 
 def _older(one: Migration, held: Migration) -> bool:

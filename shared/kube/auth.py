@@ -7,7 +7,7 @@ certificate or token. The ``kubernetes`` package (43 MiB) is imported for exec p
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from ssl import SSLContext, SSLError, create_default_context
+from ssl import CERT_NONE, SSLContext, SSLError, create_default_context
 from typing import Any, Final
 
 from shared.errors import SettingsError
@@ -23,21 +23,24 @@ class Credentials:
 
     Attributes:
         server: Base URL without trailing slash.
-        ssl: CA and client certificate; None for plain http. Certificates are always checked.
+        ssl: CA and client certificate; None for plain http.
         token: Gives the bearer token to send now; None where there is none.
         server_name: Name expected in the server's certificate if it is not the host's.
+        namespace: Where whoever it is works, as the context or the pod says; None if it does not.
     """
 
     server: str
     ssl: SSLContext | None = None
     token: TokenSource = field(default_factory=FixedToken)
     server_name: str | None = None
+    namespace: str | None = None
 
 
 def load(
     path: Path | None = None,
     context: str | None = None,
     *,
+    unverified_allowed: bool = False,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Credentials:
     """Return the first credentials found: ``path``, ``KUBECONFIG``, in-cluster, ``~/.kube/config``.
@@ -47,6 +50,8 @@ def load(
     Args:
         path: A kubeconfig.
         context: A context of the kubeconfig; default: its current one.
+        unverified_allowed: Whether a kubeconfig may say that the server's certificate is not
+            checked; a service never allows that.
         service_account: Directory of a pod's service account files.
 
     Raises:
@@ -55,31 +60,35 @@ def load(
     named = os.environ.get("KUBECONFIG", "")
     default = Path.home() / ".kube" / "config"
     if path is not None:
-        return _from_kubeconfig([path], context)
-    if named:
-        return _from_kubeconfig([Path(part) for part in named.split(os.pathsep) if part], context)
-    if "KUBERNETES_SERVICE_HOST" in os.environ and (service_account / "token").exists():
+        files = [path]
+    elif named:
+        files = [Path(part) for part in named.split(os.pathsep) if part]
+    elif "KUBERNETES_SERVICE_HOST" in os.environ and (service_account / "token").exists():
         return _in_cluster(service_account)
-    if default.exists():
-        return _from_kubeconfig([default], context)
-    raise SettingsError(
-        f"no credentials: KUBECONFIG is not set, {default} does not exist, and this is no pod "
-        "with a service account"
-    )
+    elif default.exists():
+        files = [default]
+    else:
+        raise SettingsError(
+            f"no credentials: KUBECONFIG is not set, {default} does not exist, and this is no pod "
+            "with a service account"
+        )
+    return _from_context(kubeconfig.read(files, context, unverified_allowed=unverified_allowed))
 
 
 def _in_cluster(files: Path) -> Credentials:
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
     address = f"[{host}]" if ":" in host else host
+    namespace = files / "namespace"
     return Credentials(
         server=f"https://{address}:{port}",
         ssl=create_default_context(cafile=files / "ca.crt"),
         token=FileToken(files / "token"),
+        namespace=namespace.read_text(encoding="utf-8").strip() if namespace.exists() else None,
     )
 
 
-def _from_kubeconfig(files: list[Path], context: str | None) -> Credentials:
-    cluster, user = kubeconfig.read(files, context)
+def _from_context(found: kubeconfig.Context) -> Credentials:
+    cluster, user = found.cluster, found.user
     server = str(cluster.get("server", "")).rstrip("/")
     if not server.startswith(("http://", "https://")):
         raise SettingsError(f"kubeconfig: server {server!r} is not an http or https URL")
@@ -88,6 +97,7 @@ def _from_kubeconfig(files: list[Path], context: str | None) -> Credentials:
         ssl=_ssl_context(cluster, user) if server.startswith("https://") else None,
         token=_token(user),
         server_name=cluster.get("tls-server-name"),
+        namespace=found.namespace,
     )
 
 
@@ -101,6 +111,8 @@ def _ssl_context(cluster: dict[str, Any], user: dict[str, Any]) -> SSLContext:
                 tls.load_cert_chain(*pair)
     except SSLError as error:
         raise SettingsError(f"kubeconfig: certificate or key cannot be used: {error}") from error
+    if cluster.get(kubeconfig.SKIP_VERIFY):  # only where `read` was told that it is allowed
+        tls.check_hostname, tls.verify_mode = False, CERT_NONE
     return tls
 
 

@@ -19,6 +19,9 @@ from shared.kube.lines import LineSplitter
 
 REQUEST_SECONDS: Final = 30.0
 CONNECT_SECONDS: Final = 10.0
+KEEPALIVE_SECONDS: Final = 75.0
+"""How long an idle connection is kept for the next burst, which would begin with dozens of TLS
+handshakes; kube-apiserver closes idle ones after 90 s."""
 READ_BUFFER_BYTES: Final = 2**20
 
 _OK: Final = range(200, 300)
@@ -80,6 +83,7 @@ class KubeClient:
             limit=max_connections,
             ssl=credentials.ssl or True,
             socket_factory=_socket,
+            keepalive_timeout=KEEPALIVE_SECONDS,
         )
         async with aiohttp.ClientSession(
             connector=connector,

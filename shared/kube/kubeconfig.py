@@ -9,6 +9,7 @@ import binascii
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,19 +22,39 @@ Section = dict[str, Any]
 DIRECTORY: Final = "_directory"
 """Key under which a section remembers its file's directory."""
 
+SKIP_VERIFY: Final = "insecure-skip-tls-verify"
+
 _FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 _REFUSED: Final = (
-    *("insecure-skip-tls-verify", "proxy-url"),
+    *(SKIP_VERIFY, "proxy-url"),
     *("username", "password", "auth-provider", "as", "as-groups", "as-user-extra"),
 )
 
 
-def read(files: Sequence[Path], context: str | None = None) -> tuple[Section, Section]:
-    """Return the cluster and the user of a context; of two entries of one name the first counts.
+@dataclass(frozen=True)
+class Context:
+    """What a context names.
+
+    Attributes:
+        cluster: The section of its cluster.
+        user: The section of its user; empty: nobody.
+        namespace: Where its user works; None if the context does not say.
+    """
+
+    cluster: Section
+    user: Section
+    namespace: str | None = None
+
+
+def read(
+    files: Sequence[Path], context: str | None = None, *, unverified_allowed: bool = False
+) -> Context:
+    """Return what a context names; of two entries of one name the first counts.
 
     Args:
         files: Later ones may be missing, as kubectl allows it; the first readable one decides.
         context: Default: ``current-context``.
+        unverified_allowed: Whether the cluster may ask for ``insecure-skip-tls-verify``.
 
     Raises:
         SettingsError: No file, no such entry, or something that we do not support is asked for.
@@ -48,9 +69,10 @@ def read(files: Sequence[Path], context: str | None = None) -> tuple[Section, Se
     cluster = _entry(documents, "cluster", chosen.get("cluster", ""))
     user = _entry(documents, "user", chosen["user"]) if chosen.get("user") else {}
     for key in _REFUSED:
-        if cluster.get(key) or user.get(key):
+        asked_for = cluster.get(key) or user.get(key)
+        if asked_for and not (unverified_allowed and key == SKIP_VERIFY):
             raise SettingsError(f"kubeconfig: {key} is not supported")
-    return cluster, user
+    return Context(cluster, user, chosen.get("namespace") or None)
 
 
 def pem(section: Section, key: str) -> bytes | None:

@@ -46,8 +46,12 @@ def decode_identity(data: Data) -> wire.Identity:
         raise OddObjectError("?", str(error)) from error
 
 
-def _names_the_object(decode: Callable[[Data], Entity]) -> Callable[[Data], Entity]:
-    """Turn whatever is wrong inside into one error that says which object it was."""
+def names_the_object(decode: Callable[[Data], Entity]) -> Callable[[Data], Entity]:
+    """Return ``decode`` with all that can be wrong inside turned into one error.
+
+    Raises:
+        OddObjectError: By what is returned; it says which object it was.
+    """
 
     @wraps(decode)
     def careful(data: Data) -> Entity:
@@ -67,7 +71,7 @@ def _key(data: Data) -> str:
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name or "?"
 
 
-@_names_the_object
+@names_the_object
 def decode_pod(data: Data) -> model.Pod:
     """Return a pod.
 
@@ -87,7 +91,7 @@ def decode_pod(data: Data) -> model.Pod:
         shape=shape(spec, requests),
         labels=meta.labels or {},
         annotations=meta.annotations or {},
-        controller=_controller(meta),
+        controller=controller(meta),
         scheduler_name=spec.scheduler_name or "",
         node_name=model.NodeName(spec.node_name) if spec.node_name else None,
         gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
@@ -103,10 +107,11 @@ def decode_pod(data: Data) -> model.Pod:
         cpus=cpus.containers(spec),
         borrowed_milli=borrowed_milli,
         resize_pending=resize_pending,
+        scheduling_group=_group(spec),
     )
 
 
-@_names_the_object
+@names_the_object
 def decode_node(data: Data) -> model.Node:
     """Return a node.
 
@@ -130,7 +135,7 @@ def decode_node(data: Data) -> model.Node:
     )
 
 
-@_names_the_object
+@names_the_object
 def decode_job(data: Data) -> model.Owner:
     """Return a Job; as many pods at one time as min(parallelism, completions).
 
@@ -140,10 +145,10 @@ def decode_job(data: Data) -> model.Owner:
     raw = _JOB.decode(data)
     spec, status = raw.spec or job_state.JobSpec(), raw.status or job_state.JobStatus()
     state = job_state.state(spec, status, raw.metadata.labels or {})
-    return _owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
+    return owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
 
 
-@_names_the_object
+@names_the_object
 def decode_stateful_set(data: Data) -> model.Owner:
     """Return a StatefulSet.
 
@@ -152,10 +157,10 @@ def decode_stateful_set(data: Data) -> model.Owner:
     """
     raw = _OWNER.decode(data)
     replicas = raw.spec.replicas if raw.spec else None
-    return _owner(raw.metadata, "apps/v1", "StatefulSet", 1 if replicas is None else replicas)
+    return owner(raw.metadata, "apps/v1", "StatefulSet", 1 if replicas is None else replicas)
 
 
-@_names_the_object
+@names_the_object
 def decode_namespace(data: Data) -> model.Namespace:
     """Return a namespace.
 
@@ -166,7 +171,7 @@ def decode_namespace(data: Data) -> model.Namespace:
     return model.Namespace(name=meta.name, annotations=meta.annotations or {})
 
 
-@_names_the_object
+@names_the_object
 def decode_resource_quota(data: Data) -> model.ResourceQuota:
     """Return a ResourceQuota.
 
@@ -179,7 +184,7 @@ def decode_resource_quota(data: Data) -> model.ResourceQuota:
     )
 
 
-@_names_the_object
+@names_the_object
 def decode_priority_class(data: Data) -> model.PriorityClass:
     """Return a PriorityClass.
 
@@ -190,7 +195,7 @@ def decode_priority_class(data: Data) -> model.PriorityClass:
     return model.PriorityClass(name=raw.metadata.name, value=raw.value)
 
 
-@_names_the_object
+@names_the_object
 def decode_volume_claim(data: Data) -> PersistentVolumeClaim:
     """Return a PersistentVolumeClaim; it has a volume only in phase Bound.
 
@@ -212,7 +217,7 @@ def decode_volume_claim(data: Data) -> PersistentVolumeClaim:
     )
 
 
-@_names_the_object
+@names_the_object
 def decode_volume(data: Data) -> PersistentVolume:
     """Return a PersistentVolume.
 
@@ -231,9 +236,14 @@ def decode_volume(data: Data) -> PersistentVolume:
     )
 
 
-def _owner(
-    meta: wire.Meta, api_version: str, kind: str, size: int, job: model.JobState | None = None
+def owner(
+    meta: wire.Meta,
+    api_version: str,
+    kind: str,
+    size: int | None,
+    job: model.JobState | None = None,
 ) -> model.Owner:
+    """Return an owner with this metadata."""
     return model.Owner(
         api_version=api_version,
         kind=kind,
@@ -244,18 +254,23 @@ def _owner(
         labels=meta.labels or {},
         annotations=meta.annotations or {},
         size=size,
-        controller=_controller(meta),
+        controller=controller(meta),
         created_at=stamps.parse(meta.creation_timestamp),
         job=job,
     )
 
 
-def _controller(meta: wire.Meta) -> model.OwnerReference | None:
-    for owner in meta.owner_references or ():
-        if owner.controller:
-            uid = model.Uid(owner.uid)
-            return model.OwnerReference(owner.api_version, owner.kind, owner.name, uid)
+def controller(meta: wire.Meta) -> model.OwnerReference | None:
+    """Return the reference to the controller of an object; None if it has none."""
+    for found in meta.owner_references or ():
+        if found.controller:
+            uid = model.Uid(found.uid)
+            return model.OwnerReference(found.api_version, found.kind, found.name, uid)
     return None
+
+
+def _group(spec: wire.PodSpec) -> str:
+    return (spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else ""
 
 
 def _conditions(status: wire.PodStatus) -> tuple[float, str, str]:

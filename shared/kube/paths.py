@@ -16,6 +16,7 @@ MIGRATIONS: Final = "/apis/shuntyard.io/v1alpha1/migrations"
 DISRUPTION_BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
 VOLUME_CLAIMS: Final = "/api/v1/persistentvolumeclaims"
 VOLUMES: Final = "/api/v1/persistentvolumes"
+GROUPS: Final = "/apis"
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 
 
@@ -24,6 +25,17 @@ def namespaced(collection: str, namespace: str, name: str = "", subresource: str
     parent, plural = collection.rsplit("/", 1)
     parts = ["namespaces", namespace, plural, name, subresource]
     return "/".join([parent, *(quote(part, safe="") for part in parts if part)])
+
+
+def collection(group: str, version: str, plural: str) -> str:
+    """Return the path of a collection of an API group."""
+    return f"{GROUPS}/{group}/{version}/{plural}"
+
+
+def group_version(collection: str) -> str:
+    """Return ``group/version`` of a collection's path, e.g. ``batch/v1``; ``v1`` of a core one."""
+    parent = collection.rpartition("/")[0]
+    return parent.removeprefix("/apis/").removeprefix("/api/")
 
 
 def node(name: str) -> str:

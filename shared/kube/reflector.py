@@ -37,8 +37,8 @@ MOST_SECONDS: Final = 10.0
 class Reflector:
     """List, watch, and list again when the server says that our version has expired.
 
-    No answer of the server ends it: errors are reported and waited out, odd objects are reported
-    and left out.
+    No answer of the server ends it but those in ``ends_on``: errors are reported and waited out,
+    odd objects are reported and left out.
 
     Args:
         client: The way to the server.
@@ -49,6 +49,7 @@ class Reflector:
         params: Added to each request, e.g. a ``fieldSelector``.
         report: Called with a key (of an odd object, or the collection's path) and the error.
         page_size: Objects of one page of a list.
+        ends_on: Errors that ``run`` raises; when it is called again, it begins with a list.
 
     Attributes:
         kind: The collection.
@@ -68,6 +69,7 @@ class Reflector:
         params: Mapping[str, str] | None = None,
         report: Report = lambda _key, _error: None,
         page_size: int = 500,
+        ends_on: tuple[type[ApiError], ...] = (),
     ) -> None:
         self.synced = asyncio.Event()
         self.last_event_at = clock.monotonic()
@@ -79,12 +81,17 @@ class Reflector:
         self._rng = rng
         self._params = dict(params or {})
         self._report = report
+        self._ends_on = ends_on
         self._protocol = ListWatch(kind, report, page_size=page_size)
         self._backoff = Backoff(most_seconds=MOST_SECONDS, rng=rng)
         self._reason = "start"
 
     async def run(self) -> None:
-        """Mirror until cancelled."""
+        """Mirror until cancelled.
+
+        Raises:
+            ApiError: One of ``ends_on``.
+        """
         while True:
             started_at = self._clock.monotonic()
             try:
@@ -94,6 +101,8 @@ class Reflector:
                 wait_seconds = FLOOR_SECONDS - (self._clock.monotonic() - started_at)
             except ApiError as error:
                 self._note(error)
+                if isinstance(error, self._ends_on):
+                    raise
                 if self._clock.monotonic() - started_at >= HEALTHY_SECONDS:
                     self._backoff.reset()
                 wait_seconds = max(self._backoff.next_seconds(), error.retry_after_seconds or 0.0)
@@ -129,5 +138,5 @@ class Reflector:
         self._reason = "gone" if isinstance(error, GoneError) else "error"
         if not transient(error):
             self._protocol.expire()
-        if not isinstance(error, GoneError):
+        if not isinstance(error, (GoneError, *self._ends_on)):
             self._report(self.kind.path, error)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared import model
-from shared.kube import migrations, parse, paths
+from shared.kube import kinds, migrations, parse, paths, pod_groups
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class ResourceKind:
         path: Its URL path, over all namespaces.
         decode: Raw JSON to the entity.
         key: Namespace and name to the entity's key.
+        later_paths: Where it is on servers that do not have ``path``, in order of preference.
     """
 
     source: str
@@ -25,6 +26,13 @@ class ResourceKind:
     path: str
     decode: Callable[[parse.Data], model.Entity]
     key: Callable[[str, str], str]
+    later_paths: tuple[str, ...] = ()
+
+    @property
+    def resource(self) -> str:
+        """``<plural>.<API group>`` as RBAC and the name of a definition have it."""
+        group = paths.group_version(self.path).partition("/")[0]
+        return f"{self.path.rpartition('/')[2]}.{group}"
 
 
 def _name(_namespace: str, name: str) -> str:
@@ -75,3 +83,21 @@ VOLUMES: Final = ResourceKind(
 MIGRATIONS: Final = ResourceKind(
     "Migration", "Migration", paths.MIGRATIONS, migrations.decode, _namespaced
 )
+
+
+def _owners(kind: kinds.OwnerKind) -> ResourceKind:
+    source = f"{kind.kind}.{kind.group}"
+    first, *others = (paths.collection(kind.group, v, kind.plural) for v in kind.versions)
+    key = f"{source}/{{}}/{{}}".format
+    return ResourceKind(source, "Owner", first, kind.decode, key, tuple(others))
+
+
+def _pod_groups(kind: pod_groups.GroupKind) -> ResourceKind:
+    source = f"PodGroup.{kind.group}"
+    first, *others = (paths.collection(kind.group, v, "podgroups") for v in kind.versions)
+    key = f"{source}/{{}}/{{}}".format
+    return ResourceKind(source, "PodGroup", first, kind.decode, key, tuple(others))
+
+
+OPTIONAL: Final = (*map(_owners, kinds.OWNERS), *map(_pod_groups, pod_groups.GROUPS))
+"""Of other projects: read where they are installed."""

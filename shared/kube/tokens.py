@@ -9,6 +9,8 @@ from typing import Any, Final, Protocol
 
 from typing_extensions import override
 
+from shared.errors import SettingsError
+
 REREAD_SECONDS: Final = 60.0
 EARLY_SECONDS: Final = 60.0
 """An exec plugin's token is renewed this long before it expires."""
@@ -109,10 +111,19 @@ class ExecToken(TokenSource):
 
 def _run(config: Mapping[str, Any], directory: Path) -> Mapping[str, Any]:
     # The package takes 43 MiB and has no types; only users of exec plugins pay for it.
-    exec_provider: Any = importlib.import_module("kubernetes.config.exec_provider")
-    kube_config: Any = importlib.import_module("kubernetes.config.kube_config")
-    provider = exec_provider.ExecProvider(kube_config.ConfigNode("exec", config), str(directory))
-    status: Mapping[str, Any] = provider.run()
+    try:
+        exec_provider: Any = importlib.import_module("kubernetes.config.exec_provider")
+        kube_config: Any = importlib.import_module("kubernetes.config.kube_config")
+    except ImportError as error:
+        problem = "kubeconfig: its exec plugin can be run only with the package kubernetes"
+        raise SettingsError(f"{problem}: {error}") from error
+    try:
+        node = kube_config.ConfigNode("exec", config)
+        provider = exec_provider.ExecProvider(node, str(directory))
+        status: Mapping[str, Any] = provider.run()
+    except (exec_provider.ConfigException, OSError, AttributeError) as error:
+        # AttributeError: the package reads what a failing plugin wrote to a terminal, and has none.
+        raise SettingsError(f"kubeconfig: its exec plugin failed: {error}") from error
     return status
 
 

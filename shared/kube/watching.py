@@ -5,6 +5,7 @@ watches with ``watch_params`` and gives each line to ``feed_line``. An expired r
 makes ``listing`` true again.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -21,6 +22,7 @@ Report = Callable[[str, Exception], None]
 _PAGE: Final = msgspec.json.Decoder(wire.Page)
 _EVENT: Final = msgspec.json.Decoder(wire.Event)
 _STATUS: Final = msgspec.json.Decoder(errors.Status)
+_TELLING: Final = frozenset({"ADDED", "MODIFIED"})
 
 
 class ListWatch:
@@ -110,6 +112,16 @@ class ListWatch:
         self._listed = []
 
     def _change(self, event: wire.Event) -> Upsert | Delete | None:
+        """Return what an event tells; what most of them tell is read in one pass."""
+        if event.type in _TELLING:
+            with contextlib.suppress(OddObjectError):  # what is odd is looked at closely below
+                entity = self._kind.decode(event.object)
+                if version := getattr(entity, "resource_version", ""):
+                    self._version = version
+                    return Upsert(entity)
+        return self._change_of(event)
+
+    def _change_of(self, event: wire.Event) -> Upsert | Delete | None:
         try:
             meta = parse.decode_identity(event.object)
         except OddObjectError as error:

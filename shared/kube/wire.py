@@ -168,6 +168,12 @@ class Gate(Struct):
     name: str
 
 
+class SchedulingGroup(Struct, rename="camel"):
+    """``spec.schedulingGroup``: the in-tree gang's."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(Struct, rename="camel"):
     """``spec`` of a pod."""
 
@@ -186,6 +192,7 @@ class PodSpec(Struct, rename="camel"):
     resource_claims: list[Raw] | None = None
     priority: int | None = None
     priority_class_name: str | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class Condition(Struct, rename="camel"):

@@ -11,8 +11,11 @@ from tests.architecture.sources import ROOT, module_name, python_files, tree
 
 POLICIES = {
     "priority": "priority.PriorityParameters",
+    "weighting": "weighting.WeightingParameters",
     "buckets": "relations.Relations",
     "gang": "gang.GangParameters",
+    "reservation": "reservation.ReservationParameters",
+    "topology": "topology.TopologyParameters",
     "pricing": "pricing.PricingParameters",
     "scoring": "scoring.ScoringWeights",
     "migration_target": "migration_target.TargetParameters",

@@ -134,12 +134,16 @@ class MiniScheduler:
     Attributes:
         url: Where the extender listens; a test moves it to another one after a crash.
         answers: What bind answered, by pod, in order.
+        asked: Pods that filter was asked about.
+        refused: Those of them that it refused everywhere at least once.
     """
 
     def __init__(self, fake: FakeKube, url: str) -> None:
         self.fake = fake
         self.url = url
         self.answers: dict[str, list[str]] = {}
+        self.asked: set[str] = set()
+        self.refused: set[str] = set()
         self._busy: set[str] = set()
 
     @contextlib.asynccontextmanager
@@ -170,9 +174,11 @@ class MiniScheduler:
                 return
             body = {"Pod": found, "Nodes": None, "NodeNames": names}
             verdict = await self._post(session, "filter", body)
-            if not verdict.get("NodeNames"):
-                return
             meta = found["metadata"]
+            self.asked.add(meta["name"])
+            if not verdict.get("NodeNames"):
+                self.refused.update([meta["name"]] if verdict.get("NodeNames") == [] else ())
+                return
             answer = await self._post(
                 session,
                 "bind",

@@ -19,7 +19,15 @@ from extender.http.app import (
 )
 from extender.metrics import ExtenderMetrics
 from shared import api
-from tests.fakes.ports import EXPLAIN, QUEUE, REFUSED, FakeHealth, FakeRead, FakeScheduler
+from tests.fakes.ports import (
+    EXPLAIN,
+    EXPLAIN_JOB,
+    QUEUE,
+    REFUSED,
+    FakeHealth,
+    FakeRead,
+    FakeScheduler,
+)
 
 Client = TestClient[web.Request, web.Application]
 Connect = Callable[[web.Application], Awaitable[Client]]
@@ -226,6 +234,21 @@ async def test_explain_finds_a_pod_or_says_404(people: Client) -> None:
     unclear = await people.get("/v1/explain", params={"namespace": "team-a"})
     assert unclear.status == 400
     assert "query parameter pod" in await unclear.text()
+
+
+async def test_explain_finds_a_job_too(people: Client) -> None:
+    async def ask(**params: str) -> tuple[int, str]:
+        answer = await people.get("/v1/explain", params={"namespace": "team-a", **params})
+        return answer.status, await answer.text()
+
+    of_job = (200, msgspec.json.encode(EXPLAIN_JOB).decode())
+    assert await ask(job="resnet") == await ask(name="resnet") == of_job
+    assert await ask(name="resnet-0") == (200, msgspec.json.encode(EXPLAIN).decode())
+    assert await ask(job="resnet-0") == (404, "there is no job team-a/resnet-0")
+    assert await ask(name="gone") == (404, "there is no pod or job team-a/gone")
+    status, text = await ask(job="twice")
+    assert (status, "job or pytorchjob" in text) == (400, True)
+    assert await ask(job="twice", kind="pytorchjob") == of_job
 
 
 async def test_probes_follow_the_health_they_are_told(people: Client, health: FakeHealth) -> None:

@@ -11,7 +11,7 @@ from tests.docs.pages import ROOT, pages, short
 
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]*))?\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"\bmake ([a-z][a-z0-9-]*)")
+COMMAND = re.compile(r"(?<!would )\bmake ([a-z][a-z0-9-]*)")  # `explain` prints "would make it run"
 TARGET = re.compile(r"^([a-z][a-z0-9-]*):", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 

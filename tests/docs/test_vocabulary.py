@@ -2,9 +2,16 @@
 
 from pathlib import Path
 
-from extender.engine.reasons import Reason
+from extender.engine import filtering
+from extender.engine.memory import Memory
+from extender.engine.queueing import Cycle
+from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.telling import IGNORED
+from extender.metrics import ExtenderMetrics
+from extender.policy import misfit
 from shared import labels
+from shared.explanation import StepKind
+from tests.unit.explaining.situations import SITUATIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
 ELSEWHERE = {labels.SIMULATED_DURATION, labels.QUEUED_CONDITION}
@@ -15,6 +22,35 @@ def test_every_reason_is_explained():
     told = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
     assert told == set(Reason)
     assert IGNORED in page
+
+
+def test_every_reason_has_a_text_that_never_changes():
+    """kube-scheduler writes it into a pod's status, and a text that changes wakes the pod."""
+    texts = {**misfit.MESSAGES, **MESSAGES}
+    named = {Reason.MISCONFIGURED}  # its text names the label and what was expected
+    assert set(texts) | named == set(Reason)
+    assert [text for text in texts.values() if set(text) & set("0123456789{}")] == []
+
+
+def test_what_filter_answers_never_changes_either():
+    said = [v for k, v in vars(filtering).items() if k.isupper() and isinstance(v, str)]
+    assert said
+    assert [t for t in said if not t.startswith("shuntyard: ") or set(t) & set("0123456789")] == []
+
+
+def test_the_metric_has_exactly_the_reasons_as_labels():
+    metrics = ExtenderMetrics()
+    metrics.observe_queue(Cycle((), (), Memory(), None))
+    families = metrics.registry.collect()
+    (found,) = (f for f in families if f.name == "shuntyard_waiting_jobs")
+    assert {sample.labels["reason"] for sample in found.samples} == set(Reason)
+
+
+def test_every_kind_of_change_and_every_cause_is_explained():
+    page = (DOCS / "explain.md").read_text()
+    told = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    causes = {s.cause for s in SITUATIONS.values()} - {"", "cpu", "memory", "nvidia.com/gpu"}
+    assert told >= set(StepKind) | causes
 
 
 def test_every_key_of_ours_is_explained():

@@ -19,9 +19,10 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from shared.kube import paths
 from shared.kube.auth import Credentials
 from shared.kube.tokens import FixedToken
-from tests.fakes import kube_evictions, kube_faults, kube_watch
+from tests.fakes import kube_evictions, kube_faults, kube_installed, kube_watch
 from tests.fakes.kube_actions import Actions
 from tests.fakes.kube_errors import Refusal
 from tests.fakes.kube_request import Target, target
@@ -52,6 +53,7 @@ class FakeKube:
         token: The bearer token that requests must carry; empty: none.
         tokens: The service account tokens it issued.
         absent: Collections of resources that are not installed.
+        installed: Those of other API groups than ours and Kubernetes' own that are.
     """
 
     def __init__(self) -> None:
@@ -62,6 +64,7 @@ class FakeKube:
         self.tokens = Tokens(self.actions.store)
         self.watches = kube_watch.Watches(self.actions.store)
         self.absent: set[str] = set()
+        self.installed: set[str] = set()
         self._url = ""
         for name in ("default", "kube-system"):
             self.put("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -120,6 +123,18 @@ class FakeKube:
         """Return an object, None if there is none."""
         return self.actions.store.get((collection, namespace, name))
 
+    def install(self, collection: str) -> None:
+        """Define a resource of another project."""
+        self.installed.add(collection)
+
+    def uninstall(self, collection: str) -> None:
+        """Take its definition away: its objects go first, then its watches end."""
+        for found in self.objects(collection):
+            meta = found["metadata"]
+            self.remove(collection, meta["name"], meta.get("namespace", ""))
+        self.installed.discard(collection)
+        self.watches.hang_up(collection)
+
     def compact(self) -> None:
         """Forget the history: older watches and pages get 410."""
         self.actions.store.compact()
@@ -129,6 +144,8 @@ class FakeKube:
         return [call.verb for call in self.calls if call.resource == resource]
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if request.path == paths.GROUPS:
+            return self._groups()
         about = target(request.path)
         verb = _verb(request, about)
         body = json.loads(await request.text() or "null")
@@ -147,9 +164,15 @@ class FakeKube:
             _cut(request)
         return web.json_response(answer, status=201 if verb == "create" else 200)
 
+    def _groups(self) -> web.Response:
+        self.calls.append(Call("get", "apis", "", ""))
+        fault = self.faults.take("get", paths.GROUPS)
+        if isinstance(fault, kube_faults.Answer):
+            return _refused(fault.refusal())
+        return web.json_response(kube_installed.groups(self.installed, self.absent))
+
     def _admit(self, request: web.Request, about: Target) -> None:
-        if about.collection in self.absent:
-            raise Refusal(404, "NotFound", "the server could not find the requested resource")
+        kube_installed.check(about.collection, self.installed, self.absent)
         if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
             raise Refusal(401, "Unauthorized", "Unauthorized")
 

@@ -23,7 +23,27 @@ KINDS = {
     "poddisruptionbudgets": "PodDisruptionBudget",
     "persistentvolumes": "PersistentVolume",
     "persistentvolumeclaims": "PersistentVolumeClaim",
+    "customresourcedefinitions": "CustomResourceDefinition",
+    "jobsets": "JobSet",
+    "trainjobs": "TrainJob",
+    "pytorchjobs": "PyTorchJob",
+    "mpijobs": "MPIJob",
+    "rayclusters": "RayCluster",
+    "leaderworkersets": "LeaderWorkerSet",
+    "podgroups": "PodGroup",
 }
+
+BUILT_IN = (
+    "apps/v1",
+    "authentication.k8s.io/v1",
+    "batch/v1",
+    "coordination.k8s.io/v1",
+    "events.k8s.io/v1",
+    "policy/v1",
+    "scheduling.k8s.io/v1",
+    "shuntyard.io/v1alpha1",
+)
+"""Versions of API groups that are always there; others only if a test installs a kind of them."""
 
 
 @dataclass(frozen=True)

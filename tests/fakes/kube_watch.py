@@ -52,9 +52,10 @@ class Watches:
         self._closing = True
         self.wake()
 
-    def hang_up(self) -> None:
-        """End the watches that are open now; new ones are served."""
-        self._open.clear()
+    def hang_up(self, collection: str = "") -> None:
+        """End the watches that are open now, of all or of one collection; new ones are served."""
+        kept = [watch for watch in self._open if collection not in {"", watch.about.collection}]
+        self._open[:] = kept
         self.wake()
 
     async def serve(

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from extender.engine.filtering import FilterVerdict
 from shared import api
+from shared.errors import InputError
 from shared.ledger import Declined, MigrationEntry, MoveEntry, Transition
 from shared.model import Pod
 from shared.progress import Category, Span, Use
@@ -203,11 +206,13 @@ EXPLAIN = api.ExplainResponse(
     ),
 )
 
+EXPLAIN_JOB = msgspec.structs.replace(EXPLAIN, pod="", needs=8, fits=5)
+
 
 class FakeRead:
     """The read API of one job that waits."""
 
-    def queue(self) -> api.QueueResponse:
+    async def queue(self) -> api.QueueResponse:
         return QUEUE
 
     def nodes(self) -> api.NodesResponse:
@@ -219,8 +224,14 @@ class FakeRead:
     def migrations(self) -> api.MigrationsResponse:
         return MIGRATIONS
 
-    def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
+    async def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
         return EXPLAIN if (namespace, name) == ("team-a", "resnet-0") else None
+
+    async def explain_job(self, namespace: str, name: str, kind: str) -> api.ExplainResponse | None:
+        if name == "twice" and not kind:
+            raise InputError("query parameter kind", kind, "job or pytorchjob")
+        found = {("team-a", "resnet"), ("team-a", "twice")}
+        return EXPLAIN_JOB if (namespace, name) in found else None
 
 
 @dataclass

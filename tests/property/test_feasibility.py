@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.policy.feasibility import accepts, named_nodes
+from extender.policy.feasibility import accepts, hindrances, named_nodes
 from shared.model import NodeSelectorTerm, Requirement, Taint, Toleration
 from tests.fakes.builders import make_node, make_shape
 
@@ -56,6 +56,11 @@ nodes = st.builds(
 def test_a_node_that_is_accepted_is_among_the_named_ones(shape, node) -> None:
     named = named_nodes(shape)
     assert not accepts(shape, node) or named is None or node.name in named
+
+
+@given(shapes, nodes)
+def test_a_node_is_accepted_exactly_where_nothing_hinders(shape, node) -> None:
+    assert accepts(shape, node) == (not list(hindrances(shape, node)))
 
 
 @given(shapes, nodes, tolerations)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.loops import bare_pods
-from shared import labels
+from shared import foreign_labels, labels
 
 
 def live(cpu: str, note: str | None) -> dict[str, Any]:
@@ -36,6 +36,30 @@ def test_the_copy_of_a_pod_asks_for_what_was_given(
     assert {one["requests"]["memory"] for one in resources} == {"1Gi"}
     assert labels.CPU_GIVEN not in made["metadata"]["annotations"]
     assert made["metadata"]["annotations"]["mine"] == "1"
+
+
+JOBS = {
+    "a pod of its own keeps its name by our label": ({}, {}, {}, "p"),
+    "our label stays": ({labels.JOB: "mine"}, {}, {}, "mine"),
+    "a group of Volcano names the job": ({}, {foreign_labels.VOLCANO_GROUP: "g"}, {}, None),
+    "a group of scheduler-plugins does": (
+        {foreign_labels.SCHEDULER_PLUGINS_GROUP: "g"},
+        {},
+        {},
+        None,
+    ),
+    "an in-tree group does": ({}, {}, {"schedulingGroup": {"podGroupName": "g"}}, None),
+}
+
+
+@pytest.mark.parametrize(("marks", "notes", "spec", "want"), JOBS.values(), ids=JOBS)
+def test_the_copy_is_of_the_same_job(
+    marks: dict[str, str], notes: dict[str, str], spec: dict[str, Any], want: str | None
+) -> None:
+    found = live("1", None)
+    found["metadata"] |= {"labels": marks, "annotations": notes}
+    found["spec"] |= spec
+    assert bare_pods.replacement(found)["metadata"]["labels"].get(labels.JOB) == want
 
 
 def test_the_copied_pod_is_left_as_it_is() -> None:

@@ -24,11 +24,13 @@ NUMBERS_WITHOUT_UNIT = {
     ("priority", "normal"),
     ("priority", "low"),
     ("priority", "expansion"),
+    ("waiting", "passing_tries"),
     ("pricing", "kappa"),
     ("scoring", "affinity"),
     ("scoring", "locality"),
     ("scoring", "packing"),
     ("scoring", "price"),
+    ("topology", "most_tries"),
     ("migration", "min_fast_peers"),
     ("migration", "count_difference"),
     ("migration", "count_most_moves"),
@@ -71,6 +73,18 @@ def test_a_list_is_separated_by_commas_in_the_environment(tmp_path: Path) -> Non
     assert load(tmp_path, "agents: {accounts: [one]}").agents.accounts == ("one",)
 
 
+def test_levels_are_a_list_in_the_file_and_pairs_in_the_environment(tmp_path: Path) -> None:
+    text = "topology: {levels: [{name: row, label: a/row}, {name: rack, label: a/rack}]}"
+    found = load(tmp_path, text).topology
+    assert [(level.name, level.label) for level in found.levels] == [
+        ("row", "a/row"),
+        ("rack", "a/rack"),
+    ]
+    variable = {"SHUNTYARD__TOPOLOGY__LEVELS": "row=a/row, rack=a/rack"}
+    assert load(tmp_path, "", **variable).topology == found
+    assert load(tmp_path, "topology: {levels: []}").topology.parameters().levels == ()
+
+
 def test_a_port_that_nobody_listens_on_is_nobodys(tmp_path: Path) -> None:
     assert load(tmp_path, "api: {listen_port: 10263}").agents.certificate is None
 
@@ -97,7 +111,11 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "unknown section": ("queues: {}", {}, "known here: queue, gang"),
     "unknown variable": ("", {"SHUNTYARD__QUEUE__X": "1"}, "queue.x (from SHUNTYARD__QUEUE__X)"),
     "out of bounds": ("gang: {spares: 99}", {}, "gang.spares: expected less than or equal to 8"),
-    "not a choice": ("queue: {order: fifo}", {}, "queue.order: expected 'cps' or 'creation'"),
+    "not a choice": (
+        "queue: {order: fifo}",
+        {},
+        "queue.order: expected 'cps', 'creation' or 'weighting'",
+    ),
     "not a number": (
         "",
         {"SHUNTYARD__API__LISTEN_PORT": "http"},
@@ -144,6 +162,21 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
         "agents: {certificate: /c}",
         {},
         "agents: certificate and key: expected both or none of them",
+    ),
+    "a level of which half is missing": (
+        "topology: {levels: [{name: rack}]}",
+        {},
+        "topology.levels.0.label: ",
+    ),
+    "a level without a label": (
+        "",
+        {"SHUNTYARD__TOPOLOGY__LEVELS": "zone"},
+        "topology.levels.0.label",
+    ),
+    "a level twice": (
+        "topology: {levels: [{name: rack, label: a/b}, {name: row, label: a/b}]}",
+        {},
+        "topology: levels: 'a/b' stands for two of them",
     ),
     "no account": ("agents: {accounts: []}", {}, "agents.accounts: "),
     "not YAML": ("queue: [", {}, "is not YAML"),
@@ -197,6 +230,7 @@ OTHER: dict[tuple[str, ...], object] = {
     ("priority", "normal"): 60,
     ("priority", "low"): 2,
     ("buckets", "topology_key"): "zone",
+    ("topology", "levels"): "row=example.com/row",
     ("migration", "policy"): "none",
     ("migration", "watching_weight"): 1.25,
     ("migration", "converged_weight"): 0.5,

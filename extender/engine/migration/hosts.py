@@ -7,12 +7,13 @@ could go to.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
+from extender.engine import levels
 from extender.engine.memory import Reading
 from extender.engine.migration import hearing, moved_pods, reserving
 from extender.engine.migration.ledger import Ledger
@@ -22,6 +23,7 @@ from extender.engine.snapshot import Snapshot
 from extender.policy import migration_gain
 from extender.policy.migration_target import Host, TargetParameters, counted
 from extender.policy.room import BoolVector, Room, conflicts
+from extender.policy.topology import TopologyParameters
 from shared.model import CPU, JobKey, Migration, NodeName, Pod, PodShape, Uid
 from shared.progress import Category, NodeReport
 
@@ -53,11 +55,13 @@ class Hosts:
         room: What is free, with the seats kept by open migrations taken.
         containers: By uid.
         reports: Of the hosts.
+        topology: The levels that jobs may require.
     """
 
     room: Room
     containers: Mapping[Uid, Container]
     reports: Mapping[NodeName, NodeReport]
+    topology: TopologyParameters = field(default_factory=TopologyParameters)
 
     def on(self, node: NodeName) -> tuple[Container, ...]:
         """The containers of a host."""
@@ -85,8 +89,14 @@ class Hosts:
         return allocatable.get(CPU, 0) / 1000.0
 
     def fitting(self, unit: Unit) -> frozenset[NodeName]:
-        """Return the hosts that could hold the whole unit beside what they hold now."""
+        """Return the hosts that could hold the whole unit beside what they hold now.
+
+        Where its job requires a domain of the topology, they are in that of the members that stay.
+        """
         mask = fits_all(self.room, list(unit.shapes.values()))
+        domains = levels.required(unit.job, self.room, self.topology)
+        if domains is not None:
+            mask &= levels.home(unit.job, unit.shapes.keys(), self.room, domains)
         names = (self.room.nodes[i].name for i in np.flatnonzero(mask).tolist())
         return frozenset(name for name in names if name in self.reports)
 
@@ -173,6 +183,7 @@ def seen(
     reading: Reading,
     stale_seconds: float,
     stayed: Iterable[Uid] = (),
+    topology: TopologyParameters | None = None,
 ) -> Hosts:
     """Read hosts and containers; those in ``stayed`` count as moved."""
     heard = (hearing.fresh(snapshot, n, reading, stale_seconds) for n in sorted(snapshot.reports))
@@ -190,7 +201,7 @@ def seen(
     usable = _usable(snapshot.room, shapes)
     room = snapshot.room
     hosts = {n: r for n, r in reports.items() if n in room.index and usable[room.index[n]]}
-    return Hosts(room, containers, hosts)
+    return Hosts(room, containers, hosts, topology or TopologyParameters())
 
 
 def fits_all(room: Room, shapes: Sequence[PodShape]) -> BoolVector:

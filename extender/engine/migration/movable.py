@@ -142,7 +142,7 @@ def _asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset
 def _hindrance(
     job: Job, members: Sequence[Member], shapes: Mapping[Uid, PodShape]
 ) -> Declined | None:
-    if any(labels.PLAN not in m.pod.annotations for m in members):
+    if any(labels.PLAN not in m.pod.annotations or m.direct for m in members):
         return Declined(R.GATE_REQUIRED)
     unknown = {word for shape in shapes.values() for word in shape.unmodelled}
     if unknown:

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Collection, Mapping
 
 from extender.adapters import registry
+from extender.engine.above import above
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.model import (
@@ -99,11 +100,14 @@ def _find(
     if namesake in others:
         return namesake
     if member.index is not None:
-        same = (p for p in others if registry.adapter_of(p).index(p) == member.index)
-        return next(same, None)
+        return next((p for p in others if _index(snapshot, p) == member.index), None)
     since = migration.created_at - SECOND
     new = (p for p in others if p.created_at >= since and place(snapshot, p) is None)
     return next(new, None)
+
+
+def _index(snapshot: Snapshot, pod: Pod) -> int | None:
+    return registry.membership(pod, above(snapshot, pod)).index
 
 
 def _is_of_owner(pod: Pod, migration: Migration) -> bool:

@@ -9,6 +9,7 @@ from extender.policy.count_balance import CountParameters
 from extender.policy.migration_gain import GainParameters
 from extender.policy.migration_target import TargetParameters
 from extender.policy.rebalance import RebalanceParameters
+from extender.policy.topology import TopologyParameters
 
 
 class MigrationPolicy(StrEnum):
@@ -66,6 +67,7 @@ class MigrationParameters:
         rebalance: Of Algorithm 3.
         count: Of count balancing.
         gain: What a move must bring.
+        topology: The levels that jobs may require; nobody is moved out of a required domain.
 
     Raises:
         ValueError: ``hold_seconds`` is below ``evict_seconds``.
@@ -89,6 +91,7 @@ class MigrationParameters:
     rebalance: RebalanceParameters = field(default_factory=RebalanceParameters)
     count: CountParameters = field(default_factory=CountParameters)
     gain: GainParameters = field(default_factory=GainParameters)
+    topology: TopologyParameters = field(default_factory=TopologyParameters)
 
     def __post_init__(self) -> None:
         if self.hold_seconds < self.evict_seconds:

@@ -101,9 +101,30 @@ def test_every_server_listens_on_loopback_with_our_certificate(tmp_path: Path) -
         kwok.component(program, layout, 5, node_grace_seconds=50),
         schedulers.plain(program, layout, 6),
         schedulers.ours(program, layout, 7, 8),
+        schedulers.in_tree(program, layout, 9),
+        schedulers.coscheduling(program, layout, 10),
     )
     for component in components:
         assert component.probe is not None
         assert component.probe.url.startswith("https://127.0.0.1:")
         assert any(flag.endswith(str(layout.server.certificate)) for flag in component.argv)
         assert not any("insecure" in flag or "skip" in flag for flag in component.argv)
+
+
+def test_kubernetes_own_gangs_are_served_and_scheduled_only_on_demand(tmp_path: Path) -> None:
+    layout, program = Layout(tmp_path), Path("/bin/program")
+    gates = f"--feature-gates={control_plane.GANG_GATES}"
+    server = control_plane.kube_apiserver(program, layout, 3, 1, in_tree_gangs=True)
+    assert {gates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"} <= set(server.argv)
+    assert gates in schedulers.in_tree(program, layout, 4).argv
+    without = (control_plane.kube_apiserver(program, layout, 3, 1),)
+    for component in (*without, schedulers.plain(program, layout, 5)):
+        assert not any("feature-gates" in flag for flag in component.argv)
+
+
+def test_coscheduling_orders_the_queue_alone(tmp_path: Path) -> None:
+    schedulers.coscheduling(Path("/bin/coscheduling"), Layout(tmp_path), 1)
+    config = yaml.safe_load((tmp_path / "config" / "coscheduling.yaml").read_text())
+    (profile,) = config["profiles"]
+    assert profile["plugins"]["queueSort"]["disabled"] == [{"name": "*"}]
+    assert profile["plugins"]["queueSort"]["enabled"] == [{"name": "Coscheduling"}]

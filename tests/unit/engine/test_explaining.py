@@ -10,11 +10,13 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.reporting import Freshness
 from extender.policy.scoring import ScoringWeights
 from shared import labels
-from tests.fakes.builders import make_node, make_pod
+from shared.model import JobKey
+from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.unit.engine.clusters import queued_job, released_job, snapshot_of
 
 PARAMS = EngineParameters()
 FRESH = Freshness(monotonic=1.0, stale_seconds=30.0)
+NOW = Reading(1.0, 1.0)
 NODES = [
     make_node("a", cpu="4"),
     make_node("b", cpu="4", unschedulable=True),
@@ -33,6 +35,7 @@ def test_the_queue_shows_position_value_terms_and_reason():
     assert entries["small"].terms.l == 50
     assert entries["small"].reason == "Releasing"
     assert entries["small"].waited_seconds == 40.0
+    assert [entries[job].max_wait_seconds for job in ("small", "big")] == [120.0, None]
     assert entries["big"].reason == "GangDoesNotFit"
     assert entries["big"].min_available == 9
 
@@ -65,7 +68,7 @@ def test_a_pod_is_explained_by_every_term_of_every_node_that_could_take_it():
     waiting = queued_job("j", 2)
     snapshot = snapshot_of([NODES[0], make_node("d", cpu="8")], waiting)
     cycle = queueing.cycle(snapshot, Memory(), Reading(1, 1), PARAMS)
-    told = explaining.pod(snapshot, waiting[1], PARAMS, cycle, now=1.0)
+    told = explaining.pod(explaining.asked(snapshot, PARAMS, cycle, NOW), waiting[1])
     assert (told.state, told.reason) == ("gated", "Releasing")
     assert [terms.node for terms in told.nodes] == ["a", "d"]
     first = told.nodes[0]
@@ -75,15 +78,43 @@ def test_a_pod_is_explained_by_every_term_of_every_node_that_could_take_it():
 
 def test_a_pod_of_another_scheduler_has_no_terms():
     pod = make_pod(scheduler_name="other", node="a")
-    told = explaining.pod(snapshot_of(NODES, pod), pod, PARAMS, None, now=1.0)
+    told = explaining.pod(explaining.asked(snapshot_of(NODES, pod), PARAMS, None, NOW), pod)
     assert (told.state, told.node, told.nodes) == ("", "a", ())
 
 
 def test_the_decision_on_the_pod_is_repeated():
     decision = json.dumps({"rule": "one-node"})
     pod = make_pod(seat="a", plan="p", plan_size=1, annotations={labels.DECISION: decision})
-    told = explaining.pod(snapshot_of(NODES, pod), pod, PARAMS, None, now=1.0)
+    told = explaining.pod(explaining.asked(snapshot_of(NODES, pod), PARAMS, None, NOW), pod)
     assert (told.state, told.node, told.decision) == ("seated", "a", decision)
+
+
+def test_a_pod_says_why_its_job_waits_and_what_would_make_it_run():
+    waiting = queued_job("j", 2, cpu="5")
+    snapshot = snapshot_of([make_node("a", cpu="8")], queued_job("before", 9), waiting)
+    cycle = queueing.cycle(snapshot, Memory(), Reading(1, 1), PARAMS)
+    asked = explaining.asked(snapshot, PARAMS, cycle, NOW)
+    told = explaining.pod(asked, waiting[1])
+    assert (told.pod, told.needs, told.fits, told.short) == ("j-0", 2, 1, {"cpu": 2000})
+    assert told.changes[0].says == "lower the request for cpu from 5 to 4"
+    assert [told.position, *(a.job for a in told.ahead)] == [2, "default/job/before"]
+    assert explaining.job(asked, JobKey("default/job/j")).changes == told.changes
+
+
+def test_a_single_pod_without_our_gate_is_explained_too():
+    pod = make_pod("direct", cpu="5")
+    told = explaining.pod(explaining.asked(snapshot_of([NODES[0]], pod), PARAMS, None, NOW), pod)
+    assert (told.state, told.reason, told.cause) == ("direct", "NoSuchNode", "cpu")
+    assert told.changes[0].says == "lower the request for cpu from 5 to 4"
+
+
+def test_jobs_are_found_by_name_and_where_several_kinds_have_it_by_kind():
+    twin = make_owner("j", kind="StatefulSet")
+    snapshot = snapshot_of(queued_job("j", 1), twin, make_pod("j-twin", owner=twin))
+    both = explaining.named(snapshot, "default", "j")
+    assert both == ("default/job/j", "default/statefulset/j")
+    assert explaining.named(snapshot, "default", "j", "statefulset") == both[1:]
+    assert explaining.named(snapshot, "other", "j") == ()
 
 
 def test_scores_answer_the_names_of_the_request_in_its_order():

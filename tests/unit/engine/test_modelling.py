@@ -7,7 +7,6 @@ from extender.engine.commands import ReleaseGang, ReleasePod
 from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
 from extender.policy.feasibility import accepts
-from shared import labels
 from shared.model import Entity, Requirement
 from tests.fakes.builders import make_claim, make_node, make_pod, make_shape, make_term, make_volume
 from tests.unit.engine.clusters import queued_job, released_job, snapshot_of
@@ -150,5 +149,5 @@ def test_a_pod_with_a_seat_is(claim: Entity, passed: tuple[str, ...]) -> None:
     job = released_job("j", ["b-ssd"], claims=["data"])
     snapshot = snapshot_of(NODES, claim, EVERYWHERE, job)
     names = [node.name for node in NODES]
-    verdict = filtering.filter_nodes(snapshot, job[1], names, labels.SCHEDULER_NAME)
+    verdict = filtering.filter_nodes(snapshot, job[1], names, EngineParameters())
     assert verdict.passed == passed

@@ -1,11 +1,15 @@
-"""User priorities, good and bad."""
+"""User priorities, good and bad; the order of jobs under each setting."""
 
 import pytest
 
-from extender.engine import ordering
+from extender.engine import jobs, ordering, queueing
+from extender.engine.explaining import listing
+from extender.engine.memory import Memory, Reading
+from extender.engine.parameters import EngineParameters, Order
+from extender.policy.weighting import WeightingParameters
 from shared import labels
-from tests.fakes.builders import make_namespace, make_quota
-from tests.unit.engine.clusters import snapshot_of
+from tests.fakes.builders import make_namespace, make_node, make_pod, make_quota
+from tests.unit.engine.clusters import queued_job, snapshot_of
 
 
 def noted(text):
@@ -41,3 +45,57 @@ def test_user_priority_is_read_and_a_bad_one_is_named(entities, want, complaint)
         assert "an integer from 1 to 10" in problem
     else:
         assert not problem
+
+
+QUEUE = [
+    make_node(cpu="10", memory="10Gi"),
+    *queued_job("narrow", 1, created_at=1),
+    *queued_job("wide", 4, created_at=2),
+    *queued_job("urgent", 1, created_at=3, priority=1000),
+    *queued_job("heavy", 1, created_at=4, memory="8Gi"),
+]
+ORDERS = {
+    Order.CPS: ["wide", "urgent", "narrow", "heavy"],
+    Order.CREATION: ["narrow", "wide", "urgent", "heavy"],
+    Order.WEIGHTING: ["urgent", "heavy", "wide", "narrow"],
+}
+V = {"wide": 1000, "urgent": 1000, "narrow": 0, "heavy": 0}
+
+
+def ranked(params, *entities):
+    snapshot = snapshot_of(*QUEUE, *entities)
+    waiting = tuple(jobs.view(snapshot, key) for key in sorted(snapshot.waiting))
+    return ordering.ordered(waiting, snapshot, params, now=10.0)
+
+
+@pytest.mark.parametrize("order", Order)
+def test_jobs_come_in_the_order_of_the_setting_each_with_its_v(order):
+    found = ranked(EngineParameters(order=order))
+    assert [one.job.name for one in found] == ORDERS[order]
+    assert {one.job.name: round(one.value.v) for one in found} == V
+    assert all((one.weight is not None) is (order is Order.WEIGHTING) for one in found)
+
+
+def test_the_key_is_made_of_class_user_and_what_the_pods_ask_for():
+    params = EngineParameters(order=Order.WEIGHTING, weighting=WeightingParameters(2, 10))
+    owner = make_namespace(annotations=noted("7"))
+    gone = make_pod("wide-9", job="wide", created_at=2, deleting=True)
+    found = {one.job.name: one.weight for one in ranked(params, owner, gone)}
+    assert (found["urgent"].utility, found["wide"].utility) == (2070, 70)
+    assert (found["wide"].cpu_ratio, found["wide"].memory_ratio) == (0.4, 0.4)
+    assert (found["heavy"].cpu_ratio, found["heavy"].memory_ratio) == (0.1, 0.8)
+
+
+@pytest.mark.parametrize("order", Order)
+def test_the_read_api_shows_the_key_of_the_order_beside_v(order):
+    params = EngineParameters(order=order)
+    snapshot = snapshot_of(*QUEUE[1:])  # without a node, so that all wait
+    cycle = queueing.cycle(snapshot, Memory(), Reading(10, 10), params)
+    answer = listing.queue(cycle, params, now=10, acting=True)
+    shown = {entry.job: entry.weight for entry in answer.entries}
+    assert {entry.job: round(entry.v) for entry in answer.entries} == V
+    if order is not Order.WEIGHTING:
+        assert set(shown.values()) == {None}
+    else:
+        assert (shown["urgent"].utility, shown["wide"].utility) == (1005, 5)
+        assert {weight.size for weight in shown.values()} == {0.0}

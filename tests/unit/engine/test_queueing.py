@@ -110,11 +110,6 @@ WAITING = {
         + [make_owner("j", size=2)],
         Reason.ADMISSION_GATED,
     ),
-    "the members have no gate": (
-        [make_owner("j", size=2)]
-        + [make_pod(f"j-{i}", owner=make_owner("j", size=2)) for i in range(2)],
-        Reason.GATE_REQUIRED,
-    ),
     "no node could ever hold a pod": (queued_job("j", 2, cpu="64"), Reason.NO_SUCH_NODE),
 }
 

@@ -1,5 +1,6 @@
 import base64
 import ssl
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,25 @@ def test_a_kubeconfig_with_data(tmp_path: Path, pair: tuple[bytes, bytes]) -> No
     assert credentials.token() == "secret"
 
 
+def test_a_context_says_where_its_user_works(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config")
+    assert auth.load(path).namespace is None
+    document = yaml.safe_load(path.read_text())
+    document["contexts"][0]["context"]["namespace"] = "team-a"
+    path.write_text(yaml.safe_dump(document))
+    assert auth.load(path).namespace == "team-a"
+
+
+def test_a_certificate_goes_unchecked_only_where_that_is_allowed(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", {"insecure-skip-tls-verify": True})
+    with pytest.raises(SettingsError, match="insecure-skip-tls-verify"):
+        auth.load(path)
+    credentials = auth.load(path, unverified_allowed=True)
+    assert credentials.ssl is not None
+    assert credentials.ssl.verify_mode is ssl.CERT_NONE
+    assert not credentials.ssl.check_hostname
+
+
 def test_files_are_relative_to_the_kubeconfig(tmp_path: Path, pair: tuple[bytes, bytes]) -> None:
     (tmp_path / "pki").mkdir()
     for name, content in (("ca.crt", pair[0]), ("me.crt", pair[0]), ("me.key", pair[1])):
@@ -147,11 +167,13 @@ def test_in_a_pod_the_service_account_is_used(
     kubeconfig(tmp_path / "home" / ".kube" / "config")
     (tmp_path / "ca.crt").write_bytes(pair[0])
     (tmp_path / "token").write_text("projected")
+    (tmp_path / "namespace").write_text("team-a")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     credentials = auth.load(service_account=tmp_path)
     assert credentials.server == "https://[fd00::1]:443"
     assert credentials.token() == "projected"
+    assert credentials.namespace == "team-a"
 
 
 def test_the_last_resort_is_the_home_directory(tmp_path: Path) -> None:
@@ -236,18 +258,45 @@ def test_an_exec_plugin_runs_once_until_its_token_is_refused(
     plugin = tmp_path / "plugin"
     plugin.write_text(PLUGIN.format(count=count, expires=expires))
     plugin.chmod(0o700)
-    user: dict[str, Any] = {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1",
-            "command": str(plugin),
-            "args": [],
-            "env": None,
-        }
-    }
-    token = auth.load(kubeconfig(tmp_path / "config", user=user)).token
+    token = auth.load(kubeconfig(tmp_path / "config", user=plugin_user(plugin))).token
     assert isinstance(token, ExecToken)
     assert [token(), token()] == ["from plugin"] * 2
     assert len(count.read_text().split()) == runs
     token.expire()
     assert token() == "from plugin"
     assert len(count.read_text().split()) == runs + 1
+
+
+def plugin_user(command: Path) -> dict[str, Any]:
+    version = "client.authentication.k8s.io/v1"
+    return {"exec": {"apiVersion": version, "command": str(command), "args": [], "env": None}}
+
+
+FAILING: dict[str, tuple[str | None, str]] = {
+    "it is not there": (None, "No such file"),
+    "it says no": ("echo log in first >&2; exit 3", "log in first"),
+    "it says something else": ("echo hello", "failed"),
+}
+
+
+@pytest.mark.parametrize(("script", "words"), FAILING.values(), ids=FAILING.keys())
+def test_an_exec_plugin_that_fails_is_a_sentence(
+    tmp_path: Path, script: str | None, words: str
+) -> None:
+    plugin = tmp_path / "plugin"
+    if script is not None:
+        plugin.write_text(f"#!/bin/sh\n{script}\n")
+        plugin.chmod(0o700)
+    token = auth.load(kubeconfig(tmp_path / "config", user=plugin_user(plugin))).token
+    with pytest.raises(SettingsError, match=words):
+        token()
+
+
+def test_an_exec_plugin_needs_the_kubernetes_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes.config.exec_provider", None)
+    user = plugin_user(tmp_path / "plugin")
+    token = auth.load(kubeconfig(tmp_path / "config", user=user)).token
+    with pytest.raises(SettingsError, match="package kubernetes"):
+        token()

@@ -9,6 +9,7 @@ from extender.policy.gang import GangParameters, GangPod, Misfit, Placed, Placem
 from extender.policy.pricing import PricingParameters
 from extender.policy.room import Room
 from extender.policy.scoring import ScoringWeights
+from extender.policy.topology import TopologyParameters, Wanted
 from shared.model import Node, NodeName, PodShape, Uid
 from tests.fakes.builders import make_node, make_shape
 
@@ -37,6 +38,8 @@ def place(
     already: Sequence[Placed] = (),
     relations: Relations | None = None,
     topology_key: str = "",
+    topology: Wanted | None = None,
+    levels: TopologyParameters | None = None,
     params: GangParameters | None = None,
     weights: ScoringWeights | None = None,
 ) -> Placement | Misfit:
@@ -46,6 +49,8 @@ def place(
         room,
         relations=relations,
         topology_key=topology_key,
+        topology=topology,
+        levels=levels,
         params=params or GangParameters(),
         weights=weights or ScoringWeights(),
         pricing=PricingParameters(),

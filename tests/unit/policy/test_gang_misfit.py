@@ -25,7 +25,8 @@ def test_amounts_are_written_as_people_write_them(resource, value, want):
 
 
 def test_every_reason_has_a_constant_text():
-    assert set(MESSAGES) == {"NoSuchNode", "GangDoesNotFit", "Fragmented"}
+    fitting = {"NoSuchNode", "GangDoesNotFit", "Fragmented"}
+    assert set(MESSAGES) == fitting | {"TopologyPlacementFailed"}
 
 
 NAMES = make_term(fields=[Requirement("metadata.name", "In", ("b",))])

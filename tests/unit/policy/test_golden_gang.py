@@ -1,4 +1,4 @@
-"""Golden cases of buckets and gangs: the worked examples of docs/policies."""
+"""Golden cases of buckets, gangs, topology: the worked examples of docs/policies."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,7 @@ from extender.policy import buckets
 from extender.policy.buckets import Relations, Task
 from extender.policy.gang import GangParameters, Misfit
 from extender.policy.scoring import ScoringWeights
+from extender.policy.topology import TopologyParameters, Wanted
 from shared.model import Toleration
 from tests.fakes.builders import make_node, make_room, make_shape, make_taint
 from tests.unit.policy.gangs import by_node, members, place, placed
@@ -50,13 +51,16 @@ def run_gang(case: dict[str, Any]) -> Any:
         already=[placed(*row) for row in case.get("placed", [])],
         relations=_relations(case),
         topology_key=case.get("topology_key", ""),
+        topology=_wanted(case),
         params=GangParameters(**case.get("parameters", {})),
         weights=ScoringWeights(**case.get("weights", {})),
     )
     if isinstance(result, Misfit):
         return {"reason": result.reason, "message": result.message, "detail": result.detail}
+    domain = {} if result.domain is None else {"domain": result.domain.name}
     return {
         "rule": result.rule,
+        **domain,
         "nodes": by_node(result),
         "buckets": dict(sorted(result.bucket_of.items())),
         "order": list(result.order),
@@ -64,7 +68,7 @@ def run_gang(case: dict[str, Any]) -> Any:
     }
 
 
-RUNS = {"buckets": run_buckets, "gang": run_gang}
+RUNS = {"buckets": run_buckets, "gang": run_gang, "topology": run_gang}
 CASES = {
     f"{area}/{path.name.removesuffix('.input.json')}": (run, path)
     for area, run in RUNS.items()
@@ -86,6 +90,13 @@ def test_every_policy_has_golden_cases_and_no_orphans(area):
     inputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.input.json")}
     outputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.output.json")}
     assert inputs == outputs != set()
+
+
+def _wanted(case: dict[str, Any]) -> Wanted | None:
+    for required, key in ((True, "required"), (False, "preferred")):
+        if key in case:
+            return Wanted(TopologyParameters().level(case[key], key), required)
+    return None
 
 
 def _relations(case: dict[str, Any]) -> Relations:

@@ -1,4 +1,4 @@
-"""Golden cases of the job order, the prices and the terms: the worked examples of docs/policies."""
+"""Golden cases of job orders, prices and terms: the worked examples of docs/policies."""
 
 import json
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.policy import pricing, priority, scoring
+from extender.policy import pricing, priority, scoring, weighting
 from tests.unit.policy.rooms import make_room, make_shape
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -19,6 +19,13 @@ def run_priority(case: dict[str, Any]) -> Any:
     params = priority.PriorityParameters(**case["parameters"])
     candidates = [priority.Candidate(**c) for c in case["candidates"]]
     return [asdict(v) for v in priority.values(candidates, params, case["now"])]
+
+
+def run_weighting(case: dict[str, Any]) -> Any:
+    params = weighting.WeightingParameters(**case["parameters"])
+    jobs = [weighting.Waiting(**job) for job in case["jobs"]]
+    capacity = weighting.Capacity(**case["capacity"])
+    return [asdict(weight) for weight in weighting.weights(jobs, capacity, params)]
 
 
 def run_pricing(case: dict[str, Any]) -> Any:
@@ -57,7 +64,12 @@ def run_scoring(case: dict[str, Any]) -> Any:
     }
 
 
-RUNS = {"priority": run_priority, "pricing": run_pricing, "scoring": run_scoring}
+RUNS = {
+    "priority": run_priority,
+    "weighting": run_weighting,
+    "pricing": run_pricing,
+    "scoring": run_scoring,
+}
 CASES = {
     f"{area}/{path.name.removesuffix('.input.json')}": (run, path)
     for area, run in RUNS.items()

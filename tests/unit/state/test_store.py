@@ -184,6 +184,15 @@ def test_the_snapshot_is_the_same_until_something_changes(store) -> None:
     assert after.room.nodes is before.room.nodes
 
 
+def test_a_heartbeat_of_a_node_is_no_change(store) -> None:
+    store.apply(Upsert(make_node("a")))
+    before = store.snapshot()
+    store.apply(Upsert(replace(make_node("a"), resource_version="99")))
+    assert store.snapshot() is before
+    store.apply(Upsert(replace(make_node("a"), resource_version="100", unschedulable=True)))
+    assert store.snapshot().room.nodes[0].unschedulable
+
+
 def test_a_snapshot_cannot_be_written_to(store) -> None:
     store.apply(Upsert(make_node("node-0")))
     snapshot = store.snapshot()

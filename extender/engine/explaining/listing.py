@@ -1,12 +1,14 @@
-"""What people are told: the queue, the nodes, the jobs, one pod. Values of ``shared.api``."""
+"""Lists for people: the queue, the nodes, the jobs."""
 
 import math
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
-from extender.adapters import registry
-from extender.engine import jobs, prioritizing, reporting
+from extender.engine import jobs, reporting
+from extender.engine.estimating import UNKNOWN, Estimate
 from extender.engine.jobs import Job
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
@@ -16,22 +18,32 @@ from extender.engine.telling import QueueEntry
 from extender.policy import pricing
 from extender.policy.pricing import FloatVector
 from extender.policy.room import IntVector, Room
-from shared import api, labels
-from shared.model import Node, Pod
+from extender.policy.weighting import Weight
+from shared import api
+from shared.model import JobKey, Node
 
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
 def queue(
-    cycle: Cycle | None, params: EngineParameters, *, now: float, acting: bool
+    cycle: Cycle | None,
+    params: EngineParameters,
+    *,
+    now: float,
+    acting: bool,
+    estimates: Mapping[JobKey, Estimate] = MappingProxyType({}),
 ) -> api.QueueResponse:
     """Return the queue as the last cycle saw it; empty before the first."""
     entries = cycle.entries if cycle else ()
+    known = [estimates.get(entry.job.key, UNKNOWN) for entry in entries]
     return api.QueueResponse(
         generated_at=now,
         acting=acting,
         order=params.order.value,
-        entries=tuple(_entry(i, entry, now) for i, entry in enumerate(entries, start=1)),
+        entries=tuple(
+            _entry(i, entry, now, estimate)
+            for i, (entry, estimate) in enumerate(zip(entries, known, strict=True), start=1)
+        ),
     )
 
 
@@ -66,31 +78,6 @@ def all_jobs(snapshot: Snapshot, freshness: Freshness, *, now: float) -> api.Job
     return api.JobsResponse(generated_at=now, entries=entries)
 
 
-def pod(
-    snapshot: Snapshot, pod: Pod, params: EngineParameters, cycle: Cycle | None, *, now: float
-) -> api.ExplainResponse:
-    """Return where a pod stands and every term of every node that could take it now."""
-    ours = pod.scheduler_name == params.scheduler_name
-    key = registry.job_key(pod)
-    members = jobs.view(snapshot, key).members if ours and key in snapshot.jobs else ()
-    member = next((m for m in members if m.pod.uid == pod.uid), None)
-    entry = next((e for e in cycle.entries if e.job.key == key), None) if cycle else None
-    terms = prioritizing.explain(snapshot, pod, params) if ours else {}
-    ranked = sorted(terms.items(), key=lambda item: (-item[1]["total"], item[0]))
-    return api.ExplainResponse(
-        generated_at=now,
-        namespace=pod.namespace,
-        pod=pod.name,
-        job=key,
-        state=member.state.value if member else "",
-        node=member.node if member else pod.node_name,
-        reason=entry.reason.value if entry else "",
-        message=entry.message if entry else "",
-        decision=pod.annotations.get(labels.DECISION, ""),
-        nodes=tuple(api.NodeTerms(node=name, **found) for name, found in ranked),
-    )
-
-
 def _log_prices(room: Room, params: EngineParameters) -> FloatVector:
     """Return ln(P/L) of the dearest resource of each node; 0 for a node that has none."""
     prices = pricing.log_prices(room, params.pricing)
@@ -98,7 +85,7 @@ def _log_prices(room: Room, params: EngineParameters) -> FloatVector:
     return dearest
 
 
-def _entry(position: int, entry: QueueEntry, now: float) -> api.QueueEntry:
+def _entry(position: int, entry: QueueEntry, now: float, estimate: Estimate) -> api.QueueEntry:
     job, value = entry.job, entry.value
     return api.QueueEntry(
         position=position,
@@ -120,6 +107,21 @@ def _entry(position: int, entry: QueueEntry, now: float) -> api.QueueEntry:
         min_available=job.min_available,
         reason=entry.reason.value,
         message="; ".join(text for text in (entry.message, entry.note) if text),
+        weight=_weight(entry.weight),
+        max_wait_seconds=job.wishes.max_wait_seconds,
+        estimated_start=estimate.starts_at,
+        estimate=estimate.why,
+    )
+
+
+def _weight(weight: Weight | None) -> api.Weight | None:
+    if weight is None:
+        return None
+    return api.Weight(
+        utility=weight.utility,
+        size=weight.size,
+        cpu_ratio=weight.cpu_ratio,
+        memory_ratio=weight.memory_ratio,
     )
 
 

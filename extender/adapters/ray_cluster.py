@@ -1,0 +1,47 @@
+"""RayCluster of KubeRay, also one that a RayJob or RayService made.
+
+Source:
+    github.com/ray-project/kuberay v1.4.2 ``ray-operator/controllers/ray/common/pod.go`` (labelPod).
+"""
+
+from typing import Final
+
+from extender.adapters.base import Above, size_of_kind
+from shared import foreign_labels
+from shared.model import Pod
+
+_NODE_TYPES: Final = frozenset({"head", "worker"})
+
+
+class RayCluster:
+    """The gang is the head and all workers of all groups.
+
+    Pods of type ``redis-cleanup`` and the submitter of a RayJob are no part of it: they run when
+    the cluster is gone, or up, and are pods of a ``batch/v1`` Job.
+    """
+
+    kind = "raycluster"
+    marks = frozenset({foreign_labels.RAY_CLUSTER})
+
+    def claims(self, pod: Pod) -> bool:
+        """The label of the cluster is there, on a node of Ray."""
+        return (
+            bool(pod.labels.get(foreign_labels.RAY_CLUSTER))
+            and pod.labels.get(foreign_labels.RAY_NODE_TYPE) in _NODE_TYPES
+        )
+
+    def job_name(self, pod: Pod) -> str:
+        """The cluster's name."""
+        return pod.labels[foreign_labels.RAY_CLUSTER]
+
+    def index(self, pod: Pod, above: Above) -> int | None:
+        """The nodes of a cluster are not counted."""
+        return None
+
+    def role(self, pod: Pod) -> str:
+        """``head`` or ``worker``."""
+        return pod.labels[foreign_labels.RAY_NODE_TYPE]
+
+    def size(self, pod: Pod, above: Above) -> int | None:
+        """What the cluster says, once it was seen."""
+        return size_of_kind(above, "RayCluster")

@@ -1,0 +1,9 @@
+"""What people are told: the queue, the nodes, the jobs, and why one of them waits (pure).
+
+Values of ``shared.api``. ``listing`` shows many, ``answering`` explains one.
+"""
+
+from extender.engine.explaining.answering import Asked, asked, job, named, pod
+from extender.engine.explaining.listing import all_jobs, nodes, queue
+
+__all__ = ["Asked", "all_jobs", "asked", "job", "named", "nodes", "pod", "queue"]

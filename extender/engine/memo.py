@@ -1,0 +1,92 @@
+"""What was worked out already, kept with exactly what it was worked out from.
+
+A decision is the same with a memo and without: whatever is taken from one is what the same values
+would give again. So a replay needs none, and losing one costs time only.
+"""
+
+from collections.abc import Collection, Hashable
+from typing import Any, Final, Generic, TypeVar
+
+from typing_extensions import override
+
+K = TypeVar("K", bound=Hashable)
+
+MOST_ROOMS: Final = 16
+"""Rooms whose refusals are kept: what cycles begin with, and what the last one went through."""
+_SLACK: Final = 256
+
+
+class Kept(Generic[K]):
+    """The latest value of each key, with what it was worked out from."""
+
+    def __init__(self) -> None:
+        self._held: dict[K, tuple[object, Any]] = {}
+
+    def get(self, key: K, source: object) -> Any | None:
+        """Return what was worked out from this very source; None if it was another one."""
+        held = self._held.get(key)
+        return held[1] if held is not None and held[0] == source else None
+
+    def latest(self, key: K) -> Any | None:
+        """Return the value whatever it was worked out from; None if there is none."""
+        held = self._held.get(key)
+        return None if held is None else held[1]
+
+    def put(self, key: K, source: object, value: Any) -> None:
+        """Keep a value in place of what was there."""
+        self._held[key] = (source, value)
+
+    def trim(self, wanted: Collection[K]) -> None:
+        """Drop the others, once they are many."""
+        if len(self._held) > 2 * len(wanted) + _SLACK:
+            self._held = {key: self._held[key] for key in wanted if key in self._held}
+
+
+class Alike:
+    """A value as a key of which the hash is worked out once."""
+
+    def __init__(self, value: Hashable) -> None:
+        self._value = value
+        self._hash = hash(value)
+
+    @override
+    def __hash__(self) -> int:
+        return self._hash
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Alike) and self._value == other._value)
+
+
+class Refusals:
+    """What jobs that ask for the same were told on the same room."""
+
+    def __init__(self) -> None:
+        self._by_room: list[tuple[object, object, dict[Alike, Any]]] = []
+
+    def of(self, room: object, params: object) -> dict[Alike, Any]:
+        """Return what is kept for this very room and these parameters, to be read and added to."""
+        for number, (held, of_params, refusals) in enumerate(self._by_room):
+            if held is room and of_params is params:
+                if number:  # the one that was asked for last stands in front
+                    self._by_room.insert(0, self._by_room.pop(number))
+                return refusals
+        found: dict[Alike, Any] = {}
+        self._by_room.insert(0, (room, params, found))
+        del self._by_room[MOST_ROOMS:]
+        return found
+
+
+class Memo:
+    """See the module.
+
+    Attributes:
+        views: Jobs as ``jobs.view`` saw them, by key.
+        accepted: Whether the node of a pod's seat accepts it (``repairing``), by uid.
+        refusals: Why jobs were not placed (``refusing``).
+    """
+
+    def __init__(self) -> None:
+        self.views: Kept[str] = Kept()
+        self.accepted: Kept[str] = Kept()
+        self.refusals = Refusals()

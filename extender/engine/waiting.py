@@ -1,0 +1,223 @@
+"""Whose turn it is: waiting jobs placed one after the other, with room kept for one of them.
+
+1. Jobs whose maximum wait is over go first, the oldest deadline first, as long as they fit.
+2. The first of them that does not fit now, but would once others have ended, is the holder: room is
+   kept for it (``policy.reservation``). One that would never fit is passed over and says so.
+3. The others follow in their order. While there is a holder, a job starts only if the holder starts
+   no later for it (``policy.passing``).
+
+Nothing is remembered: the holder follows from the snapshot and the clock. A gang that has members
+and lacks some is no newcomer: it is completed whatever is kept, or it would be dissolved.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from extender.engine import planning
+from extender.engine.jobs import Job, State
+from extender.engine.ordering import Ranked
+from extender.engine.planning import Plan, Refusal
+from extender.engine.reasons import MESSAGES, Reason
+from extender.policy import passing, reservation
+from extender.policy.passing import Seats
+from extender.policy.reservation import Reservation, ReservationParameters, Tenant, Waiter
+from extender.policy.room import Room
+from shared.model import JobKey
+
+Result = Plan | Refusal
+Attempt = Callable[[Job, float, Room], Result]
+"""Plans a job of that V on a room."""
+
+TIME_HELPS: Final = frozenset(Reason) - {
+    Reason.MISCONFIGURED,
+    Reason.GANG_SIZE_UNKNOWN,
+    Reason.GANG_INCOMPLETE,
+    Reason.ADMISSION_GATED,
+    Reason.BACKING_OFF,
+    Reason.NO_SUCH_NODE,
+    Reason.MIGRATING,
+    Reason.RELEASING,
+}
+"""Reasons of which others' ending may rid a job; with another one it cannot hold a reservation."""
+
+
+@dataclass
+class Line:
+    """The waiting jobs before the nodes, in one cycle. Mutable, and never leaves the cycle.
+
+    Attributes:
+        room: What is free; less with every job that is placed.
+        now: Seconds since the epoch.
+        params: See there.
+        attempt: Plans a job on a room that is free now.
+        project: The same on one that will be free.
+        tenants: Says who runs; asked only if there is a holder.
+        lasts: How long a job that starts now takes room, in seconds; None if unknown.
+        owed: Jobs whose room is theirs already: their members move.
+        holder: For whom room is kept, and which.
+        next_deadline: When the next maximum wait is over; None if none will be.
+    """
+
+    room: Room
+    now: float
+    params: ReservationParameters
+    attempt: Attempt
+    project: Attempt
+    tenants: Callable[[], Sequence[Tenant]]
+    lasts: Callable[[Job], float | None]
+    owed: Collection[JobKey] = ()
+    holder: Reservation | None = None
+    next_deadline: float | None = None
+    _held_for: Ranked | None = None
+    _open: tuple[Reservation, Room, Room] | None = None
+    _tries: int = 0
+    _started: list[Tenant] = field(default_factory=list)
+    _running: Sequence[Tenant] | None = None
+
+    def results(self, ranked: Sequence[Ranked]) -> list[tuple[Ranked, Result]]:
+        """Place what can be placed; return every job with what came of it, in order of turns."""
+        first = self._overdue(ranked)
+        turned = {one.job.key: result for one, result in first if _decided(result)}
+        rest = [one for one in ranked if one.job.key not in turned]
+        early = {one.job.key: result for one, result in first}
+        ahead = [(one, result) for one, result in first if one.job.key in turned]
+        return ahead + [(one, early.get(one.job.key) or self._next(one)) for one in rest]
+
+    def _overdue(self, ranked: Sequence[Ranked]) -> list[tuple[Ranked, Result]]:
+        """Place those whose maximum wait is over, up to the one that becomes the holder."""
+        by_key = {one.job.key: one for one in self._past_deadline(ranked)}
+        waiters = (_waiter(one.job) for one in by_key.values())
+        turns = reservation.in_turn(waiters, self.params, self.now)
+        done: list[tuple[Ranked, Result]] = []
+        for one in map(by_key.__getitem__, turns):
+            result = self._start(one, self.room)
+            if isinstance(result, Refusal) and _may_hold(one.job, result):
+                self._hold(one)
+                reason = Reason.MAX_WAIT_DRAINING if self.holder else Reason.GANG_TOO_LARGE
+                result = Refusal(reason, MESSAGES[reason])
+            done.append((one, result))
+            if self.holder:
+                break
+        return done
+
+    def _past_deadline(self, ranked: Iterable[Ranked]) -> Iterator[Ranked]:
+        for one in ranked:
+            job = one.job
+            at = reservation.deadline(job.created_at, job.wishes.max_wait_seconds, self.params)
+            if at is None:
+                continue
+            if at <= self.now:
+                yield one
+            elif self.next_deadline is None or at < self.next_deadline:
+                self.next_deadline = at
+
+    def _next(self, one: Ranked) -> Result:
+        holder = self.holder
+        if holder is None:
+            return self._start(one, self.room)
+        if one.job.key in self.owed or _lacks_members(one.job):
+            result = self._start(one, self.room)
+            if isinstance(result, Plan) and self._held_for:
+                self._hold(self._held_for)
+            return result
+        if passing.gone_in_time(holder, self.now, self.lasts(one.job)):
+            return self._start(one, self.room)
+        return self._pass(one, holder)
+
+    def _pass(self, one: Ranked, holder: Reservation) -> Result:
+        """Place a job that stays longer: beside the holder's seats, else if those can be others."""
+        result = self.attempt(one.job, one.value.v, self._open_room(holder))
+        if isinstance(result, Plan):
+            seats = seats_of(one.job, result, self.room)
+            self.holder = passing.with_pods(holder, seats)
+            self._take(one.job, seats, self.room.with_pods(seats))
+            return result
+        if result.reason not in TIME_HELPS:
+            return result
+        result = self.attempt(one.job, one.value.v, self.room)
+        if isinstance(result, Refusal):
+            return result
+        seats = seats_of(one.job, result, self.room)
+        if self._tries < self.params.passing_tries and self._held_for:
+            self._tries += 1
+            if beside := passing.beside(holder, seats, self._seat(self._held_for)):
+                self.holder = beside
+                self._take(one.job, seats, result.placement.room)
+                return result
+        return Refusal(Reason.BEHIND_RESERVATION, MESSAGES[Reason.BEHIND_RESERVATION])
+
+    def _open_room(self, holder: Reservation) -> Room:
+        """Return the very same room until somebody takes a seat: what it refused is remembered."""
+        if self._open is None or self._open[0] is not holder or self._open[1] is not self.room:
+            self._open = (holder, self.room, passing.open_room(holder, self.room))
+        return self._open[2]
+
+    def _start(self, one: Ranked, room: Room) -> Result:
+        result = self.attempt(one.job, one.value.v, room)
+        if isinstance(result, Plan):
+            self._take(one.job, seats_of(one.job, result, room), result.placement.room)
+        return result
+
+    def _take(self, job: Job, seats: Seats, room: Room) -> None:
+        self.room = room
+        lasts = self.lasts(job)
+        ends_at = None if lasts is None else self.now + lasts
+        self._started.append(Tenant(job.key, self.now, ends_at, seats))
+
+    def _hold(self, one: Ranked) -> None:
+        """Keep room for a job, if it would fit once others have ended."""
+        if self._running is None:
+            self._running = self.tenants()
+        everybody = (*self._running, *self._started)
+        seat = self._seat(one)
+        self.holder = reservation.reserve(one.job.key, self.room, everybody, seat, self.now)
+        self._held_for = one if self.holder else None
+
+    def _seat(self, one: Ranked) -> reservation.Seat:
+        return seat_of(one.job, one.value.v, self.project)
+
+
+def seat_of(job: Job, value: float, attempt: Attempt) -> reservation.Seat:
+    """Return what places the members that the gang of a job needs, and no more."""
+    needed = _needed(job)
+
+    def seat(room: Room) -> Room | None:
+        result = attempt(needed, value, room)
+        return result.placement.room if isinstance(result, Plan) else None
+
+    return seat
+
+
+def seats_of(job: Job, plan: Plan, room: Room) -> Seats:
+    """Return where a plan puts the job's members."""
+    shapes = {member.pod.uid: member.shape for member in job.members}
+    return [(shapes[uid], room.index[node]) for uid, node in plan.placement.nodes.items()]
+
+
+def _waiter(job: Job) -> Waiter:
+    return Waiter(job.key, job.about.uid, job.created_at, job.wishes.max_wait_seconds)
+
+
+def _decided(result: Result) -> bool:
+    """Say whether a job stands in front: it was placed, or it is the holder."""
+    return isinstance(result, Plan) or result.reason is Reason.MAX_WAIT_DRAINING
+
+
+def _may_hold(job: Job, refusal: Refusal) -> bool:
+    """Say whether the whole gang waits, and for nothing but room."""
+    return refusal.reason in TIME_HELPS and planning.missing(job) > 0
+
+
+def _lacks_members(job: Job) -> bool:
+    """Say whether a gang that has members lacks some of those it needs."""
+    return planning.missing(job) > 0 and bool(job.having(State.BOUND, State.SEATED, State.LOOSE))
+
+
+def _needed(job: Job) -> Job:
+    """Return the job with no more unplaced members than its gang needs."""
+    unplaced = planning.in_order(job.having(*planning.UNPLANNED_STATES))
+    extra = {m.pod.uid for m in unplaced[planning.missing(job) :]}
+    if not extra:
+        return job
+    return replace(job, members=tuple(m for m in job.members if m.pod.uid not in extra))

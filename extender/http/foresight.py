@@ -1,0 +1,47 @@
+"""Start estimates for the read API, worked out beside the loop, and not with every question."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.engine import estimating
+from extender.engine.estimating import Estimate
+from extender.engine.memory import Reading
+from extender.engine.parameters import EngineParameters
+from extender.engine.queueing import Cycle
+from extender.state.store import ClusterStore
+from shared.clock import Clock
+from shared.model import JobKey
+
+LEAST_PAUSE_SECONDS: Final = 3.0
+PAUSE_RATIO: Final = 9.0
+"""Pause after a computation, in times of how long it took: it takes a tenth of a core at most."""
+
+
+@dataclass
+class Foresight:
+    """See the module: what was worked out last is told until it is worked out again."""
+
+    store: ClusterStore
+    parameters: EngineParameters
+    clock: Clock
+    _told: Mapping[JobKey, Estimate] = field(default_factory=dict)
+    _again_at: float = 0.0
+    _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def of(self, cycle: Cycle | None) -> Mapping[JobKey, Estimate]:
+        """Return the estimates for the queue of a cycle, or of one shortly before."""
+        if cycle is None:
+            return {}
+        async with self._busy:
+            began = self.clock.monotonic()
+            if began >= self._again_at:
+                reading = Reading(now=self.clock.now(), monotonic=began)
+                self._told = await asyncio.to_thread(
+                    estimating.estimates, self.store.snapshot(), cycle, self.parameters, reading
+                )
+                ended = self.clock.monotonic()
+                pause_seconds = max(LEAST_PAUSE_SECONDS, PAUSE_RATIO * (ended - began))
+                self._again_at = ended + pause_seconds
+        return self._told

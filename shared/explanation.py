@@ -1,0 +1,142 @@
+"""Why a job waits and what would make it run: the parts of ``/v1/explain``.
+
+Amounts are integers in base units: ``cpu`` in milli-CPU, memory in bytes. Every change that is
+offered was tried by the planner: whoever carries out all its steps makes the job run, if nothing
+else changes meanwhile.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+
+class StepKind(StrEnum):
+    """What a step of a change does."""
+
+    SET_ANNOTATION = "set-annotation"
+    """Annotation ``field`` of the job's pods (or where it stands above them) becomes ``to``;
+    empty: it goes."""
+    SET_LABEL = "set-label"
+    """Label ``field`` of the job's pods becomes ``to``; empty: it goes."""
+    REMOVE_GATE = "remove-gate"
+    """Scheduling gate ``field`` goes from ``amount`` pods of the job."""
+    ADD_PODS = "add-pods"
+    """``amount`` more pods of the job are made."""
+    WAIT = "wait"
+    """Nothing is to be done: ``field`` of ``subject`` comes by itself, at ``at`` where known."""
+    LOWER_MIN_AVAILABLE = "lower-min-available"
+    """The gang size goes from ``from`` to ``to``: annotation ``field``."""
+    LOWER_REQUEST = "lower-request"
+    """No pod of the role asks for more than ``to`` of resource ``field``."""
+    CHANGE_SELECTOR = "change-selector"
+    """``nodeSelector`` of the pods: label ``field`` from ``from`` to ``to``; empty: it goes."""
+    DROP_AFFINITY = "drop-affinity"
+    """The required node affinity of the pods goes."""
+    ADD_TOLERATION = "add-toleration"
+    """The pods tolerate the taint ``field``, ``key=value:Effect``."""
+    CHANGE_PORT = "change-port"
+    """Host port ``from`` of the pods becomes ``to``."""
+    DROP_TOPOLOGY = "drop-topology"
+    """The required topology of the job goes: annotation ``field``."""
+    SET_SCHEDULER = "set-scheduler"
+    """``schedulerName`` of the pods becomes ``to``."""
+    UNCORDON = "uncordon"
+    """The node is made schedulable again."""
+    REMOVE_TAINT = "remove-taint"
+    """Taint ``field`` goes from the node."""
+    FREE = "free"
+    """``amount`` of resource ``field`` comes free on the node."""
+    ADD_NODES = "add-nodes"
+    """``amount`` nodes like ``subject`` join, empty; with ``to`` of resource ``field`` if said."""
+
+
+class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a change.
+
+    Attributes:
+        kind: See ``StepKind``, which says what the other fields mean.
+        subject: ``namespace/kind/name`` of a job, ``namespace/name`` of a pod, or a node's name.
+        role: The pods of this role; all of the job where it is empty.
+        field: What of the subject: an annotation, a resource, a label, a taint.
+        before: What stands there now (key ``from``).
+        after: What is to stand there (key ``to``); empty: nothing.
+        amount: How many or how much.
+        at: When it comes by itself, seconds since the epoch; None if unknown.
+    """
+
+    kind: StepKind
+    subject: str
+    role: str = ""
+    field: str = ""
+    before: str = msgspec.field(name="from", default="")
+    after: str = msgspec.field(name="to", default="")
+    amount: int | None = None
+    at: float | None = None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """Something that alone makes the job run.
+
+    Attributes:
+        kind: The kind of its last step: what is changed after what has to be mended first.
+        says: The same in words.
+        steps: All of them are needed.
+    """
+
+    kind: StepKind
+    says: str
+    steps: tuple[Step, ...]
+
+
+class NodeGroup(Struct, frozen=True, kw_only=True):
+    """Nodes of which the same is to be said for the same pods.
+
+    Attributes:
+        causes: Tokens of what keeps the pods away: ``cordoned``, ``selector``, ``affinity``,
+            ``taint``, ``port`` or the name of a resource; empty where pods fit.
+        says: The same in words.
+        nodes: Their names.
+        fits: How many of the pods these nodes hold together.
+        short: By resource, how much the node that lacks least lacks for one pod.
+    """
+
+    causes: tuple[str, ...] = ()
+    says: str
+    nodes: tuple[str, ...]
+    fits: int = 0
+    short: Mapping[str, int] = {}
+
+
+class Tried(Struct, frozen=True, kw_only=True):
+    """Pods of one role and shape, and what each node said to them.
+
+    Attributes:
+        role: Their role; empty where the kind has none.
+        pods: How many are to be placed.
+        fits: How many of them would fit if the others were not there.
+        requests: What each asks for.
+        nodes: The nodes, by what they said; those that hold most pods first.
+    """
+
+    role: str = ""
+    pods: int
+    fits: int
+    requests: Mapping[str, int]
+    nodes: tuple[NodeGroup, ...] = ()
+
+
+class Ahead(Struct, frozen=True, kw_only=True):
+    """A job before this one in the queue.
+
+    Attributes:
+        job: ``namespace/kind/name``.
+        reason: Why it waits.
+        v: Its priority V.
+    """
+
+    position: int
+    job: str
+    reason: str
+    v: float

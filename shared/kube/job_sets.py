@@ -1,0 +1,140 @@
+"""How many pods a JobSet wants at one time: those of the replicated jobs that may run now.
+
+A replicated job may have to wait for others (``dependsOn``), or for all before it
+(``startupPolicy`` with order ``InOrder``). Its pods are not there until then, and a gang that
+counted them would wait for ever. So the size grows when the next ones may start; those that have
+finished stay counted, as their pods do. The initializers of a TrainJob are never counted: each is a
+job of its own (``extender.adapters.job_set``).
+
+Source:
+    JobSet v0.12.0, pkg/controllers/{depends_on,startup_policy}.go.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from shared.kube import job_state, wire
+from shared.kube.job_state import JobSpec
+
+IN_ORDER: Final = "InOrder"
+COMPLETE: Final = "Complete"
+INITIALIZERS: Final = frozenset({"dataset-initializer", "model-initializer"})
+"""Names that Kubeflow Trainer v2.0.0 gives to replicated jobs that end before the others start."""
+
+_NO_JOB: Final = JobSpec()
+
+
+class Dependency(Struct):
+    """``dependsOn[]``."""
+
+    name: str = ""
+    status: str = ""
+
+
+class JobTemplate(Struct):
+    """``template``."""
+
+    spec: JobSpec | None = None
+
+
+class ReplicatedJob(Struct, rename="camel"):
+    """``replicatedJobs[]``; the API server writes 1 replica where none is stated."""
+
+    name: str = ""
+    replicas: int | None = None
+    template: JobTemplate | None = None
+    depends_on: list[Dependency] | None = None
+
+
+class StartupPolicy(Struct, rename="camel"):
+    """``startupPolicy``."""
+
+    startup_policy_order: str = ""
+
+
+class JobSetSpec(Struct, rename="camel"):
+    """``spec`` of a JobSet."""
+
+    replicated_jobs: list[ReplicatedJob] | None = None
+    startup_policy: StartupPolicy | None = None
+
+
+class ReplicatedJobStatus(Struct):
+    """``replicatedJobsStatus[]``: Jobs, not pods."""
+
+    name: str = ""
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    active: int = 0
+
+
+class JobSetStatus(Struct, rename="camel"):
+    """``status`` of a JobSet."""
+
+    replicated_jobs_status: list[ReplicatedJobStatus] | None = None
+
+
+class JobSet(Struct):
+    """A JobSet."""
+
+    metadata: wire.Meta
+    spec: JobSetSpec | None = None
+    status: JobSetStatus | None = None
+
+
+def size(found: JobSet) -> int | None:
+    """Return the pods of all replicated jobs that run, have run or may start now.
+
+    None while there are none, so that nobody takes the first pods that come for all of them.
+    """
+    if found.spec is None:
+        return None
+    jobs = found.spec.replicated_jobs or []
+    status = found.status.replicated_jobs_status if found.status else None
+    told = {one.name: one for one in status or ()}
+    policy = found.spec.startup_policy
+    in_order = policy is not None and policy.startup_policy_order == IN_ORDER
+    total = 0
+    for place, job in enumerate(jobs):
+        if job.name in INITIALIZERS:
+            continue
+        before = jobs[:place] if in_order else ()
+        if _exists(told.get(job.name)) or _may_start(job, before, jobs, told):
+            total += _pods(job)
+    return total or None
+
+
+def _pods(job: ReplicatedJob) -> int:
+    spec = job.template.spec if job.template else None
+    return _replicas(job) * job_state.size(spec or _NO_JOB)
+
+
+def _replicas(job: ReplicatedJob) -> int:
+    return 1 if job.replicas is None else job.replicas
+
+
+def _exists(told: ReplicatedJobStatus | None) -> bool:
+    """Say whether its Jobs were made; one that was stays, whatever becomes of the others."""
+    return told is not None and any((told.ready, told.succeeded, told.failed, told.active))
+
+
+def _may_start(
+    job: ReplicatedJob,
+    before: Sequence[ReplicatedJob],
+    jobs: Sequence[ReplicatedJob],
+    told: Mapping[str, ReplicatedJobStatus],
+) -> bool:
+    replicas = {one.name: _replicas(one) for one in jobs}
+    waits_for = [*(Dependency(one.name) for one in before), *(job.depends_on or ())]
+    return all(_reached(one, replicas.get(one.name), told.get(one.name)) for one in waits_for)
+
+
+def _reached(wanted: Dependency, replicas: int | None, told: ReplicatedJobStatus | None) -> bool:
+    if told is None:
+        return False
+    if wanted.status == COMPLETE:
+        return told.succeeded == replicas
+    return told.ready + told.succeeded + told.failed == replicas

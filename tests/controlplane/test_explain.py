@@ -1,0 +1,75 @@
+"""What the read API offers to a waiting job, carried out through the API server: then it runs."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import msgspec
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from shared import api, labels
+from shared.explanation import Change, StepKind
+from shared.kube import paths
+from tests.controlplane import yard as yards
+from tests.controlplane.jobs import Pods, job
+from tests.controlplane.yard import PATIENCE_SECONDS, Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    yards.start(control_plane)
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+    async with yards.opened(cluster) as yard:
+        yield yard
+
+
+async def offered(yard: Yard, name: str, kind: StepKind) -> Change:
+    """The change of that kind, once the job is explained by one."""
+
+    async def found() -> Change | None:
+        body = await yard.read(f"/v1/explain?namespace={yard.team}&job={name}")
+        told = msgspec.json.decode(body, type=api.ExplainResponse)
+        return next((change for change in told.changes if change.kind is kind), None)
+
+    change = await eventually(found, PATIENCE_SECONDS, f"{kind} is offered to {name}")
+    assert change is not None
+    return change
+
+
+async def test_the_nodes_that_the_explanation_names_are_uncordoned_and_the_gang_runs(
+    yard: Yard,
+) -> None:
+    nodes = await yard.nodes(KwokNodes(4, cpu="4"))
+    await yard.cordon(nodes[1:])
+    await yard.submit(job("wide", 6, Pods(cpu="2")))
+    await yard.until_waiting("wide", "GangDoesNotFit")
+    change = await offered(yard, "wide", StepKind.UNCORDON)
+    assert len(change.steps) == 2
+    assert yard.bound("wide") == 0
+    await yard.cordon([step.subject for step in change.steps], cordoned=False)
+    await yard.until_bound("wide")
+
+
+async def test_the_gang_size_that_the_explanation_offers_is_set_and_as_many_run(
+    yard: Yard,
+) -> None:
+    await yard.nodes(KwokNodes(1, cpu="4"))
+    await yard.submit(job("large", 3, Pods(cpu="1500m")))
+    await yard.until_waiting("large", "GangDoesNotFit")
+    change = await offered(yard, "large", StepKind.LOWER_MIN_AVAILABLE)
+    size = change.steps[0].after
+    assert size == "2"
+    path = f"{paths.namespaced(paths.JOBS, yard.team)}/large"
+    yard.sizes[yard.key("large")] = int(size)
+    await yard.client.patch(path, {"metadata": {"annotations": {labels.MIN_AVAILABLE: size}}})
+    await yard.until_bound("large")
+    assert yard.bound("large") == int(size)

@@ -1,0 +1,96 @@
+"""Gangs that ask for a rack, on a real control plane: in one rack, or told why not."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from extender.policy.topology import LEVELS
+from shared import foreign_labels, labels
+from tests.controlplane import yard as yards
+from tests.controlplane.jobs import Pods, job
+from tests.controlplane.watching import annotation, is_gated, node_of, queued_condition
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+RACK = next(level.label for level in LEVELS if level.name == "rack")
+IN_ONE = Pods().annotated({labels.REQUIRED_TOPOLOGY: "rack"})
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    yards.start(control_plane)
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+    """Two racks of 8 and of 6 CPU, and a node of 32 CPU in none."""
+    async with yards.opened(cluster) as yard:
+        await yard.nodes(KwokNodes(2, prefix="east", cpu="4", labels={RACK: "r1"}))
+        await yard.nodes(KwokNodes(3, prefix="west", cpu="2", labels={RACK: "r2"}))
+        await yard.nodes(KwokNodes(1, prefix="loose", cpu="32"))
+        yield yard
+
+
+def nodes_of(yard: Yard, name: str) -> set[str]:
+    """Prefixes of the nodes where its pods are."""
+    return {str(node_of(found)).partition("-")[0] for found in yard.of(name)}
+
+
+KUEUE = Pods().annotated({foreign_labels.KUEUE_REQUIRED_TOPOLOGY: RACK})
+
+
+@pytest.mark.parametrize("pods", [IN_ONE, KUEUE], ids=["ours", "kueue"])
+async def test_a_gang_lands_in_the_tightest_rack_that_holds_it(yard: Yard, pods: Pods) -> None:
+    await yard.submit(job("it", 6, pods))
+    await yard.until_bound("it")
+    assert nodes_of(yard, "it") == {"west"}
+    (said,) = {json.loads(annotation(p, labels.DECISION))["domain"] for p in yard.of("it")}
+    assert said == "rack r2"
+
+
+async def test_a_gang_that_no_rack_holds_waits_whole_until_one_does(yard: Yard) -> None:
+    await yard.submit(job("wide", 9, IN_ONE))
+    entry = await yard.until_waiting("wide", "TopologyPlacementFailed")
+    assert "8 of 9 pods fit in rack r1, and no other rack holds more" in entry.message
+    await eventually(lambda: _all_told(yard, "wide"), 30)
+    event = (await eventually(lambda: yard.events("TopologyPlacementFailed"), 30))[0]
+    assert "8 of 9 pods fit in rack r1" in event["note"]
+    await yard.submit(job("other", 2))
+    await yard.until_bound("other")
+    assert all(is_gated(found) for found in yard.of("wide"))
+    await yard.nodes(KwokNodes(1, prefix="west", first=3, cpu="8", labels={RACK: "r2"}))
+    await yard.until_bound("wide")
+    assert nodes_of(yard, "wide") == {"west"}
+
+
+async def test_a_preferred_rack_keeps_nobody_waiting(yard: Yard) -> None:
+    pods = Pods().annotated({labels.PREFERRED_TOPOLOGY: "rack"})
+    await yard.submit(job("it", 10, pods))
+    await yard.until_bound("it")
+    assert nodes_of(yard, "it") == {"east", "west"}
+
+
+async def test_pods_that_only_kube_scheduler_can_place_are_held_in_the_rack(yard: Yard) -> None:
+    apart = {"topologyKey": labels.HOSTNAME_LABEL, "labelSelector": {"matchLabels": {"a": "b"}}}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    spec = {"affinity": {"podAntiAffinity": {required: [apart]}}}
+    pods = Pods(cpu="2", labels={"a": "b"}, spec=spec)
+    await yard.submit(job("it", 3, pods.annotated({labels.REQUIRED_TOPOLOGY: "rack"})))
+    await yard.until_bound("it")
+    assert nodes_of(yard, "it") == {"west"}
+    assert {annotation(found, labels.NODE) for found in yard.of("it")} == {""}
+
+
+def _all_told(yard: Yard, name: str) -> bool:
+    conditions = [queued_condition(found) for found in yard.of(name)]
+    return bool(conditions) and all(
+        c.get("reason") == "TopologyPlacementFailed" for c in conditions
+    )

@@ -1,0 +1,54 @@
+"""The order of DRS on a real control plane: utility first, then size, then creation."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from tests.controlplane import yard as yards
+from tests.controlplane.jobs import Pods, job, priority_class
+from tests.controlplane.watching import release_order, releases_are_blocks
+from tests.controlplane.yard import Yard
+
+pytestmark = pytest.mark.controlplane
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    yards.start(control_plane, {"queue": {"order": "weighting"}})
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+    async with yards.opened(cluster) as yard:
+        yield yard
+
+
+async def test_jobs_are_released_by_utility_then_size_then_creation(yard: Yard) -> None:
+    urgent = await yard.namespace("urgent", user_priority=9)
+    nodes = await yard.nodes(KwokNodes(1, cpu="64"))
+    await yard.cordon(nodes)
+    await yard.submit(priority_class("high", 1000))
+    await yard.submit(job("small", 2))
+    await yard.after_this_second()
+    await yard.submit(job("small-too", 2))
+    await yard.submit(job("wide", 4), job("deep", 1, Pods(cpu="6")))
+    await yard.submit(job("favoured", 1), to=urgent)
+    await yard.submit(job("first", 1, Pods(spec={"priorityClassName": "high"})))
+    wanted = ["first", "favoured", "deep", "wide", "small", "small-too"]
+    await yard.until_there(*yard.sizes)
+    await yard.until_waiting("small-too", "NoSuchNode")
+    answer = await yard.queue()
+    assert (answer.order, [entry.job for entry in answer.entries]) == ("weighting", wanted)
+    weights = [entry.weight for entry in answer.entries if entry.weight is not None]
+    assert [weight.utility for weight in weights] == [1005, 9, 5, 5, 5, 5]
+    assert [round(64 * weight.cpu_ratio) for weight in weights] == [1, 1, 6, 4, 2, 2]
+
+    await yard.cordon(nodes, cordoned=False)
+    await yard.until_bound(*yard.sizes)
+    assert [key.rpartition("/")[2] for key in release_order(yard.history)] == wanted
+    assert releases_are_blocks(yard.history)

@@ -1,0 +1,31 @@
+"""The page of job kinds names every kind and every key that puts a pod into a job."""
+
+from pathlib import Path
+
+import pytest
+
+from extender.adapters import registry
+from shared import foreign_labels
+from shared.kube import kinds
+
+PAGE = (Path(__file__).parents[2] / "docs" / "kinds.md").read_text()
+
+
+@pytest.mark.parametrize("adapter", registry.ADAPTERS, ids=lambda adapter: adapter.kind)
+def test_every_kind_has_its_row_with_what_is_read(adapter):
+    rows = [line for line in PAGE.splitlines() if line.startswith(f"| `{adapter.kind}`")]
+    assert len(rows) == 1
+    for mark in adapter.marks:
+        assert f"`{mark}`" in rows[0]
+
+
+@pytest.mark.parametrize("kind", kinds.OWNERS, ids=lambda kind: f"{kind.kind}.{kind.group}")
+def test_every_owner_that_is_read_is_named(kind):
+    assert kind.kind in PAGE
+
+
+def test_every_annotation_that_stands_for_ours_is_named():
+    page = PAGE + (Path(__file__).parents[2] / "docs" / "labels.md").read_text()
+    for keys in foreign_labels.SAME_AS.values():
+        for key in keys:
+            assert f"`{key}`" in page

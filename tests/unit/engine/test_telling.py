@@ -1,0 +1,46 @@
+"""What is written where when a job waits."""
+
+import pytest
+
+from extender.engine import jobs
+from extender.engine.commands import EmitEvent, SetQueuedCondition
+from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.telling import YOUNG_SECONDS, QueueEntry, tell
+from extender.policy.priority import Value
+from shared.model import JobKey
+from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.unit.engine.clusters import snapshot_of
+
+KEY = JobKey("default/job/j")
+VALUE = Value(job=KEY, u=5, b=50, l=5, e=60, m=3, e_normalised=0, m_normalised=0, v=0, v_rounded=0)
+
+
+def entry(reason: Reason, *pods: dict[str, object]) -> QueueEntry:
+    owner = make_owner("j", size=len(pods))
+    members = [make_pod(f"j-{i}", owner=owner, index=i, **pod) for i, pod in enumerate(pods)]
+    job = jobs.view(snapshot_of(make_node("a"), owner, members), KEY)
+    return QueueEntry(job, VALUE, reason, MESSAGES.get(reason, "text"))
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_no_status_of_a_pod_that_never_had_our_gate_is_written(reason: Reason) -> None:
+    """A status patch would send it back into kube-scheduler's queue (docs/adr/0002)."""
+    told = entry(reason, {"gated": True}, {}, {"node": "a"})
+    _, commands = tell([told], {}, now_seconds=60.0)
+    conditions = [c.pod for c in commands if isinstance(c, SetQueuedCondition)]
+    assert conditions == ([] if reason is Reason.RELEASING else ["default/j-0"])
+
+
+@pytest.mark.parametrize("reason", set(Reason) - {Reason.RELEASING})
+def test_condition_and_event_have_the_same_word_and_are_written_once(reason: Reason) -> None:
+    waiting = entry(reason, {"gated": True})
+    told, commands = tell([waiting], {}, now_seconds=60.0)
+    words = [c.reason for c in commands if isinstance(c, SetQueuedCondition | EmitEvent)]
+    assert words == [reason, reason]
+    seen = entry(reason, {"gated": True, "queued_reason": reason.value})
+    assert tell([seen], told, now_seconds=61.0) == (told, ())
+
+
+def test_a_job_that_was_just_made_is_not_told_why_it_waits() -> None:
+    waiting = entry(Reason.GANG_INCOMPLETE, {"gated": True})
+    assert tell([waiting], {}, now_seconds=YOUNG_SECONDS / 2)[1] == ()
