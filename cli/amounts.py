@@ -1,5 +1,6 @@
 """Amounts and times as people read them."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -26,6 +27,23 @@ def span(seconds: float) -> str:
     """Return a duration, with a decimal below ten seconds: ``0.3s``, ``8.2s``, ``45s``."""
     tenths = max(0.0, round(seconds, 1))
     return f"{tenths:.1f}s" if tenths < _TEN_SECONDS else duration(tenths)
+
+
+def coming(at: float, now: float) -> str:
+    """Return a coming time as exactly as an estimate deserves it.
+
+    Within the hour ``in 45s`` or ``in 4m``, within the day the time of day, else with its date;
+    ``now`` for one that has passed. Times are seconds since the epoch, shown as local time.
+    """
+    left = at - now
+    if left < 1:
+        return "now"
+    if left < _MINUTE_SECONDS:
+        return f"in {int(left)}s"
+    if left < _HOUR_SECONDS:
+        return f"in {int(left // _MINUTE_SECONDS)}m"
+    local = datetime.fromtimestamp(at, UTC).astimezone()
+    return f"{local:%H:%M}" if left < _DAY_SECONDS else f"{local:%m-%d %H:%M}"
 
 
 def amount(resource: str, base_units: int) -> str:

@@ -1,4 +1,4 @@
-"""The command line. Options may stand before or after the command."""
+"""The command line, and what the environment says where it says nothing."""
 
 import argparse
 import os
@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-DEFAULT_URL: Final = "http://127.0.0.1:10262"
-DEFAULT_WATCH_SECONDS: Final = 2.0
+from cli import options, service, subject
 
 _COMMANDS: Final = {
     "queue": "waiting jobs in the order in which they will be placed, and why each waits",
     "nodes": "nodes: what is free and used, what they cost, and what their agents say",
     "jobs": "all jobs with their pods by state, and how far their training is",
     "migrations": "which jobs moved, why, what it cost, and which were not moved",
-    "explain": "why a pod is, or would be, where",
+    "explain": "why a job or pod waits, and what would make it run",
 }
 _EPILOG: Final = "exit codes: 0 done, 1 the extender could not answer, 2 wrong command line"
 
@@ -30,67 +29,42 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command and its options; ends the process with 2 if they cannot be used."""
     parser = _parser()
     asked = parser.parse_args(argv)
-    if asked.command == "explain" and "/" in asked.pod:
-        asked.namespace, asked.pod = asked.pod.split("/", 1)
+    if asked.all_namespaces:
+        asked.namespace = None
+    if asked.command == "explain":
+        asked.namespace = subject.split(asked.subject)[0] or asked.namespace
     if asked.command == "migrations" and "/" in (asked.migration or ""):
         asked.namespace, asked.migration = asked.migration.split("/", 1)
+    _choose_way(parser, asked)
     return asked
+
+
+def _choose_way(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
+    """Fill in what the environment says; an option of one way wins over it for the other."""
+    proxied = asked.kubeconfig or asked.context or asked.service
+    if asked.url and proxied:
+        parser.error("--url goes past the API server: --kubeconfig, --context and --service do not")
+    if not proxied:
+        asked.url = asked.url or os.environ.get("SHUNTYARD_URL")
+    text = asked.service or os.environ.get("SHUNTYARD_SERVICE") or service.DEFAULT_SERVICE
+    try:
+        asked.service = service.parse(text)
+    except ValueError as error:
+        parser.error(f"--service or SHUNTYARD_SERVICE: {error}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program(), epilog=_EPILOG, description="Ask Shuntyard about training jobs."
     )
-    _add_options(parser, url=os.environ.get("SHUNTYARD_URL") or DEFAULT_URL)
+    options.add(parser, top=True)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=f"Show {text}.")
-        _add_options(command)
+        options.add(command, top=False)
         if name == "explain":
-            command.add_argument("pod", metavar="POD", help="POD or NAMESPACE/POD")
+            command.add_argument("subject", metavar="POD|JOB", help=subject.FORMS)
         if name == "migrations":
             one = "show all of this one: NAME or NAMESPACE/NAME"
             command.add_argument("migration", metavar="NAME", nargs="?", help=one)
     return parser
-
-
-def _add_options(parser: argparse.ArgumentParser, url: str | None = None) -> None:
-    """Add the options; ``url`` is None below a command, where only what is given may count."""
-    top = url is not None
-    parser.add_argument(
-        "--url",
-        default=url if top else argparse.SUPPRESS,
-        help=f"the extender's read API; else $SHUNTYARD_URL, else {DEFAULT_URL}",
-    )
-    parser.add_argument(
-        "-n",
-        "--namespace",
-        default=None if top else argparse.SUPPRESS,
-        help="only this namespace; explain: the pod's, else `default`",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("table", "wide", "json"),
-        default="table" if top else argparse.SUPPRESS,
-        help="how to show it (default: table)",
-    )
-    parser.add_argument(
-        "--watch",
-        type=_seconds,
-        nargs="?",
-        const=DEFAULT_WATCH_SECONDS,
-        default=None if top else argparse.SUPPRESS,
-        metavar="SECONDS",
-        help=f"show it again every SECONDS (default: {DEFAULT_WATCH_SECONDS:g})",
-    )
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds

@@ -1,45 +1,45 @@
-"""Ask the read API over HTTP; what goes wrong becomes one sentence."""
+"""Ask the read API, by whichever way there is; what goes wrong becomes one sentence."""
 
-import urllib.error
-import urllib.parse
-import urllib.request
-from http.client import HTTPException
-from typing import Final, TypeVar
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 import msgspec
 
+from cli.by_url import ByUrl
 from cli.errors import UnansweredError
 from shared import api
-
-TIMEOUT_SECONDS: Final = 10.0
-_MOST_ERROR_BYTES: Final = 500
-_OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""Without the proxies of the environment: the read API is on this host or in this cluster."""
+from shared.errors import SettingsError
 
 Answer = TypeVar("Answer", bound=api.Response)
 
 
-def fetch(url: str, path: str, **query: str) -> bytes:
-    """Return the body of ``GET <url><path>?<query>``.
+class Way(Protocol):
+    """A way to the read API.
+
+    Attributes:
+        namespace: Where whoever asks works; None if nobody says.
+    """
+
+    namespace: str | None
+
+    def fetch(self, path: str, **query: str) -> bytes:
+        """Return the body of ``GET <path>?<query>``.
+
+        Raises:
+            UnansweredError: No answer, or another one than status 200.
+        """
+        ...
+
+
+def way(asked: Namespace) -> Way:
+    """Return the way that was asked for: a URL, else through the API server.
 
     Raises:
-        UnansweredError: No connection, or another status than 200.
+        UnansweredError: There is none, or what is said of it cannot be used.
     """
-    if not _is_http(url):
-        raise UnansweredError(f"{url} is not a URL such as http://127.0.0.1:10262")
-    whole = f"{url.rstrip('/')}{path}?{urllib.parse.urlencode(query)}".rstrip("?")
-    try:
-        with _OPENER.open(whole, timeout=TIMEOUT_SECONDS) as response:
-            body: bytes = response.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            text = error.read(_MOST_ERROR_BYTES).decode(errors="replace").strip()
-        raise UnansweredError(f"{text or error.reason} (status {error.code})") from error
-    except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        hint = "is the extender running? --url or SHUNTYARD_URL names its read API"
-        raise UnansweredError(f"no answer from {url}: {reason}; {hint}") from error
-    return body
+    return ByUrl(asked.url) if asked.url else _through_the_api_server(asked)
 
 
 def understand(body: bytes, kind: type[Answer]) -> Answer:
@@ -58,8 +58,17 @@ def understand(body: bytes, kind: type[Answer]) -> Answer:
     return answer
 
 
-def _is_http(url: str) -> bool:
+def _through_the_api_server(asked: Namespace) -> Way:
+    # Reading a kubeconfig needs a parser of YAML, which takes a moment to load.
+    from cli.by_service import ByService  # noqa: PLC0415 - only who goes this way waits for it
+    from shared.kube import auth  # noqa: PLC0415 - as above
+
+    file = asked.kubeconfig
+    if asked.context and not file and not os.environ.get("KUBECONFIG"):
+        file = Path.home() / ".kube" / "config"  # a pod's service account has no contexts
     try:
-        return urllib.parse.urlsplit(url).scheme in {"http", "https"}
-    except ValueError:
-        return False
+        credentials = auth.load(file, asked.context, unverified_allowed=True)
+    except (SettingsError, OSError) as error:
+        hint = "--kubeconfig and --context, or --url or SHUNTYARD_URL, say how to reach Shuntyard"
+        raise UnansweredError(f"{error}; {hint}") from error
+    return ByService(credentials, asked.service)

@@ -8,7 +8,7 @@ from typing import Final, TextIO
 
 import msgspec
 
-from cli import charts, client, ledger, narrowing, views
+from cli import charts, client, ledger, narrowing, subject, views
 from cli.errors import UnansweredError
 from shared import api
 from shared.system_clock import SystemClock
@@ -29,22 +29,24 @@ def run(asked: Namespace, out: TextIO) -> None:
     Raises:
         UnansweredError: The extender could not answer; under ``--watch`` only the first time.
     """
-    print(_show(asked, out), file=out, flush=True)
+    way = client.way(asked)
+    print(_show(asked, way, out), file=out, flush=True)
     while asked.watch:
         time.sleep(asked.watch)
         try:
-            text = _show(asked, out)
+            text = _show(asked, way, out)
         except UnansweredError as error:
             print(error, file=sys.stderr, flush=True)
             continue
         print(_between(asked, out) + text, file=out, flush=True)
 
 
-def _show(asked: Namespace, out: TextIO) -> str:
+def _show(asked: Namespace, way: client.Way, out: TextIO) -> str:
     query = {}
     if asked.command == "explain":
-        query = {"namespace": asked.namespace or "default", "pod": asked.pod}
-    body = client.fetch(asked.url, f"/v1/{asked.command}", **query)
+        namespace = asked.namespace or way.namespace or "default"
+        query = subject.query(asked.subject, namespace)
+    body = way.fetch(f"/v1/{asked.command}", **query)
     whole = client.understand(body, _KINDS[asked.command])
     answer = _narrowed(asked, whole)
     if asked.output == "json":

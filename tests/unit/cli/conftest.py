@@ -1,37 +1,62 @@
-"""A read API that gives canned answers."""
+"""Servers that give canned answers: a read API, and an API server before it."""
 
+import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
+from cli.service import DEFAULT_SERVICE, parse
+from devcluster.certificates import Authority, Pair
+from shared.system_clock import SystemClock
 from tests.fakes.ports import EXPLAIN, JOBS, MIGRATIONS, NODES, QUEUE
+
+CANNED = {
+    "queue": QUEUE,
+    "nodes": NODES,
+    "jobs": JOBS,
+    "explain": EXPLAIN,
+    "migrations": MIGRATIONS,
+}
 
 
 @dataclass
 class ReadApi:
-    """A read API; ``answers`` maps a path to status and body, ``asked`` keeps the requests."""
+    """A server; ``answers`` maps a path to status and body, which is where a redirect leads.
+
+    Attributes:
+        asked: Paths with their queries.
+        headers: Of each request.
+        subjects: Common name of each request's client certificate, None without one.
+    """
 
     url: str = ""
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+    subjects: list[str | None] = field(default_factory=list)
 
 
-@pytest.fixture
-def read_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReadApi]:
-    canned = {"queue": QUEUE, "nodes": NODES, "jobs": JOBS, "explain": EXPLAIN}
-    canned["migrations"] = MIGRATIONS
-    known = ReadApi()
-    known.answers = {f"/v1/{k}": (200, msgspec.json.encode(v)) for k, v in canned.items()}
+@contextmanager
+def serving(known: ReadApi, tls: ssl.SSLContext | None = None) -> Iterator[ReadApi]:
+    """Serve on loopback until the end."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             known.asked.append(self.path)
+            known.headers.append(dict(self.headers))
+            known.subjects.append(_subject(self.connection))
             status, body = known.answers[self.path.split("?")[0]]
             self.send_response(status)
+            if status in range(300, 400):
+                self.send_header("Location", body.decode())
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -39,11 +64,108 @@ def read_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReadApi]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:  # a client that does not trust us just leaves
+            pass
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        known.url = f"http://127.0.0.1:{server.server_address[1]}"
+        scheme = "http" if tls is None else "https"
+        known.url = f"{scheme}://127.0.0.1:{server.server_address[1]}"
+        try:
+            yield known
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of this machine says how Shuntyard is reached."""
+    for name in ("SHUNTYARD_URL", "SHUNTYARD_SERVICE", "KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def read_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReadApi]:
+    answers = {f"/v1/{name}": (200, msgspec.json.encode(body)) for name, body in CANNED.items()}
+    with serving(ReadApi(answers=answers)) as known:
         monkeypatch.setenv("SHUNTYARD_URL", known.url)
         yield known
-        server.shutdown()
-        thread.join()
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """An API server with TLS, whose service proxy leads to a read API.
+
+    Attributes:
+        client: A client certificate of the user ``ann``.
+    """
+
+    known: ReadApi
+    authority: Path
+    client: Pair
+    directory: Path
+
+    def kubeconfig(
+        self,
+        user: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        **cluster: Any,
+    ) -> Path:
+        """Write a kubeconfig with one context, ``east``; without a user: ann's certificate."""
+        pair = {"client-certificate": str(self.client.certificate)}
+        pair["client-key"] = str(self.client.key)
+        whole = {"server": self.known.url, "certificate-authority": str(self.authority), **cluster}
+        document = {
+            "current-context": "east",
+            "contexts": [
+                {"name": "east", "context": {"cluster": "c", "user": "u"} | (context or {})}
+            ],
+            "clusters": [{"name": "c", "cluster": whole}],
+            "users": [{"name": "u", "user": pair if user is None else dict(user)}],
+        }
+        file = self.directory / "kubeconfig"
+        file.write_text(yaml.safe_dump(document))
+        return file
+
+
+@pytest.fixture(scope="session")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    authority = Authority.create(tmp_path_factory.mktemp("pki"), SystemClock())
+    authority.issue_server("server", names=("api.example.org",), addresses=("127.0.0.1",))
+    authority.issue_client("ann", "ann")
+    return authority
+
+
+@pytest.fixture
+def api_server(
+    pki: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ApiServer]:
+    """The environment names its kubeconfig."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(pki.certificate))
+    tls.load_cert_chain(pki.directory / "server.crt", pki.directory / "server.key")
+    tls.verify_mode = ssl.CERT_OPTIONAL
+    service = parse(DEFAULT_SERVICE)
+    answers = {
+        service.path(f"/v1/{name}"): (200, msgspec.json.encode(body))
+        for name, body in CANNED.items()
+    }
+    ann = Pair(pki.directory / "ann.crt", pki.directory / "ann.key")
+    with serving(ReadApi(answers=answers), tls) as known:
+        server = ApiServer(known, pki.certificate, ann, tmp_path)
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig()))
+        yield server
+
+
+def _subject(connection: Any) -> str | None:
+    if not isinstance(connection, ssl.SSLSocket):
+        return None
+    fields = dict(
+        pair for part in (connection.getpeercert() or {}).get("subject", ()) for pair in part
+    )
+    return fields.get("commonName")

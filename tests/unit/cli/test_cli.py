@@ -11,9 +11,9 @@ from tests.fakes.ports import EXPLAIN, QUEUE
 from tests.unit.cli.conftest import ReadApi
 
 QUEUE_TABLE = """\
-POSITION  JOB     NAMESPACE     V  U   B  L  M   WAIT  REASON
-       1  resnet  team-a     1250  5  50  5  6  1m15s  GangDoesNotFit
-       2  bert    team-b        0  5  50  5  6    10s  GangSizeUnknown
+POSITION  JOB     NAMESPACE     V  U   B  L  M   WAIT  START  REASON
+       1  resnet  team-a     1250  5  50  5  6  1m15s      -  GangDoesNotFit
+       2  bert    team-b        0  5  50  5  6    10s      -  GangSizeUnknown
 """
 NODES_TABLE = """\
 NODE    STATE           CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  SEATS  PRICE  AGENT  P/W/C
@@ -44,6 +44,12 @@ def test_proxies_of_the_environment_are_passed_by(
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     assert main(["queue", "--url", read_api.url]) == 0
+
+
+def test_a_url_may_have_a_path_before_the_read_apis(read_api: ReadApi) -> None:
+    read_api.answers["/below/v1/queue"] = read_api.answers["/v1/queue"]
+    assert main(["queue", "--url", f"{read_api.url}/below/"]) == 0
+    assert read_api.asked == ["/below/v1/queue"]
 
 
 TABLES = {
@@ -105,7 +111,7 @@ def test_explain_asks_for_one_pod_and_shows_its_best_nodes(
     read_api: ReadApi, argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(argv) == 0
-    assert read_api.asked == ["/v1/explain?namespace=team-a&pod=resnet-0"]
+    assert read_api.asked == ["/v1/explain?namespace=team-a&name=resnet-0"]
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["Pod:      team-a/resnet-0", "Job:      team-a/Job/resnet"]
     assert lines[4] == "Reason:   GangDoesNotFit: not enough room for the whole gang"
@@ -174,7 +180,7 @@ def test_an_answer_that_cannot_be_used_is_one_sentence_and_code_1(
         ("127.0.0.1:10262", "is not a URL such as"),
         ("file:///etc/passwd", "is not a URL such as"),
         ("http://[", "is not a URL such as"),
-        ("http://127.0.0.1:port", "no answer from http://127.0.0.1:port"),
+        ("http://127.0.0.1:port", "is not a URL such as"),
     ],
 )
 def test_a_url_that_leads_nowhere_is_said_with_code_1(
@@ -186,7 +192,15 @@ def test_a_url_that_leads_nowhere_is_said_with_code_1(
 
 @pytest.mark.parametrize(
     "argv",
-    [[], ["queues"], ["queue", "-o", "yaml"], ["explain"], ["queue", "--watch", "0"]],
+    [
+        [],
+        ["queues"],
+        ["queue", "-o", "yaml"],
+        ["explain"],
+        ["queue", "--watch", "0"],
+        ["queue", "--service", "shuntyard-extender:api"],
+        ["queue", "--url", "http://127.0.0.1:1", "--context", "east"],
+    ],
     ids=" ".join,
 )
 def test_a_wrong_command_line_is_code_2(

@@ -1,0 +1,97 @@
+"""One GET over http or https: no redirect is followed, no proxy of the environment is asked.
+
+The standard library alone: a command that answers in a moment should start in one, and importing
+aiohttp takes longer than everything else here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from ssl import SSLCertVerificationError, SSLContext, create_default_context
+from typing import Final
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+from typing_extensions import override
+
+TIMEOUT_SECONDS: Final = 10.0
+OK: Final = 200
+FAILURES: Final = (OSError, HTTPException)
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Server:
+    """Whom to ask.
+
+    Attributes:
+        url: Where it is; its path goes before every path asked for.
+        tls: For https; None: the system's authorities.
+        name: Name expected in its certificate if it is not the URL's host.
+    """
+
+    url: SplitResult
+    tls: SSLContext | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to ask for."""
+
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def split(text: str) -> SplitResult | None:
+    """Return the parts of an http or https URL; None if the text is something else."""
+    try:
+        url = urlsplit(text.rstrip("/"))
+        usable = url.scheme in _PORTS and url.hostname and url.port != 0
+    except ValueError:  # a bracket that is not closed, a port that is no number
+        return None
+    return url if usable else None
+
+
+def get(server: Server, request: Request) -> tuple[int, bytes]:
+    """Return status and body.
+
+    Raises:
+        OSError: No connection, a certificate that is not trusted, or no time left.
+        HTTPException: Something that does not speak HTTP, or stopped in between.
+    """
+    query = f"?{urlencode(request.query)}" if request.query else ""
+    connection = _Connection(server)
+    try:
+        path = f"{server.url.path}{request.path}{query}"
+        connection.request("GET", path, headers={"User-Agent": "shuntyard", **request.headers})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def failure(server: Server, error: OSError | HTTPException) -> str:
+    """Return what went wrong in words."""
+    where = server.url.geturl()
+    if isinstance(error, SSLCertVerificationError):
+        return f"the certificate of {where} is not trusted: {error.verify_message}"
+    said = error.strerror if isinstance(error, OSError) else None
+    return f"no answer from {where}: {said or error}"
+
+
+class _Connection(HTTPConnection):
+    """Unlike ``HTTPSConnection`` it can expect another name than the host's."""
+
+    def __init__(self, server: Server) -> None:
+        host, port = server.url.hostname or "", server.url.port or _PORTS[server.url.scheme]
+        super().__init__(host, port, timeout=TIMEOUT_SECONDS)
+        self._server = server
+
+    @override
+    def connect(self) -> None:
+        super().connect()
+        if self._server.url.scheme == "https":
+            tls = self._server.tls or create_default_context()
+            expected = self._server.name or self.host
+            self.sock = tls.wrap_socket(self.sock, server_hostname=expected)

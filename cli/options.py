@@ -1,0 +1,65 @@
+"""The options that every command has; each may stand before or after the command."""
+
+import argparse
+from pathlib import Path
+from typing import Any, Final
+
+from cli import service
+
+DEFAULT_WATCH_SECONDS: Final = 2.0
+
+
+def add(parser: argparse.ArgumentParser, *, top: bool) -> None:
+    """Add the options; ``top`` is False below a command, where only what is given may count."""
+
+    def option(*names: str, default: object = None, **more: Any) -> None:
+        parser.add_argument(*names, default=default if top else argparse.SUPPRESS, **more)
+
+    _add_ways(option)
+    option("-n", "--namespace", help="only this namespace; explain: where to look")
+    option(
+        *("-A", "--all-namespaces"),
+        action="store_true",
+        default=False,
+        help="all namespaces, as without -n",
+    )
+    option(
+        *("-o", "--output"),
+        choices=("table", "wide", "json"),
+        default="table",
+        help="how to show it (default: table)",
+    )
+    option(
+        *("-w", "--watch"),
+        type=_seconds,
+        nargs="?",
+        const=DEFAULT_WATCH_SECONDS,
+        metavar="SECONDS",
+        help=f"show it again every SECONDS (default: {DEFAULT_WATCH_SECONDS:g})",
+    )
+
+
+def _add_ways(option: Any) -> None:
+    option("--url", help="read API of the extender, past the API server; else $SHUNTYARD_URL")
+    option(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="way to the API server; else $KUBECONFIG, a pod's service account, ~/.kube/config",
+    )
+    option("--context", metavar="NAME", help="context of the kubeconfig")
+    option(
+        "--service",
+        metavar=service.FORM,
+        help=f"Service of the read API; else $SHUNTYARD_SERVICE, else {service.DEFAULT_SERVICE}",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds

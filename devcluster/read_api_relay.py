@@ -1,0 +1,63 @@
+"""Joins a port of every address of this machine with the extender's read API on loopback.
+
+The API server's service proxy never goes to a loopback address. The read API asks nobody who they
+are, so whoever comes from another machine is not let in.
+"""
+
+import argparse
+import asyncio
+import contextlib
+from functools import partial
+from typing import Final
+
+from devcluster.ports import LOOPBACK
+
+_EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - who may come in is looked at below
+_CHUNK_BYTES: Final = 2**16
+
+
+async def serve(port: int, target_port: int) -> None:
+    """Relay until cancelled."""
+    server = await asyncio.start_server(partial(_join, target_port), _EVERY_ADDRESS, port)
+    async with server:
+        await server.serve_forever()
+
+
+async def _join(
+    target_port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    with contextlib.suppress(OSError), contextlib.closing(writer):  # either end may just leave
+        if not comes_from_here(writer):
+            return
+        from_target, to_target = await asyncio.open_connection(LOOPBACK, target_port)
+        with contextlib.closing(to_target):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_copy(reader, to_target))
+                group.create_task(_copy(from_target, writer))
+
+
+def comes_from_here(writer: asyncio.StreamWriter) -> bool:
+    """Say whether the other end is on this machine: the kernel then gives both one address."""
+    there, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+    return bool(there[0] == here[0])
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := await reader.read(_CHUNK_BYTES):
+            writer.write(chunk)
+            await writer.drain()
+        writer.write_eof()
+
+
+def main() -> None:
+    """Relay between the two ports of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("port", type=int)
+    parser.add_argument("target_port", type=int)
+    given = parser.parse_args()
+    asyncio.run(serve(given.port, given.target_port))
+
+
+if __name__ == "__main__":
+    main()

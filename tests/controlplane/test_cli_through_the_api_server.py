@@ -1,0 +1,191 @@
+"""`shuntyard` for somebody whose only right is that of deploy/base/viewer.yaml."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from devcluster import read_api_service
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from shared.kube import auth, paths
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError, ForbiddenError
+from tests.controlplane import yard as yards
+from tests.controlplane.jobs import job
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+SYSTEM: Final = read_api_service.NAMESPACE
+BINDINGS: Final = paths.namespaced("/apis/rbac.authorization.k8s.io/v1/rolebindings", SYSTEM)
+PLUGIN: Final = Path(sys.executable).with_name("kubectl-shuntyard")
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    if read_api_service.address(control_plane.address) is None:
+        pytest.skip("this machine has no address but loopback, where no proxy goes")
+    yards.start(control_plane)
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+    async with yards.opened(cluster) as yard:
+        yield yard
+
+
+@pytest.fixture
+async def viewer(yard: Yard) -> AsyncIterator[Path]:
+    """The kubeconfig of a user who has the role, and no other right."""
+    group = "rbac.authorization.k8s.io"
+    body = {
+        "metadata": {"name": "viewer"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "shuntyard-viewer"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "viewer"}],
+    }
+    await yard.client.post(BINDINGS, body)
+    file = await asyncio.to_thread(yard.cluster.kubeconfig_for, "viewer")
+    await eventually(lambda: _may_read(file), 10, "the role counts")
+    yield file
+    await yard.client.delete(f"{BINDINGS}/viewer")
+
+
+async def shuntyard(kubeconfig: Path, *argv: str) -> tuple[int, str]:
+    """Run the command as its user does; return exit code and what it printed."""
+    return await _run((sys.executable, "-m", "cli", *argv), {"KUBECONFIG": str(kubeconfig)})
+
+
+async def _run(argv: tuple[str, ...], environ: Mapping[str, str]) -> tuple[int, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("SHUNTYARD")}
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        env=kept | environ,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    printed, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, printed.decode()
+
+
+async def test_the_viewers_role_is_enough_for_every_command(yard: Yard, viewer: Path) -> None:
+    await yard.nodes(KwokNodes(1, cpu="4"))
+    await yard.submit(job("wide", 6))
+    await yard.until_waiting("wide", "GangDoesNotFit")
+    pod = yard.of("wide")[0]["metadata"]["name"]
+    commands: dict[tuple[str, ...], tuple[str, ...]] = {
+        ("queue",): ("wide", yard.team, "GangDoesNotFit"),
+        ("nodes",): ("kwok-0000", "Ready"),
+        ("jobs", "-n", yard.team): ("wide", "job"),
+        ("explain", f"{yard.team}/{pod}"): (pod, "GangDoesNotFit"),
+        ("explain", f"{yard.team}/wide"): ("6 pods at once", "What would make it run"),
+        ("migrations",): ("there is no migration",),
+    }
+    async with asyncio.TaskGroup() as group:
+        runs = {argv: group.create_task(shuntyard(viewer, *argv)) for argv in commands}
+    for argv, words in commands.items():
+        code, printed = runs[argv].result()
+        assert code == 0, (argv, printed)
+        assert [word for word in words if word not in printed] == [], (argv, printed)
+
+
+@pytest.mark.skipif(not PLUGIN.exists(), reason="kubectl-shuntyard is not installed here")
+async def test_the_plugin_takes_the_flags_that_kubectl_has(yard: Yard, viewer: Path) -> None:
+    await yard.submit(job("wide", 6))
+    await yard.until_waiting("wide", "NoSuchNode")
+    asked = ("queue", "-n", yard.team, "-o", "wide", "--context", "shuntyard")
+    code, printed = await _run((str(PLUGIN), *asked), {"KUBECONFIG": str(viewer)})
+    assert (code, printed.splitlines()[0]) == (0, "order: cps, jobs: 1")
+    nowhere = {"KUBECONFIG": "missing"}
+    code, printed = await _run((str(PLUGIN), *asked, "--kubeconfig", str(viewer), "-A"), nowhere)
+    assert (code, printed.splitlines()[0]) == (0, "order: cps, jobs: 1")
+
+
+FORBIDDEN: dict[str, str] = {
+    "pods": paths.pods("default"),
+    "pods of all namespaces": paths.PODS,
+    "nodes": paths.NODES,
+    "secrets beside the extender": paths.namespaced("/api/v1/secrets", SYSTEM),
+    "the Service itself": paths.namespaced("/api/v1/services", SYSTEM, "shuntyard-extender"),
+    "its pod past the Service": paths.pod(SYSTEM, "shuntyard-extender-0:10262", "proxy"),
+    "its port by number": paths.namespaced(
+        "/api/v1/services", SYSTEM, "shuntyard-extender:10262", "proxy/v1/queue"
+    ),
+    "the same name elsewhere": paths.namespaced(
+        "/api/v1/services", "default", "http:shuntyard-extender:api", "proxy/v1/queue"
+    ),
+}
+
+
+async def test_the_viewers_role_allows_nothing_else(viewer: Path) -> None:
+    credentials = await asyncio.to_thread(auth.load, viewer)
+    async with KubeClient.connect(credentials) as client:
+        allowed = [name for name, path in FORBIDDEN.items() if await _is_allowed(client, path)]
+        assert allowed == []
+        proxied = paths.namespaced(
+            "/api/v1/services", SYSTEM, "http:shuntyard-extender:api", "proxy/v1/queue"
+        )
+        assert b"entries" in await client.get(proxied)
+        with pytest.raises(ForbiddenError):
+            await client.post(proxied, {})
+
+
+async def test_without_the_role_one_sentence_says_which_right_is_missing(yard: Yard) -> None:
+    stranger = await asyncio.to_thread(yard.cluster.kubeconfig_for, "stranger")
+    code, printed = await shuntyard(stranger, "queue")
+    assert (code, printed.count("\n")) == (1, 1)
+    assert "`get` on `services/proxy` named `http:shuntyard-extender:api`" in printed
+    assert "shuntyard-viewer" in printed
+    assert "stranger" in printed
+
+
+ELSEWHERE: dict[str, str] = {
+    f"{SYSTEM}/shuntyard-extender:web": "no extender is ready at port web",
+    f"{SYSTEM}/other:api": f"there is no Service other in the namespace {SYSTEM}",
+    "nowhere/other:api": "there is no Service other in the namespace nowhere",
+}
+
+
+async def test_what_the_real_api_server_says_becomes_a_sentence_too(yard: Yard) -> None:
+    for service, want in ELSEWHERE.items():
+        code, printed = await shuntyard(yard.cluster.kubeconfig, "queue", "--service", service)
+        assert (code, printed.count("\n")) == (1, 1), printed
+        assert want in printed
+
+    await asyncio.to_thread(yard.cluster.stop, "read-api")
+    code, printed = await shuntyard(yard.cluster.kubeconfig, "queue")
+    await asyncio.to_thread(yard.cluster.start, "read-api")
+    assert code == 1
+    assert "the API server does not reach the extender" in printed
+
+
+async def test_the_service_has_an_endpoint_slice_with_its_pod(yard: Yard) -> None:
+    slices = paths.namespaced("/apis/discovery.k8s.io/v1/endpointslices", SYSTEM)
+    (found,) = await eventually(lambda: yard.items(slices), 30, "the slice is mirrored")
+    (endpoint,) = found["endpoints"]
+    assert endpoint["targetRef"]["name"] == "shuntyard-extender-0"
+    assert found["ports"][0]["name"] == "api"
+
+
+async def _is_allowed(client: KubeClient, path: str) -> bool:
+    try:
+        await client.get(path)
+    except ForbiddenError:
+        return False
+    except ApiError:  # it was let in, and something else went wrong
+        pass
+    return True
+
+
+async def _may_read(kubeconfig: Path) -> bool:
+    code, _ = await shuntyard(kubeconfig, "queue")
+    return code == 0

@@ -1,0 +1,94 @@
+"""The queue as a table: when each job starts, and under which key it stands where it stands."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from cli import waiting
+from cli.amounts import coming
+from shared import api
+from tests.fakes.ports import QUEUE
+
+NOW = QUEUE.generated_at
+
+
+def cells(answer: api.QueueResponse, *, wide: bool = False) -> dict[str, str]:
+    """The first job's cells by column; no cell here has a blank in it."""
+    header, row = [line for line in waiting.queue(answer, wide=wide) if ":" not in line[:6]][:2]
+    return dict(zip(header.split(), row.replace("in ", "in_").split(), strict=True))
+
+
+def changed(**fields: Any) -> api.QueueResponse:
+    """The queue with its first job changed, and alone."""
+    first = replace(QUEUE.entries[0], message="full", **fields)
+    return replace(QUEUE, entries=(first,))
+
+
+@dataclass(frozen=True)
+class Shown:
+    fields: dict[str, Any]
+    want: dict[str, str]
+    order: str = "cps"
+
+
+SHOWN: dict[str, Shown] = {
+    "nothing known": Shown({}, {"START": "-", "LEFT": "-", "ESTIMATE": "-", "MESSAGE": "full"}),
+    "a start in minutes": Shown(
+        {"estimated_start": NOW + 290, "estimate": "durations"},
+        {"START": "in_4m", "ESTIMATE": "durations"},
+    ),
+    "no estimate, with a reason": Shown(
+        {"estimate": "unknown"}, {"START": "-", "ESTIMATE": "unknown"}
+    ),
+    "a maximum wait": Shown({"max_wait_seconds": 1200.0}, {"WAIT": "1m15s", "LEFT": "18m45s"}),
+    "a maximum wait that is over": Shown({"max_wait_seconds": 60.0}, {"LEFT": "over"}),
+    "the order weighting": Shown(
+        {"weight": api.Weight(utility=12, size=0.25, cpu_ratio=0.125, memory_ratio=0.125)},
+        {"UTILITY": "12", "SIZE": "0.250", "V": "1250"},
+        order="weighting",
+    ),
+    "the order weighting before its key is known": Shown(
+        {}, {"UTILITY": "-", "SIZE": "-"}, order="weighting"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHOWN.values(), ids=SHOWN.keys())
+def test_the_queue_shows_what_is_known_of_a_job(case: Shown) -> None:
+    found = cells(replace(changed(**case.fields), order=case.order), wide=True)
+    assert {name: found[name] for name in case.want} == case.want
+
+
+def test_other_orders_have_no_columns_of_weighting() -> None:
+    assert {"UTILITY", "SIZE"} & cells(changed()).keys() == set()
+
+
+COMING: dict[str, tuple[float, str]] = {
+    "passed": (-5.0, "now"),
+    "at once": (0.5, "now"),
+    "seconds": (45.9, "in 45s"),
+    "a minute": (60.0, "in 1m"),
+    "not quite an hour": (3599.0, "in 59m"),
+    "today": (3 * 3600.0, "14:00"),
+    "tomorrow": (26 * 3600.0, "11-22 13:00"),
+}
+
+
+@pytest.fixture
+def an_hour_east() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "EAST-1")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("an_hour_east")
+@pytest.mark.parametrize(("seconds", "want"), COMING.values(), ids=COMING.keys())
+def test_a_coming_time_is_as_exact_as_an_estimate_can_be(seconds: float, want: str) -> None:
+    ten_o_clock = 1795255200.0  # 2026-11-21 10:00 UTC
+    assert coming(ten_o_clock + seconds, ten_o_clock) == want
