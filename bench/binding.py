@@ -1,92 +1,204 @@
-"""Creates pods and watches until all are bound: how long from the first create to the last bind."""
+"""Creates pods and watches until all are bound: how long each took, and whether gangs were torn."""
 
 import asyncio
+import contextlib
+import math
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from bench.shapes import Kind, Shape
+from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
+from shared.kube.errors import ConnectionLostError
 
 NAMESPACE = "default"
 CREATORS = 32
-PATIENCE_SECONDS = 300.0
+DELETE_SECONDS = 600.0
+DELETE_AGAIN_SECONDS = 1.0
+BOUND_PODS = {"watch": "true", "fieldSelector": "spec.nodeName!="}
+"""What is watched: a pod comes into sight when it is bound, whatever else is written on it."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run.
+    """One run; times in seconds since its first create.
 
     Attributes:
-        pods: How many were bound.
-        seconds: From the first create to the last bind, as the watch saw it.
-        created_seconds: How much of that the creating took.
+        wanted: How many pods were to be bound.
+        created_at: When each pod's create was sent, by name.
+        bound_at: When the watch showed each pod bound.
+        partial_gangs: Gangs of which some pods were bound and some not when it was over.
     """
 
-    pods: int
-    seconds: float
-    created_seconds: float
+    wanted: int
+    created_at: Mapping[str, float]
+    bound_at: Mapping[str, float]
+    partial_gangs: int = 0
+
+    @property
+    def pods(self) -> int:
+        """How many were bound."""
+        return len(self.bound_at)
+
+    @property
+    def seconds(self) -> float:
+        """From the first create to the last bind."""
+        return max(self.bound_at.values(), default=0.0)
+
+    @property
+    def created_seconds(self) -> float:
+        """From the first create to the last one."""
+        return max(self.created_at.values(), default=0.0)
 
     @property
     def pods_per_second(self) -> float:
         """Pods bound per second."""
-        return self.pods / self.seconds
+        return self.pods / self.seconds if self.bound_at else 0.0
+
+    def waited_seconds(self, share: float) -> float:
+        """Return the quantile ``share`` of the times from a pod's create to its bind."""
+        waits = sorted(at - self.created_at[name] for name, at in self.bound_at.items())
+        return waits[max(0, math.ceil(share * len(waits)) - 1)] if waits else 0.0
 
 
-async def measure(client: KubeClient, manifests: Iterable[dict[str, Any]]) -> Measured:
-    """Create all pods, wait until all are bound, delete them.
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
 
-    Raises:
-        TimeoutError: Not all are bound after ``PATIENCE_SECONDS``.
+
+class _Object(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Object
+
+
+_EVENT = msgspec.json.Decoder(_Event)
+
+
+@dataclass
+class _Watch:
+    """Sees pods become bound."""
+
+    client: KubeClient
+    wanted: int
+    version: str
+    bound_at: dict[str, float] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Return when all are bound.
+
+        The server ends a watch that lags behind, as ours may while it creates pods: it goes on
+        from the last version seen.
+        """
+        while len(self.bound_at) < self.wanted:
+            params = {**BOUND_PODS, "resourceVersion": self.version}
+            async with aclosing(self.client.stream(paths.pods(NAMESPACE), params)) as lines:
+                async for line in lines:
+                    if self._saw(_EVENT.decode(line)):
+                        return
+
+    def _saw(self, event: _Event) -> bool:
+        meta = event.object.metadata
+        self.version = meta.resource_version or self.version
+        if event.type in {"ADDED", "MODIFIED"}:
+            self.bound_at.setdefault(meta.name, time.monotonic())
+        return len(self.bound_at) >= self.wanted
+
+
+async def measure(
+    client: KubeClient, shape: Shape, kind: Kind, prefix: str, patience_seconds: float
+) -> Measured:
+    """Create all pods, wait until all are bound or patience ends, delete them.
+
+    PodGroups, where the scheduler wants some, are there before the clock starts.
     """
-    pods = list(manifests)
-    version = msgspec.json.decode(await client.get(paths.pods(NAMESPACE)))["metadata"]
-    async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
-        bound = group.create_task(_all_bound(client, len(pods), version["resourceVersion"]))
-        begun = time.monotonic()
-        await _create(client, pods)
-        created_seconds = time.monotonic() - begun
-        ended = await bound
-    await _delete(client)
-    return Measured(len(pods), ended - begun, created_seconds)
+    await _create_groups(client, shape, kind, prefix)
+    pods = list(shape.manifests(kind, prefix))
+    listed = msgspec.json.decode(await client.get(paths.pods(NAMESPACE), {"limit": "1"}))
+    watch = _Watch(client, len(pods), listed["metadata"]["resourceVersion"])
+    begun = time.monotonic()
+    created_at: dict[str, float] = {}
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(patience_seconds), asyncio.TaskGroup() as group:
+            group.create_task(watch.run())
+            await create(client, pods, created_at)
+    partial = await _partial_gangs(client, shape) if len(watch.bound_at) < len(pods) else 0
+    await delete_all(client, kind)
+    return Measured(
+        len(pods),
+        {name: at - begun for name, at in created_at.items()},
+        {name: at - begun for name, at in watch.bound_at.items()},
+        partial,
+    )
 
 
-async def _create(client: KubeClient, pods: list[dict[str, Any]]) -> None:
-    waiting = iter(pods)
+async def _create_groups(client: KubeClient, shape: Shape, kind: Kind, prefix: str) -> None:
+    if kind.peer is not None:
+        path = paths.namespaced(kind.peer.groups, NAMESPACE)
+        await _post_all(client, path, list(shape.groups(kind, prefix)), {})
+
+
+async def create(
+    client: KubeClient,
+    pods: Sequence[dict[str, Any]],
+    sent_at: dict[str, float] | None = None,
+) -> None:
+    """Create pods, ``CREATORS`` at a time; note in ``sent_at`` when each was sent, by name."""
+    await _post_all(client, paths.pods(NAMESPACE), pods, {} if sent_at is None else sent_at)
+
+
+async def _post_all(
+    client: KubeClient, path: str, bodies: Sequence[dict[str, Any]], sent_at: dict[str, float]
+) -> None:
+    waiting = iter(bodies)
 
     async def creator() -> None:
-        for manifest in waiting:
-            await client.post(paths.pods(NAMESPACE), manifest)
+        for body in waiting:
+            sent_at[body["metadata"]["name"]] = time.monotonic()
+            await client.post(path, body)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(CREATORS):
             group.create_task(creator())
 
 
-async def _all_bound(client: KubeClient, count: int, version: str) -> float:
-    """Return when the last pod was seen bound.
+async def _partial_gangs(client: KubeClient, shape: Shape) -> int:
+    """Return how many gangs are neither unbound nor whole; asked when nothing goes on any more."""
+    listed = msgspec.json.decode(await client.get(paths.pods(NAMESPACE)))["items"]
+    return partial_gangs(listed, shape.pods)
 
-    The server ends a watch that lags behind, as ours may while it creates pods: it goes on from
-    the last version seen.
+
+def partial_gangs(pods: Sequence[Mapping[str, Any]], size: int) -> int:
+    """Return how many gangs of ``size`` have some of their pods bound and not all."""
+    bound = Counter(
+        pod["metadata"]["labels"][labels.JOB] for pod in pods if pod["spec"].get("nodeName")
+    )
+    return sum(count < size for count in bound.values())
+
+
+async def delete_all(client: KubeClient, kind: Kind) -> None:
+    """Delete the pods, then their groups, and wait until no pod is left.
+
+    More than once: a bare pod that the extender gives up is made again by it, and the server may
+    take longer for thousands than one request may last.
     """
-    bound: set[str] = set()
-    while True:
-        params = {"watch": "true", "resourceVersion": version}
-        async with aclosing(client.stream(paths.pods(NAMESPACE), params)) as lines:
-            async for line in lines:
-                pod = msgspec.json.decode(line)["object"]
-                version = pod["metadata"]["resourceVersion"]
-                if pod.get("spec", {}).get("nodeName"):
-                    bound.add(pod["metadata"]["name"])
-                    if len(bound) == count:
-                        return time.monotonic()
-
-
-async def _delete(client: KubeClient) -> None:
-    await client.delete(paths.pods(NAMESPACE), grace_seconds=0)
-    while msgspec.json.decode(await client.get(paths.pods(NAMESPACE)))["items"]:  # noqa: ASYNC110 - it waits for another program
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(DELETE_SECONDS):
+        while True:
+            with contextlib.suppress(ConnectionLostError):
+                await client.delete(paths.pods(NAMESPACE), grace_seconds=0)
+            left = await client.get(paths.pods(NAMESPACE), {"limit": "1"})
+            if not msgspec.json.decode(left)["items"]:
+                break
+            await asyncio.sleep(DELETE_AGAIN_SECONDS)
+        if kind.peer is not None:
+            await client.delete(paths.namespaced(kind.peer.groups, NAMESPACE))

@@ -1,12 +1,34 @@
-"""The pods of one run: so many jobs of so many pods each."""
+"""The pods of one run: so many jobs of so many pods each, as each scheduler wants them written."""
 
+import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from typing_extensions import override
 
+from devcluster.peers import Peer
 from shared import labels
+
+
+class Kind(enum.StrEnum):
+    """How the pods of a gang say that they belong together; the value names the scheduler."""
+
+    PLAIN = "plain"
+    """Not at all: the pods of kube-scheduler as it is."""
+    IN_TREE = "intree"
+    """``spec.schedulingGroup`` and a PodGroup of scheduling.k8s.io/v1alpha2."""
+    COSCHEDULING = "coscheduling"
+    """A label and a PodGroup of scheduling.x-k8s.io/v1alpha1."""
+    GATED = "shuntyard"
+    """Our labels, our scheduler, our gate."""
+    DIRECT = "shuntyard-direct"
+    """Our labels and our scheduler, no gate."""
+
+    @property
+    def peer(self) -> Peer | None:
+        """The scheduler of another project that this is for, if it is."""
+        return {Kind.IN_TREE: Peer.IN_TREE, Kind.COSCHEDULING: Peer.COSCHEDULING}.get(self)
 
 
 @dataclass(frozen=True)
@@ -30,30 +52,49 @@ class Shape:
     def __str__(self) -> str:
         return f"{self.jobs}x{self.pods}"
 
-    def manifests(self, *, queued: bool) -> Iterator[dict[str, Any]]:
-        """Yield the pods, 1 CPU and 1 GiB each: gated gangs of ours, or plain pods."""
+    @property
+    def total(self) -> int:
+        """How many pods there are."""
+        return self.jobs * self.pods
+
+    def groups(self, kind: Kind, prefix: str) -> Iterator[dict[str, Any]]:
+        """Yield the PodGroups that must be there before the pods."""
+        if kind.peer is None:
+            return
+        for job in range(self.jobs):
+            yield _group(f"{prefix}-{job}", self.pods, kind)
+
+    def manifests(self, kind: Kind, prefix: str) -> Iterator[dict[str, Any]]:
+        """Yield the pods, 1 CPU and 1 GiB each; jobs are called ``prefix-0`` and so on."""
         for job in range(self.jobs):
             for index in range(self.pods):
-                yield _pod(f"job-{job}", index, self.pods, queued=queued)
+                yield _pod(f"{prefix}-{job}", index, self.pods, kind)
 
 
-def _pod(job: str, index: int, size: int, *, queued: bool) -> dict[str, Any]:
-    ours = {
-        "schedulerName": labels.SCHEDULER_NAME,
-        "schedulingGates": [{"name": labels.GATE}],
-    }
+def _pod(job: str, index: int, size: int, kind: Kind) -> dict[str, Any]:
     container = {
         "name": "main",
         "image": "none",
         "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
     }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"{job}-{index}",
-            "labels": {labels.JOB: job},
-            "annotations": {labels.MIN_AVAILABLE: str(size)},
-        },
-        "spec": {"containers": [container], **(ours if queued else {})},
-    }
+    metadata: dict[str, Any] = {"name": f"{job}-{index}", "labels": {labels.JOB: job}}
+    spec: dict[str, Any] = {"containers": [container]}
+    if kind is Kind.IN_TREE:
+        spec["schedulingGroup"] = {"podGroupName": job}
+    elif kind is Kind.COSCHEDULING:
+        metadata["labels"]["scheduling.x-k8s.io/pod-group"] = job
+    elif kind is not Kind.PLAIN:
+        metadata["annotations"] = {labels.MIN_AVAILABLE: str(size)}
+        spec["schedulerName"] = labels.SCHEDULER_NAME
+    if kind is Kind.GATED:
+        spec["schedulingGates"] = [{"name": labels.GATE}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _group(name: str, size: int, kind: Kind) -> dict[str, Any]:
+    if kind is Kind.IN_TREE:
+        version = "scheduling.k8s.io/v1alpha2"
+        spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": size}}}
+    else:
+        version, spec = "scheduling.x-k8s.io/v1alpha1", {"minMember": size}
+    return {"apiVersion": version, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}

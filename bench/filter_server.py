@@ -1,0 +1,124 @@
+"""kube-scheduler's entrance of the extender in a process of its own, over a made-up cluster.
+
+Everything is the product's: HTTP, decoding, the engine, the decision log. There is no API server,
+so nobody is bound and nothing changes but what ``--changing`` makes change.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import itertools
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from bench import made_up
+from extender.engine.direct import NEVER, Occasion
+from extender.engine.filtering import FilterVerdict
+from extender.engine.parameters import EngineParameters
+from extender.http.answers import SchedulerAnswers
+from extender.http.app import create_runner, create_scheduler_app
+from extender.loops.record import Recorder
+from extender.loops.segments import SegmentFiles
+from extender.metrics import ExtenderMetrics
+from shared.health import Heartbeat
+from shared.model import Pod, Upsert
+from shared.system_clock import SystemClock
+
+SEGMENT_BYTES: Final = 64 * 2**20
+SEATED: Final = "seated"
+"""The job whose only pod has a seat, on the first node."""
+GANG: Final = "gang"
+"""A job of two pods that wait without the gate."""
+SINGLE: Final = "single"
+"""A job of one pod that waits without the gate."""
+
+
+def recorder_of(nodes: int, pods: int, directory: Path) -> Recorder:
+    """Return the store of so many nodes and running pods, and the three jobs asked for."""
+    clock, metrics = SystemClock(), ExtenderMetrics()
+    files = SegmentFiles(directory, SEGMENT_BYTES, 2)
+    files.prepare()
+    store = made_up.store(nodes, pods)
+    beat = Heartbeat("record", 60.0, clock.monotonic)
+    recorder = Recorder(store, clock, metrics, beat, files, "bench")
+    (seated,) = made_up.waiting(SEATED, 1)
+    for pod in (seated, *made_up.waiting(GANG, 2, gated=False)):
+        recorder.apply(Upsert(pod))
+    for pod in made_up.waiting(SINGLE, 1, gated=False):
+        recorder.apply(Upsert(pod))
+    recorder.assume_seat(seated, made_up.node_name(0), plan="p", plan_size=1)
+    return recorder
+
+
+def stirring(recorder: Recorder) -> Callable[[], bool]:
+    """Return what shows the store another new pod at each call, so that it is never as it was."""
+    numbers = itertools.count()
+
+    def stir() -> bool:
+        for pod in made_up.waiting(f"new-{next(numbers)}", 1):
+            recorder.apply(Upsert(pod))
+        return True
+
+    return stir
+
+
+async def serve(options: argparse.Namespace, directory: Path) -> None:
+    """Listen until standard input ends; print the port when it can be called."""
+    recorder = recorder_of(options.nodes, options.pods, directory)
+    answers = SchedulerAnswers(
+        store=recorder.store,
+        parameters=EngineParameters(),
+        acting=stirring(recorder) if options.changing else lambda: True,
+        desk=_Desk(),
+        barrier=_nobody,
+        witness=recorder,
+    )
+    runner = create_runner(create_scheduler_app(answers, recorder.metrics), drain_seconds=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    gc.collect()
+    gc.freeze()  # as the extender does once it has listed everything
+    print(runner.addresses[0][1], flush=True)
+    task = asyncio.create_task(recorder.run())
+    await asyncio.to_thread(sys.stdin.read)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    await runner.cleanup()
+
+
+class _Desk:
+    """Nobody waits in the queue, and nothing is taken over: each answer is worked out anew."""
+
+    def waits(self, _pod: Pod) -> bool:
+        return False
+
+    def occasion(self, _pod: Pod) -> Occasion:
+        return NEVER
+
+    def take_over(self, _pod: Pod, _verdict: FilterVerdict) -> None:
+        """Leave the store as it is."""
+
+
+async def _nobody(_namespace: str, _name: str, _uid: str, _node: str) -> str:
+    return "nobody is bound here"
+
+
+def main() -> None:
+    """Run the process."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--nodes", type=int, required=True)
+    parser.add_argument("--pods", type=int, required=True)
+    parser.add_argument("--changing", action="store_true")
+    with tempfile.TemporaryDirectory(prefix="shuntyard-bench-log-") as directory:
+        asyncio.run(serve(parser.parse_args(), Path(directory)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""A made-up cluster as the API server would tell of it: JSON of nodes and pods, as long as real."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from extender.state.store import ClusterStore
+from shared import labels
+from shared.kube import parse
+from shared.model import NodeName, Pod, Upsert
+
+STAMP = "2026-01-01T00:00:00Z"
+_RESOURCES = {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "200Gi"}
+_ENCODE = msgspec.json.Encoder().encode
+
+
+def node_name(number: int) -> NodeName:
+    """Return the name of a node, as long as a cloud's."""
+    return NodeName(f"ip-10-{number // 250:03}-{number % 250:03}-1.compute")
+
+
+def node(number: int) -> bytes:
+    """Return a Node."""
+    name = node_name(number)
+    conditions = [
+        {"type": kind, "status": status, "lastHeartbeatTime": STAMP, "lastTransitionTime": STAMP}
+        for kind, status in (
+            ("MemoryPressure", "False"),
+            ("DiskPressure", "False"),
+            ("Ready", "True"),
+        )
+    ]
+    found = {
+        "metadata": {
+            **_metadata(name, f"node-{number:08}"),
+            "labels": {
+                labels.HOSTNAME_LABEL: name,
+                "kubernetes.io/arch": "amd64",
+                "topology.kubernetes.io/zone": f"zone-{number % 3}",
+            },
+        },
+        "spec": {"podCIDR": "10.64.0.0/24"},
+        "status": {
+            "capacity": _RESOURCES,
+            "allocatable": _RESOURCES,
+            "conditions": conditions,
+            "addresses": [
+                {"type": "InternalIP", "address": f"10.0.{number // 250}.{number % 250}"}
+            ],
+            "images": [{"names": [f"registry/image-{i}:1"], "sizeBytes": 10**8} for i in range(20)],
+        },
+    }
+    return _ENCODE(found)
+
+
+def pod(
+    job: str,
+    index: int,
+    size: int,
+    *,
+    on: NodeName | None = None,
+    gated: bool = True,
+    cpu: str = "1",
+) -> bytes:
+    """Return a Pod of a gang of ours: bound to a node, or waiting with the gate or without."""
+    name = f"{job}-{index}"
+    spec = _spec(cpu)
+    if on is not None:
+        spec["nodeName"] = on
+    elif gated:
+        spec["schedulingGates"] = [{"name": labels.GATE}]
+    found = {
+        "metadata": {
+            **_metadata(name, f"{job}-{index:08}"),
+            "namespace": "team",
+            "labels": {labels.JOB: job},
+            "annotations": {labels.MIN_AVAILABLE: str(size)},
+        },
+        "spec": spec,
+        "status": {"phase": "Pending" if on is None else "Running", "qosClass": "Burstable"},
+    }
+    return _ENCODE(found)
+
+
+def waiting(job: str, size: int, *, gated: bool = True, cpu: str = "1") -> list[Pod]:
+    """Return the pods of a gang that waits."""
+    made = (pod(job, i, size, gated=gated, cpu=cpu) for i in range(size))
+    return [parse.decode_pod(one) for one in made]
+
+
+def deltas(nodes: int, pods: int) -> Iterator[Upsert]:
+    """Yield what a watch tells of so many nodes with so many running pods in all, gangs of ten."""
+    for number in range(nodes):
+        yield Upsert(parse.decode_node(node(number)))
+    for number in range(pods):
+        job, on = f"running-{number // 10:06}", node_name(number % nodes)
+        yield Upsert(parse.decode_pod(pod(job, number % 10, 10, on=on, cpu="100m")))
+
+
+def store(nodes: int, pods: int) -> ClusterStore:
+    """Return a store that has seen all of it."""
+    found = ClusterStore(labels.SCHEDULER_NAME)
+    for delta in deltas(nodes, pods):
+        found.apply(delta)
+    return found
+
+
+def _metadata(name: str, uid: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "f:metadata": {"f:annotations": {}, "f:labels": {}},
+        "f:spec": {"f:containers": {}},
+    }
+    managed = {"manager": "kube-controller-manager", "operation": "Update", "fieldsV1": fields}
+    return {
+        "name": name,
+        "uid": uid,
+        "resourceVersion": "1234567",
+        "creationTimestamp": STAMP,
+        "managedFields": [managed, managed],
+    }
+
+
+def _spec(cpu: str) -> dict[str, Any]:
+    token = {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
+    container = {
+        "name": "main",
+        "image": "registry/image-1:1",
+        "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}},
+        "volumeMounts": [{"name": "token", "mountPath": "/var/run/secrets"}],
+        "terminationMessagePath": "/dev/termination-log",
+        "imagePullPolicy": "IfNotPresent",
+    }
+    return {
+        "volumes": [{"name": "token", **token}],
+        "containers": [container],
+        "schedulerName": labels.SCHEDULER_NAME,
+        "serviceAccountName": "default",
+        "priority": 0,
+        "tolerations": [
+            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute"}
+            for key in ("not-ready", "unreachable")
+        ],
+    }

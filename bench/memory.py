@@ -1,0 +1,114 @@
+"""``python -m bench memory``: what a store with many nodes and pods takes of the machine's memory.
+
+The objects are decoded from JSON as a watch sends it; each size is measured in a fresh process.
+"""
+
+import argparse
+import gc
+import multiprocessing
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from bench import made_up, results
+from extender.state.store import ClusterStore
+from shared import labels
+from shared.model import Upsert
+
+
+@dataclass(frozen=True)
+class Row:
+    """One size; bytes are of resident memory, ``base_bytes`` before the first object.
+
+    ``decode_us`` is processor time for each object decoded and applied; ``snapshot_ms`` what the
+    first snapshot takes, ``next_snapshot_ms`` one after a single pod changed.
+    """
+
+    nodes: int
+    pods: int
+    base_bytes: int
+    store_bytes: int
+    with_snapshot_bytes: int
+    apply_us: float
+    snapshot_ms: float
+    next_snapshot_ms: float
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("--nodes", type=int, default=5000, help="how many nodes")
+    parser.add_argument("--pods", type=int, default=100_000, help="running pods in all, at most")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure a tenth and the whole of it, print a table, return the exit code."""
+    sizes = [(options.nodes, options.pods // 10), (options.nodes, options.pods)]
+    context = multiprocessing.get_context("spawn")
+    rows = []
+    for size in sizes:
+        with context.Pool(1) as pool:
+            rows.append(pool.apply(measure, size))
+    print(
+        f"{'nodes':>6} {'pods':>7} {'MB':>6} {'us/object':>10} {'snapshot ms':>12} {'next ms':>8}"
+    )
+    for row in rows:
+        print(
+            f"{row.nodes:6} {row.pods:7} {row.with_snapshot_bytes / 1e6:6.0f} {row.apply_us:10.1f} "
+            f"{row.snapshot_ms:12.1f} {row.next_snapshot_ms:8.2f}"
+        )
+    if options.json:
+        results.write(options.json, [asdict(row) for row in rows])
+    return 0
+
+
+def measure(nodes: int, pods: int) -> Row:
+    """Fill a store and look at this process."""
+    process = psutil.Process()
+    # What the product loads anyway is no part of the store's price.
+    made_up.store(2, 4).snapshot()
+    gc.collect()
+    base_bytes = process.memory_info().rss
+    store, apply_us = _filled(nodes, pods)
+    gc.collect()
+    store_bytes = process.memory_info().rss
+    snapshot_ms = _milliseconds(store)
+    row = Row(
+        nodes=nodes,
+        pods=pods,
+        base_bytes=base_bytes,
+        store_bytes=store_bytes,
+        with_snapshot_bytes=process.memory_info().rss,
+        apply_us=round(apply_us, 2),
+        snapshot_ms=round(snapshot_ms, 2),
+        next_snapshot_ms=round(_after_a_change(store), 3),
+    )
+    store.check_invariants()
+    return row
+
+
+def _filled(nodes: int, pods: int) -> tuple[ClusterStore, float]:
+    """Return the store, and microseconds of processor time for applying one decoded object."""
+    store, seconds = ClusterStore(labels.SCHEDULER_NAME), 0.0
+    for delta in made_up.deltas(nodes, pods):
+        begun = time.process_time()
+        store.apply(delta)
+        seconds += time.process_time() - begun
+    return store, seconds * 1e6 / (nodes + pods)
+
+
+def _after_a_change(store: ClusterStore) -> float:
+    times = []
+    for number in range(20):
+        for one in made_up.waiting(f"new-{number}", 1):
+            store.apply(Upsert(one))
+        times.append(_milliseconds(store))
+    return sorted(times)[len(times) // 2]
+
+
+def _milliseconds(store: ClusterStore) -> float:
+    begun = time.perf_counter()
+    store.snapshot()
+    return (time.perf_counter() - begun) * 1000

@@ -1,0 +1,111 @@
+"""``python -m bench plan``: what it takes to plan a gang, by the number of nodes and of pods.
+
+In this process, without an API server: the engine on a store that has seen the objects as JSON.
+"""
+
+import argparse
+import gc
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from bench import made_up, results
+from extender.engine import jobs, planning, queueing
+from extender.engine.memo import Memo
+from extender.engine.memory import Memory, Reading
+from extender.engine.parameters import EngineParameters
+from extender.engine.planning import Plan
+from extender.state.store import ClusterStore
+from shared.model import JobKey, Upsert
+
+GROWING_NODES: Final = (100, 200, 500, 1000, 2000, 5000)
+GROWING_GANG: Final = (1, 10, 100, 1000, 10_000)
+NOW_SECONDS: Final = 1_800_000_000.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One gang on so many nodes, medians of the rounds in milliseconds of processor time.
+
+    ``view_ms`` reads the job from the snapshot, ``plan_ms`` finds its seats and writes the release,
+    ``cycle_ms`` is a whole scheduling cycle with that job alone; ``seated`` says whether it fits.
+    """
+
+    nodes: int
+    gang: int
+    view_ms: float
+    plan_ms: float
+    cycle_ms: float
+    seated: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("--nodes", type=int, default=5000, help="how many nodes, at most")
+    parser.add_argument("--gang", type=int, default=1000, help="pods of the gang as nodes grow")
+    parser.add_argument("--rounds", type=int, default=7, help="medians are shown")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    parser.add_argument("--plot", type=Path, help="draw the growth into this SVG file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure, print a table, return the exit code."""
+    rows = []
+    print(f"{'nodes':>6} {'gang':>6} {'view ms':>8} {'plan ms':>8} {'cycle ms':>9}")
+    for nodes, gang in sizes(options.nodes, options.gang):
+        row = measure(nodes, gang, options.rounds)
+        rows.append(row)
+        note = "" if row.seated else "  does not fit"
+        print(
+            f"{row.nodes:6} {row.gang:6} {row.view_ms:8.2f} {row.plan_ms:8.2f} "
+            f"{row.cycle_ms:9.2f}{note}",
+            flush=True,
+        )
+    if options.json:
+        results.write(options.json, [asdict(row) for row in rows])
+    if options.plot:
+        from bench import curves  # noqa: PLC0415 - it takes a second to load
+
+        curves.draw([asdict(row) for row in rows], options.nodes, options.gang, options.plot)
+    return 0
+
+
+def sizes(most_nodes: int, gang: int) -> Iterator[tuple[int, int]]:
+    """Yield what is measured: the gang on growing clusters, then growing gangs on the largest."""
+    for nodes in GROWING_NODES:
+        if nodes < most_nodes:
+            yield nodes, gang
+    yield from ((most_nodes, pods) for pods in sorted({*GROWING_GANG, gang}))
+
+
+def measure(nodes: int, gang: int, rounds: int) -> Row:
+    """Plan one gang on an empty cluster a few times."""
+    store = made_up.store(nodes, 0)
+    for pod in made_up.waiting("wide", gang):
+        store.apply(Upsert(pod))
+    store.snapshot()
+    gc.collect()
+    times = [_times(store) for _ in range(rounds)]
+    views, plans, cycles, seated = zip(*times, strict=True)
+    return Row(nodes, gang, _median(views), _median(plans), _median(cycles), seated[0])
+
+
+def _times(store: ClusterStore) -> tuple[float, float, float, bool]:
+    snapshot, params = replace(store.snapshot(), memo=Memo()), EngineParameters()
+    (key,) = snapshot.jobs
+    begun = time.process_time()
+    job = jobs.view(snapshot, JobKey(key))
+    viewed = time.process_time()
+    found = planning.plan(job, snapshot.room, params, 0.0, was_whole=False)
+    planned = time.process_time()
+    snapshot = replace(snapshot, memo=Memo())  # nothing is known of the job
+    queueing.cycle(snapshot, Memory(), Reading(NOW_SECONDS, 0.0), params)
+    ended = time.process_time()
+    return viewed - begun, planned - viewed, ended - planned, isinstance(found, Plan)
+
+
+def _median(seconds: tuple[float, ...]) -> float:
+    return round(statistics.median(seconds) * 1000, 3)

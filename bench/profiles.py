@@ -1,0 +1,92 @@
+"""``python -m bench profile FILE``: where the extender spent its time, by part of it.
+
+``FILE`` is what ``python -m bench gang --profile`` wrote. A function counts for the part that its
+file belongs to; what it calls in the standard library counts there. cProfile makes short functions
+look dearer than they are: read shares, not times.
+"""
+
+import argparse
+import pstats
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from bench import results
+
+WAITING: Final = "waiting for events"
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    WAITING: ("'poll' of 'select.epoll'",),
+    "sockets: read and write calls": ("_socket.socket",),
+    "TLS": ("sslproto.py", "_ssl", "ssl.py"),
+    "HTTP client and server (aiohttp, yarl, multidict)": ("aiohttp/", "yarl/", "multidict/"),
+    "JSON decoding and encoding (msgspec)": ("msgspec",),
+    "reading API objects": ("shared/kube/parse", "shared/kube/shapes", "shared/kube/amounts",
+                            "shared/kube/cpus", "shared/kube/stamps", "shared/quantity",
+                            "shared/kube/watching", "shared/kube/reflector"),
+    "API client and writes": ("shared/kube/",),
+    "store": ("extender/state/",),
+    "decisions (engine, policies, adapters)": ("extender/engine/", "extender/policy/",
+                                               "extender/adapters/"),
+    "HTTP handlers": ("extender/http/",),
+    "loops": ("extender/loops/", "extender/main"),
+    "metrics": ("prometheus_client/", "extender/metrics"),
+    "event loop (asyncio)": ("asyncio/", "selectors.py", "contextvars", "_asyncio"),
+}  # fmt: skip
+OTHER: Final = "other"
+STARTING: Final = (
+    "importlib", "builtins.compile", "marshal", "__build_class__", "pydantic", "enum.py",
+    "dataclasses.py", "typing.py", "builtins.exec", "_path_stat", "inspect.py", "posix.stat",
+    "io.open_code", "re/_", "_imp.", "load_cert", "set_default_verify", "do_handshake",
+)  # fmt: skip
+"""What a start costs; left out."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One part: its share of the time in which the extender did something."""
+
+    part: str
+    share: float
+    seconds: float
+    calls: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("file", type=Path, help="a profile")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the parts, return the exit code."""
+    rows = list(shares(pstats.Stats(str(options.file))))
+    for row in rows:
+        print(f"{100 * row.share:5.1f} %  {row.part}")
+    if options.json:
+        results.write(options.json, [asdict(row) for row in rows])
+    return 0
+
+
+def shares(stats: pstats.Stats) -> Iterator[Row]:
+    """Yield the parts, the largest first, without the start and without waiting."""
+    seconds: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    functions = cast("Any", stats).stats
+    for (file, _, name), (_, count, own, _, _) in functions.items():
+        part = part_of(f"{file}:{name}")
+        if part is not None and part != WAITING:
+            seconds[part] += own
+            calls[part] += count
+    total = sum(seconds.values()) or 1.0
+    for part, own in seconds.most_common():
+        yield Row(part, round(own / total, 4), round(own, 3), calls[part])
+
+
+def part_of(function: str) -> str | None:
+    """Return the part that a function (``file:name``) belongs to; None for what a start costs."""
+    for part, marks in PARTS.items():
+        if any(mark in function for mark in marks):
+            return part
+    return None if any(mark in function for mark in STARTING) else OTHER

@@ -1,0 +1,191 @@
+"""``python -m bench report``: puts the results that are kept into docs/performance.md.
+
+The page has its words; between ``<!-- table NAME FILE -->`` and ``<!-- end -->`` stand the tables,
+made anew from the JSON files in docs/performance.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+PAGE: Final = Path("docs/performance.md")
+FOLDER: Final = Path("docs/performance")
+_BLOCK: Final = re.compile(r"(<!-- table (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_GIBI: Final = 2**30
+PICTURE: Final = "picture"
+"""Name of a block that shows a plot instead of a table."""
+_NOTHING: Final = "*Not measured yet.*"
+
+Content = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the results are")
+    parser.add_argument("--check", action="store_true", help="change nothing: is it up to date?")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page, or check it; return the exit code."""
+    before = options.page.read_text()
+    after = filled(before, options.folder)
+    if options.check:
+        print("up to date" if after == before else f"{options.page} is out of date")
+        return int(after != before)
+    options.page.write_text(after)
+    return 0
+
+
+def filled(page: str, folder: Path) -> str:
+    """Return the page with the tables of what lies in the folder.
+
+    Raises:
+        KeyError: A block names a table that nobody makes.
+    """
+
+    def table(match: re.Match[str]) -> str:
+        opening, name, file, closing = match.groups()
+        return f"{opening}{_table(name, folder / file)}\n{closing}"
+
+    return _BLOCK.sub(table, page)
+
+
+def _table(name: str, file: Path) -> str:
+    if name == PICTURE:
+        return f"![{file.stem}]({FOLDER.name}/{file.name})" if file.exists() else _NOTHING
+    make = TABLES[name]
+    if not file.exists():
+        return _NOTHING
+    content = json.loads(file.read_text())
+    return "\n".join([*make(content["rows"]), "", source(content)])
+
+
+def source(content: Content) -> str:
+    """Return the line that says by which command, where and when the numbers were made."""
+    machine, versions = content["machine"], content["versions"]
+    at = datetime.fromtimestamp(content["at"], UTC).date().isoformat()
+    memory = f"{machine['memory_bytes'] / _GIBI:.0f} GiB"
+    busy = " **The machine was busy with other work: read the ratios.**" if content["busy"] else ""
+    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        f"`{content['command']}` · {machine['cpu']}, {machine['cores']} cores, {memory}, "
+        f"{machine['system']} · {named} · {at}.{busy}"
+    )
+
+
+def rates(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield pods bound per second: a line for each scheduler, a column for each shape."""
+    yield from _by_shape(rows, _rate)
+
+
+def waits(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield seconds from a pod's create to its bind, median and 99th percentile."""
+    yield from _by_shape(rows, lambda row: f"{row['p50_seconds']:.1f} / {row['p99_seconds']:.1f}")
+    torn = sum(row["partial_gangs"] for row in rows)
+    yield ""
+    yield f"Gangs neither unbound nor whole when a run was over: {torn}."
+
+
+def costs(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield milliseconds of processor time for each pod, by process."""
+    parts = sorted({part for row in rows for part in row["cpu_ms_per_pod"]})
+    yield from _head(["gangs by pods", "scheduler", *parts, "together"])
+    for row in rows:
+        found = row["cpu_ms_per_pod"]
+        cells = [f"{found[part]:.2f}" if part in found else "" for part in parts]
+        yield _line([_times(row["shape"]), row["scheduler"], *cells, f"{sum(found.values()):.1f}"])
+
+
+def filters(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the answers to filter."""
+    yield from _head(
+        ["pod", "nodes offered", "a pod changed before each", "request", "p50", "p99", "CPU"]
+    )
+    for row in rows:
+        times = [f"{row[key]:.2f} ms" for key in ("p50_ms", "p99_ms", "cpu_ms")]
+        changing = "yes" if row["changing"] else "no"
+        size = f"{row['body_bytes'] / 1000:.0f} kB"
+        yield _line([row["pod"], str(row["nodes"]), changing, size, *times])
+
+
+def plans(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what planning takes."""
+    yield from _head(["nodes", "pods of the gang", "reading the job", "planning", "whole cycle"])
+    for row in rows:
+        times = [f"{row[key]:.1f} ms" for key in ("view_ms", "plan_ms", "cycle_ms")]
+        yield _line([str(row["nodes"]), str(row["gang"]), *times])
+
+
+def waiting(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what waiting pods cost at rest, in percent of a core."""
+    parts = list(rows[0]["core_share"])
+    yield from _head(["pods", "gangs", "kind", *parts, "memory of the extender"])
+    for row in rows:
+        shares = [f"{100 * row['core_share'][part]:.1f} %" for part in parts]
+        memory = f"{row['resident_bytes']['extender'] / 1e6:.0f} MB"
+        yield _line([str(row["pods"]), str(row["gangs"]), row["kind"], *shares, memory])
+
+
+def memory(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the memory of the store."""
+    yield from _head(
+        ["nodes", "pods", "process before", "with the store", "applying an object",
+         "first snapshot", "snapshot after one change"]
+    )  # fmt: skip
+    for row in rows:
+        sizes = [f"{row[key] / 1e6:.0f} MB" for key in ("base_bytes", "with_snapshot_bytes")]
+        times = [f"{row['apply_us']:.0f} µs", f"{row['snapshot_ms']:.1f} ms"]
+        changed = f"{row['next_snapshot_ms']:.2f} ms"
+        yield _line([str(row["nodes"]), str(row["pods"]), *sizes, *times, changed])
+
+
+def profile(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield where the extender's time goes."""
+    yield from _head(["part of the extender", "share"])
+    for row in rows:
+        yield _line([row["part"], f"{100 * row['share']:.0f} %"])
+
+
+TABLES: Final[Mapping[str, Callable[[Sequence[Row]], Iterator[str]]]] = {
+    "rates": rates,
+    "waits": waits,
+    "costs": costs,
+    "filters": filters,
+    "plans": plans,
+    "waiting": waiting,
+    "memory": memory,
+    "profile": profile,
+}
+
+
+def _by_shape(rows: Sequence[Row], cell: Callable[[Row], str]) -> Iterator[str]:
+    shapes = list(dict.fromkeys(row["shape"] for row in rows))
+    found = {(row["scheduler"], row["shape"]): cell(row) for row in rows}
+    yield from _head(["scheduler", *map(_times, shapes)])
+    for scheduler in dict.fromkeys(row["scheduler"] for row in rows):
+        yield _line([scheduler, *(found.get((scheduler, shape), "-") for shape in shapes)])
+
+
+def _rate(row: Row) -> str:
+    ratio = "" if row["ratio_to_plain"] is None else f" ({row['ratio_to_plain']:.2f})"
+    lacking = "" if row["pods"] == row["wanted"] else f", {row['pods']} of {row['wanted']} bound"
+    return f"{row['bound_per_second']:.0f}{ratio}{lacking}"
+
+
+def _times(shape: str) -> str:
+    return shape.replace("x", " by ")
+
+
+def _head(columns: Sequence[str]) -> Iterator[str]:
+    yield _line(columns)
+    yield _line(["---"] * len(columns))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

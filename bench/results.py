@@ -1,0 +1,67 @@
+"""Files of results: the rows of one command, with the machine and the versions they come from."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from devcluster.versions import DEFAULT_KUBERNETES, release
+from shared.system_clock import SystemClock
+
+Row = Mapping[str, Any]
+_CPU_FILE: Final = Path("/proc/cpuinfo")
+_BUSY_LOAD: Final = 0.5
+"""Load average by core before a run beyond which the file says that the machine was busy."""
+_LOAD_BEFORE: Final = os.getloadavg()[0]
+
+
+def write(file: Path, rows: Sequence[Row], **more: object) -> None:
+    """Write the rows as JSON; ``more`` stands beside them."""
+    content = {
+        "command": _command(),
+        "machine": machine(),
+        "versions": versions(),
+        "at": SystemClock().now(),
+        "busy": (os.cpu_count() or 1) * _BUSY_LOAD < _LOAD_BEFORE,
+        **more,
+        "rows": list(rows),
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """Return what the numbers depend on most."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the programs that may take part."""
+    programs = release(DEFAULT_KUBERNETES)
+    return {
+        "kubernetes": DEFAULT_KUBERNETES,
+        "etcd": programs["etcd"].version,
+        "coscheduling": f"0.34.7 on Kubernetes {programs['coscheduling'].version}",
+        "python": platform.python_version(),
+    }
+
+
+def _command() -> str:
+    return shlex.join(["python", "-m", "bench", *sys.argv[1:]])
+
+
+def _cpu() -> str:
+    lines = _CPU_FILE.read_text().splitlines() if _CPU_FILE.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,44 @@
+"""`python -m bench gang` from end to end, in small: rows for each scheduler and shape."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+pytestmark = pytest.mark.controlplane
+
+KEYS = {
+    "scheduler",
+    "shape",
+    "pods",
+    "bound_per_second",
+    "p50_seconds",
+    "p99_seconds",
+    "partial_gangs",
+}
+MOST_SECONDS = 600.0
+
+
+def test_every_scheduler_has_a_row_for_every_shape(tmp_path: Path) -> None:
+    file, plot = tmp_path / "rows.json", tmp_path / "rows.svg"
+    command = [sys.executable, "-m", "bench", "gang", "--against", "plain,intree", "--nodes", "20"]
+    command += ["--shapes", "10x1,2x10", "--json", str(file), "--plot", str(plot)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=MOST_SECONDS)
+    content = json.loads(file.read_text())
+    rows = {(row["scheduler"], row["shape"]): row for row in content["rows"]}
+    assert set(rows) == {
+        (who, shape) for who in ("plain", "intree", "shuntyard") for shape in ("10x1", "2x10")
+    }
+    assert all(row.keys() >= KEYS for row in rows.values())
+    assert {row["partial_gangs"] for row in rows.values()} == {0}
+    assert {who: row["pods"] for (who, shape), row in rows.items() if shape == "2x10"} == {
+        "plain": 20,
+        "intree": 20,
+        "shuntyard": 20,
+    }
+    assert plot.read_text().startswith("<?xml")
+    assert content["machine"]["cores"] > 0

@@ -1,0 +1,107 @@
+"""What `bench gang` creates, and what it says of runs that went well or not."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from bench.binding import Measured, partial_gangs
+from bench.contestants import contestant
+from bench.gang import Run, kinds_of, row
+from bench.shapes import Kind, Shape
+from shared import labels
+
+
+def measured(bound_at: Mapping[str, float], wanted: int = 4, partial: int = 0) -> Measured:
+    created_at = {f"p{i}": 0.1 * i for i in range(wanted)}
+    return Measured(wanted, created_at, bound_at, partial)
+
+
+def all_bound(seconds: float) -> Measured:
+    return measured({f"p{i}": seconds * (i + 1) / 4 for i in range(4)})
+
+
+def test_a_shape_is_jobs_by_pods() -> None:
+    shape = Shape.parse("50x20")
+    assert (shape.jobs, shape.pods, shape.total, str(shape)) == (50, 20, 1000, "50x20")
+
+
+MEMBERSHIP: dict[Kind, tuple[str | None, bool, bool]] = {
+    Kind.PLAIN: (None, False, False),
+    Kind.IN_TREE: (None, False, True),
+    Kind.COSCHEDULING: (None, False, True),
+    Kind.GATED: (labels.SCHEDULER_NAME, True, False),
+    Kind.DIRECT: (labels.SCHEDULER_NAME, False, False),
+}
+
+
+@pytest.mark.parametrize(("kind", "wanted"), MEMBERSHIP.items(), ids=MEMBERSHIP)
+def test_each_scheduler_gets_the_pods_that_it_understands(
+    kind: Kind, wanted: tuple[str | None, bool, bool]
+) -> None:
+    shape = Shape(2, 3)
+    pods, groups = list(shape.manifests(kind, "run")), list(shape.groups(kind, "run"))
+    assert len(pods) == 6
+    assert len({pod["metadata"]["name"] for pod in pods}) == 6
+    spec = pods[0]["spec"]
+    assert (spec.get("schedulerName"), "schedulingGates" in spec, bool(groups)) == wanted
+    assert all(group["metadata"]["name"] in {"run-0", "run-1"} for group in groups)
+
+
+def test_ours_always_take_part_and_come_last() -> None:
+    assert kinds_of("plain,intree", direct=True) == [
+        Kind.PLAIN,
+        Kind.IN_TREE,
+        Kind.GATED,
+        Kind.DIRECT,
+    ]
+    assert kinds_of("", direct=False) == [Kind.GATED]
+    with pytest.raises(ValueError, match="nobody"):
+        kinds_of("nobody", direct=False)
+    with pytest.raises(ValueError, match="it always takes part"):
+        kinds_of("shuntyard", direct=False)
+
+
+def test_no_other_scheduler_runs_while_one_is_measured() -> None:
+    running = {kind: set(contestant(kind).components) for kind in Kind}
+    for kind, components in running.items():
+        others = [c for k, c in running.items() if k is not kind and c != components]
+        assert not any(components & other for other in others)
+
+
+def test_a_row_is_the_median_of_its_runs_and_their_worst() -> None:
+    runs = [Run(all_bound(seconds), {"extender": seconds / 10}) for seconds in (1.0, 4.0, 2.0)]
+    found = row(Kind.GATED, Shape(1, 4), runs, plain=4.0)
+    assert (found.bound_per_second, found.ratio_to_plain, found.rounds) == (2.0, 0.5, 3)
+    assert (found.pods, found.wanted, found.partial_gangs) == (4, 4, 0)
+    assert found.cpu_ms_per_pod == {"extender": 50.0}
+
+
+def test_a_run_that_did_not_bind_all_has_a_row_that_says_so() -> None:
+    runs = [Run(measured({"p0": 2.0, "p1": 4.0}, partial=1), {}), Run(all_bound(4.0), {})]
+    found = row(Kind.IN_TREE, Shape(1, 4), runs, plain=None)
+    assert (found.pods, found.wanted, found.partial_gangs) == (2, 4, 1)
+    assert found.ratio_to_plain is None
+
+
+def test_a_run_that_bound_nothing_has_a_row_of_zeros() -> None:
+    found = row(Kind.IN_TREE, Shape(1, 4), [Run(measured({}), {"extender": 1.0})], plain=4.0)
+    assert (found.pods, found.bound_per_second, found.p50_seconds, found.p99_seconds) == (
+        0,
+        0,
+        0,
+        0,
+    )
+
+
+def test_times_are_from_each_pods_own_create() -> None:
+    found = measured({"p0": 1.0, "p1": 1.1, "p2": 1.2, "p3": 9.3})
+    assert found.waited_seconds(0.5) == pytest.approx(1.0)
+    assert found.waited_seconds(0.99) == pytest.approx(9.0)
+
+
+def test_a_gang_is_partial_if_some_of_its_pods_are_bound_and_not_all() -> None:
+    def pod(job: str, node: str | None) -> dict:
+        return {"metadata": {"labels": {labels.JOB: job}}, "spec": {"nodeName": node}}
+
+    pods = [pod("whole", "a"), pod("whole", "a"), pod("torn", "a"), pod("torn", None)]
+    assert partial_gangs([*pods, pod("unbound", None), pod("unbound", None)], 2) == 1

@@ -1,0 +1,95 @@
+"""The performance page holds what the kept results say."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import profiles, report
+from tests.docs.pages import ROOT
+
+GANG: Mapping[str, Any] = {
+    "scheduler": "plain",
+    "shape": "2x500",
+    "pods": 1000,
+    "wanted": 1000,
+    "bound_per_second": 400.2,
+    "p50_seconds": 1.0,
+    "p99_seconds": 2.0,
+    "partial_gangs": 0,
+    "ratio_to_plain": 1.0,
+    "cpu_ms_per_pod": {"scheduler": 1.0, "etcd": 0.5},
+}
+META: Mapping[str, Any] = {
+    "command": "python -m bench gang",
+    "machine": {"cpu": "CPU", "cores": 2, "memory_bytes": 2**34, "system": "Linux 6"},
+    "versions": {"kubernetes": "1.36.3"},
+    "at": 0.0,
+    "busy": False,
+}
+
+
+def page(folder: Path, name: str, rows: list[Mapping[str, Any]], **more: object) -> str:
+    content = {**META, **more, "rows": rows}
+    (folder / "x.json").write_text(json.dumps(content))
+    return report.filled(
+        f"Before.\n<!-- table {name} x.json -->\nold\n<!-- end -->\nAfter.", folder
+    )
+
+
+def test_a_table_stands_between_its_marks_with_where_it_comes_from(tmp_path: Path) -> None:
+    short = {**GANG, "scheduler": "intree", "pods": 10, "ratio_to_plain": 0.1}
+    text = page(tmp_path, "rates", [GANG, short])
+    assert text.startswith("Before.\n<!-- table rates x.json -->\n| scheduler | 2 by 500 |")
+    assert "| plain | 400 (1.00) |" in text
+    assert "| intree | 400 (0.10), 10 of 1000 bound |" in text
+    assert "`python -m bench gang` · CPU, 2 cores, 16 GiB, Linux 6 · kubernetes 1.36.3" in text
+    assert text.endswith("<!-- end -->\nAfter.")
+    assert "old" not in text
+    assert report.filled(text, tmp_path) == text
+
+
+def test_a_busy_machine_is_named(tmp_path: Path) -> None:
+    assert "busy" in page(tmp_path, "rates", [GANG], busy=True)
+
+
+def test_what_was_not_measured_says_so(tmp_path: Path) -> None:
+    text = report.filled("<!-- table rates none.json -->\n<!-- end -->", tmp_path)
+    assert "Not measured yet" in text
+
+
+def test_a_plot_stands_there_once_it_is_drawn(tmp_path: Path) -> None:
+    block = "<!-- table picture x.svg -->\n<!-- end -->"
+    assert "Not measured yet" in report.filled(block, tmp_path)
+    (tmp_path / "x.svg").write_text("<svg/>")
+    assert "![x](performance/x.svg)" in report.filled(block, tmp_path)
+
+
+def test_a_table_that_nobody_makes_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="guesses"):
+        page(tmp_path, "guesses", [GANG])
+
+
+def test_the_page_says_what_the_kept_results_say() -> None:
+    text = (ROOT / report.PAGE).read_text()
+    assert report.filled(text, ROOT / report.FOLDER) == text, "run python -m bench report"
+
+
+PARTS: dict[str, tuple[str, str | None]] = {
+    "the event loop waits": ("~:<method 'poll' of 'select.epoll' objects>", profiles.WAITING),
+    "a decision": (
+        "/x/extender/engine/queueing.py:cycle",
+        "decisions (engine, policies, adapters)",
+    ),
+    "reading a pod": ("/x/shared/kube/parse.py:decode_pod", "reading API objects"),
+    "writing one": ("/x/shared/kube/writes.py:bind", "API client and writes"),
+    "the start": ("~:<built-in method builtins.compile>", None),
+    "something else": ("/x/collections/__init__.py:update", profiles.OTHER),
+}
+
+
+@pytest.mark.parametrize(("function", "part"), PARTS.values(), ids=PARTS)
+def test_a_function_counts_for_the_part_that_it_belongs_to(function: str, part: str | None) -> None:
+    assert profiles.part_of(function) == part
