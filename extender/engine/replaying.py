@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from extender.engine import direct, filtering, prioritizing, queueing
+from extender.engine import abridging, direct, filtering, prioritizing, queueing
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading, refuse, turn_away
 from extender.engine.migration import migrating
@@ -34,7 +34,10 @@ class CycleInput(Struct, frozen=True):
 
 
 class RequestInput(Struct, frozen=True, omit_defaults=True):
-    """What filter and prioritize were given beside the snapshot; ``occasion``: filter alone."""
+    """What filter and prioritize were given beside the snapshot; ``occasion``: filter alone.
+
+    ``nodes`` are abridged (``engine.abridging``).
+    """
 
     pod: Pod
     nodes: tuple[str, ...]
@@ -73,12 +76,11 @@ def resize_output(look: ResizeLook) -> dict[str, Any]:
     return {"commands": look.commands}
 
 
-def verdict_output(verdict: FilterVerdict) -> dict[str, Any]:
+def verdict_output(verdict: FilterVerdict, snapshot: Snapshot) -> dict[str, Any]:
     """Return what is kept of an answer to filter: of a plan a digest, the seats stand behind it."""
     grant = verdict.grant
     said: dict[str, Any] = {
-        "passed": verdict.passed,
-        "failed": verdict.failed,
+        **abridging.verdict(verdict, snapshot.room.index),
         "nowhere": verdict.nowhere,
         "not_offered": verdict.not_offered,
     }
@@ -109,16 +111,16 @@ class Replayer:
             return self._look(snapshot, msgspec.convert(given, LookInput))
         if kind == "resize":
             return self._resize(snapshot, msgspec.convert(given, ResizeInput))
-        request = msgspec.convert(given, RequestInput)
-        if kind == "filter":
-            return verdict_output(
-                filtering.filter_nodes(
-                    snapshot, request.pod, request.nodes, self._params, request.occasion
-                )
-            )
-        if kind == "prioritize":
-            return prioritizing.scores(snapshot, request.pod, request.nodes, self._params)
+        if kind in {"filter", "prioritize"}:
+            return self._answer(snapshot, kind, msgspec.convert(given, RequestInput))
         raise ValueError(f"decision of unknown kind {kind!r}")
+
+    def _answer(self, snapshot: Snapshot, kind: str, asked: RequestInput) -> dict[str, Any]:
+        names = abridging.in_full(asked.nodes, snapshot.room.index)
+        if kind == "prioritize":
+            return abridging.scores(prioritizing.scores(snapshot, asked.pod, names, self._params))
+        verdict = filtering.filter_nodes(snapshot, asked.pod, names, self._params, asked.occasion)
+        return verdict_output(verdict, snapshot)
 
     def _cycle(self, snapshot: Snapshot, given: CycleInput) -> dict[str, Any]:
         memory = self._memory if given.memory is None else given.memory

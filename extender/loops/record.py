@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from extender.engine import direct, receiving
+from extender.engine import abridging, direct, receiving
 from extender.engine.direct import Grant
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading
@@ -205,15 +205,20 @@ class Recorder:
         occasion: direct.Occasion = direct.NEVER,
     ) -> None:
         """Keep one answer to filter."""
-        given = RequestInput(pod, tuple(nodes), occasion)
-        self._decision("filter", self.clock.now(), given, verdict_output(verdict))
+        if self.files is None:
+            return
+        snapshot = self.store.snapshot()
+        given = RequestInput(pod, abridging.abridged(nodes, snapshot.room.index), occasion)
+        self._decision("filter", self.clock.now(), given, verdict_output(verdict, snapshot))
 
     def prioritized(
         self, pod: Pod, nodes: Sequence[str], scores: Sequence[tuple[str, int]]
     ) -> None:
         """Keep one answer to prioritize."""
-        given = RequestInput(pod, tuple(nodes))
-        self._decision("prioritize", self.clock.now(), given, scores)
+        if self.files is None:
+            return
+        given = RequestInput(pod, abridging.abridged(nodes, self.store.snapshot().room.index))
+        self._decision("prioritize", self.clock.now(), given, abridging.scores(scores))
 
     def bound(self, pod: Pod, node: NodeName, text: str) -> None:
         """Keep the end of one Binding: "" or the error."""

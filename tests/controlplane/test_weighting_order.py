@@ -36,9 +36,9 @@ async def test_jobs_are_released_by_utility_then_size_then_creation(yard: Yard) 
     await yard.submit(job("small", 2))
     await yard.after_this_second()
     await yard.submit(job("small-too", 2))
-    await yard.submit(job("wide", 4), job("deep", 1, Pods(cpu="6")))
-    await yard.submit(job("favoured", 1), to=urgent)
-    await yard.submit(job("first", 1, Pods(spec={"priorityClassName": "high"})))
+    await yard.submit(job("wide", 4), job("deep", 2, Pods(cpu="3")))
+    await yard.submit(job("favoured", 2), to=urgent)
+    await yard.submit(job("first", 2, Pods(spec={"priorityClassName": "high"})))
     wanted = ["first", "favoured", "deep", "wide", "small", "small-too"]
     await yard.until_there(*yard.sizes)
     await yard.until_waiting("small-too", "NoSuchNode")
@@ -46,7 +46,7 @@ async def test_jobs_are_released_by_utility_then_size_then_creation(yard: Yard) 
     assert (answer.order, [entry.job for entry in answer.entries]) == ("weighting", wanted)
     weights = [entry.weight for entry in answer.entries if entry.weight is not None]
     assert [weight.utility for weight in weights] == [1005, 9, 5, 5, 5, 5]
-    assert [round(64 * weight.cpu_ratio) for weight in weights] == [1, 1, 6, 4, 2, 2]
+    assert [round(64 * weight.cpu_ratio) for weight in weights] == [2, 2, 6, 4, 2, 2]
 
     await yard.cordon(nodes, cordoned=False)
     await yard.until_bound(*yard.sizes)
