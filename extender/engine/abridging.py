@@ -39,13 +39,22 @@ def in_full(names: Sequence[str], every: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in every if name not in lacking)
 
 
-def verdict(given: FilterVerdict, every: Mapping[NodeName, int]) -> dict[str, object]:
-    """Return which nodes passed and which failed, by message."""
+def verdict(
+    given: FilterVerdict, every: Mapping[NodeName, int], offered: tuple[str, ...], count: int
+) -> dict[str, object]:
+    """Return which nodes passed and which failed, by message.
+
+    Args:
+        given: The answer.
+        every: All nodes by name.
+        offered: The nodes that were offered, abridged.
+        count: How many were.
+    """
     failed: dict[str, list[str]] = {}
     for name, message in given.failed.items():
         failed.setdefault(message, []).append(name)
     return {
-        "passed": abridged(given.passed, every),
+        "passed": offered if len(given.passed) == count else abridged(given.passed, every),
         "failed": {message: abridged(names, every) for message, names in failed.items()},
     }
 

@@ -76,11 +76,16 @@ def resize_output(look: ResizeLook) -> dict[str, Any]:
     return {"commands": look.commands}
 
 
-def verdict_output(verdict: FilterVerdict, snapshot: Snapshot) -> dict[str, Any]:
-    """Return what is kept of an answer to filter: of a plan a digest, the seats stand behind it."""
+def verdict_output(
+    verdict: FilterVerdict, snapshot: Snapshot, asked: RequestInput, count: int
+) -> dict[str, Any]:
+    """Return what is kept of an answer to filter: of a plan a digest, the seats stand behind it.
+
+    ``count`` is how many nodes were offered.
+    """
     grant = verdict.grant
     said: dict[str, Any] = {
-        **abridging.verdict(verdict, snapshot.room.index),
+        **abridging.verdict(verdict, snapshot.room.index, asked.nodes, count),
         "nowhere": verdict.nowhere,
         "not_offered": verdict.not_offered,
     }
@@ -120,7 +125,7 @@ class Replayer:
         if kind == "prioritize":
             return abridging.scores(prioritizing.scores(snapshot, asked.pod, names, self._params))
         verdict = filtering.filter_nodes(snapshot, asked.pod, names, self._params, asked.occasion)
-        return verdict_output(verdict, snapshot)
+        return verdict_output(verdict, snapshot, asked, len(names))
 
     def _cycle(self, snapshot: Snapshot, given: CycleInput) -> dict[str, Any]:
         memory = self._memory if given.memory is None else given.memory

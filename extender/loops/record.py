@@ -209,7 +209,9 @@ class Recorder:
             return
         snapshot = self.store.snapshot()
         given = RequestInput(pod, abridging.abridged(nodes, snapshot.room.index), occasion)
-        self._decision("filter", self.clock.now(), given, verdict_output(verdict, snapshot))
+        self._decision(
+            "filter", self.clock.now(), given, verdict_output(verdict, snapshot, given, len(nodes))
+        )
 
     def prioritized(
         self, pod: Pod, nodes: Sequence[str], scores: Sequence[tuple[str, int]]

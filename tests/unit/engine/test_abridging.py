@@ -36,7 +36,9 @@ def test_the_order_in_which_nodes_were_offered_leaves_no_trace(names, dice):
 
 
 def test_a_verdict_names_who_failed_by_message():
-    said = abridging.verdict(FilterVerdict(("node-0001",), failed={"node-0000": "full"}), EVERY)
+    offered = ("node-0000", "node-0001")
+    verdict = FilterVerdict(("node-0001",), failed={"node-0000": "full"})
+    said = abridging.verdict(verdict, EVERY, offered, len(offered))
     assert said == {"passed": ("node-0001",), "failed": {"full": ("node-0000",)}}
 
 
