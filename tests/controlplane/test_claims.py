@@ -1,12 +1,11 @@
 """Pods with claimed volumes on a real control plane: planned where that is right."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
@@ -21,20 +20,6 @@ pytestmark = pytest.mark.controlplane
 AMOUNT: Final = {"storage": "1Gi"}
 ZONE: Final = "example.org/zone"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-
-
-@pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
 
 
 async def claimed(

@@ -38,12 +38,6 @@ def cluster(control_plane: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
-
-
-@pytest.fixture
 async def viewer(yard: Yard) -> AsyncIterator[Path]:
     """The kubeconfig of a user who has the role, and no other right."""
     group = "rbac.authorization.k8s.io"

@@ -9,15 +9,12 @@ Source:
     values are ours (the printed ones could not be found) and reproduce every stated order.
 """
 
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import labels
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job, priority_class
 from tests.controlplane.watching import release_order, releases_are_blocks
 from tests.controlplane.yard import Yard
@@ -49,20 +46,6 @@ GROUPS: dict[str, Group] = {
     "s3-parallelism": Group(ONE_TO_FIVE, m=(6, 5, 4, 3, 2)),
     "s4-user-priority": Group(ONE_TO_FIVE, u=(10, 8, 6, 4, 2)),
 }
-
-
-@pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
 
 
 @pytest.mark.parametrize("submitted", SHUFFLES, ids=str)

@@ -2,16 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, job, pod
 from tests.controlplane.watching import Object, annotation, node_of, queued_condition
 from tests.controlplane.yard import PATIENCE_SECONDS, Yard
@@ -20,20 +17,6 @@ from tests.fakes.eventually import eventually
 pytestmark = pytest.mark.controlplane
 
 DIRECT = Pods(gated=False)
-
-
-@pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
 
 
 async def test_of_two_direct_gangs_one_runs_whole_and_the_other_when_it_has_ended(

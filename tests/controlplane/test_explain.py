@@ -1,35 +1,17 @@
 """What the read API offers to a waiting job, carried out through the API server: then it runs."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import msgspec
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import api, labels
 from shared.explanation import Change, StepKind
 from shared.kube import paths
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job
 from tests.controlplane.yard import PATIENCE_SECONDS, Yard
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
-
-
-@pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
 
 
 async def offered(yard: Yard, name: str, kind: StepKind) -> Change:

@@ -4,7 +4,7 @@ The definitions are installed while the extender runs. Beside ``schedulerName`` 
 carry our gate.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -19,7 +19,6 @@ from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError
-from tests.controlplane import yard as yards
 from tests.controlplane.watching import is_gated, node_of
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
@@ -113,19 +112,10 @@ EXAMPLES = {"coscheduling": NGINX, "volcano": MNIST}
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    api.call(control_plane.kubeconfig, define)
-    yield control_plane
-    api.call(control_plane.kubeconfig, undefine)
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
+def cluster(cluster: Cluster) -> Iterator[Cluster]:
+    api.call(cluster.kubeconfig, define)
+    yield cluster
+    api.call(cluster.kubeconfig, undefine)
 
 
 async def define(client: KubeClient) -> None:

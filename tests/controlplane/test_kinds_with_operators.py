@@ -1,6 +1,6 @@
 """Jobs of real operators start whole: built from their modules, with their own webhooks."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
 from shared.kube.errors import ApiError
-from tests.controlplane import yard as yards
 from tests.controlplane.watching import is_gated, node_of
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
@@ -22,18 +21,9 @@ PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    with operators.running(control_plane, operators.JOB_SET):
-        yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
+def cluster(cluster: Cluster) -> Iterator[Cluster]:
+    with operators.running(cluster, operators.JOB_SET):
+        yield cluster
 
 
 def job_set(name: str) -> dict[str, Any]:

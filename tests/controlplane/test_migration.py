@@ -4,7 +4,7 @@ kwok plays the nodes, the test plays agents and trainers; everything else is rea
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -70,11 +70,8 @@ OWNERS: dict[str, tuple[Manifest, str, int, int]] = {
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane, SETTINGS)
-    yield control_plane
-    control_plane.empty()
+def extender_settings() -> Mapping[str, Any]:
+    return SETTINGS
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ Source:
     earlier).
 """
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
 from devcluster.cluster import Cluster
@@ -30,18 +28,9 @@ POD = Pods(cpu="2", memory="2Gi")
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    control_plane.start_default_scheduler()
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
+def cluster(cluster: Cluster) -> Cluster:
+    cluster.start_default_scheduler()
+    return cluster
 
 
 async def test_the_last_ps_is_bound_not_later_than_by_a_plain_kube_scheduler(

@@ -1,16 +1,13 @@
 """The queued path on a real control plane: gated pods of every kind, bound whole or not at all."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes, Taint
 from shared import labels
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import (
     Manifest,
     Pods,
@@ -37,20 +34,6 @@ pytestmark = pytest.mark.controlplane
 
 ROLE_PS = {labels.ROLE: "ps"}
 TYPE_WORKER = {labels.TRAINING_REPLICA_TYPE: "worker"}
-
-
-@pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
 
 
 KINDS: dict[str, tuple[Manifest, ...]] = {

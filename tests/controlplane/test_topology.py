@@ -1,7 +1,7 @@
 """Gangs that ask for a rack, on a real control plane: in one rack, or told why not."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -19,14 +19,6 @@ pytestmark = pytest.mark.controlplane
 
 RACK = next(level.label for level in LEVELS if level.name == "rack")
 IN_ONE = Pods().annotated({labels.REQUIRED_TOPOLOGY: "rack"})
-
-
-@pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane)
-    yield control_plane
-    control_plane.empty()
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """The order of DRS on a real control plane: utility first, then size, then creation."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job, priority_class
 from tests.controlplane.watching import release_order, releases_are_blocks
 from tests.controlplane.yard import Yard
@@ -15,17 +14,8 @@ pytestmark = pytest.mark.controlplane
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    yards.start(control_plane, {"queue": {"order": "weighting"}})
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
+def extender_settings() -> Mapping[str, Any]:
+    return {"queue": {"order": "weighting"}}
 
 
 async def test_jobs_are_released_by_utility_then_size_then_creation(yard: Yard) -> None:
