@@ -13,7 +13,7 @@ from shared.kube.errors import ConflictError, NotFoundError
 KEPT_NAMESPACES: Final = frozenset(
     {"default", "kube-system", "kube-public", "kube-node-lease", "shuntyard-system"} | {AGENTS}
 )
-SECONDS: Final = 60.0
+SECONDS: Final = 120.0
 _OWNERS: Final = (
     paths.JOBS,
     paths.STATEFULSETS,
@@ -45,21 +45,34 @@ async def empty(client: KubeClient) -> None:
     their names: a test that makes one takes a name that was never used.
 
     Raises:
-        TimeoutError: Something was still there after `SECONDS`.
+        TimeoutError: Something was still there after `SECONDS`; the pods of it are named.
     """
-    async with asyncio.timeout(SECONDS):
-        names = [item["metadata"]["name"] for item in await api.items(client, paths.NAMESPACES)]
-        further = [name for name in names if name not in KEPT_NAMESPACES]
-        # First, because nothing can be created in a namespace that is on its way out.
-        await api.for_each(further, lambda name: _delete(client, paths.namespace(name)))
-        working = [*further, *({"default", AGENTS} & set(names))]
-        await _workloads(client, working)
-        await _collections(client, _OTHERS, working)
-        await _collections(client, _OF_A_NAMESPACE, further)
-        await api.for_each(_CLUSTER_WIDE, lambda path: _delete(client, path))
-        await _collections(client, (paths.LEASES,), ["kube-node-lease"])
-        await _priority_classes(client)
-        await api.for_each(further, lambda name: _finalize(client, name))
+    try:
+        async with asyncio.timeout(SECONDS):
+            await _everything(client)
+    except TimeoutError as error:
+        left = [
+            f"{pod['metadata']['namespace']}/{pod['metadata']['name']} "
+            f"(finalizers {pod['metadata'].get('finalizers', [])})"
+            for pod in await api.items(client, paths.PODS)
+        ]
+        message = f"not empty after {SECONDS:.0f} s; pods left: {left}"
+        raise TimeoutError(message) from error
+
+
+async def _everything(client: KubeClient) -> None:
+    names = [item["metadata"]["name"] for item in await api.items(client, paths.NAMESPACES)]
+    further = [name for name in names if name not in KEPT_NAMESPACES]
+    # First, because nothing can be created in a namespace that is on its way out.
+    await api.for_each(further, lambda name: _delete(client, paths.namespace(name)))
+    working = [*further, *({"default", AGENTS} & set(names))]
+    await _workloads(client, working)
+    await _collections(client, _OTHERS, working)
+    await _collections(client, _OF_A_NAMESPACE, further)
+    await api.for_each(_CLUSTER_WIDE, lambda path: _delete(client, path))
+    await _collections(client, (paths.LEASES,), ["kube-node-lease"])
+    await _priority_classes(client)
+    await api.for_each(further, lambda name: _finalize(client, name))
 
 
 async def _workloads(client: KubeClient, namespaces: list[str]) -> None:
@@ -67,7 +80,23 @@ async def _workloads(client: KubeClient, namespaces: list[str]) -> None:
     # An owner may have created another pod while its deletion was on the way.
     while pods := [pod for pod in await api.items(client, paths.PODS) if _in(pod, namespaces)]:
         await _collections(client, (paths.PODS,), {pod["metadata"]["namespace"] for pod in pods})
+        await api.for_each(filter(_held, pods), lambda pod: _let_go(client, pod))
         await asyncio.sleep(api.POLL_SECONDS)
+
+
+def _held(pod: dict[str, Any]) -> bool:
+    metadata = pod["metadata"]
+    return "deletionTimestamp" in metadata and bool(metadata.get("finalizers"))
+
+
+async def _let_go(client: KubeClient, pod: dict[str, Any]) -> None:
+    """Take the finalizers off: the controller that would is slow on a busy machine, or gone."""
+    path = paths.namespaced(paths.PODS, pod["metadata"]["namespace"], pod["metadata"]["name"])
+    change = {"metadata": {"uid": pod["metadata"]["uid"], "finalizers": None}}
+    try:
+        await client.patch(path, change)
+    except (NotFoundError, ConflictError):
+        return
 
 
 async def _collections(
