@@ -7,10 +7,10 @@ FRAMEWORKS_STAMP := $(FRAMEWORKS_VENV)/.installed-from-constraints
 DEMO_DIR ?= .demo
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check format lint types imports test test-e2e test-frameworks demo clean
+.PHONY: help venv check format lint types imports test test-e2e test-frameworks reproduce demo clean
 
 help: ## this list
-	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 venv: $(STAMP) ## a virtual environment with exactly the versions of constraints.txt
 
@@ -33,8 +33,12 @@ types: $(STAMP) ## mypy, strict
 imports: $(STAMP) ## the import contracts of docs/architecture.md
 	$(VENV)/bin/lint-imports --no-cache
 
-test: $(STAMP) ## the gate: every test but the long ones, on a real control plane too
-	$(PYTHON) -m pytest -m 'not e2e' $(PYTEST_ARGS)
+test: $(STAMP) ## the gate: every test but the long ones; first two at a time, then those on a real control plane
+	@failed=0; \
+	$(PYTHON) -m pytest -m 'not e2e and not controlplane' -n 2 --dist worksteal $(PYTEST_ARGS) \
+	  || [ $$? -eq 5 ] || failed=1; \
+	$(PYTHON) -m pytest -m 'controlplane and not e2e' $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed=1; \
+	exit $$failed
 
 test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real nodes, every law with 2000 examples
 	$(PYTHON) -m pytest -m e2e $(PYTEST_ARGS)
@@ -50,6 +54,10 @@ $(FRAMEWORKS_STAMP): trainer/constraints-frameworks.txt trainer/pyproject.toml
 test-frameworks: $(FRAMEWORKS_STAMP) ## the trainer library with real PyTorch, Lightning, Keras, Hugging Face (6 GB)
 	$(FRAMEWORKS_VENV)/bin/python -m pytest --config-file tests/frameworks/frameworks.ini --rootdir . \
 	  --confcutdir tests/frameworks tests/frameworks $(PYTEST_ARGS)
+
+reproduce: $(STAMP) ## the figures and tables of the four papers, by our own decision code (hours; SEEDS=4 for a look)
+	$(VENV)/bin/shuntyard-sim reproduce all $(if $(SEEDS),--seeds $(SEEDS))
+	$(VENV)/bin/shuntyard-sim page
 
 demo: $(STAMP) ## a real control plane, our extender, real training; ONCE=1 ends by itself
 	@$(PYTHON) -m devcluster.demo --dir $(DEMO_DIR) $(if $(filter 1,$(ONCE)),--once)

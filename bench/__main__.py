@@ -5,6 +5,7 @@ import sys
 
 from bench import (
     agent,
+    decisions,
     filtering,
     gang,
     heartbeats,
@@ -13,6 +14,8 @@ from bench import (
     profiles,
     report,
     sampling,
+    scaling_decisions,
+    simulated,
     specon,
     waiting,
     weights,
@@ -22,6 +25,7 @@ COMMANDS = {
     "gang": gang,
     "filter": filtering,
     "plan": plan,
+    "decisions": decisions,
     "waiting": waiting,
     "memory": memory,
     "profile": profiles,
@@ -31,6 +35,8 @@ COMMANDS = {
     "agent": agent,
     "specon": specon,
     "weights": weights,
+    "simulated": simulated,
+    "scaling": scaling_decisions,
 }
 
 

@@ -122,6 +122,39 @@ def plans(rows: Sequence[Row]) -> Iterator[str]:
         yield _line([str(row["nodes"]), str(row["gang"]), *times])
 
 
+def decisions(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what deciding about one job takes, and what the coarse search loses."""
+    yield from _head(
+        ["policy", "servers", "slots", "mean", "median", "p95", "longest",
+         "decided as in 3000 steps", "payoff lost"]
+    )  # fmt: skip
+    for row in rows:
+        sizes = [str(row["servers"]), str(row["slots"])]
+        times = [f"{row[key]:.2f} ms" for key in ("mean_ms", "median_ms", "p95_ms", "max_ms")]
+        equal, loss = row["equal_share"], row["payoff_loss_percent"]
+        finer = ["-", "-"] if equal is None else [f"{equal:.1%}", f"{loss:.3f} %"]
+        yield _line([row["policy"], *sizes, *times, *finer])
+
+
+def scaling(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what a pass of the rule ``scaling`` takes."""
+    yield from _head(["pass", "nodes", "changes", "median", "longest"])
+    for row in rows:
+        times = [f"{row[key]:.1f} ms" for key in ("median_ms", "max_ms")]
+        yield _line([row["what"], str(row["nodes"]), str(row["changes"]), *times])
+
+
+def simulated(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how fast the simulator is, by what grows."""
+    yield from _head(
+        ["grows", "jobs", "nodes", "jobs that wait", "jobs a second", "a look", "memory at most"]
+    )
+    for row in rows:
+        sizes = [f"{row[key]:,}" for key in ("jobs", "nodes", "backlog")]
+        speed = [f"{row['jobs_per_second']:.0f}", f"{row['look_ms']:.1f} ms"]
+        yield _line([row["by"], *sizes, *speed, f"{row['peak_bytes'] / 1e6:.0f} MB"])
+
+
 def waiting(rows: Sequence[Row]) -> Iterator[str]:
     """Yield what waiting pods cost at rest, in percent of a core."""
     parts = list(rows[0]["core_share"])
@@ -161,6 +194,9 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Row]], Iterator[str]]]] = {
     "waiting": waiting,
     "memory": memory,
     "profile": profile,
+    "decisions": decisions,
+    "scaling": scaling,
+    "simulated": simulated,
 }
 
 

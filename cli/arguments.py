@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from cli import options, service, subject
+from cli import asking, options, service, subject
 
 _COMMANDS: Final = {
     "queue": "waiting jobs in the order in which they will be placed, and why each waits",
@@ -15,6 +15,7 @@ _COMMANDS: Final = {
     "jobs": "all jobs with their pods by state, and how far their training is",
     "migrations": "which jobs moved, why, what it cost, and which were not moved",
     "explain": "why a job or pod waits, and what would make it run",
+    "what-if": "when and where a job would start if you submitted it, and whom it would delay",
 }
 _EPILOG: Final = "exit codes: 0 done, 1 the extender could not answer, 2 wrong command line"
 
@@ -35,6 +36,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         asked.namespace = subject.split(asked.subject)[0] or asked.namespace
     if asked.command == "migrations" and "/" in (asked.migration or ""):
         asked.namespace, asked.migration = asked.migration.split("/", 1)
+    if asked.command == "what-if":
+        asking.check(parser, asked)
     _choose_way(parser, asked)
     return asked
 
@@ -67,4 +70,6 @@ def _parser() -> argparse.ArgumentParser:
         if name == "migrations":
             one = "show all of this one: NAME or NAMESPACE/NAME"
             command.add_argument("migration", metavar="NAME", nargs="?", help=one)
+        if name == "what-if":
+            asking.add(command)
     return parser

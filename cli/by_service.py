@@ -28,22 +28,22 @@ class ByService:
         self._token = credentials.token
         self._service = service
 
-    def fetch(self, path: str, **query: str) -> bytes:
+    def fetch(self, path: str, *, question: bytes | None = None, **query: str) -> bytes:
         """Return the body; see ``cli.client.Way``. A refused token is renewed once if it can be."""
-        status, body = self._ask(path, query)
+        status, body = self._ask(path, query, question)
         if status == _UNAUTHORIZED:
             self._token.expire()
             if self._token.due():
-                status, body = self._ask(path, query)
+                status, body = self._ask(path, query, question)
         if status != connection.OK:
-            server = self._server.url.geturl()
-            raise UnansweredError(refusals.sentence(status, body, self._service, server))
+            server, verb = self._server.url.geturl(), "get" if question is None else "create"
+            raise UnansweredError(refusals.sentence(status, body, self._service, server, verb))
         return body
 
-    def _ask(self, path: str, query: dict[str, str]) -> tuple[int, bytes]:
-        request = Request(self._service.path(path), query, self._authorization())
+    def _ask(self, path: str, query: dict[str, str], body: bytes | None) -> tuple[int, bytes]:
+        request = Request(self._service.path(path), query, self._authorization(), body)
         try:
-            return connection.get(self._server, request)
+            return connection.ask(self._server, request)
         except connection.FAILURES as error:
             raise UnansweredError(connection.failure(self._server, error)) from error
 

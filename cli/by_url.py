@@ -24,10 +24,10 @@ class ByUrl:
             raise UnansweredError(f"{url} is not a URL such as http://127.0.0.1:10262")
         self._server = Server(parts)
 
-    def fetch(self, path: str, **query: str) -> bytes:
+    def fetch(self, path: str, *, question: bytes | None = None, **query: str) -> bytes:
         """Return the body; see ``cli.client.Way``."""
         try:
-            status, body = connection.get(self._server, Request(path, query))
+            status, body = connection.ask(self._server, Request(path, query, body=question))
         except connection.FAILURES as error:
             problem = connection.failure(self._server, error)
             hint = "is the extender running? --url or SHUNTYARD_URL names its read API"

@@ -24,8 +24,8 @@ class Way(Protocol):
 
     namespace: str | None
 
-    def fetch(self, path: str, **query: str) -> bytes:
-        """Return the body of ``GET <path>?<query>``.
+    def fetch(self, path: str, *, question: bytes | None = None, **query: str) -> bytes:
+        """Return the body of ``GET <path>?<query>``, or of a POST of the ``question`` to it.
 
         Raises:
             UnansweredError: No answer, or another one than status 200.

@@ -8,7 +8,7 @@ from typing import Final, TextIO
 
 import msgspec
 
-from cli import charts, client, ledger, narrowing, subject, views
+from cli import charts, client, ledger, manifest, narrowing, subject, views
 from cli.errors import UnansweredError
 from shared import api
 from shared.system_clock import SystemClock
@@ -20,6 +20,7 @@ _KINDS: Final[dict[str, type[api.Response]]] = {
     "jobs": api.JobsResponse,
     "migrations": api.MigrationsResponse,
     "explain": api.ExplainResponse,
+    "what-if": api.WhatIfResponse,
 }
 
 
@@ -42,11 +43,14 @@ def run(asked: Namespace, out: TextIO) -> None:
 
 
 def _show(asked: Namespace, way: client.Way, out: TextIO) -> str:
-    query = {}
+    namespace = asked.namespace or way.namespace or "default"
+    query: dict[str, str] = {}
+    question: bytes | None = None
     if asked.command == "explain":
-        namespace = asked.namespace or way.namespace or "default"
         query = subject.query(asked.subject, namespace)
-    body = way.fetch(f"/v1/{asked.command}", **query)
+    if asked.command == "what-if":
+        query, question = {"namespace": namespace}, manifest.of(asked)
+    body = way.fetch(f"/v1/{asked.command}", question=question, **query)
     whole = client.understand(body, _KINDS[asked.command])
     answer = _narrowed(asked, whole)
     if asked.output == "json":

@@ -1,4 +1,4 @@
-"""One GET over http or https: no redirect is followed, no proxy of the environment is asked.
+"""One request over http or https: no redirect is followed, no proxy of the environment is asked.
 
 The standard library alone: a command that answers in a moment should start in one, and importing
 aiohttp takes longer than everything else here.
@@ -14,6 +14,8 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 from typing_extensions import override
 
 TIMEOUT_SECONDS: Final = 10.0
+QUESTION_TIMEOUT_SECONDS: Final = 60.0
+"""For what is worked out for whoever asks; longer no API server waits for what it proxies."""
 OK: Final = 200
 FAILURES: Final = (OSError, HTTPException)
 _PORTS: Final = {"http": 80, "https": 443}
@@ -36,11 +38,12 @@ class Server:
 
 @dataclass(frozen=True)
 class Request:
-    """What to ask for."""
+    """What to ask for: a GET, with a ``body`` (JSON) a POST."""
 
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
 
 
 def split(text: str) -> SplitResult | None:
@@ -53,7 +56,7 @@ def split(text: str) -> SplitResult | None:
     return url if usable else None
 
 
-def get(server: Server, request: Request) -> tuple[int, bytes]:
+def ask(server: Server, request: Request) -> tuple[int, bytes]:
     """Return status and body.
 
     Raises:
@@ -61,10 +64,13 @@ def get(server: Server, request: Request) -> tuple[int, bytes]:
         HTTPException: Something that does not speak HTTP, or stopped in between.
     """
     query = f"?{urlencode(request.query)}" if request.query else ""
-    connection = _Connection(server)
+    asks = request.body is not None
+    connection = _Connection(server, QUESTION_TIMEOUT_SECONDS if asks else TIMEOUT_SECONDS)
+    headers = {"User-Agent": "shuntyard", **request.headers}
+    headers |= {"Content-Type": "application/json"} if asks else {}
     try:
         path = f"{server.url.path}{request.path}{query}"
-        connection.request("GET", path, headers={"User-Agent": "shuntyard", **request.headers})
+        connection.request("POST" if asks else "GET", path, body=request.body, headers=headers)
         response = connection.getresponse()
         return response.status, response.read()
     finally:
@@ -83,9 +89,9 @@ def failure(server: Server, error: OSError | HTTPException) -> str:
 class _Connection(HTTPConnection):
     """Unlike ``HTTPSConnection`` it can expect another name than the host's."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, timeout_seconds: float) -> None:
         host, port = server.url.hostname or "", server.url.port or _PORTS[server.url.scheme]
-        super().__init__(host, port, timeout=TIMEOUT_SECONDS)
+        super().__init__(host, port, timeout=timeout_seconds)
         self._server = server
 
     @override

@@ -17,7 +17,7 @@ _WIDTH: Final = 10
 
 def lines(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
     """Return the lines to print; ``wide``: with all nodes by name."""
-    parts = [list(_facts(answer)), _tried(answer, wide=wide), _changes(answer)]
+    parts = [list(_facts(answer)), tried(answer, wide=wide), changes(answer)]
     if answer.pod and (answer.nodes or not answer.tried):
         parts.append(_terms(answer, wide=wide))
     return [line for part in parts if part for line in ("", *part)][1:]
@@ -61,19 +61,20 @@ def _pods(count: int) -> str:
     return f"{count} pod{'' if count == 1 else 's'}"
 
 
-def _tried(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
+def tried(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
+    """Return the table of what the nodes said; empty if nothing was tried."""
     header = ["ROLE", "PODS", "ASK-FOR", "FIT", "NODES", "WHAT-THEY-SAY", "NAMES"]
     rows = [
-        [*(_head(tried) if not i else [""] * 4), *_verdict(group, wide=wide)]
-        for tried in answer.tried
-        for i, group in enumerate(tried.nodes)
+        [*(_head(one) if not i else [""] * 4), *_verdict(group, wide=wide)]
+        for one in answer.tried
+        for i, group in enumerate(one.nodes)
     ]
     return columns(header, rows, right="PODS FIT NODES") if rows else []
 
 
-def _head(tried: Tried) -> list[str]:
-    asked = [f"{n}={amount(n, v)}" for n, v in sorted(tried.requests.items()) if n != "pods"]
-    return [tried.role or "-", str(tried.pods), ",".join(asked) or "-", str(tried.fits)]
+def _head(one: Tried) -> list[str]:
+    asked = [f"{n}={amount(n, v)}" for n, v in sorted(one.requests.items()) if n != "pods"]
+    return [one.role or "-", str(one.pods), ",".join(asked) or "-", str(one.fits)]
 
 
 def _verdict(group: NodeGroup, *, wide: bool) -> list[str]:
@@ -83,7 +84,8 @@ def _verdict(group: NodeGroup, *, wide: bool) -> list[str]:
     return [str(len(group.nodes)), says, ",".join(shown) + more]
 
 
-def _changes(answer: api.ExplainResponse) -> list[str]:
+def changes(answer: api.ExplainResponse) -> list[str]:
+    """Return what would make it run; empty if nothing is offered."""
     if not answer.changes:
         return []
     head = "What would make it run" + (", each alone:" if len(answer.changes) > 1 else ":")

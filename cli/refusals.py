@@ -14,7 +14,7 @@ _NO_ENDPOINTS: Final = "no endpoints available"
 _UNREACHED: Final = "error trying to reach service"
 
 
-def sentence(status: int, body: bytes, service: Service, server: str) -> str:
+def sentence(status: int, body: bytes, service: Service, server: str, verb: str) -> str:
     """Return what was refused, why, and what helps.
 
     Args:
@@ -22,6 +22,7 @@ def sentence(status: int, body: bytes, service: Service, server: str) -> str:
         body: A Status of the API server, or the words of the extender behind it.
         service: What was asked for.
         server: The API server's URL.
+        verb: Which right on ``services/proxy`` is needed: ``get``, or ``create`` for a POST.
     """
     refusal = errors.from_response(status, body)
     if not refusal.reason:  # no Status: the extender said it, or something in between
@@ -30,7 +31,7 @@ def sentence(status: int, body: bytes, service: Service, server: str) -> str:
         case errors.UnauthorizedError():
             return f"{server} does not accept the credentials: log in again, or use others"
         case errors.ForbiddenError():
-            return _forbidden(refusal.message, service)
+            return _forbidden(refusal.message, service, verb)
         case errors.NotFoundError():
             hint = "is Shuntyard installed there? --service or SHUNTYARD_SERVICE names another"
             return f"there is no Service {_where(service)}: {hint}"
@@ -40,8 +41,10 @@ def sentence(status: int, body: bytes, service: Service, server: str) -> str:
             return f"{refusal.message} (status {status})"
 
 
-def _forbidden(said: str, service: Service) -> str:
-    right = f"`get` on `services/proxy` named `{service.key}` in the namespace {service.namespace}"
+def _forbidden(said: str, service: Service, verb: str) -> str:
+    right = (
+        f"`{verb}` on `services/proxy` named `{service.key}` in the namespace {service.namespace}"
+    )
     helps = "ask for the Role shuntyard-viewer, see docs/cli.md"
     return f"you lack the right {right}: {helps} ({said})"
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cli import explaining, ledger, training, waiting
+from cli import explaining, ledger, supposed, training, waiting
 from cli.amounts import amount, duration
 from cli.table import columns
 from shared import api
@@ -23,6 +23,8 @@ def lines(answer: api.Response, *, wide: bool, blocks: bool) -> list[str]:
             return ledger.ledger(answer, wide=wide)
         case api.ExplainResponse():
             return explaining.lines(answer, wide=wide)
+        case api.WhatIfResponse():
+            return supposed.lines(answer, wide=wide)
         case _:
             raise TypeError(f"there is no table for {type(answer).__name__}")
 

@@ -331,6 +331,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--print-settings", action="store_true", help="print the settings in force and end"
     )
     parser.add_argument(
-        "--replay", type=Path, metavar="DIR", help="decide a decision log again and end"
+        "--replay", type=Path, metavar="LOG", help="decide a decision log again and end"
     )
     return parser.parse_args(arguments)

@@ -51,6 +51,7 @@ class Verb(StrEnum):
     JOBS = "jobs"
     EXPLAIN = "explain"
     MIGRATIONS = "migrations"
+    WHAT_IF = "whatif"  # a route name of aiohttp has no keyword of Python between its hyphens
     HEARTBEAT = "heartbeat"
     NODE_PODS = "node-pods"
     OTHER = "other"

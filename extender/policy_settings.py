@@ -11,6 +11,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from extender.admission_settings import AdmissionSection, PriceBoundsSection
 from extender.engine.parameters import EngineParameters, Order
 from extender.migration_settings import CpuWeightsSection, MigrationSection
 from extender.policy import gang, pricing, priority, reservation, scoring, topology, weighting
@@ -22,6 +23,7 @@ from extender.policy.reservation import ReservationParameters
 from extender.policy.scoring import ScoringWeights
 from extender.policy.topology import TopologyParameters
 from extender.policy.weighting import WeightingParameters
+from extender.scaling_settings import ScalingSection
 from shared.settings import Section, bounded
 
 
@@ -328,6 +330,9 @@ class PolicySettings(Section):
     scoring: ScoringSection = ScoringSection()
     migration: MigrationSection = MigrationSection()
     cpu_weights: CpuWeightsSection = CpuWeightsSection()
+    scaling: ScalingSection = ScalingSection()
+    admission: AdmissionSection = AdmissionSection()
+    price_bounds: PriceBoundsSection = PriceBoundsSection()
 
 
 def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EngineParameters:
@@ -354,4 +359,8 @@ def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EnginePa
         topology=settings.topology.parameters(),
         migration=replace(settings.migration.parameters(), topology=settings.topology.parameters()),
         cpu_weights=settings.cpu_weights.parameters(),
+        scaling=settings.scaling.parameters(),
+        speed=settings.scaling.speed(),
+        admission=settings.admission.parameters(),
+        price_bounds=settings.price_bounds.parameters(),
     )

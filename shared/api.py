@@ -1,4 +1,4 @@
-"""Bodies of the read API: what ``/v1/queue``, ``nodes``, ``jobs``, ``explain``, ``migrations`` say.
+"""Bodies of the read API: what ``/v1/queue``, ``nodes``, ``jobs``, ``explain``, ``what-if`` … say.
 
 Keys are snake_case and stable within one ``apiVersion``; fields may be added. Times are seconds
 since the epoch; amounts are integers in base units: ``cpu`` in milli-CPU, memory in bytes.
@@ -13,6 +13,7 @@ from msgspec import Struct
 from shared.explanation import Ahead, Change, Tried
 from shared.ledger import Declined, MigrationEntry
 from shared.progress import Category, Span, Use
+from shared.supposition import Bill, Place, Shift
 
 API_VERSION: Final = "shuntyard.io/read/v1"
 
@@ -344,3 +345,34 @@ class MigrationsResponse(Response, frozen=True, kw_only=True):
     acting: bool
     entries: tuple[MigrationEntry, ...] = ()
     declined: tuple[Declined, ...] = ()
+
+
+class WhatIfResponse(Response, frozen=True, kw_only=True):
+    """What would become of a job if it were submitted now. Nothing was written anywhere.
+
+    Attributes:
+        acting: Whether the replica that answers is the one that decides.
+        job: ``namespace/kind/name``.
+        pods: How many pods it would have.
+        starts_now: Whether as many as its gang needs would get their seats at once.
+        entry: Its line in the queue: place, V and its terms, reason, estimated start.
+        waiting: How many other jobs are in that queue.
+        places: Where its pods would go if it started now; fewer than ``pods`` if it needs fewer.
+        bill: What that costs; None if no node has what it asks for.
+        shifts: Waiting jobs for which another start is expected with it. Running jobs are never
+            displaced: nothing is preempted.
+        obstacles: Why it does not start now, and what would make it run; None if it does.
+        notes: What is supposed that the manifest does not say, in words.
+    """
+
+    acting: bool
+    job: str
+    pods: int
+    starts_now: bool
+    entry: QueueEntry
+    waiting: int
+    places: tuple[Place, ...] = ()
+    bill: Bill | None = None
+    shifts: tuple[Shift, ...] = ()
+    obstacles: ExplainResponse | None = None
+    notes: tuple[str, ...] = ()

@@ -47,6 +47,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True):
     ``resize_pending`` says why its node does not grant a change: ``Deferred``, ``Infeasible``.
 
     ``scheduling_group`` is ``spec.schedulingGroup.podGroupName``, the in-tree gang's, or empty.
+    ``prefers`` says whether it would rather be on some nodes, which only kube-scheduler weighs.
     """
 
     namespace: str
@@ -74,6 +75,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True):
     borrowed_milli: int = 0
     resize_pending: str = ""
     scheduling_group: str = ""
+    prefers: bool = False
 
     @property
     def key(self) -> PodKey:

@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_deselected(items: list[pytest.Item]) -> None:
     for item in items:
         marks = [name for name in _MADE_BY if item.get_closest_marker(name)]
-        item.config.stash[_LEFT_OUT][marks[0] if marks else "by -k or --deselect"] += 1
+        item.config.stash[_LEFT_OUT][marks[0] if marks else "by -m, -k or --deselect"] += 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from extender.adapters import registry
-from extender.engine import jobs, modelling, planning
+from extender.engine import jobs, modelling, planning, wishes
 from extender.engine.above import above
 from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Memory
@@ -103,6 +103,28 @@ def needs_seat(snapshot: Snapshot, pod: Pod) -> bool:
     if labels.PLAN in notes or pod.scheduling_group or labels.GATE in pod.gates:
         return False
     return registry.membership(pod, above(snapshot, pod)).size != 1
+
+
+def is_single(snapshot: Snapshot, pod: Pod) -> bool:
+    """Say whether the pod is a job alone, never had our gate, and we know all that moves it.
+
+    Not so with what our planner does not model, with a preference of its own, which kube-scheduler
+    weighs, or with a topology.
+    """
+    notes = pod.annotations
+    if labels.PLAN in notes or pod.scheduling_group or labels.GATE in pod.gates or pod.prefers:
+        return False
+    if pod.claims or pod.shape.unmodelled:
+        return False
+    if any(other.uid != pod.uid for other in snapshot.jobs.get(registry.job_key(pod), ())):
+        return False
+    over = above(snapshot, pod)
+    wished, _ = wishes.read(pod, over)
+    return (
+        registry.membership(pod, over).size == 1
+        and wished.topology is None
+        and wished.relations is None
+    )
 
 
 def grant(

@@ -2,8 +2,12 @@
 
 * A pod of another scheduler passes unchanged.
 * A pod with a seat passes on its planned node alone.
-* A pod released without a pin, a single pod without our gate, and a member of a gang that
-  kube-scheduler itself keeps whole pass wherever bound pods and seats leave room.
+* A single pod without our gate passes on the node where the planner would put it: a gang of one
+  (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; asked again, it is planned
+  again.
+* A pod released without a pin, a member of a gang that kube-scheduler itself keeps whole, and a
+  single pod of which kube-scheduler knows more than we (what is not modelled, what the pod only
+  prefers, a topology) pass wherever bound pods and seats leave room.
 * A member of a gang without our gate gets a seat (``direct``), or is refused everywhere until the
   queue has one for it.
 
@@ -17,10 +21,13 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Final
 
+import numpy as np
+
 from extender.engine import direct, modelling
 from extender.engine.direct import Grant, Occasion
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
+from extender.policy.room import BoolVector, Room
 from shared import labels
 from shared.model import NodeName, Pod
 
@@ -70,7 +77,7 @@ def filter_nodes(
     if planned is not None:
         return _planned(planned, names)
     if not direct.needs_seat(snapshot, pod):
-        return _with_room(snapshot, pod, names)
+        return _best(snapshot, pod, names, params) or _with_room(snapshot, pod, names)
     granted = direct.grant(snapshot, pod, names, occasion, params)
     return WITHOUT_SEATS if granted is None else _planned(granted.node, names, granted)
 
@@ -101,6 +108,31 @@ def _planned(
         not_offered=planned,
         grant=granted,
     )
+
+
+def _best(
+    snapshot: Snapshot, pod: Pod, names: Sequence[str], params: EngineParameters
+) -> FilterVerdict | None:
+    """Let a single pod pass on its best offered node alone; None where all with room are named."""
+    if not direct.is_single(snapshot, pod):
+        return None
+    room = snapshot.room
+    node = snapshot.memo.lone.node(
+        pod.shape,
+        room,
+        weights=params.weights,
+        pricing=params.pricing,
+        within=_offered(names, room),
+    )
+    return None if node is None else FilterVerdict((node,))
+
+
+def _offered(names: Sequence[str], room: Room) -> BoolVector | None:
+    """Return which nodes were offered; None for all of them."""
+    offered = frozenset(names)
+    if offered.issuperset(room.index):
+        return None
+    return np.fromiter(map(offered.__contains__, room.index), np.bool_, len(room.index))
 
 
 def _with_room(snapshot: Snapshot, pod: Pod, names: Sequence[str]) -> FilterVerdict:

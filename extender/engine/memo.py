@@ -9,6 +9,8 @@ from typing import Any, Final, Generic, TypeVar
 
 from typing_extensions import override
 
+from extender.policy.lone import LoneSeats
+
 K = TypeVar("K", bound=Hashable)
 
 MOST_ROOMS: Final = 16
@@ -84,9 +86,11 @@ class Memo:
         views: Jobs as ``jobs.view`` saw them, by key.
         accepted: Whether the node of a pod's seat accepts it (``repairing``), by uid.
         refusals: Why jobs were not placed (``refusing``).
+        lone: What nodes are for single pods, by shape (``planning``).
     """
 
     def __init__(self) -> None:
         self.views: Kept[str] = Kept()
         self.accepted: Kept[str] = Kept()
         self.refusals = Refusals()
+        self.lone = LoneSeats()

@@ -4,12 +4,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from extender.engine.migration.parameters import MigrationParameters
+from extender.policy.admission import AdmissionParameters
 from extender.policy.cpu_weights import WeightParameters
 from extender.policy.gang import GangParameters
+from extender.policy.price_bounds import BoundsParameters
 from extender.policy.pricing import PricingParameters
 from extender.policy.priority import PriorityParameters
 from extender.policy.reservation import ReservationParameters
+from extender.policy.scaling import ScalingParameters
 from extender.policy.scoring import ScoringWeights
+from extender.policy.speed import SpeedParameters
 from extender.policy.topology import TopologyParameters
 from extender.policy.weighting import WeightingParameters
 from shared import labels
@@ -60,3 +64,7 @@ class EngineParameters:
     weights: ScoringWeights = field(default_factory=ScoringWeights)
     migration: MigrationParameters = field(default_factory=MigrationParameters)
     cpu_weights: WeightParameters = field(default_factory=WeightParameters)
+    scaling: ScalingParameters = field(default_factory=ScalingParameters)
+    speed: SpeedParameters = field(default_factory=SpeedParameters)
+    admission: AdmissionParameters = field(default_factory=AdmissionParameters)
+    price_bounds: BoundsParameters = field(default_factory=BoundsParameters)

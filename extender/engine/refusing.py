@@ -39,7 +39,7 @@ def plan(
     known: Refusal | None = refusals.get(alike)
     if known is not None:
         return known
-    result = planning.plan(job, room, params, value, was_whole=was_whole, targets=targets)
+    result = planning.plan(job, room, params, value, was_whole=was_whole, lone=memo.lone)
     if isinstance(result, Refusal):
         refusals[alike] = result
     return result

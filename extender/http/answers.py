@@ -14,7 +14,9 @@ from extender.engine.migration import accounting
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.reporting import Freshness
+from extender.http import manifests
 from extender.http.foresight import Foresight
+from extender.http.rest import Rest
 from extender.state.store import ClusterStore
 from shared import api
 from shared.clock import Clock
@@ -108,8 +110,9 @@ class ReadAnswers:
 
     Attributes:
         declined: Jobs that were not moved when they were looked at last, and why.
-        busy: Held while an explanation is worked out.
+        busy: Held while an explanation or a what-if is worked out.
         foresight: Knows when waiting jobs start; None: nobody is told.
+        rest: Between two what-ifs, of which each plays the queue forward twice.
     """
 
     store: ClusterStore
@@ -120,6 +123,7 @@ class ReadAnswers:
     declined: Callable[[], Sequence[Declined]] = tuple
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     foresight: Foresight | None = None
+    rest: Rest = field(default_factory=Rest)
 
     async def queue(self) -> api.QueueResponse:
         """The queue as the last cycle saw it, with start estimates that may be a little older."""
@@ -157,6 +161,17 @@ class ReadAnswers:
             kinds = " or ".join(key.split("/")[1] for key in found)
             raise InputError("query parameter kind", kind, f"{kinds}: there is a job of each")
         return await self._worked_out(explaining.job, asked, found[0]) if found else None
+
+    async def what_if(self, body: bytes, namespace: str) -> api.WhatIfResponse:
+        """What would become of a job; the store hears nothing of it."""
+        async with self.rest.turn(self.clock), self.busy:
+            asked, acting = self._asked(), self.acting()
+
+            def answer() -> api.WhatIfResponse:
+                job = manifests.read(body, namespace, self.parameters.scheduler_name)
+                return explaining.what_if(asked, job, acting=acting)
+
+            return await asyncio.to_thread(answer)
 
     async def _worked_out(
         self,

@@ -15,6 +15,8 @@ from extender.metrics import ExtenderMetrics, Verb
 
 MOST_BODY_BYTES: Final = 64 * 2**20
 """5000 whole nodes are 23 MB; aiohttp's default of 1 MiB answers 413 from about 70 nodes on."""
+MOST_MANIFEST_BYTES: Final = 2**20
+"""Of a manifest for ``/v1/what-if``; etcd takes no object larger than 1.5 MiB."""
 KEEPALIVE_SECONDS: Final = 120.0
 """Longer than the 90 s of Go's client, so that it is never we who close a connection it reuses."""
 
@@ -48,13 +50,14 @@ def create_agents_app(
 
 def create_api_app(read: ReadPort, health: HealthPort, metrics: ExtenderMetrics) -> web.Application:
     """Return the application with the read API, the probes and the metrics."""
-    app = _application(metrics)
+    app = _application(metrics, MOST_MANIFEST_BYTES)
     app[READ], app[HEALTH], app[PAGE] = read, health, MetricsPage(metrics)
     app.router.add_get("/v1/queue", reading.queue, name=Verb.QUEUE)
     app.router.add_get("/v1/nodes", reading.nodes, name=Verb.NODES)
     app.router.add_get("/v1/jobs", reading.jobs, name=Verb.JOBS)
     app.router.add_get("/v1/migrations", reading.migrations, name=Verb.MIGRATIONS)
     app.router.add_get("/v1/explain", reading.explain, name=Verb.EXPLAIN)
+    app.router.add_post("/v1/what-if", reading.what_if, name=Verb.WHAT_IF)
     app.router.add_get("/livez", admin.livez)
     app.router.add_get("/readyz", admin.readyz)
     app.router.add_get("/metrics", admin.metrics)

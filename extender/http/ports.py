@@ -55,6 +55,18 @@ class ReadPort(Protocol):
         """
         ...
 
+    async def what_if(self, body: bytes, namespace: str) -> api.WhatIfResponse:
+        """Return what would become of the job of a manifest; nothing is written anywhere.
+
+        Args:
+            body: The manifest, JSON.
+            namespace: Where it goes if it does not say so.
+
+        Raises:
+            InputError: It cannot be read, or no pods could be made of it; names the field.
+        """
+        ...
+
 
 class AgentPort(Protocol):
     """Answers the agents, each for its own node."""

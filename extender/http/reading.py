@@ -50,6 +50,15 @@ async def explain(request: web.Request) -> web.Response:
     return _json(found)
 
 
+async def what_if(request: web.Request) -> web.Response:
+    """``POST /v1/what-if?namespace=…`` with a manifest: what would become of the job.
+
+    It writes nothing. ``namespace`` is for objects that state none; without it ``default``.
+    """
+    namespace = request.query.get("namespace") or "default"
+    return _json(await request.app[READ].what_if(await request.read(), namespace))
+
+
 def _parameter(request: web.Request, name: str) -> str:
     value = request.query.get(name, "")
     if not value:

@@ -70,7 +70,7 @@ class ExtenderFilterResult(
     nodes: NodeList | None
     node_names: Sequence[str] | None
     failed: Mapping[str, str]
-    unresolvable: Mapping[str, str]
+    unresolvable: Mapping[str, str] | Raw
     error: str
 
 
@@ -142,13 +142,13 @@ def read_binding(body: bytes) -> ExtenderBindingArgs:
 def write_verdict(offer: Offer, verdict: FilterVerdict) -> bytes:
     """Return the answer to filter: in the form of the request, with no name it did not hold."""
     passed = frozenset(verdict.passed)
-    unresolvable = dict.fromkeys(offer.names, verdict.nowhere) if verdict.nowhere else {}
     names = None if offer.listed else [name for name in offer.names if name in passed]
+    nowhere = _everywhere(offer.names, verdict.nowhere) if verdict.nowhere else None
     result = ExtenderFilterResult(
         nodes=_kept(offer, passed) if offer.listed else None,
         node_names=names,
         failed=_of(offer.names, verdict.failed.items()),
-        unresolvable=unresolvable or _of(offer.names, verdict.unresolvable.items()),
+        unresolvable=nowhere or _of(offer.names, verdict.unresolvable.items()),
         error=verdict.error,
     )
     return _ENCODER.encode(result)
@@ -205,6 +205,18 @@ def _of(names: Iterable[str], pairs: Iterable[tuple[str, _Value]]) -> dict[str, 
     found = dict(pairs)
     offered = frozenset(names) if found else frozenset()  # there are thousands, and often no pair
     return {name: value for name, value in found.items() if name in offered}
+
+
+def _everywhere(names: Sequence[str], message: str) -> Raw:
+    """Return the JSON of a map from every name to one message, without making the map.
+
+    Inside an encoded name no ``","`` can stand: its quotes are escaped.
+    """
+    if not names:
+        return Raw(b"{}")
+    value = b":" + _ENCODER.encode(message)
+    listed = _ENCODER.encode(names)[1:-1]
+    return Raw(b"{" + listed.replace(b'","', b'"' + value + b',"') + value + b"}")
 
 
 def _excerpt(body: bytes, most: int = 80) -> str:

@@ -1,6 +1,7 @@
 """Which of equal nodes is taken: the highest weighted sum of the terms, then the node's name."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from extender.policy.pricing import FloatVector, PricingParameters
 from extender.policy.room import IntVector, Room
 from extender.policy.scoring import ScoringWeights, Terms
 
-_DIGITS = 9
+DIGITS: Final = 9
 """Sums nearer than this are equal, so that names decide and not the order of additions."""
 
 
@@ -50,7 +51,7 @@ class Preference:
         total = np.zeros(len(self._room.nodes))
         for group in groups:
             total += self._total(group.need) * len(group)
-        mean: FloatVector = (total / max(1, sum(len(group) for group in groups))).round(_DIGITS)
+        mean: FloatVector = (total / max(1, sum(len(group) for group in groups))).round(DIGITS)
         return mean
 
     def _total(self, need: Need) -> FloatVector:

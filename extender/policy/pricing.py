@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.policy.room import Room
+from extender.policy.room import IntMatrix, IntVector, Room
 from shared.model import PodShape
 
 FloatVector = NDArray[np.float64]
@@ -65,8 +65,15 @@ def log_price(used_ratio: _Ratio, log_low: float, log_high: float) -> _Ratio:
 
 def log_prices(room: Room, params: PricingParameters) -> FloatMatrix:
     """Return ln(P/L), 0…ln κ, of every resource on every node; +inf where a node has none."""
-    present = room.allocatable > 0
-    used_ratio = np.divide(room.used, room.allocatable, out=np.zeros(present.shape), where=present)
+    return log_price_rows(room.allocatable, room.used, params)
+
+
+def log_price_rows(
+    allocatable: IntMatrix, used: IntMatrix, params: PricingParameters
+) -> FloatMatrix:
+    """Return ``log_prices`` of some nodes alone: a node's prices depend on no other's."""
+    present = allocatable > 0
+    used_ratio = np.divide(used, allocatable, out=np.zeros(present.shape), where=present)
     prices = log_price(used_ratio, 0.0, math.log(params.kappa))
     return np.where(present, prices, np.inf)
 
@@ -90,9 +97,14 @@ def log_bills(room: Room, shape: PodShape, params: PricingParameters) -> FloatVe
     asked = np.flatnonzero(request)
     if not asked.size or not room.nodes:
         return np.full(len(room.nodes), -np.inf)
+    return log_sum(log_prices(room, params)[:, asked] + log_shares(room, request, asked))
+
+
+def log_shares(room: Room, request: IntVector, asked: IntVector) -> FloatVector:
+    """Return ln ŵ_r of ``log_bills`` for the columns ``asked``; the same on every node."""
     largest = np.maximum(room.allocatable[:, asked].max(axis=0), 1)
-    addends = log_prices(room, params)[:, asked] + np.log(request[asked] / largest)
-    return _log_sum(addends)
+    shares: FloatVector = np.log(request[asked] / largest)
+    return shares
 
 
 def scores(bills: FloatVector) -> FloatVector:
@@ -110,7 +122,7 @@ def scores(bills: FloatVector) -> FloatVector:
     return BEST_SCORE * position
 
 
-def _log_sum(addends: FloatMatrix) -> FloatVector:
+def log_sum(addends: FloatMatrix) -> FloatVector:
     """Return ln Σ exp of each row without overflow; +inf where the row holds +inf."""
     largest = addends.max(axis=1)
     finite = np.isfinite(largest)

@@ -42,6 +42,7 @@ __all__ = [
     "decode",
     "encode",
     "opening",
+    "redo",
     "replay",
 ]
 
@@ -223,7 +224,7 @@ def replay(
         elif isinstance(record, DecisionRecord):
             yield from _differences(number, record, store.snapshot(), decide)
         else:
-            _redo(store, record)
+            redo(store, record)
 
 
 def _check_version(header: Header) -> None:
@@ -231,7 +232,7 @@ def _check_version(header: Header) -> None:
         raise RecordingError(f"log of version {header.version}; this program reads {VERSION}")
 
 
-def _redo(
+def redo(
     store: ClusterStore,
     record: DeltaRecord
     | AssumptionRecord
@@ -240,6 +241,7 @@ def _redo(
     | SeatRecord
     | ReportRecord,
 ) -> None:
+    """Do to the store what a record says was done to it."""
     match record:
         case DeltaRecord(delta=delta):
             store.apply(delta)

@@ -13,7 +13,7 @@ from msgspec import Raw
 from shared import labels, model, quantity
 from shared.kube import cpus, job_state, stamps, wire
 from shared.kube.errors import OddObjectError
-from shared.kube.shapes import claims, shape, terms
+from shared.kube.shapes import claims, prefers, shape, terms
 from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 Entity = TypeVar("Entity")
@@ -108,6 +108,7 @@ def decode_pod(data: Data) -> model.Pod:
         borrowed_milli=borrowed_milli,
         resize_pending=resize_pending,
         scheduling_group=_group(spec),
+        prefers=prefers(spec),
     )
 
 

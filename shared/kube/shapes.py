@@ -68,6 +68,15 @@ def _host_ports(spec: wire.PodSpec) -> tuple[model.HostPort, ...]:
     return tuple(model.HostPort(*fields) for fields in sorted(taken))
 
 
+def prefers(spec: wire.PodSpec) -> bool:
+    """Say whether the pod would rather be on some nodes than on others, beside what it requires."""
+    affinity = spec.affinity or wire.Affinity()
+    kinds = (affinity.node_affinity, affinity.pod_affinity, affinity.pod_anti_affinity)
+    spreads = spec.topology_spread_constraints or ()
+    spread = any(s.when_unsatisfiable == "ScheduleAnyway" for s in spreads)
+    return spread or any(kind is not None and bool(kind.preferred) for kind in kinds)
+
+
 def _running(spec: wire.PodSpec) -> Iterator[wire.Container]:
     yield from spec.containers or ()
     yield from (c for c in spec.init_containers or () if c.restart_policy == "Always")

@@ -107,18 +107,24 @@ class NodeSelector(Struct, rename="camel"):
 
 
 class NodeAffinity(Struct):
-    """``affinity.nodeAffinity``; only what is required."""
+    """``affinity.nodeAffinity``; of what is preferred only whether there is some."""
 
     required: NodeSelector | None = field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
     )
+    preferred: list[Raw] | None = field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
 
 
 class PodAffinity(Struct):
-    """``affinity.podAffinity`` and ``podAntiAffinity``; only whether something is required."""
+    """``affinity.podAffinity`` and ``podAntiAffinity``; only whether there is something."""
 
     required: list[Raw] | None = field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[Raw] | None = field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 

@@ -23,6 +23,11 @@ POLICIES = {
     "count_balance": "count_balance.CountParameters",
     "migration_gain": "migration_gain.GainParameters",
     "cpu_weights": "cpu_weights.WeightParameters",
+    "price_bounds": "price_bounds.BoundsParameters",
+    "schedule": "schedule.SlotParameters",
+    "admission": "admission.AdmissionParameters",
+    "speed": "speed.SpeedParameters",
+    "scaling": "scaling.ScalingParameters",
 }
 """Policy → its frozen parameters. Everything else in the folder is a part of one of them."""
 
@@ -77,7 +82,7 @@ def test_every_module_of_the_folder_is_used() -> None:
     """A rule that nothing asks is not a rule."""
     imported = {
         name
-        for path in python_files("extender")
+        for path in python_files("extender", "simulator")
         for node in ast.walk(tree(path))
         for name in _imports(node)
     }

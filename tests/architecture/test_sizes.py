@@ -10,7 +10,7 @@ MOST_FUNCTION_LINES = 40
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "common", "misc"}
 
 LIMITS = {
-    "product": (("extender", "shared", "cli", "devcluster", "examples", "bench"), MOST_LINES),
+    "product": ((*PRODUCT, "examples", "bench"), MOST_LINES),
     "tests": (("tests",), MOST_TEST_LINES),
 }
 

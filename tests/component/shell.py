@@ -15,6 +15,7 @@ from extender.policy import feasibility
 from extender.settings import ExtenderSettings
 from shared import labels
 from shared.kube import parse, paths
+from shared.model import TERMINAL_PHASES
 from tests.fakes.kube import FakeKube
 
 IDENTITY = "host-a"
@@ -201,7 +202,8 @@ class MiniScheduler:
         nodes = [parse.decode_node(_raw(n)) for n in self.fake.objects(paths.NODES)]
         taken: dict[str, int] = {}
         for other in self.fake.objects(paths.PODS):
-            if name := other["spec"].get("nodeName"):
+            name = other["spec"].get("nodeName")
+            if name and other["status"]["phase"] not in TERMINAL_PHASES:
                 amounts = dict(parse.decode_pod(_raw(other)).shape.requests)
                 taken[name] = taken.get(name, 0) + amounts.get("cpu", 0)
         wanted = dict(shape.requests).get("cpu", 0)

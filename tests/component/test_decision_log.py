@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -66,7 +67,12 @@ async def test_a_decision_that_differs_is_named(log, capsys):
 
     await asyncio.to_thread(falsify)
     assert await asyncio.to_thread(replay.run, log, parameters()) == 1
-    assert '"what":"output"' in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert re.search(
+        r"^decisions-\S+, line \d+: filter of \S+ on generation \d+$", said, re.MULTILINE
+    )
+    assert '\n  differs at $.passed[0]\n  recorded: "elsewhere"\n  replayed: ' in said
+    assert said.endswith("the last one differs\n")
 
 
 async def test_other_parameters_are_refused(log, capsys):

@@ -12,6 +12,7 @@ from extender.policy_settings import engine_parameters
 from extender.settings import ExtenderSettings
 from shared import labels
 from shared.kube import paths
+from shared.system_clock import SystemClock
 from tests.component.cluster_life import ClusterLife
 from tests.component.shell import (
     QUICK,
@@ -32,6 +33,7 @@ SIZE = 4
 @pytest.fixture
 async def fake():
     async with FakeKube.running() as server, lease(server):
+        server.actions.now = SystemClock().now()  # an old pod that was not asked about is queued
         for name in ("a", "b"):
             server.put(paths.NODES, node(name))
         yield server

@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from extender.engine.filtering import FilterVerdict
 from extender.http.app import (
     KEEPALIVE_SECONDS,
+    MOST_MANIFEST_BYTES,
     create_api_app,
     create_runner,
     create_scheduler_app,
@@ -249,6 +250,29 @@ async def test_explain_finds_a_job_too(people: Client) -> None:
     status, text = await ask(job="twice")
     assert (status, "job or pytorchjob" in text) == (400, True)
     assert await ask(job="twice", kind="pytorchjob") == of_job
+
+
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "mine"},
+    "spec": {"parallelism": 3, "template": {"spec": {"containers": [{"name": "main"}]}}},
+}
+
+
+async def test_what_if_takes_a_manifest(people: Client, metrics: ExtenderMetrics) -> None:
+    found = await people.post("/v1/what-if", json=JOB)
+    answer = msgspec.json.decode(await found.read(), type=api.WhatIfResponse)
+    assert (answer.api_version, answer.pods, answer.job) == (api.API_VERSION, 3, "default")
+    elsewhere = await people.post("/v1/what-if", params={"namespace": "team-a"}, json=JOB)
+    assert (await elsewhere.json())["job"] == "team-a"
+    refused = await people.post("/v1/what-if", json={**JOB, "spec": {"parallelism": 1}})
+    assert (refused.status, "`$.spec`" in await refused.text()) == (400, True)
+    large = msgspec.json.encode({**JOB, "x": "y" * MOST_MANIFEST_BYTES})
+    assert (await people.post("/v1/what-if", data=io.BytesIO(large))).status == 413
+    assert (await people.get("/v1/what-if")).status == 405
+    assert await count(metrics, "whatif", "ok") == 2
+    assert await count(metrics, "whatif", "bad-request") == 2
 
 
 async def test_probes_follow_the_health_they_are_told(people: Client, health: FakeHealth) -> None:

@@ -1,6 +1,8 @@
 """`shuntyard` for somebody whose only right is that of deploy/base/viewer.yaml."""
 
 import asyncio
+import http
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -83,6 +85,11 @@ async def test_the_viewers_role_is_enough_for_every_command(yard: Yard, viewer: 
         ("explain", f"{yard.team}/{pod}"): (pod, "GangDoesNotFit"),
         ("explain", f"{yard.team}/wide"): ("6 pods at once", "What would make it run"),
         ("migrations",): ("there is no migration",),
+        ("what-if", "--workers", "3", "--cpu", "1", "-n", yard.team): (
+            "Starts:   now",
+            "kwok-0000",
+        ),
+        ("what-if", "--workers", "5", "--cpu", "1"): ("GangDoesNotFit", "What would make"),
     }
     async with asyncio.TaskGroup() as group:
         runs = {argv: group.create_task(shuntyard(viewer, *argv)) for argv in commands}
@@ -129,8 +136,29 @@ async def test_the_viewers_role_allows_nothing_else(viewer: Path) -> None:
             "/api/v1/services", SYSTEM, "http:shuntyard-extender:api", "proxy/v1/queue"
         )
         assert b"entries" in await client.get(proxied)
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(ApiError) as refused:
             await client.post(proxied, {})
+        assert refused.value.status == http.HTTPStatus.METHOD_NOT_ALLOWED  # let in, not taken
+        with pytest.raises(ForbiddenError):
+            await client.delete(proxied)
+
+
+async def test_what_if_leaves_no_trace(yard: Yard, viewer: Path, tmp_path: Path) -> None:
+    """A manifest's job is asked about, and then submitted: it goes where it was said."""
+    await yard.nodes(KwokNodes(3, cpu="4"))
+    manifest = job("asked", 2)
+    file = tmp_path / "job.yaml"
+    await asyncio.to_thread(file.write_text, json.dumps(manifest))
+    argv = ("what-if", "-f", str(file), "-n", yard.team, "-o", "json")
+    code, printed = await shuntyard(viewer, *argv)
+    assert code == 0, printed
+    said = json.loads(printed)
+    assert said["starts_now"]
+    assert (yard.of("asked"), await yard.entries()) == ([], ())
+    await yard.submit(manifest)
+    await yard.until_bound("asked")
+    bound = sorted(pod["spec"]["nodeName"] for pod in yard.of("asked"))
+    assert bound == sorted(place["node"] for place in said["places"])
 
 
 async def test_without_the_role_one_sentence_says_which_right_is_missing(yard: Yard) -> None:

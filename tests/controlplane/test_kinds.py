@@ -170,6 +170,10 @@ async def test_a_group_of_three_starts_whole_where_there_is_room_for_three(
 async def test_two_of_a_group_of_three_wait_for_the_third(yard: Yard, example: str) -> None:
     await yard.nodes(KwokNodes(1, cpu="10"))
     await apply(yard, example, replicas=2)
-    entry = await yard.until_waiting("nginx", "GangIncomplete")
-    assert entry.members == 2
+    await eventually(partial(_waits_with, yard, 2), PATIENCE_SECONDS)
     assert yard.bound("nginx") == 0
+
+
+async def _waits_with(yard: Yard, members: int) -> bool:
+    entry = await yard.until_waiting("nginx", "GangIncomplete")
+    return entry.members == members

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from extender.engine.filtering import FilterVerdict
+from extender.http import manifests
 from shared import api
 from shared.errors import InputError
 from shared.ledger import Declined, MigrationEntry, MoveEntry, Transition
 from shared.model import Pod
 from shared.progress import Category, Span, Use
+from shared.supposition import Bill, Place, Shift
 
 REFUSED = "shuntyard: planned on another node"
 
@@ -208,6 +210,37 @@ EXPLAIN = api.ExplainResponse(
 
 EXPLAIN_JOB = msgspec.structs.replace(EXPLAIN, pod="", needs=8, fits=5)
 
+WHAT_IF = api.WhatIfResponse(
+    generated_at=1000.0,
+    acting=True,
+    job="team-a/job/mine",
+    pods=3,
+    starts_now=True,
+    entry=msgspec.structs.replace(
+        QUEUE.entries[0], job="mine", position=2, reason="Releasing", estimated_start=1000.0
+    ),
+    waiting=2,
+    places=(
+        Place(pod="mine-0", role="worker", node="node-a"),
+        Place(pod="mine-1", role="worker", node="node-a"),
+        Place(pod="mine-2", role="worker", node="node-b"),
+    ),
+    bill=Bill(idle=0.5, now=1.0),
+    shifts=(
+        Shift(
+            job="team-b/job/bert",
+            position_without=1,
+            position_with=2,
+            start_without=1030.0,
+            start_with=1630.0,
+            later_seconds=600.0,
+            estimate_without="fits when its turn comes",
+            estimate_with="durations by annotation",
+        ),
+    ),
+    notes=("left out: Service of v1",),
+)
+
 
 class FakeRead:
     """The read API of one job that waits."""
@@ -232,6 +265,10 @@ class FakeRead:
             raise InputError("query parameter kind", kind, "job or pytorchjob")
         found = {("team-a", "resnet"), ("team-a", "twice")}
         return EXPLAIN_JOB if (namespace, name) in found else None
+
+    async def what_if(self, body: bytes, namespace: str) -> api.WhatIfResponse:
+        job = manifests.read(body, namespace, "shuntyard")
+        return msgspec.structs.replace(WHAT_IF, pods=len(job.pods), job=job.pods[0].namespace)
 
 
 @dataclass

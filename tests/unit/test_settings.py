@@ -16,7 +16,17 @@ from shared import settings
 from shared.errors import SettingsError
 
 ROOT = Path(__file__).parents[2]
-UNITS = ("_seconds", "_bytes", "_milli", "_ratio", "_port", "_value", "_priority", "_weight")
+UNITS = (
+    "_seconds",
+    "_bytes",
+    "_milli",
+    "_ratio",
+    "_port",
+    "_value",
+    "_priority",
+    "_weight",
+    "_gbps",
+)
 NUMBERS_WITHOUT_UNIT = {
     ("gang", "spares"),
     ("gang", "bind_parallelism"),
@@ -38,6 +48,15 @@ NUMBERS_WITHOUT_UNIT = {
     ("migration", "most_open"),
     ("migration", "most_open_per_node"),
     ("cpu_weights", "exponent"),
+    ("scaling", "least_pauses"),
+    ("scaling", "near_cost"),
+    ("scaling", "least_counts"),
+    ("admission", "most_units"),
+    ("admission", "most_idle_share"),
+    ("price_bounds", "floor"),
+    ("price_bounds", "kappa"),
+    ("price_bounds", "low_quantile"),
+    ("price_bounds", "high_quantile"),
     ("decision_log", "segments"),
 }
 FIELDS = dict(settings.fields(ExtenderSettings))
@@ -235,6 +254,15 @@ OTHER: dict[tuple[str, ...], object] = {
     ("migration", "watching_weight"): 1.25,
     ("migration", "converged_weight"): 0.5,
     ("migration", "rebalance"): "never",
+    ("scaling", "near_cost"): 0.25,
+    ("admission", "replanning"): "admitted-first",
+    ("admission", "colocation_gbps"): 50.0,
+    ("admission", "granularity"): "chunks",
+    ("admission", "most_idle_share"): 0.1,
+    ("price_bounds", "rule"): "kappa",
+    ("price_bounds", "floor"): 0.1,
+    ("price_bounds", "low_quantile"): 0.5,
+    ("price_bounds", "high_quantile"): 0.9,
 }
 
 
@@ -266,7 +294,8 @@ def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
 def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
     """A setting that nobody reads would be a promise that is not kept."""
-    readers = ("main.py", "policy_settings.py", "migration_settings.py")
+    readers = ("main.py", "policy_settings.py", "migration_settings.py", "scaling_settings.py")
+    readers += ("admission_settings.py",)
     text = "".join((ROOT / "extender" / name).read_text() for name in readers)
     assert re.search(rf"\.{path[-1]}\b", text)
 

@@ -41,8 +41,8 @@ def queue(
         acting=acting,
         order=params.order.value,
         entries=tuple(
-            _entry(i, entry, now, estimate)
-            for i, (entry, estimate) in enumerate(zip(entries, known, strict=True), start=1)
+            queue_entry(i, one, now, estimate)
+            for i, (one, estimate) in enumerate(zip(entries, known, strict=True), start=1)
         ),
     )
 
@@ -85,7 +85,8 @@ def _log_prices(room: Room, params: EngineParameters) -> FloatVector:
     return dearest
 
 
-def _entry(position: int, entry: QueueEntry, now: float, estimate: Estimate) -> api.QueueEntry:
+def queue_entry(position: int, entry: QueueEntry, now: float, estimate: Estimate) -> api.QueueEntry:
+    """Return a waiting job's line in the queue."""
     job, value = entry.job, entry.value
     return api.QueueEntry(
         position=position,

@@ -16,7 +16,7 @@ import yaml
 from cli.service import DEFAULT_SERVICE, parse
 from devcluster.certificates import Authority, Pair
 from shared.system_clock import SystemClock
-from tests.fakes.ports import EXPLAIN, JOBS, MIGRATIONS, NODES, QUEUE
+from tests.fakes.ports import EXPLAIN, JOBS, MIGRATIONS, NODES, QUEUE, WHAT_IF
 
 CANNED = {
     "queue": QUEUE,
@@ -24,6 +24,7 @@ CANNED = {
     "jobs": JOBS,
     "explain": EXPLAIN,
     "migrations": MIGRATIONS,
+    "what-if": WHAT_IF,
 }
 
 
@@ -35,6 +36,7 @@ class ReadApi:
         asked: Paths with their queries.
         headers: Of each request.
         subjects: Common name of each request's client certificate, None without one.
+        bodies: Of the POSTs.
     """
 
     url: str = ""
@@ -42,6 +44,7 @@ class ReadApi:
     asked: list[str] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     subjects: list[str | None] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
 
 
 @contextmanager
@@ -49,6 +52,10 @@ def serving(known: ReadApi, tls: ssl.SSLContext | None = None) -> Iterator[ReadA
     """Serve on loopback until the end."""
 
     class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            known.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.do_GET()
+
         def do_GET(self) -> None:
             known.asked.append(self.path)
             known.headers.append(dict(self.headers))

@@ -1,10 +1,12 @@
 """What kube-scheduler is told about the nodes it offers."""
 
+import pytest
 from msgspec.structs import replace
 
 from extender.engine import filtering
 from extender.engine.parameters import EngineParameters
-from tests.fakes.builders import make_node, make_owner, make_pod
+from shared import labels
+from tests.fakes.builders import make_node, make_owner, make_pod, make_shape
 from tests.unit.engine.clusters import queued_job, released_job, snapshot_of
 
 NODES = [make_node("a", cpu="4"), make_node("b", cpu="4"), make_node("c", cpu="4")]
@@ -66,14 +68,38 @@ def test_a_member_of_an_in_tree_gang_passes_where_seats_leave_room():
     assert judge(snapshot_of(NODES, job, pod), pod).passed == ("c", "a")
 
 
-def test_a_single_pod_without_the_gate_passes_where_seats_leave_room():
-    job = released_job("j", ["b"], cpu="3")
+def test_a_single_pod_without_the_gate_passes_on_the_best_node_that_has_room():
+    job = released_job("j", ["b"], cpu="1")
     pod = make_pod("single", cpu="2")
-    verdict = judge(snapshot_of(NODES, job, pod), pod)
-    assert verdict.passed == ("c", "a")
-    assert judge(snapshot_of(NODES, job, pod), pod, ["b"]).failed == {
+    assert judge(snapshot_of(NODES, job, pod), pod).passed == ("b",)  # the fullest it fits on
+    assert judge(snapshot_of(NODES, job, pod), pod, ["c", "a"]).passed == ("a",)
+    wide = make_pod("wide", cpu="4")
+    assert judge(snapshot_of(NODES, job, wide), wide).passed == ("a",)
+    assert judge(snapshot_of(NODES, job, wide), wide, ["b"]).failed == {
         "b": filtering.NO_ROOM_BESIDE_SEATS
     }
+
+
+SINGLE = make_pod("single", cpu="2")
+OTHERS = {
+    "it prefers some nodes": replace(SINGLE, prefers=True),
+    "it claims a volume": replace(SINGLE, claims=("data",)),
+    "it wishes a topology": replace(SINGLE, annotations={labels.PREFERRED_TOPOLOGY: "zone"}),
+    "it uses a host port": make_pod("single", shape=make_shape(cpu="2", host_ports=[80])),
+}
+
+
+@pytest.mark.parametrize("pod", OTHERS.values(), ids=OTHERS)
+def test_of_a_single_pod_that_we_do_not_know_all_of_kube_scheduler_chooses_the_node(pod):
+    snapshot = snapshot_of(NODES, released_job("j", ["b"], cpu="3"), pod)
+    assert judge(snapshot, pod).passed == ("c", "a")
+
+
+def test_two_pods_of_a_job_of_which_one_is_enough_are_no_single_pods():
+    pods = [make_pod(f"j-{i}", job="j", cpu="1") for i in range(2)]
+    sizes = {labels.MIN_AVAILABLE: "1"}
+    pods = [replace(pod, annotations={**pod.annotations, **sizes}) for pod in pods]
+    assert judge(snapshot_of(NODES, *pods), pods[0]).passed == ("c", "a", "b")
 
 
 def test_an_unmodelled_pod_is_not_held_to_its_planned_node():

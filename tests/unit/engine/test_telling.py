@@ -31,7 +31,7 @@ def test_no_status_of_a_pod_that_never_had_our_gate_is_written(reason: Reason) -
     assert conditions == ([] if reason is Reason.RELEASING else ["default/j-0"])
 
 
-@pytest.mark.parametrize("reason", set(Reason) - {Reason.RELEASING})
+@pytest.mark.parametrize("reason", sorted(set(Reason) - {Reason.RELEASING}))
 def test_condition_and_event_have_the_same_word_and_are_written_once(reason: Reason) -> None:
     waiting = entry(reason, {"gated": True})
     told, commands = tell([waiting], {}, now_seconds=60.0)

@@ -100,3 +100,12 @@ def test_a_long_body_is_not_repeated_in_the_error() -> None:
     with pytest.raises(InputError) as caught:
         schema.read_binding(b'"' + b"x" * 10_000)
     assert len(str(caught.value)) < 300
+
+
+@given(names=st.lists(st.text(max_size=8), unique=True, max_size=8), message=st.text())
+def test_one_message_for_every_node_is_a_map_from_each_name_to_it(names, message) -> None:
+    offer = schema.Offer(parse.decode_pod(msgspec.json.encode(POD)), tuple(names))
+    verdict = FilterVerdict(nowhere=message or "no")
+    found = json.loads(schema.write_verdict(offer, verdict))
+    assert found["FailedAndUnresolvableNodes"] == dict.fromkeys(names, verdict.nowhere)
+    assert found["NodeNames"] == []

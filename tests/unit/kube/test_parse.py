@@ -228,6 +228,26 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+PREFERENCES: dict[str, tuple[dict[str, Any], bool]] = {
+    "nothing": ({}, False),
+    "what is required": ({"affinity": {"podAffinity": {AFFINITY: [{"topologyKey": "t"}]}}}, False),
+    "no term": ({"affinity": {"nodeAffinity": {PREFERRED: []}}}, False),
+    "nodes": ({"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1}]}}}, True),
+    "other pods": ({"affinity": {"podAffinity": {PREFERRED: [{"weight": 1}]}}}, True),
+    "to be apart": ({"affinity": {"podAntiAffinity": {PREFERRED: [{"weight": 1}]}}}, True),
+    "to be spread": (
+        {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]},
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "expected"), PREFERENCES.values(), ids=PREFERENCES)
+def test_a_pod_says_whether_it_prefers_some_nodes(spec: dict[str, Any], expected: bool) -> None:
+    assert parse.decode_pod(encoded(pod(**spec))).prefers is expected
+
+
 @pytest.mark.parametrize(("spec", "expected"), SHAPES.values(), ids=SHAPES)
 def test_a_shape_holds_what_filters_read(spec: dict[str, Any], expected: dict[str, Any]) -> None:
     shape = parse.decode_pod(encoded(pod(**spec))).shape

@@ -1,7 +1,5 @@
 """Golden cases of buckets, gangs, topology: the worked examples of docs/policies."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +11,8 @@ from extender.policy.scoring import ScoringWeights
 from extender.policy.topology import TopologyParameters, Wanted
 from shared.model import Toleration
 from tests.fakes.builders import make_node, make_room, make_shape, make_taint
+from tests.unit.policy import golden
 from tests.unit.policy.gangs import by_node, members, place, placed
-
-GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def run_buckets(case: dict[str, Any]) -> Any:
@@ -69,27 +66,17 @@ def run_gang(case: dict[str, Any]) -> Any:
 
 
 RUNS = {"buckets": run_buckets, "gang": run_gang, "topology": run_gang}
-CASES = {
-    f"{area}/{path.name.removesuffix('.input.json')}": (run, path)
-    for area, run in RUNS.items()
-    for path in sorted((GOLDEN / area).glob("*.input.json"))
-}
+CASES = golden.cases(RUNS)
 
 
 @pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
-def test_golden_case_comes_out_as_recorded(run, path, request):
-    got = run(json.loads(path.read_text()))
-    output = path.with_name(path.name.replace(".input.", ".output."))
-    if request.config.getoption("--update-golden", default=False):
-        output.write_text(json.dumps(got, indent=2, ensure_ascii=False) + "\n")
-    assert got == json.loads(output.read_text())
+def test_golden_case_comes_out_as_recorded(run, path, update_golden):
+    golden.check(run, path, update=update_golden)
 
 
 @pytest.mark.parametrize("area", RUNS)
 def test_every_policy_has_golden_cases_and_no_orphans(area):
-    inputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.input.json")}
-    outputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.output.json")}
-    assert inputs == outputs != set()
+    golden.check_complete(area)
 
 
 def _wanted(case: dict[str, Any]) -> Wanted | None:

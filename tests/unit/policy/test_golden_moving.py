@@ -5,7 +5,6 @@
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +18,7 @@ from extender.policy import (
 )
 from extender.policy.migration_target import Host
 from shared.progress import Category
-
-GOLDEN = Path(__file__).parents[2] / "golden"
-DIGITS = 9
+from tests.unit.policy import golden
 
 
 def run_migration_target(case: dict[str, Any]) -> Any:
@@ -68,29 +65,18 @@ RUNS = {
     "migration_gain": run_migration_gain,
     "cpu_weights": run_cpu_weights,
 }
-CASES = {
-    f"{area}/{path.name.removesuffix('.input.json')}": (run, path)
-    for area, run in RUNS.items()
-    for path in sorted((GOLDEN / area).glob("*.input.json"))
-}
+CASES = golden.cases(RUNS)
 
 
 @pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
 def test_golden_case_comes_out_as_recorded(run, path, update_golden):
-    case = json.loads(path.read_text())
-    assert case["_why"]
-    got = _rounded(run(case))
-    output = path.with_name(path.name.replace(".input.", ".output."))
-    if update_golden:
-        output.write_text(json.dumps(got, indent=2, ensure_ascii=False) + "\n")
-    assert got == json.loads(output.read_text())
+    assert json.loads(path.read_text())["_why"]
+    golden.check(run, path, update=update_golden)
 
 
 @pytest.mark.parametrize("area", RUNS)
 def test_every_policy_has_golden_cases_and_no_orphans(area):
-    inputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.input.json")}
-    outputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.output.json")}
-    assert inputs == outputs != set()
+    golden.check_complete(area)
 
 
 def _host(row: dict[str, Any], params: migration_target.TargetParameters) -> Host:
@@ -113,12 +99,3 @@ def _moves(case: dict[str, Any], moves: tuple[Any, ...]) -> Any:
         left[move.source] -= 1
         left[move.target] += 1
     return {"moves": [asdict(move) for move in moves], "counts": left}
-
-
-def _rounded(value: Any) -> Any:
-    """Nine digits: enough to see a change, few enough for another processor's last bit."""
-    if isinstance(value, float):
-        return round(value, DIGITS)
-    if isinstance(value, dict):
-        return {key: _rounded(entry) for key, entry in value.items()}
-    return [_rounded(entry) for entry in value] if isinstance(value, list) else value

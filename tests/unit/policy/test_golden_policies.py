@@ -1,18 +1,14 @@
 """Golden cases of job orders, prices and terms: the worked examples of docs/policies."""
 
-import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from extender.policy import pricing, priority, scoring, weighting
+from tests.unit.policy import golden
 from tests.unit.policy.rooms import make_room, make_shape
-
-GOLDEN = Path(__file__).parents[2] / "golden"
-DIGITS = 9
 
 
 def run_priority(case: dict[str, Any]) -> Any:
@@ -70,37 +66,18 @@ RUNS = {
     "pricing": run_pricing,
     "scoring": run_scoring,
 }
-CASES = {
-    f"{area}/{path.name.removesuffix('.input.json')}": (run, path)
-    for area, run in RUNS.items()
-    for path in sorted((GOLDEN / area).glob("*.input.json"))
-}
+CASES = golden.cases(RUNS)
 
 
 @pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
-def test_golden_case_comes_out_as_recorded(run, path, request):
-    got = _rounded(run(json.loads(path.read_text())))
-    output = path.with_name(path.name.replace(".input.", ".output."))
-    if request.config.getoption("--update-golden", default=False):
-        output.write_text(json.dumps(got, indent=2, ensure_ascii=False) + "\n")
-    assert got == json.loads(output.read_text())
+def test_golden_case_comes_out_as_recorded(run, path, update_golden):
+    golden.check(run, path, update=update_golden)
 
 
 @pytest.mark.parametrize("area", RUNS)
 def test_every_policy_has_golden_cases_and_no_orphans(area):
-    inputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.input.json")}
-    outputs = {p.name.split(".")[0] for p in (GOLDEN / area).glob("*.output.json")}
-    assert inputs == outputs != set()
+    golden.check_complete(area)
 
 
 def _room(case: dict[str, Any]):
     return make_room({n: (row["allocatable"], row["used"]) for n, row in case["nodes"].items()})
-
-
-def _rounded(value: Any) -> Any:
-    """Nine digits: enough to see a change, few enough for another processor's last bit."""
-    if isinstance(value, float):
-        return round(value, DIGITS)
-    if isinstance(value, dict):
-        return {key: _rounded(entry) for key, entry in value.items()}
-    return [_rounded(entry) for entry in value] if isinstance(value, list) else value

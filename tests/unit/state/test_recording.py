@@ -78,7 +78,7 @@ class Log:
 
     def happens(self, *records: Record) -> None:
         for record in records:
-            recording._redo(self.store, record)  # type: ignore[arg-type] - no decisions here
+            recording.redo(self.store, record)  # type: ignore[arg-type] - no decisions here
             self.lines.append(recording.encode(record))
 
     def decides(self, kind: recording.Kind = "cycle") -> None:

@@ -1,0 +1,74 @@
+"""What ``shuntyard what-if`` sends: a file's objects, or one made of a few words."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from cli.errors import UnansweredError
+from shared import labels
+
+_STDIN: Final = "-"
+
+
+def of(asked: Namespace) -> bytes:
+    """Return the manifest as JSON.
+
+    Raises:
+        UnansweredError: The file cannot be read, or is no YAML.
+    """
+    return _of_file(asked.file) if asked.file else msgspec.json.encode(_of_words(asked))
+
+
+def _of_file(name: str) -> bytes:
+    import yaml  # noqa: PLC0415 - only who gives a file waits for it
+
+    try:
+        text = sys.stdin.read() if name == _STDIN else Path(name).read_text()
+        documents = [one for one in yaml.safe_load_all(text) if one is not None]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UnansweredError(f"cannot read {name}: {error}") from error
+    if not documents:
+        raise UnansweredError(f"{name} holds no object")
+    if len(documents) == 1:
+        return msgspec.json.encode(documents[0])
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": documents})
+
+
+def _of_words(asked: Namespace) -> dict[str, Any]:
+    """Return a Job, or with parameter servers a TFJob: the simplest kinds that say it all."""
+    meta = {"name": asked.name}
+    if not asked.servers:
+        spec = {"parallelism": asked.workers, "completions": asked.workers}
+        indexed = {**spec, "completionMode": "Indexed", "template": _template(asked, asked.gpu)}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": indexed}
+    roles = {
+        "PS": {"replicas": asked.servers, "template": _template(asked, None)},
+        "Worker": {"replicas": asked.workers, "template": _template(asked, asked.gpu)},
+    }
+    spec = {"tfReplicaSpecs": roles}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": meta, "spec": spec}
+
+
+def _template(asked: Namespace, gpus: int | None) -> dict[str, Any]:
+    requests = {"cpu": asked.cpu, "memory": asked.memory, asked.gpu_resource: gpus}
+    stated = {
+        labels.EXPECTED_DURATION: asked.duration,
+        labels.MAX_WAIT: asked.max_wait,
+        labels.MIN_AVAILABLE: asked.min_available,
+    }
+    resources = {"requests": _said(requests)}
+    return {
+        "metadata": {"annotations": _said(stated)},
+        "spec": {
+            "schedulerName": labels.SCHEDULER_NAME,
+            "containers": [{"name": "main", "resources": resources}],
+            **_said({"priorityClassName": asked.priority_class}),
+        },
+    }
+
+
+def _said(values: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items() if value is not None}

@@ -1,0 +1,179 @@
+"""What would become of a job if it were submitted now: the same cycle and the same play, twice.
+
+Once without the job and once with it, on one snapshot, with one memory and one clock reading. What
+differs is what the job does to the others.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from extender.engine import estimating, queueing, supposing
+from extender.engine.commands import ReleaseGang
+from extender.engine.estimating import UNKNOWN, Estimate
+from extender.engine.explaining import answering
+from extender.engine.explaining.answering import Asked
+from extender.engine.explaining.listing import queue_entry
+from extender.engine.queueing import Cycle
+from extender.engine.reasons import Reason
+from extender.engine.snapshot import Snapshot
+from extender.engine.supposing import Supposed
+from extender.policy import pricing
+from extender.policy.pricing import FloatVector, PricingParameters
+from extender.policy.room import Room
+from shared import api
+from shared.model import JobKey, NodeName, PodShape
+from shared.supposition import Bill, Place, Shift
+
+SAME_START_SECONDS: Final = 1.0
+"""Starts nearer than this are one: both plays begin at one moment, and add the same durations."""
+LEFT_TO_KUBE_SCHEDULER: Final = (
+    "its pods ask for something that kube-scheduler alone judges: it chooses their node"
+)
+
+
+@dataclass(frozen=True)
+class _Course:
+    """How things go on: a cycle now, its releases carried out, and when the others start."""
+
+    snapshot: Snapshot
+    cycle: Cycle
+    then: Snapshot
+    estimates: Mapping[JobKey, Estimate]
+
+    def position(self, key: JobKey) -> int:
+        """Return the place of a job in the queue, from 1; 0 if it is not in it."""
+        keys = [entry.job.key for entry in self.cycle.entries]
+        return keys.index(key) + 1 if key in keys else 0
+
+
+def what_if(asked: Asked, supposed: Supposed, *, acting: bool) -> api.WhatIfResponse:
+    """Return whether the job would start now and where, otherwise when, and what that changes.
+
+    Args:
+        asked: The cluster, the last cycle and now; nothing of it is changed.
+        supposed: The job.
+        acting: Whether the replica that answers is the one that decides.
+
+    Raises:
+        InputError: The job cannot be supposed (``supposing.with_job``).
+    """
+    now, name = asked.reading.now, asked.params.scheduler_name
+    with_it = _course(asked, supposing.with_job(asked.snapshot, supposed, name, now))
+    without = _course(asked, asked.snapshot)
+    key = supposing.key_of(supposed, asked.snapshot)
+    at = with_it.position(key)
+    entry = with_it.cycle.entries[at - 1]
+    starts_now = entry.reason is Reason.RELEASING
+    estimate = with_it.estimates.get(key, UNKNOWN)
+    if starts_now:
+        estimate = Estimate(now, estimating.FITS_NOW)
+    places = _places(key, with_it) if starts_now else ()
+    unmodelled = (LEFT_TO_KUBE_SCHEDULER,) if any(not one.node for one in places) else ()
+    return api.WhatIfResponse(
+        generated_at=now,
+        acting=acting,
+        job=key,
+        pods=len(supposed.pods),
+        starts_now=starts_now,
+        entry=queue_entry(at, entry, now, estimate),
+        waiting=len(with_it.cycle.entries) - 1,
+        places=places,
+        bill=_bill(key, with_it, places, asked),
+        shifts=_shifts(key, without, with_it),
+        obstacles=None if starts_now else _obstacles(asked, key, with_it),
+        notes=(*supposed.notes, *unmodelled),
+    )
+
+
+def _course(asked: Asked, snapshot: Snapshot) -> _Course:
+    cycle = queueing.cycle(snapshot, asked.memory, asked.reading, asked.params)
+    then = supposing.carried_out(snapshot, cycle)
+    estimates = estimating.estimates(then, cycle, asked.params, asked.reading)
+    return _Course(snapshot, cycle, then, estimates)
+
+
+def _places(key: JobKey, course: _Course) -> tuple[Place, ...]:
+    """Return where the pods go, in the order in which they are bound."""
+    gangs = (c for c in course.cycle.commands if isinstance(c, ReleaseGang) and c.job == key)
+    job = course.cycle.entries[course.position(key) - 1].job
+    roles = {member.pod.uid: member.role for member in job.members}
+    return tuple(
+        Place(pod=one.pod.partition("/")[2], role=roles[one.uid], node=one.node or "")
+        for gang in gangs
+        for one in gang.pods
+    )
+
+
+def _bill(key: JobKey, course: _Course, places: tuple[Place, ...], asked: Asked) -> Bill | None:
+    """Return what the placement costs beside the same on an idle cluster."""
+    room, params = course.snapshot.room, asked.params.pricing
+    pods = {pod.name: pod.shape for pod in course.snapshot.jobs[key]}
+    seated = {one.pod: NodeName(one.node) for one in places if one.node}
+    empty = _Bills(room.replaced(used=np.zeros_like(room.used), ports=room.ports), params)
+    idle = sum(empty.least(pods[name]) for name in seated or pods)
+    if not math.isfinite(idle):
+        return None
+    if not seated:
+        return Bill(idle=round(idle, 6))
+    found = _Bills(supposing.found_by(key, course.snapshot, course.cycle), params)
+    now = sum(found.at(pods[name], node) for name, node in seated.items())
+    return Bill(idle=round(idle, 6), now=round(now, 6))
+
+
+class _Bills:
+    """What nodes charge for a pod; pods of one shape are many, and are asked about once."""
+
+    def __init__(self, room: Room, params: PricingParameters) -> None:
+        self._room, self._params = room, params
+        self._known: dict[PodShape, FloatVector] = {}
+
+    def at(self, shape: PodShape, node: NodeName) -> float:
+        """Return the bill of one node."""
+        return float(self._all(shape)[self._room.index[node]])
+
+    def least(self, shape: PodShape) -> float:
+        """Return the lowest bill; infinite if no node has what the pod asks for."""
+        return float(self._all(shape).min(initial=math.inf))
+
+    def _all(self, shape: PodShape) -> FloatVector:
+        if shape not in self._known:
+            self._known[shape] = np.exp(pricing.log_bills(self._room, shape, self._params))
+        return self._known[shape]
+
+
+def _shifts(key: JobKey, without: _Course, with_it: _Course) -> tuple[Shift, ...]:
+    """Return the other waiting jobs for which another start is expected, in order of the queue."""
+    others = [entry.job.key for entry in with_it.cycle.entries if entry.job.key != key]
+    found = (_shift(other, without, with_it) for other in others)
+    return tuple(one for one in found if one is not None)
+
+
+def _shift(key: JobKey, without: _Course, with_it: _Course) -> Shift | None:
+    before = without.estimates.get(key, UNKNOWN)
+    after = with_it.estimates.get(key, UNKNOWN)
+    later: float | None = None
+    if before.starts_at is not None and after.starts_at is not None:
+        later = after.starts_at - before.starts_at
+        if abs(later) < SAME_START_SECONDS:
+            return None
+    elif before.starts_at == after.starts_at:  # nobody knows, with it and without
+        return None
+    return Shift(
+        job=key,
+        position_without=without.position(key),
+        position_with=with_it.position(key),
+        start_without=before.starts_at,
+        start_with=after.starts_at,
+        later_seconds=later,
+        estimate_without=before.why,
+        estimate_with=after.why,
+    )
+
+
+def _obstacles(asked: Asked, key: JobKey, course: _Course) -> api.ExplainResponse:
+    """Explain it as if it were there and that cycle had been the last."""
+    return answering.job(replace(asked, snapshot=course.then, cycle=course.cycle), key)

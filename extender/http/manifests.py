@@ -1,0 +1,146 @@
+"""A job's manifest, as people apply it, to the pods that its controller would make of it.
+
+A ``List`` may hold the Pods of one job; what else stands in it (Services, ConfigMaps) is left out,
+and said. The kinds are those of ``manifest_kinds``.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from extender.engine.supposing import Supposed
+from extender.http.manifest_kinds import (
+    READERS,
+    UNDERSTOOD,
+    Head,
+    Manifest,
+    Object,
+    Part,
+    check_count,
+    decode,
+    readable,
+    uid,
+)
+from shared.errors import InputError
+from shared.kube import parse
+from shared.model import Owner, Pod, Uid
+
+_GENERATED: Final = "xxxxx"
+"""Stands for the characters that the API server adds to a ``generateName``."""
+
+
+def read(body: bytes, namespace: str, scheduler: str) -> Supposed:
+    """Return the job of a manifest.
+
+    Args:
+        body: JSON: an object, or a ``List`` of objects.
+        namespace: Where what states no namespace goes.
+        scheduler: Name of our scheduler.
+
+    Raises:
+        InputError: It cannot be read, holds no kind that is understood, or too many pods; the text
+            names the field.
+    """
+    try:
+        return _read(body, namespace, scheduler)
+    except RecursionError as error:
+        raise InputError("manifest", "", "nested less deeply") from error
+
+
+def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
+    pods: list[Pod] = []
+    owners: list[Owner] = []
+    left_out: list[str] = []
+    for document in _documents(body):
+        head = decode(Head, document, "manifest")
+        reader = READERS.get((head.kind, head.group))
+        if reader is None:
+            left_out.append(f"{head.kind} of {head.api_version}")
+            continue
+        one = _object(head, document, namespace)
+        found = reader(one)
+        check_count(len(pods) + sum(part.count for part in found.parts))
+        pods.extend(chain.from_iterable(_pods(part, one) for part in found.parts))
+        owners.extend(found.owners)
+    if not pods:
+        raise InputError("kind", ", ".join(left_out), f"one that is understood: {UNDERSTOOD}")
+    notes = [f"left out: {name}" for name in dict.fromkeys(left_out)]
+    return Supposed(tuple(pods), tuple(owners), (*notes, *_of_another(pods, scheduler)))
+
+
+def _documents(body: bytes) -> Iterator[bytes]:
+    """Yield the objects of a manifest; no list may hold lists."""
+    head = decode(Head, body, "manifest")
+    if head.kind != "List":
+        yield body
+        return
+    for item in head.items or ():
+        yield bytes(item)
+
+
+def _object(head: Head, document: bytes, namespace: str) -> Object:
+    raw = decode(Manifest, document, head.kind)
+    meta = raw.metadata
+    name = meta.name or (meta.generate_name and f"{meta.generate_name}{_GENERATED}")
+    if not name:
+        raise InputError(f"{head.kind}: metadata.name", "", "the name of a job")
+    whole: dict[str, Any] = msgspec.json.decode(document)
+    place = {"name": name, "namespace": meta.namespace or namespace}
+    whole["metadata"] = {
+        **whole["metadata"],
+        **place,
+        "uid": uid(head.kind, *place.values()),
+    }
+    return Object(head, raw.spec, name, meta, whole)
+
+
+def _pods(part: Part, one: Object) -> Iterator[Pod]:
+    """Yield the pods of a template: one is read, the others differ by name and number."""
+    namespace, meta = one.document["metadata"]["namespace"], part.template.metadata
+    body = {
+        "metadata": {
+            "name": part.name,
+            "namespace": namespace,
+            "labels": {**(meta.labels or {}), **part.labels},
+            "annotations": meta.annotations or {},
+        },
+        "spec": _as_texts(part.template.spec),
+    }
+    first = readable(parse.decode_pod, body, f"{one.head.kind} {one.name}: pod template")
+    for number in range(part.count):
+        name = f"{part.name}-{number}" if part.controller else part.name
+        numbered = {part.index: str(number)} if part.index else {}
+        yield replace(
+            first,
+            name=name,
+            uid=Uid(uid("Pod", name, namespace)),
+            labels={**first.labels, **numbered},
+            controller=part.controller,
+        )
+
+
+def _as_texts(spec: Any) -> Any:
+    """Return a pod's spec with its amounts as texts: the API takes ``cpu: 2`` too."""
+    if isinstance(spec, list):
+        return [_as_texts(one) for one in spec]
+    if not isinstance(spec, dict):
+        return spec
+    return {
+        key: {name: _amount(amount) for name, amount in found.items()}
+        if key in {"requests", "limits", "overhead"} and isinstance(found, dict)
+        else _as_texts(found)
+        for key, found in spec.items()
+    }
+
+
+def _amount(found: Any) -> Any:
+    return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else found
+
+
+def _of_another(pods: list[Pod], scheduler: str) -> Iterator[str]:
+    others = sorted({pod.scheduler_name or "not set" for pod in pods} - {scheduler})
+    if others:
+        yield f"schedulerName is {', '.join(others)}: supposed to be {scheduler}"

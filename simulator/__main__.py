@@ -1,0 +1,7 @@
+"""``python -m simulator``."""
+
+import sys
+
+from simulator.main import main
+
+sys.exit(main())

@@ -1,0 +1,140 @@
+"""The scheduler of the extender itself: ``engine.queueing.cycle`` with its memory carried on."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec.structs import replace
+
+from extender.engine import jobs, queueing, refusing
+from extender.engine.commands import ReleaseGang
+from extender.engine.memory import Memory
+from extender.engine.parameters import EngineParameters
+from extender.engine.planning import Plan
+from extender.engine.queueing import Cycle
+from extender.engine.reasons import Reason
+from extender.engine.snapshot import Snapshot
+from extender.policy import reservation
+from extender.policy.room import Room
+from shared.model import JobKey, NodeName
+from simulator.cluster import objects
+from simulator.cluster.actions import SERVER, Action, Placement, Scale, Start
+from simulator.cluster.clock import EPOCH_SECONDS
+from simulator.cluster.view import View
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """Nobody who waits fits, and room is kept for nobody: until more room is free, or ``until``.
+
+    ``judged`` are those who wait, ``until`` is when the next one has waited for too long, in
+    seconds of the workload.
+    """
+
+    room: Room
+    judged: frozenset[JobKey]
+    until: float | None
+
+
+@dataclass
+class EngineDecider:
+    """One cycle a look, as the live loop runs it: order, reservation, passing, gangs, topology.
+
+    Cycles that could release nothing are left out. As there, a look at which something was released
+    is followed by another one if others wait; if nobody does, what it would have remembered is made
+    up for. And while nothing comes free and nobody waits too long, only who comes is looked at.
+
+    Attributes:
+        parameters: Of the same file as the extender's.
+        last: The last cycle; None before the first.
+    """
+
+    parameters: EngineParameters = field(default_factory=EngineParameters)
+    last: Cycle | None = field(default=None, repr=False)
+    oracle: Final = False
+    _memory: Memory = field(default_factory=Memory, repr=False)
+    _rest: _Rest | None = field(default=None, repr=False)
+
+    def decide(self, view: View) -> Sequence[Action]:
+        """Run a cycle; a gang that is released starts, one that runs gets more members."""
+        if self._rest is not None:
+            self._rest = _resting(self._rest, view, self.parameters)
+            if self._rest is not None:
+                return ()
+        memory = self._caught_up(view.snapshot)
+        cycle = queueing.cycle(view.snapshot, memory, view.reading, self.parameters)
+        self._memory, self.last = cycle.memory, cycle
+        released = [_started(one, view) for one in _released(cycle)]
+        if not released and cycle.holder is None:
+            ahead = cycle.wake_after_seconds
+            until = None if ahead is None else view.now + ahead
+            self._rest = _Rest(view.snapshot.room, view.snapshot.waiting, until)
+        return released
+
+    def wakes_at(self, now: float) -> float | None:
+        """Return when a deadline passes, a maximum wait for instance; now, if gangs were released.
+
+        Nothing else wakes it: the live loop also looks every few seconds, and sees nothing new.
+        """
+        if self._rest is not None:
+            return self._rest.until
+        if self.last is None:
+            return None
+        if any(_released(self.last)):
+            waits = any(entry.reason is not Reason.RELEASING for entry in self.last.entries)
+            return now if waits else None
+        ahead = self.last.wake_after_seconds
+        return None if ahead is None else now + ahead
+
+    def _caught_up(self, snapshot: Snapshot) -> Memory:
+        """Remember of jobs that came and went between two looks since when they ran."""
+        running = dict(self._memory.running)
+        for release in () if self.last is None else _released(self.last):
+            pods = snapshot.jobs.get(JobKey(release.job), ())
+            if pods and all(pod.finished for pod in pods):
+                running.setdefault(JobKey(release.job), max(pod.scheduled_at for pod in pods))
+        if len(running) == len(self._memory.running):
+            return self._memory
+        return replace(self._memory, running=running)
+
+
+def _resting(rest: _Rest, view: View, params: EngineParameters) -> _Rest | None:
+    """Return the rest with those who came meanwhile; None if a cycle could release something.
+
+    A refusal depends on the room and the job alone, so those who were judged need not be again.
+    """
+    snapshot, until = view.snapshot, rest.until
+    if snapshot.room is not rest.room or (until is not None and until <= view.now):
+        return None
+    for key in sorted(snapshot.waiting - rest.judged):
+        job = jobs.view(snapshot, key)
+        found = refusing.plan(
+            snapshot.memo, job, rest.room, params, 0.0, was_whole=False, targets={}
+        )
+        if isinstance(found, Plan):
+            return None
+        late = reservation.deadline(job.created_at, job.wishes.max_wait_seconds, params.waiting)
+        if late is not None:
+            late -= EPOCH_SECONDS
+            until = late if until is None else min(until, late)
+    return _Rest(rest.room, snapshot.waiting, until)
+
+
+def _released(cycle: Cycle) -> Iterable[ReleaseGang]:
+    return (command for command in cycle.commands if isinstance(command, ReleaseGang))
+
+
+def _started(release: ReleaseGang, view: View) -> Action:
+    name = objects.job_name(JobKey(release.job))
+    job = view.job(name)
+    there = job.placement if job is not None else None
+    nodes: dict[tuple[str, int], NodeName] = {}
+    for pod in release.pods:
+        if pod.node is None:
+            raise ValueError(f"{pod.pod} was released without a node: its shape is not modelled")
+        nodes[objects.member(pod.pod)] = pod.node
+    servers = tuple(node for (role, _), node in sorted(nodes.items()) if role == SERVER)
+    workers = tuple(node for (role, _), node in sorted(nodes.items()) if role != SERVER)
+    if there is None:
+        return Start(name, Placement(workers, servers))
+    return Scale(name, Placement((*there.workers, *workers), (*there.servers, *servers)))

@@ -1,0 +1,159 @@
+"""Machines and jobs of a workload as the objects that the API server would show of them.
+
+The pods are what a user of the queue writes: our gate, the job's label, gang size, role, wishes. A
+uid is made of the job's number in the workload, so that the same workload gives the same uids, and
+jobs of one moment stand in the order of the workload.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+from msgspec.structs import replace
+
+from shared import labels
+from shared.model import (
+    PODS,
+    JobKey,
+    Namespace,
+    Node,
+    NodeName,
+    Pod,
+    PodShape,
+    Uid,
+)
+from simulator.cluster.actions import SERVER, WORKER
+from simulator.cluster.clock import EPOCH_SECONDS
+from simulator.cluster.errors import WorkloadError
+from simulator.workload import Job, Machine
+
+MOST_PODS: Final = 110
+"""Pods that a kubelet takes, of a machine that does not say."""
+
+
+def node(machine: Machine) -> Node:
+    """Return the Node of a machine."""
+    return Node(
+        name=NodeName(machine.name),
+        uid=Uid(f"node-{machine.name}"),
+        allocatable={PODS: MOST_PODS, **machine.allocatable},
+        labels={labels.HOSTNAME_LABEL: machine.name, **machine.labels},
+    )
+
+
+def namespaces(jobs: Iterable[Job]) -> tuple[Namespace, ...]:
+    """Return the namespaces of the jobs, with their user priority.
+
+    Raises:
+        WorkloadError: Two jobs state different priorities of one namespace.
+    """
+    stated: dict[str, int] = {}
+    for job in jobs:
+        before = stated.setdefault(job.namespace, job.user_priority)
+        if before != job.user_priority:
+            raise WorkloadError(
+                f"{job.name}: user_priority {job.user_priority} of namespace {job.namespace}, "
+                f"of which another job says {before}"
+            )
+    return tuple(
+        Namespace(name=name, annotations={labels.USER_PRIORITY: str(u)})
+        for name, u in sorted(stated.items())
+    )
+
+
+def job_name(key: JobKey) -> str:
+    """Return the name of the job in the workload."""
+    return key.split("/", 2)[2]
+
+
+def pods(job: Job, number: int, generation: int = 0) -> Iterator[Pod]:
+    """Yield the pods of a job as they wait: servers, then the workers its owner asked for.
+
+    Args:
+        job: The job.
+        number: Its place in the workload.
+        generation: How often its pods were made anew: those of another generation have other uids.
+    """
+    notes = _notes(job)
+    for index in range(job.servers):
+        yield pod(job, number, generation, SERVER, index, notes)
+    for index in range(job.workers):
+        yield pod(job, number, generation, WORKER, index, notes)
+
+
+def pod(
+    job: Job,
+    number: int,
+    generation: int,
+    role: str,
+    index: int,
+    notes: Mapping[str, str] | None = None,
+) -> Pod:
+    """Return one pod of a job, as it waits; ``notes`` are its annotations, if they are known."""
+    return Pod(
+        namespace=job.namespace,
+        name=pod_name(job.name, role, index),
+        uid=Uid(f"{number:08}-{generation:04}-{role}-{index:05}"),
+        resource_version="",
+        created_at=EPOCH_SECONDS + job.submitted_at,
+        shape=shape(job, role),
+        labels={labels.JOB: job.name, labels.ROLE: role, labels.JOB_INDEX_LABEL: str(index)},
+        annotations=_notes(job) if notes is None else notes,
+        scheduler_name=labels.SCHEDULER_NAME,
+        gates=(labels.GATE,),
+        priority=job.class_value,
+    )
+
+
+def shape(job: Job, role: str) -> PodShape:
+    """Return what a pod of that role asks of a node; equal ones are one object."""
+    asked = job.server if role == SERVER else job.worker
+    return _shape(tuple(sorted(asked.items())))
+
+
+def pod_name(job: str, role: str, index: int) -> str:
+    """Return the name of a pod."""
+    return f"{job}-{role}-{index}"
+
+
+def member(name: str) -> tuple[str, int]:
+    """Return role and index of the pod of that name."""
+    _, role, index = name.rsplit("-", 2)
+    return role, int(index)
+
+
+def running(one: Pod, on: NodeName, plan: str, plan_size: int, at: float) -> Pod:
+    """Return a pod after release, Binding and start at ``at`` seconds of the workload."""
+    seat = {labels.NODE: on, labels.PLAN: plan, labels.PLAN_SIZE: str(plan_size)}
+    return replace(
+        one,
+        annotations={**one.annotations, **seat},
+        gates=(),
+        node_name=on,
+        phase="Running",
+        scheduled_at=EPOCH_SECONDS + at,
+    )
+
+
+def succeeded(one: Pod) -> Pod:
+    """Return a pod after its end."""
+    return replace(one, phase="Succeeded")
+
+
+def _notes(job: Job) -> dict[str, str]:
+    notes = {**job.annotations, labels.MIN_AVAILABLE: str(job.servers + job.least_workers)}
+    if job.max_wait_seconds is not None:
+        notes[labels.MAX_WAIT] = _duration(job.max_wait_seconds)
+    if job.expected_seconds is not None:
+        notes[labels.EXPECTED_DURATION] = _duration(job.expected_seconds)
+    return notes
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
+
+
+@lru_cache(maxsize=4096)
+def _shape(asked: tuple[tuple[str, int], ...]) -> PodShape:
+    amounts = {PODS: 1, **{name: amount for name, amount in asked if amount}}
+    return PodShape(requests=tuple(sorted(amounts.items())))

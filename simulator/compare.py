@@ -1,0 +1,143 @@
+"""``shuntyard-sim compare``: policies on windows of a trace, or on the mixed workload."""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from shared.errors import SettingsError
+from simulator import parameters, results
+from simulator.comparison import comparing, picture, report
+from simulator.comparison.cases import WindowSettings
+from simulator.comparison.comparing import Comparison, MixedSource, Source, TraceSource
+from simulator.comparison.policies import POLICIES
+from simulator.seeds import HELD_OUT, IN_SAMPLE, seeds
+from simulator.traces.errors import TraceError
+from simulator.traces.faults import Faults
+from simulator.traces.opening import FORMATS, open_trace
+
+_SHOWN: Final = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    names = ", ".join(POLICIES)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--trace", type=Path, help="file, or folder of a decision log")
+    source.add_argument("--mixed", action="store_true", help="the generated mixed workload")
+    formats = tuple(FORMATS)
+    parser.add_argument("--trace-format", default="", choices=formats, help="default: detected")
+    parser.add_argument("--skip-bad-lines", action="store_true", help="count and print, go on")
+    parser.add_argument("--policy", default=",".join(POLICIES), help=f"of {names}; default: all")
+    parser.add_argument("--jobs", type=int, default=120, help="jobs of a window")
+    parser.add_argument("--from", type=float, dest="start", help="where it begins, in seconds")
+    parser.add_argument("--window", type=float, help="seconds of submissions; jobs are drawn")
+    parser.add_argument("--load", type=float, default=1.2, help="decides how many machines")
+    parser.add_argument("--nodes", type=int, help="so many machines instead")
+    parser.add_argument("--seeds", type=int, default=5, help="how many windows")
+    parser.add_argument("--held-out", action="store_true", help="of the part kept for reporting")
+    parser.add_argument("--first-seed", type=int, help="default: 1, or 1001 of those held out")
+    parser.add_argument("--estimate-error", type=float, default=0.15, help="of lengths, 0…1")
+    parser.add_argument("--processes", type=int, help="how many at once; default: one a core")
+    parser.add_argument("--out", type=Path, help="folder for JSON, table and SVG")
+    parameters.add_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare; return the exit code: 2 for something that cannot be compared."""
+    policies = tuple(dict.fromkeys(options.policy.split(",")))
+    unknown = [name for name in policies if name not in POLICIES]
+    if unknown:
+        print(f"--policy: {', '.join(unknown)}: expected some of {', '.join(POLICIES)}")
+        return 2
+    try:
+        source, notes = _source(options)
+        engine = parameters.read(options.settings)
+        comparison = Comparison(source, policies, options.estimate_error, engine)
+        chosen = _seeds(options)
+        begun = time.monotonic()
+        found = comparing.run(comparison, chosen, options.processes)
+    except (TraceError, SettingsError, ValueError) as error:
+        print(error)
+        return 2
+    outcome = report.outcome(comparison, found, _command(options), notes)
+    outcome = msgspec.structs.replace(outcome, seconds=round(time.monotonic() - begun, 1))
+    _show(outcome, options.out)
+    return 0
+
+
+def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
+    """Return the seeds.
+
+    Raises:
+        ValueError: Some of them are held out and others are not, or not those asked for.
+    """
+    first = options.first_seed
+    if first is None:
+        first = HELD_OUT if options.held_out else IN_SAMPLE
+    chosen = seeds(first, options.seeds)
+    if {seed >= HELD_OUT for seed in chosen} != {options.held_out}:
+        said = f"{HELD_OUT} or above" if options.held_out else f"below {HELD_OUT} (--held-out)"
+        raise ValueError(f"--first-seed: {first}: all {options.seeds} seeds should be {said}")
+    return chosen
+
+
+def _source(options: argparse.Namespace) -> tuple[Source, tuple[str, ...]]:
+    """Return where workloads come from, and what is to be said of the reading."""
+    if options.mixed:
+        seconds = 7200.0 if options.window is None else options.window
+        return MixedSource(options.jobs, seconds), ()
+    faults = Faults(skip=options.skip_bad_lines)
+    open_trace(options.trace, options.trace_format, faults)
+    for error in faults.skipped[:_SHOWN]:
+        print(f"skipped: {error}")
+    notes = [f"{len(faults.skipped)} lines were skipped."] if faults.skipped else []
+    if faults.notes:
+        notes.append(
+            f"{len(faults.notes)} jobs were read with a note; the first: {faults.notes[0]}."
+        )
+    print(*notes, sep="\n", end="\n" if notes else "")
+    window = WindowSettings(
+        jobs=options.jobs,
+        seconds=options.window,
+        start=options.start,
+        load=options.load,
+        nodes=options.nodes,
+    )
+    source = TraceSource(
+        options.trace, options.trace_format, skip=options.skip_bad_lines, window=window
+    )
+    return source, tuple(notes)
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Return the command that makes it again; of a path only its last two parts."""
+    what = "--mixed" if options.mixed else f"--trace {'/'.join(options.trace.parts[-2:])}"
+    parts = [f"shuntyard-sim compare {what} --jobs {options.jobs} --seeds {options.seeds}"]
+    if options.start is not None:
+        parts.append(f"--from {options.start:g}")
+    if options.window is not None:
+        parts.append(f"--window {options.window:g}")
+    if not options.mixed:
+        parts.append(
+            f"--load {options.load:g}" if not options.nodes else f"--nodes {options.nodes}"
+        )
+    if options.held_out:
+        parts.append("--held-out")
+    if options.first_seed is not None:
+        parts.append(f"--first-seed {options.first_seed}")
+    parts.append(f"--estimate-error {options.estimate_error:g} --policy {options.policy}")
+    return " ".join(parts)
+
+
+def _show(outcome: results.Outcome, folder: Path | None) -> None:
+    lines = [line for table in outcome.tables for line in (*results.markdown(table), "")]
+    lines += [f"- {finding}" for finding in outcome.findings]
+    print("\n".join([outcome.title, "", *lines]))
+    if folder is not None:
+        results.write(outcome, folder / "compare.json")
+        (folder / "compare.md").write_text("\n".join([f"# {outcome.title}", "", *lines, ""]))
+        picture.draw(outcome, folder / "compare.svg")
+        print(f"{folder}/compare.json, .md, .svg")

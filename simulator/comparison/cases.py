@@ -1,0 +1,132 @@
+"""Windows of a trace: the same trace gives many workloads, one a seed.
+
+A seed draws where the window begins, and which jobs of it are kept. Seeds below ``HELD_OUT`` draw
+from the first part of the trace, by time; the others from the rest, which nobody looks at while
+parameters are chosen.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from simulator.seeds import HELD_OUT, generator
+from simulator.traces.window import split, thinned, window
+from simulator.workload import Job, Machine, Workload
+
+_STREAM = 81
+TRAINING_SHARE = 0.6
+"""The first part of a trace, by jobs in the order of submission."""
+
+
+@dataclass(frozen=True)
+class WindowSettings:
+    """What a window is.
+
+    Attributes:
+        jobs: How many jobs; drawn from those of the window.
+        seconds: How long submissions last; None: as long as it takes for that many jobs.
+        start: Where the window begins, seconds of the trace; None: drawn.
+        load: Work offered a second as a part of what the machines can do; so many machines of the
+            trace there are. 1 and above: the queue grows while jobs come.
+        nodes: How many machines instead.
+    """
+
+    jobs: int = 120
+    seconds: float | None = None
+    start: float | None = None
+    load: float = 1.2
+    nodes: int | None = None
+
+
+def case(trace: Workload, settings: WindowSettings, seed: int) -> Workload:
+    """Return the workload of a seed.
+
+    Raises:
+        ValueError: The window holds no job.
+    """
+    part = trace if settings.start is not None else split(trace, TRAINING_SHARE)[seed >= HELD_OUT]
+    found = thinned(_window(part, settings, seed), settings.jobs, seed)
+    if not found.jobs:
+        raise ValueError(f"{trace.source}: no job is submitted in the window; choose another")
+    found = window(found)
+    machines = trace.machines[: settings.nodes] if settings.nodes else _machines(found, settings)
+    source = f"{trace.source}, seed {seed}"
+    return replace(found, jobs=fitting(found.jobs, machines), machines=machines, source=source)
+
+
+def _window(part: Workload, settings: WindowSettings, seed: int) -> Workload:
+    if settings.seconds is None:
+        latest = max(0, len(part.jobs) - settings.jobs)
+        number = int(generator(seed, _STREAM).integers(0, latest + 1))
+        begin = part.jobs[number].submitted_at if settings.start is None else settings.start
+        return window(part, begin, settings.jobs)
+    first, last = part.jobs[0].submitted_at, part.jobs[-1].submitted_at
+    drawn = generator(seed, _STREAM).uniform(first, max(first, last - settings.seconds))
+    begin = float(drawn) if settings.start is None else settings.start
+    end = begin + settings.seconds
+    inside = tuple(job for job in part.jobs if begin <= job.submitted_at < end)
+    return window(replace(part, jobs=inside))
+
+
+def _machines(found: Workload, settings: WindowSettings) -> tuple[Machine, ...]:
+    """Return every k-th machine, so many that the load is as asked and the largest job fits."""
+    span = settings.seconds or max(found.jobs[-1].submitted_at, 1.0)
+    total = _total(found.machines)
+    offered = max(
+        sum(alone_seconds(job, found.machines) * _whole(job).get(name, 0) for job in found.jobs)
+        / (span * amount)
+        for name, amount in total.items()
+    )
+    largest = max(
+        _whole(job).get(name, 0) / amount for job in found.jobs for name, amount in total.items()
+    )
+    share = min(1.0, max(offered / settings.load, largest))
+    count = max(1, math.ceil(share * len(found.machines)))
+    step = len(found.machines) / count
+    return tuple(found.machines[math.floor(i * step)] for i in range(count))
+
+
+def fitting(jobs: Sequence[Job], machines: tuple[Machine, ...]) -> tuple[Job, ...]:
+    """Return the jobs, none of which may have more workers than the empty cluster holds.
+
+    Raises:
+        ValueError: One asks for more; choose more machines.
+    """
+    found = []
+    for job in jobs:
+        most = sum(places(job.worker, machine) for machine in machines)
+        if job.workers > most:
+            raise ValueError(
+                f"{job.name} asks for {job.workers} workers, the {len(machines)} machines hold "
+                f"{most}: give it more machines (--nodes, --load)"
+            )
+        found.append(replace(job, most_workers=min(job.most_workers, most)))
+    return tuple(found)
+
+
+def places(worker: Mapping[str, int], machine: Machine) -> int:
+    """Return how many such workers an empty machine holds."""
+    return min((machine.allocatable.get(n, 0) // a for n, a in worker.items() if a), default=0)
+
+
+def alone_seconds(job: Job, machines: Sequence[Machine]) -> float:
+    """Return how long a job takes on the empty cluster with the workers it asked for."""
+    held = max((places(job.worker, machine) for machine in machines), default=1)
+    rate = job.speed.rate(job.workers, math.ceil(job.workers / max(1, held)))
+    return job.work / rate if rate > 0 else math.inf
+
+
+def _whole(job: Job) -> dict[str, int]:
+    found = {name: amount * job.workers for name, amount in job.worker.items()}
+    for name, amount in job.server.items():
+        found[name] = found.get(name, 0) + amount * job.servers
+    return found
+
+
+def _total(machines: Sequence[Machine]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for machine in machines:
+        for name, amount in machine.allocatable.items():
+            if name != "pods" and amount:
+                total[name] = total.get(name, 0) + amount
+    return total

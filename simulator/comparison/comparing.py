@@ -1,0 +1,128 @@
+"""Several policies on the same workloads, a workload a seed: who is how good, and by how much."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from extender.engine.parameters import EngineParameters
+from simulator.cluster.run import simulate
+from simulator.comparison import cases, metrics
+from simulator.comparison.cases import WindowSettings
+from simulator.comparison.deciders.combined import CombinedParameters
+from simulator.comparison.metrics import Metrics
+from simulator.comparison.mixed import mixed
+from simulator.comparison.policies import POLICIES, Setting
+from simulator.seeds import IN_SAMPLE, over
+from simulator.traces.faults import Faults
+from simulator.traces.opening import open_trace
+from simulator.workload import Workload
+
+
+class Source(Protocol):
+    """Where workloads come from, one a seed."""
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        ...
+
+    def case(self, seed: int) -> Workload:
+        """Return the workload of a seed."""
+        ...
+
+
+@dataclass(frozen=True)
+class TraceSource:
+    """Windows of a trace.
+
+    Attributes:
+        path: The trace.
+        known_as: Its format; empty: detected.
+        skip: Whether bad lines are left out.
+        window: What a window is.
+    """
+
+    path: Path
+    known_as: str = ""
+    skip: bool = False
+    window: WindowSettings = field(default_factory=WindowSettings)
+
+    @property
+    def title(self) -> str:
+        """The file's name and its folder's."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+    def case(self, seed: int) -> Workload:
+        """Return the window of a seed."""
+        trace = open_trace(self.path, self.known_as, Faults(skip=self.skip))
+        return cases.case(trace, self.window, seed)
+
+
+@dataclass(frozen=True)
+class MixedSource:
+    """The mixed workload, which is ours (``mixed``)."""
+
+    jobs: int = 120
+    seconds: float = 7200.0
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "mixed (generated)"
+
+    def case(self, seed: int) -> Workload:
+        """Return the workload of a seed."""
+        return mixed(seed, self.jobs, self.seconds)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared on what.
+
+    Attributes:
+        source: Of the workloads.
+        policies: Names, of ``POLICIES``.
+        error: Of estimates.
+        engine: Parameters of the same file as the extender's.
+        combined: Parameters of ``combined``.
+    """
+
+    source: Source
+    policies: tuple[str, ...]
+    error: float = 0.15
+    engine: EngineParameters = field(default_factory=EngineParameters)
+    combined: CombinedParameters = field(default_factory=CombinedParameters)
+
+
+class Seeded(Struct, frozen=True):
+    """One seed: its workload in numbers, and the metrics by policy."""
+
+    seed: int
+    jobs: int
+    machines: int
+    found: Mapping[str, Metrics]
+
+
+def run(comparison: Comparison, seeds: Sequence[int], processes: int | None = None) -> list[Seeded]:
+    """Run all policies on the workloads of all seeds."""
+    return over(partial(run_seed, comparison), seeds, comparison.source.title, processes)
+
+
+def run_seed(comparison: Comparison, seed: int) -> Seeded:
+    """Run all policies on the workload of one seed."""
+    workload = comparison.source.case(seed)
+    setting = Setting(
+        seed=seed,
+        error=comparison.error,
+        history=comparison.source.case(IN_SAMPLE).jobs,
+        engine=comparison.engine,
+        combined=comparison.combined,
+    )
+    runs = {name: simulate(workload, POLICIES[name].make(setting)) for name in comparison.policies}
+    end = metrics.horizon(list(runs.values()))
+    found = {name: metrics.measure(workload, one, end) for name, one in runs.items()}
+    return Seeded(seed, len(workload.jobs), len(workload.machines), found)

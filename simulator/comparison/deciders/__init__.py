@@ -1,0 +1,1 @@
+"""The policies that are compared, as schedulers of the cluster model."""

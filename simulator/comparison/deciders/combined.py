@@ -1,0 +1,260 @@
+"""All four together, as one order of jobs (ours; docs/compare.md).
+
+Each look:
+
+1. *Value first.* A job that states a utility is offered to OASiS' payoff once. One that is admitted
+   is urgent as soon as waiting may cost it utility, and if it runs a little longer; urgent jobs
+   come first, by utility for what is left to do. The others go on as if they had stated none:
+   nobody is turned away for ever.
+2. *Then who decides when all is done*: a job that takes longer than all the others together would
+   on the whole cluster.
+3. *Then short and important ones*, by remaining service over a weight, which is made of the CPS
+   value V of the job among all that are there, with ageing, and of its own wait.
+4. *Elastic jobs* get in their turn the workers that are worth having, and more where a second saved
+   costs least (marginal gain, weighted alike). A change must save some pauses.
+5. *Containers that share CPU* are spread, evened out by count, and weighted by remaining work.
+
+Gangs go whole, where the extender's own gang rule puts them; who is spread out is brought together
+again (``gathering``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.policy import priority
+from extender.policy.migration_gain import GainParameters
+from extender.policy.priority import Candidate, PriorityParameters
+from shared.model import JobKey, Uid
+from simulator.baselines.estimates import Estimates, known
+from simulator.baselines.reconcile import Target, reconcile
+from simulator.baselines.seats import Seats
+from simulator.baselines.shares import Grower, Pot, worthwhile
+from simulator.baselines.spread import start_all
+from simulator.cluster.actions import Action, Weigh
+from simulator.cluster.decider import next_tick
+from simulator.cluster.view import JobView, View
+from simulator.comparison.deciders.containers import Hosts, shares_cpu
+from simulator.comparison.deciders.count import TICK_SECONDS, Balancer
+from simulator.comparison.deciders.gathering import Gathering
+from simulator.comparison.deciders.oasis import Slotted
+
+
+@dataclass(frozen=True)
+class CombinedParameters:
+    """What was chosen on training windows alone (docs/compare.md).
+
+    Attributes:
+        cps_weight: How much V counts: weight = 1 + this · V/2k'.
+        slack: A job is urgent if waiting so many times of what it still needs would cost it more
+            than ``loss`` of its utility.
+        loss: See there.
+        held: Of a running job, waiting so many times as long is asked about: it is not sent away as
+            soon as it has caught up.
+        knee: An elastic job gets workers in its turn as long as each brings at least this part of
+            what the first ones brought; what is left is shared out by marginal gain.
+        lead: Another must be ahead of a running job by this factor to take its nodes.
+        ageing: The weight grows by this for each time that a job has waited what it still needs.
+        critical: A job that still takes so many times as long as all that is there would take on
+            the whole cluster decides when everything is done: it goes before the others.
+        least_pauses: A change of workers or nodes must save this many pauses.
+        exponent: CPU weight = (weight / remaining work) to the power of this.
+        worthwhile_pauses: A container is moved only if it still needs so many of its pauses.
+    """
+
+    cps_weight: float = 1.0
+    slack: float = 0.5
+    loss: float = 0.05
+    held: float = 3.0
+    knee: float = 0.8
+    lead: float = 1.0
+    ageing: float = 0.1
+    critical: float = 2.0
+    least_pauses: float = 2.0
+    exponent: float = 1.0
+    worthwhile_pauses: float = 4.0
+
+
+@dataclass
+class Combined:
+    """See the module.
+
+    Attributes:
+        slotted: OASiS' admission; its plans are not followed, only who is admitted counts.
+        estimates: Lengths and speeds.
+        parameters: See there.
+    """
+
+    slotted: Slotted
+    estimates: Estimates
+    parameters: CombinedParameters = CombinedParameters()
+    balancer: Balancer = field(default_factory=Balancer)
+    oracle: Final = True
+    _cpu_weights: dict[str, float] = field(default_factory=dict)
+
+    def decide(self, view: View) -> Sequence[Action]:
+        """Return starts, changes and moves."""
+        self.estimates.follow(view)
+        weights = self._weights((*view.running, *view.waiting), view.now)
+        gangs = self._gangs(view, weights)
+        return [*gangs, *self._containers(view, weights, gangs)]
+
+    def wakes_at(self, now: float) -> float | None:
+        """Every 30 seconds: slack shrinks, containers become uneven."""
+        return next_tick(now, TICK_SECONDS)
+
+    def _weights(self, jobs: Sequence[JobView], now: float) -> dict[str, float]:
+        """Return the weight of each job, by CPS with ageing."""
+        params = PriorityParameters(ageing=True)
+        candidates = [
+            Candidate(
+                job=JobKey(job.name),
+                uid=Uid(job.name),
+                created_at=job.asked.submitted_at,
+                user_priority=job.asked.user_priority,
+                class_value=job.asked.class_value,
+                max_wait_seconds=job.asked.max_wait_seconds,
+                workers=job.asked.workers,
+            )
+            for job in jobs
+        ]
+        most = 2.0 * params.expansion
+        found = priority.values(candidates, params, now)
+        return {str(one.job): 1.0 + self.parameters.cps_weight * one.v / most for one in found}
+
+    def _gangs(self, view: View, weights: dict[str, float]) -> list[Action]:
+        running = [job for job in view.running if not shares_cpu(job)]
+        jobs = [*running, *(job for job in view.waiting if not shares_cpu(job))]
+        pot = Pot.of(view.machines)
+        counts = {
+            job.name: worthwhile(job, self.estimates, view.machines, self.parameters.knee)
+            for job in jobs
+        }
+        services = {job.name: self._service(job, counts[job.name], pot, view) for job in jobs}
+        backlog = sum(services.values())
+        keys = {
+            job.name: self._key(job, services[job.name], backlog, weights[job.name], view, counts)
+            for job in jobs
+        }
+        order = sorted(jobs, key=lambda job: keys[job.name])
+        chosen = self._chosen(order, counts, pot)
+        grower = Grower(
+            self.estimates,
+            view.machines,
+            lambda job: weights[job.name],
+            self.parameters.least_pauses,
+        )
+        grower.grow(chosen, [job for job in order if job.name in chosen], pot)
+        self._steady(order, chosen, view)
+        targets = [Target(job, chosen[job.name]) for job in order if job.name in chosen]
+        fillers = [job for job in order if job.name not in chosen]
+        pays = GainParameters(minimum_ratio=self.parameters.least_pauses)
+        seating = Gathering(self.estimates, view.machines, pays)
+        return reconcile(Seats(view.snapshot.room), running, targets, fillers, seating)
+
+    def _service(self, job: JobView, workers: int, pot: Pot, view: View) -> float:
+        """Return what a job still needs, as seconds of the whole cluster."""
+        seconds = self.estimates.seconds(job, workers, view.machines)
+        return seconds * workers * pot.dominant(job.asked)
+
+    def _key(
+        self,
+        job: JobView,
+        service: float,
+        backlog: float,
+        weight: float,
+        view: View,
+        counts: dict[str, int],
+    ) -> tuple[int, float, int]:
+        """Urgent ones by utility, then those that all wait for, then the others by service."""
+        seconds = self.estimates.seconds(job, counts[job.name], view.machines)
+        lead = self.parameters.lead if job.placement is not None else 1.0
+        urgent = self._urgent(job, seconds, view)
+        if urgent > 0:
+            return 0, -urgent / service * lead, job.asked.number
+        if seconds * lead >= self.parameters.critical * backlog:
+            return 1, -seconds, job.asked.number
+        waited = view.now - job.asked.submitted_at - job.ran_seconds
+        weight *= 1.0 + self.parameters.ageing * waited / seconds
+        return 2, service / (weight * lead), job.asked.number
+
+    def _urgent(self, job: JobView, seconds: float, view: View) -> float:
+        """Return the utility that an urgent job can still have; 0 of one that is not urgent."""
+        worth = job.asked.worth
+        if worth is None or self.slotted.offer(job, self.estimates, view) is None:
+            return 0.0
+        soonest = view.now - job.asked.submitted_at + seconds
+        now = worth.of(soonest)
+        held = 1.0 if job.placement is None else self.parameters.held
+        later = worth.of(soonest + held * self.parameters.slack * seconds)
+        return now if now - later > self.parameters.loss * now else 0.0
+
+    @staticmethod
+    def _chosen(order: Sequence[JobView], counts: dict[str, int], pot: Pot) -> dict[str, int]:
+        """Return who runs with how many; who can neither leave nor shrink comes first."""
+        chosen: dict[str, int] = {}
+        for job in order:
+            if job.placement is not None and not job.asked.movable:
+                chosen[job.name] = job.workers
+                pot.take(job.asked, job.workers)
+        for job in order:
+            least = min(job.asked.least_workers, counts[job.name])
+            for workers in range(counts[job.name], least - 1, -1):
+                if job.name not in chosen and pot.has(job.asked, workers):
+                    chosen[job.name] = workers
+                    pot.take(job.asked, workers)
+        return chosen
+
+    def _steady(self, order: Sequence[JobView], chosen: dict[str, int], view: View) -> None:
+        """Leave a running job's workers as they are where a change would not pay."""
+        needed = any(job.placement is None and job.name in chosen for job in order)
+        for job in order:
+            wanted = chosen.get(job.name)
+            if job.placement is None or wanted is None or wanted == job.workers:
+                continue
+            if wanted < job.workers:
+                if not needed:
+                    chosen[job.name] = job.workers
+                continue
+            before = self.estimates.seconds(job, job.workers, view.machines)
+            saved = before - self.estimates.seconds(job, wanted, view.machines)
+            if saved < self.parameters.least_pauses * known(job).pause_seconds:
+                chosen[job.name] = job.workers
+
+    def _containers(
+        self, view: View, weights: dict[str, float], before: Sequence[Action]
+    ) -> list[Action]:
+        waiting = [job for job in view.waiting if shares_cpu(job)]
+        if not waiting and not any(shares_cpu(job) for job in view.running):
+            return []
+        seats = Hosts.of(view, before).seats
+        waiting.sort(
+            key=lambda job: (
+                self.estimates.left(job, view.machines) / weights[job.name],
+                job.asked.number,
+            )
+        )
+        starts = start_all(seats, waiting)
+        hosts = Hosts.of(view, [*before, *starts])
+        worth_it = {
+            name
+            for name, job in hosts.jobs.items()
+            if self.estimates.seconds(job, 1, view.machines)
+            > self.parameters.worthwhile_pauses * known(job).pause_seconds
+        }
+        moves = self.balancer.moves(view, hosts, worth_it)
+        return [*starts, *moves, *self._weighed(hosts, weights, view)]
+
+    def _weighed(self, hosts: Hosts, weights: dict[str, float], view: View) -> list[Action]:
+        """Return the CPU weights that have changed by more than a tenth."""
+        actions: list[Action] = []
+        for name, job in sorted(hosts.jobs.items()):
+            left = max(1.0, self.estimates.left(job, view.machines))
+            weight = (weights[name] / left) ** self.parameters.exponent
+            if abs(weight / self._cpu_weights.get(name, 1.0) - 1.0) > _NOTICEABLE:
+                self._cpu_weights[name] = weight
+                actions.append(Weigh(name, weight))
+        return actions
+
+
+_NOTICEABLE: Final = 0.1

@@ -1,0 +1,85 @@
+"""Containers that share the CPU of their hosts: what SpeCon and count balancing move.
+
+A container here is a job of one worker that asks for no device and writes checkpoints on request;
+what a gang gains by moving one of its pods, neither rule asks.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.policy.move import Move as Planned
+from shared.model import NodeName, Uid
+from simulator.baselines.reconcile import placed
+from simulator.baselines.seats import Seats, alone, shape_of
+from simulator.cluster.actions import WORKER, Action, Move, Placement, Preempt, Scale, Start
+from simulator.cluster.view import JobView, View
+
+
+def shares_cpu(job: JobView) -> bool:
+    """Say whether a job is such a container."""
+    return job.asked.movable and alone(job.asked)
+
+
+@dataclass
+class Hosts:
+    """The containers of one look, and the hosts that could hold one of them when empty.
+
+    Attributes:
+        jobs: By name.
+        on: Host of each.
+        names: The hosts, in name order.
+    """
+
+    jobs: dict[str, JobView]
+    on: dict[str, NodeName]
+    names: tuple[NodeName, ...]
+    seats: Seats
+
+    @classmethod
+    def of(cls, view: View, before: Iterable[Action] = ()) -> "Hosts":
+        """Return the containers that run, or are started just now, after what was decided."""
+        seats = Seats(view.snapshot.room)
+        jobs = {job.name: job for job in view.running if shares_cpu(job)}
+        on = {name: placed(job).workers[0] for name, job in jobs.items()}
+        for action in before:
+            job = view.job(action.job)
+            if job is None:
+                continue
+            if isinstance(action, Preempt | Scale):
+                seats.give(job.asked, placed(job))
+            if isinstance(action, Start | Scale):
+                seats.take(job.asked, action.placement)
+            if isinstance(action, Start) and shares_cpu(job):
+                jobs[job.name], on[job.name] = job, action.placement.workers[0]
+        holds = {m.name for j in jobs.values() for m in view.machines if _holds(m.allocatable, j)}
+        return cls(jobs, on, tuple(NodeName(name) for name in sorted(holds)), seats)
+
+    def counts(self) -> dict[NodeName, int]:
+        """Return how many containers each host has."""
+        found = dict.fromkeys(self.names, 0)
+        for host in self.on.values():
+            found[host] = found.get(host, 0) + 1
+        return found
+
+    def fits(self, uid: Uid, node: NodeName) -> bool:
+        """Say whether a container has room on a host."""
+        index = self.seats.room.index.get(node)
+        shape = shape_of(self.jobs[uid].asked, WORKER)
+        return index is not None and bool(self.seats.room.feasible(shape)[index])
+
+    def moves(self, plan: Sequence[Planned]) -> list[Move]:
+        """Return what of a plan has room, one move after the other."""
+        done = []
+        for move in plan:
+            if not self.fits(move.uid, move.target):
+                continue
+            job = self.jobs[move.uid]
+            self.seats.give(job.asked, Placement((self.on[job.name],)))
+            self.seats.take(job.asked, Placement((move.target,)))
+            self.on[job.name] = move.target
+            done.append(Move(job.name, WORKER, 0, move.target))
+        return done
+
+
+def _holds(has: Mapping[str, int], job: JobView) -> bool:
+    return all(has.get(name, 0) >= amount for name, amount in job.asked.worker.items())

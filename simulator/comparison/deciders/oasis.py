@@ -1,0 +1,176 @@
+"""OASiS: admission by payoff at prices, and a plan in slots for whoever is admitted.
+
+A job that is turned away never runs. One that states no utility is no subject of OASiS: it runs in
+what the plans leave, in the order of submission, and gives way.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from extender.policy import admission, price_bounds, slots
+from extender.policy.admission import AdmissionParameters, SlotState
+from extender.policy.price_bounds import BoundsParameters
+from extender.policy.slots import SlotCluster
+from extender.policy.timetable import Schedule
+from extender.policy.training_job import TrainingJob
+from simulator.baselines.estimates import Estimates
+from simulator.baselines.reconcile import Target, reconcile
+from simulator.baselines.seats import Seats
+from simulator.cluster.actions import Action
+from simulator.cluster.decider import next_tick
+from simulator.cluster.view import JobView, View
+from simulator.comparison.cases import alone_seconds
+from simulator.traces.machines import GPU
+from simulator.workload import Job, Machine, Worth
+
+_RESOURCES: Final = ("cpu", "memory", GPU)
+_NOTHING: Final = (0.0,) * len(_RESOURCES)
+
+
+@dataclass(frozen=True)
+class InSlots:
+    """A utility of seconds as one of slots; completing in the slot of arrival counts as its end."""
+
+    worth: Worth
+    slot_seconds: float
+
+    def of(self, duration: float) -> float:
+        """Return the utility of completing so many slots after arrival."""
+        return self.worth.of((duration + 1.0) * self.slot_seconds)
+
+
+@dataclass
+class Slotted:
+    """What OASiS decided so far, for one cluster and one history.
+
+    Attributes:
+        history: Past jobs, of which the price bounds are made.
+        slot_seconds: Length of a slot.
+        horizon: T, slots.
+        parameters: Of ``policy.admission``.
+        plans: Name → schedule; None for a job that was turned away.
+    """
+
+    history: Sequence[Job]
+    slot_seconds: float = 60.0
+    horizon: int = 720
+    parameters: AdmissionParameters = field(default_factory=AdmissionParameters)
+    plans: dict[str, Schedule | None] = field(default_factory=dict)
+    _state: SlotState | None = None
+
+    def slot(self, now: float) -> int:
+        """Return the slot of a moment, from 1."""
+        return 1 + int(now // self.slot_seconds)
+
+    def offer(self, job: JobView, estimates: Estimates, view: View) -> Schedule | None:
+        """Decide about a job once; return its plan, None for a job that is turned away."""
+        if job.name not in self.plans:
+            state = self._state or self._opened(view.machines)
+            asked, worth = job.asked, job.asked.worth
+            if worth is None:
+                raise ValueError(f"{job.name} states no utility")
+            seconds = estimates.seconds(job, asked.workers, view.machines)
+            made = self._training(
+                asked.name, self.slot(view.now), asked.workers, asked.most_workers,
+                seconds, asked.worker, worth, view.machines,
+            )  # fmt: skip
+            decision = admission.offer(made, state, self.parameters)
+            state.accept(made, decision)
+            self.plans[job.name] = decision.schedule
+        return self.plans[job.name]
+
+    def _opened(self, machines: tuple[Machine, ...]) -> SlotState:
+        has = np.array([[float(m.allocatable.get(r, 0)) for r in _RESOURCES] for m in machines])
+        by = slots.units(has, has)
+        cluster = SlotCluster(has / by, np.zeros((1, len(_RESOURCES))), self.horizon)
+        past = [
+            self._training(
+                job.name, 1, job.workers, job.most_workers,
+                alone_seconds(job, machines), job.worker, job.worth, machines,
+            )
+            for job in self.history
+            if job.worth is not None
+        ]  # fmt: skip
+        bounds = price_bounds.quantile_reserve(past, BoundsParameters())
+        self._state = admission.empty(cluster, bounds)
+        return self._state
+
+    def _training(
+        self,
+        name: str,
+        arrival: int,
+        workers: int,
+        most: int,
+        seconds: float,
+        worker: Mapping[str, int],
+        worth: Worth,
+        machines: tuple[Machine, ...],
+    ) -> TrainingJob:
+        """A job of w workers for d seconds has w·d/slot worker-slots, and no servers."""
+        has = np.array([[float(m.allocatable.get(r, 0)) for r in _RESOURCES] for m in machines])
+        by = slots.units(has, has)
+        work = max(1, math.ceil(workers * seconds / self.slot_seconds))
+        return TrainingJob(
+            name=name,
+            arrival=arrival,
+            epochs=1,
+            chunks=most,
+            batches=1,
+            batch_slots=work / most,
+            worker=tuple(float(worker.get(r, 0) / by[i]) for i, r in enumerate(_RESOURCES)),
+            server=_NOTHING,
+            worker_bandwidth=0.0,
+            server_bandwidth=1.0,
+            utility=InSlots(worth, self.slot_seconds),
+        )
+
+
+@dataclass
+class Oasis:
+    """See the module.
+
+    Attributes:
+        slotted: Admission and plans.
+        estimates: Lengths.
+    """
+
+    slotted: Slotted
+    estimates: Estimates
+    oracle: Final = True
+
+    def decide(self, view: View) -> Sequence[Action]:
+        """Offer whoever is new, then run what the plans say for this slot."""
+        late: list[Target] = []
+        planned: list[Target] = []
+        admitted: list[tuple[int, JobView]] = []
+        others: list[JobView] = []
+        slot = self.slotted.slot(view.now)
+        for job in sorted((*view.running, *view.waiting), key=lambda job: job.asked.number):
+            if job.asked.worth is None:
+                others.append(job)
+                continue
+            plan = self.slotted.offer(job, self.estimates, view)
+            if plan is None:
+                continue
+            workers = sum(plan.workers.at(slot).values())
+            if plan.completion_slot < slot:
+                late.append(Target(job, job.asked.workers))
+            elif workers:
+                planned.append(Target(job, _between(job, workers)))
+            else:
+                admitted.append((plan.completion_slot, job))
+        early = [job for _, job in sorted(admitted, key=lambda one: (one[0], one[1].asked.number))]
+        seats = Seats(view.snapshot.room)
+        return reconcile(seats, view.running, [*late, *planned], [*early, *others])
+
+    def wakes_at(self, now: float) -> float | None:
+        """At the beginning of the next slot."""
+        return next_tick(now, self.slotted.slot_seconds)
+
+
+def _between(job: JobView, workers: int) -> int:
+    return min(max(workers, job.asked.least_workers), job.asked.most_workers)

@@ -1,0 +1,185 @@
+"""What a comparison found, as tables and sentences made of its numbers."""
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import Final
+
+from simulator.comparison import verdicts
+from simulator.comparison.comparing import Comparison, Seeded
+from simulator.comparison.policies import POLICIES, REFERENCES, SPECIALISTS
+from simulator.comparison.verdicts import MEASURES
+from simulator.numbers import spread
+from simulator.results import Cell, Outcome, Table
+from simulator.seeds import HELD_OUT
+
+ASSUMPTIONS: Final = (
+    (
+        "A seed draws the window, the jobs kept and the errors of estimates; policies of one seed "
+        "meet the same jobs on the same machines."
+    ),
+    ("Speeds are known as if profiled; lengths are estimated with the same error for all who ask."),
+    (
+        "Jobs may be preempted or moved at a checkpoint and lose their pause alone; those that "
+        "write none are never sent away."
+    ),
+    (
+        "A job that never completes, or that OASiS turns away, counts as completing at the "
+        "horizon: the last completion under any of the policies compared."
+    ),
+    (
+        "All but spread, volcano, specon and count place gangs by the extender's own rule; those "
+        "four go where least is allocated."
+    ),
+    (
+        "ρ is time to completion over the time alone with the workers asked for, not over that "
+        "with 1/N of the cluster."
+    ),
+)
+
+
+def outcome(
+    comparison: Comparison, found: Sequence[Seeded], command: str, notes: Sequence[str] = ()
+) -> Outcome:
+    """Return tables, findings and what the picture needs."""
+    seeds = [one.seed for one in found]
+    use = "held out" if seeds[0] >= HELD_OUT else "training"
+    return Outcome(
+        name="compare",
+        title=f"Policies on {comparison.source.title}",
+        source="ours; docs/compare.md",
+        command=command,
+        seeds=((use, seeds[0], seeds[-1]),),
+        assumptions=(*ASSUMPTIONS, *notes),
+        findings=tuple(findings(comparison, found)),
+        tables=tuple(tables(comparison, found)),
+        series={
+            "policies": list(comparison.policies),
+            "objectives": list(verdicts.objectives(found, comparison.policies)),
+            "front": list(verdicts.front(found, comparison.policies)),
+            "found": [
+                {
+                    "seed": one.seed,
+                    "metrics": {
+                        policy: {name: m.of(one.found[policy]) for name, m in MEASURES.items()}
+                        for policy in comparison.policies
+                    },
+                }
+                for one in found
+            ],
+        },
+    )
+
+
+def tables(comparison: Comparison, found: Sequence[Seeded]) -> Iterator[Table]:
+    """Yield a table of times, one of value and fairness, one of what it took, and differences."""
+    jobs, machines = (fmean(getattr(one, of) for one in found) for of in ("jobs", "machines"))
+    note = (
+        f"{len(found)} seeds, in the mean {jobs:.0f} jobs and {machines:.0f} machines; "
+        "± is the standard deviation."
+    )
+    times = ("mean", "median", "p95", "p99", "makespan", "queueing")
+    yield _table(comparison, found, "Times", times, 0, note)
+    yield _table(
+        comparison,
+        found,
+        "Value and fairness",
+        ("value", "hits", "completed", "utilisation", "rho", "rho95"),
+        3,
+    )
+    yield _table(
+        comparison, found, "What it took", ("migrations", "rescales", "preemptions", "lost"), 0
+    )
+    if "combined" in comparison.policies:
+        yield _against(comparison, found)
+
+
+def _table(
+    comparison: Comparison,
+    found: Sequence[Seeded],
+    title: str,
+    names: Sequence[str],
+    digits: int,
+    note: str = "",
+) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for policy in comparison.policies:
+        cells: list[Cell] = [policy, "" if POLICIES[policy].ours else "theirs"]
+        for name in names:
+            got = verdicts.values(found, policy, name)
+            cells.append(spread(got) if got else None)
+        rows.append(tuple(cells))
+    head = ("policy", "whose", *(MEASURES[name].title for name in names))
+    return Table(title, head, tuple(rows), digits, note)
+
+
+def _against(comparison: Comparison, found: Sequence[Seeded]) -> Table:
+    """By how many percent ``combined`` is better than each, with what the seeds can tell."""
+    names = verdicts.objectives(found, comparison.policies)
+    rows: list[tuple[Cell, ...]] = []
+    for policy in comparison.policies:
+        if policy == "combined":
+            continue
+        cells: list[Cell] = [policy]
+        cells += [_gain(found, policy, name) for name in (*names, "p95", "rho")]
+        cells.append("yes" if verdicts.dominates(found, "combined", policy) else "no")
+        cells.append("yes" if verdicts.dominates(found, policy, "combined") else "no")
+        rows.append(tuple(cells))
+    head = (
+        "combined against",
+        *(f"{MEASURES[name].title} %" for name in (*names, "p95", "rho")),
+        "dominates it",
+        "dominated by it",
+    )
+    note = (
+        "Percent by which combined is better, paired by seed, ± standard error; * is beyond two "
+        "standard errors. Domination is in the means of value (where there is any), mean JCT and "
+        "makespan."
+    )
+    return Table("combined against each", head, tuple(rows), 1, note)
+
+
+def _gain(found: Sequence[Seeded], policy: str, name: str) -> Cell:
+    gap = verdicts.difference(found, "combined", policy, name)
+    base = verdicts.mean(found, policy, name)
+    if gap is None or not base:
+        return None
+    star = "*" if verdicts.clearly(gap) else ""
+    return f"{100 * gap.mean / base:+.1f} ± {100 * gap.error / base:.1f}{star}"
+
+
+def findings(comparison: Comparison, found: Sequence[Seeded]) -> Iterator[str]:
+    """Yield sentences that the numbers support."""
+    policies = comparison.policies
+    front = verdicts.front(found, policies)
+    names = verdicts.objectives(found, policies)
+    said = ", ".join(MEASURES[name].title for name in names)
+    yield f"Nobody dominates {', '.join(front)} on {said}."
+    for name in names:
+        rising = MEASURES[name].rising
+        means = {p: verdicts.mean(found, p, name) or 0.0 for p in policies}
+        best = (max if rising else min)(policies, key=lambda p: means[p])
+        digits = MEASURES[name].digits
+        yield f"Best {MEASURES[name].title}: {best}, {means[best]:.{digits}f}."
+    if "combined" in policies:
+        yield from _about_combined(policies, found, names)
+
+
+def _about_combined(
+    policies: Sequence[str], found: Sequence[Seeded], names: Sequence[str]
+) -> Iterator[str]:
+    for group, kind in ((SPECIALISTS, "paper"), (REFERENCES, "reference")):
+        for policy in group:
+            if policy not in policies:
+                continue
+            signs = {
+                name: verdicts.clearly(verdicts.difference(found, "combined", policy, name))
+                for name in names
+            }
+            won = [MEASURES[name].title for name, sign in signs.items() if sign > 0]
+            lost = [MEASURES[name].title for name, sign in signs.items() if sign < 0]
+            parts = [f"better in {', '.join(won)}"] if won else []
+            parts += [f"worse in {', '.join(lost)}"] if lost else []
+            verdict = "; ".join(parts) or "no difference beyond two standard errors"
+            yield f"combined against {policy} ({kind}): {verdict}."
+    by = [p for p in policies if p != "combined" and verdicts.dominates(found, p, "combined")]
+    yield f"combined is dominated by {', '.join(by) if by else 'nobody'}."

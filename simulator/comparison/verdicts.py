@@ -1,0 +1,108 @@
+"""Who is better than whom: paired differences over seeds, and what nobody dominates."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from simulator.comparison.comparing import Seeded
+from simulator.comparison.metrics import Metrics
+from simulator.numbers import Spread, spread
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric with its direction.
+
+    Attributes:
+        title: With its unit.
+        of: Its value; None where the workload has none.
+        rising: Whether more is better.
+        digits: Decimals in tables.
+    """
+
+    title: str
+    of: Callable[[Metrics], float | None]
+    rising: bool = False
+    digits: int = 0
+
+
+MEASURES: Final[Mapping[str, Measure]] = {
+    "completed": Measure("completed", lambda m: m.completed, rising=True, digits=3),
+    "mean": Measure("mean JCT s", lambda m: m.mean_jct),
+    "median": Measure("median JCT s", lambda m: m.median_jct),
+    "p95": Measure("p95 JCT s", lambda m: m.p95_jct),
+    "p99": Measure("p99 JCT s", lambda m: m.p99_jct),
+    "makespan": Measure("makespan s", lambda m: m.makespan),
+    "utilisation": Measure("utilisation", lambda m: m.utilisation, rising=True, digits=3),
+    "queueing": Measure("queueing s", lambda m: m.queueing),
+    "hits": Measure("deadlines kept", lambda m: m.deadline_hits, rising=True, digits=3),
+    "value": Measure("value obtained", lambda m: m.value, rising=True, digits=3),
+    "rho": Measure("mean ρ", lambda m: m.rho_mean, digits=2),
+    "rho95": Measure("p95 ρ", lambda m: m.rho_worst, digits=2),
+    "migrations": Measure("pods moved", lambda m: m.migrations),
+    "rescales": Measure("rescales", lambda m: m.rescales),
+    "preemptions": Measure("preemptions", lambda m: m.preemptions),
+    "lost": Measure("lost work s", lambda m: m.lost_seconds),
+}
+"""Name → metric, in the order of the table."""
+
+OBJECTIVES: Final = ("value", "mean", "makespan")
+"""What the front is drawn on."""
+_CLEAR: Final = 2.0
+"""A difference of so many standard errors is said to be one."""
+
+
+def values(found: Sequence[Seeded], policy: str, measure: str) -> list[float]:
+    """Return a metric of a policy by seed; empty where a workload has none."""
+    got = [MEASURES[measure].of(one.found[policy]) for one in found]
+    return [value for value in got if value is not None] if None not in got else []
+
+
+def mean(found: Sequence[Seeded], policy: str, measure: str) -> float | None:
+    """Return its mean; None where there is none."""
+    got = values(found, policy, measure)
+    return fmean(got) if got else None
+
+
+def difference(found: Sequence[Seeded], one: str, other: str, measure: str) -> Spread | None:
+    """Return by how much ``one`` is better than ``other``, paired by seed; None without values."""
+    sign = 1.0 if MEASURES[measure].rising else -1.0
+    ours, theirs = values(found, one, measure), values(found, other, measure)
+    if not ours:
+        return None
+    return spread(sign * (a - b) for a, b in zip(ours, theirs, strict=True))
+
+
+def clearly(difference_found: Spread | None) -> int:
+    """Return 1 for better, -1 for worse, 0 where the seeds cannot tell (or there are no two)."""
+    if difference_found is None or difference_found.count < _PAIRS:
+        return 0
+    if abs(difference_found.mean) <= _CLEAR * difference_found.error:
+        return 0
+    return 1 if difference_found.mean > 0 else -1
+
+
+_PAIRS: Final = 2
+
+
+def objectives(found: Sequence[Seeded], policies: Sequence[str]) -> tuple[str, ...]:
+    """Return the objectives of which these workloads have values."""
+    return tuple(name for name in OBJECTIVES if values(found, policies[0], name))
+
+
+def dominates(found: Sequence[Seeded], one: str, other: str) -> bool:
+    """Say whether ``one`` is at least as good in the mean of every objective, and better in one."""
+    names = objectives(found, (one,))
+    gaps = [difference(found, one, other, name) for name in names]
+    means = [gap.mean for gap in gaps if gap is not None]
+    return all(gap >= 0 for gap in means) and any(gap > 0 for gap in means)
+
+
+def front(found: Sequence[Seeded], policies: Sequence[str]) -> tuple[str, ...]:
+    """Return the policies that no other one dominates, in the order given."""
+    return tuple(
+        policy
+        for policy in policies
+        if not any(dominates(found, other, policy) for other in policies if other != policy)
+    )

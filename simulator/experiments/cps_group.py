@@ -1,0 +1,178 @@
+"""CPS group scheduling (Sect. 4.4): which of five jobs is left out, by the size of the cluster."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from extender.engine.parameters import EngineParameters, Order
+from extender.engine.replaying import parameters_hash
+from simulator.experiments.cps import live, paper, pictures
+from simulator.experiments.registry import Options
+from simulator.results import Outcome, Table
+from simulator.workload import Job
+
+TITLE: Final = "CPS: the job that is left out (Sect. 4.4)"
+NAME: Final = "cps-group"
+CPS: Final = "CPS"
+BUILT_IN: Final = "built-in"
+ORDERS: Final[Mapping[str, Order]] = {BUILT_IN: Order.CREATION, CPS: Order.CPS}
+PRINTED: Final[Mapping[str, tuple[int, ...]]] = {BUILT_IN: (1, 2, 3, 4), CPS: (5, 4, 3, 2)}
+"""The jobs that are started, in this order; the other one is left out."""
+SIZES: Final[Mapping[int, range]] = {2: range(20, 35), 3: range(13, 24)}
+"""Allocatable CPUs of each node, by the number of equal nodes."""
+_WORD: Final = {2: "two", 3: "three"}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Equal nodes: how many, CPUs of each, how many pods of 2 CPUs fit, who starts."""
+
+    nodes: int
+    cpu: int
+    started: Mapping[str, tuple[int, ...]]
+
+    @property
+    def pods(self) -> int:
+        """Pods that fit; a CPU that is left over on each node holds none."""
+        return self.nodes * (self.cpu // paper.GROUP_CPU)
+
+    @property
+    def as_printed(self) -> bool:
+        """Whether both orders start exactly the jobs that the paper says."""
+        return all(self.started[name] == PRINTED[name] for name in ORDERS)
+
+
+def run(options: Options) -> Outcome:
+    """Run both orders on clusters of every size."""
+    params = options.parameters
+    found = [_cluster(nodes, cpu, params) for nodes, sizes in SIZES.items() for cpu in sizes]
+    return Outcome(
+        name=NAME,
+        title=TITLE,
+        source=f"{paper.SOURCE}, Sect. 4.4",
+        command=f"shuntyard-sim reproduce {NAME}",
+        seeds=(),
+        assumptions=tuple(_assumptions()),
+        findings=tuple(_findings(found)),
+        tables=tuple(_table(nodes, found) for nodes in SIZES),
+        series={
+            str(nodes): {
+                "cpu": [one.cpu for one in found if one.nodes == nodes],
+                **{
+                    name: [len(one.started[name]) for one in found if one.nodes == nodes]
+                    for name in ORDERS
+                },
+                "as printed": [one.as_printed for one in found if one.nodes == nodes],
+            }
+            for nodes in SIZES
+        },
+        parameters=parameters_hash(params),
+    )
+
+
+def draw(outcome: Outcome, path: Path) -> None:
+    """Draw how many jobs start by the size of a node, and where both outcomes are as printed."""
+    series: dict[str, Any] = outcome.series
+    with pictures.figure(path, 7.5, 2.6) as made:
+        for axes, (nodes, found) in zip(
+            made.subplots(1, len(series), sharey=True), series.items(), strict=True
+        ):
+            held = [cpu for cpu, yes in zip(found["cpu"], found["as printed"], strict=True) if yes]
+            axes.axvspan(min(held) - 0.5, max(held) + 0.5, color="#dddddd", label="as printed")
+            for name, colour, style in zip(ORDERS, pictures.COLOURS[1::-1], "-:", strict=True):
+                axes.step(
+                    found["cpu"], found[name], where="mid", color=colour, ls=style, label=name
+                )
+            axes.set_xlabel(f"allocatable CPUs of each of {_WORD[int(nodes)]} nodes")
+            axes.set_ylim(1.8, 5.3)
+            axes.set_yticks(range(2, paper.JOBS + 1))
+        made.axes[0].set_ylabel("jobs that start")
+        made.axes[0].legend(fontsize=7, loc="upper left")
+
+
+def _cluster(nodes: int, cpu: int, params: EngineParameters) -> Cluster:
+    waiting = live.submitted(_jobs())
+    machines = live.machines(nodes, cpu)
+    started = {
+        name: tuple(
+            int(one.job.rpartition("-")[2])
+            for one in live.cycle(waiting, machines, replace(params, order=order))
+        )
+        for name, order in ORDERS.items()
+    }
+    return Cluster(nodes, cpu, started)
+
+
+def _jobs() -> list[Job]:
+    return [
+        replace(
+            live.job(f"job-{i + 1}", paper.GROUP_CPU, paper.GROUP_WORKERS[i], paper.GROUP_SERVERS),
+            user_priority=paper.GROUP_USERS[i],
+            max_wait_seconds=60.0 * paper.GROUP_WAITS[i],
+        )
+        for i in range(paper.JOBS)
+    ]
+
+
+def _table(nodes: int, found: Sequence[Cluster]) -> Table:
+    """One line for clusters of one outcome."""
+    rows: list[tuple[str, str, str, str, str]] = []
+    groups: list[list[Cluster]] = []
+    for one in (one for one in found if one.nodes == nodes):
+        if groups and groups[-1][0].started == one.started:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    for group in groups:
+        first, last = group[0], group[-1]
+        rows.append(
+            (
+                _range(first.cpu, last.cpu),
+                _range(first.pods, last.pods),
+                _jobs_text(first.started[BUILT_IN]),
+                _jobs_text(first.started[CPS]),
+                "yes" if first.as_printed else "no",
+            )
+        )
+    return Table(
+        f"Jobs that start, in order, on {_WORD[nodes]} equal nodes",
+        ("CPUs of a node", "pods of 2 CPUs that fit", BUILT_IN, CPS, "as in the paper"),
+        tuple(rows),
+    )
+
+
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _jobs_text(jobs: Sequence[int]) -> str:
+    return ", ".join(map(str, jobs))
+
+
+def _assumptions() -> Iterator[str]:
+    yield paper.LOST
+    yield (
+        f"u = {_jobs_text(paper.GROUP_USERS)}, b = 50, L = {_jobs_text(paper.GROUP_WAITS)} min, "
+        "2 parameter servers each; jobs 1 to 4 with 4 workers, job 5 with 6; every pod asks for 2 "
+        "CPUs and 2 GiB. Submitted in the order 1 to 5."
+    )
+    yield "Built-in is the extender's order `creation`; all jobs have one PriorityClass."
+
+
+def _findings(found: Sequence[Cluster]) -> Iterator[str]:
+    held = [one for one in found if one.as_printed]
+    low, high = min(one.pods for one in held), max(one.pods for one in held)
+    others = [one for one in found if low <= one.pods <= high and not one.as_printed]
+    above = min(one.pods for one in found if one.pods > high)
+    least, below = paper.GROUP_FITS
+    only = "all clusters tried" if not others else "most of the clusters tried"
+    yield (
+        "The paper's two outcomes (built-in starts 1, 2, 3, 4 and leaves out 5; CPS starts 5, 4, "
+        f"3, 2 and leaves out 1) hold on {only} that fit {low} to {high} pods of 2 CPUs, and on no "
+        f"other: from {low * paper.GROUP_CPU} CPUs in whole pods on, and below "
+        f"{above * paper.GROUP_CPU}. From the printed outcomes follows {least} ≤ C < {below}."
+    )
+    for nodes in SIZES:
+        cpus = [one.cpu for one in held if one.nodes == nodes]
+        yield f"With {_WORD[nodes]} equal nodes that is {min(cpus)} to {max(cpus)} CPUs each."

@@ -1,0 +1,1 @@
+"""What the experiments about DRS share: jobs that are drawn, schedulers, and what is compared."""

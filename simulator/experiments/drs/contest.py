@@ -1,0 +1,162 @@
+"""Schedulers on the same jobs, and what is measured of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from extender.engine.parameters import EngineParameters
+from extender.policy.scaling import ScalingParameters
+from simulator import numbers, seeds
+from simulator.baselines.dragon import Dragon, DragonParameters
+from simulator.baselines.tf_operator import TfOperator
+from simulator.experiments.drs import setting
+from simulator.experiments.drs.scaler import Scaler
+from simulator.experiments.drs.setting import Assumed
+from simulator.experiments.registry import Options
+from simulator.models.parameter_server import Done, Scheduler, run
+from simulator.numbers import Spread
+
+CLAIM: Final = 26.56
+"""Percent by which DRS is said to train faster, at best, than DRAGON and the training operator."""
+EQUAL: Final = 0.5
+"""Percent by which a makespan may be longer and still counts as equal."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A scheduler, by its name: the training operator, DRAGON, or the policy with parameters."""
+
+    name: str
+    how: DragonParameters | ScalingParameters | None = None
+    any_worker: bool = True
+
+    def scheduler(self, engine: EngineParameters) -> Scheduler:
+        """Return a fresh one."""
+        if isinstance(self.how, DragonParameters):
+            return Dragon(self.how)
+        if isinstance(self.how, ScalingParameters):
+            return Scaler(self.how, engine, any_worker=self.any_worker)
+        return TfOperator()
+
+
+def contestants(params: ScalingParameters) -> tuple[Contestant, ...]:
+    """Return the five that are compared; the last is the policy as it is set."""
+    printed = replace(
+        params, marginal_gain=False, start_with_fewer=False, starvation_seconds=None, reserve=False
+    )
+    gaining = replace(params, starvation_seconds=None)
+    return (
+        DRAGON,
+        Contestant("tf-operator"),
+        Contestant("DRS", printed),
+        Contestant("DRS-m", gaining),
+        Contestant("DRS-ms", params),
+    )
+
+
+DRAGON: Final = Contestant("DRAGON", DragonParameters())
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is run once for each seed."""
+
+    contestant: Contestant
+    speed: str
+    experiment: int
+    assumed: Assumed = field(default_factory=Assumed)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is measured of one run; seconds, but for ``rescales``.
+
+    Attributes:
+        makespan: From the first arrival to the last end.
+        mean: Mean time from arrival to end.
+        weighted: The same, weighted with the utilities.
+        urgent: The time of the important job of experiment 3; otherwise of the last job.
+        rescales: How often the workers of a job were changed.
+    """
+
+    makespan: float
+    mean: float
+    weighted: float
+    urgent: float
+    rescales: float
+
+
+MEASURES: Final[Mapping[str, str]] = {
+    "makespan": "makespan",
+    "mean": "mean job time",
+    "weighted": "mean job time weighted with the utilities",
+}
+
+
+def figures(done: Sequence[Done]) -> Figures:
+    """Return what a run comes to."""
+    weights = sum(one.job.utility for one in done)
+    return Figures(
+        makespan=max(one.ended_at for one in done),
+        mean=sum(one.seconds for one in done) / len(done),
+        weighted=sum(one.job.utility * one.seconds for one in done) / weights,
+        urgent=next(one.seconds for one in done if one.job.name == setting.URGENT),
+        rescales=sum(one.rescales for one in done),
+    )
+
+
+def one_seed(cases: Sequence[Case], engine: EngineParameters, seed: int) -> tuple[Figures, ...]:
+    """Return the figures of every case for one seed."""
+    return tuple(_run(case, engine, seed) for case in cases)
+
+
+def _run(case: Case, engine: EngineParameters, seed: int) -> Figures:
+    jobs = setting.jobs(seed, case.experiment, case.speed, case.assumed)
+    scheduler = case.contestant.scheduler(engine)
+    return figures(run(jobs, setting.NODES, scheduler, setting.TICK_SECONDS))
+
+
+class Results:
+    """The figures of cases over the same seeds."""
+
+    def __init__(self, found: Mapping[Case, Sequence[Figures]]) -> None:
+        self._found = found
+
+    def values(self, case: Case, measure: str) -> list[float]:
+        """Return one figure for each seed."""
+        return [float(getattr(one, measure)) for one in self._found[case]]
+
+    def spread(self, case: Case, measure: str) -> Spread:
+        """Return its mean over seeds."""
+        return numbers.spread(self.values(case, measure))
+
+    def gains(self, case: Case, measure: str = "makespan") -> list[float]:
+        """Return by how many percent it is below DRAGON's, seed by seed."""
+        against = self.values(replace(case, contestant=DRAGON), measure)
+        pairs = zip(self.values(case, measure), against, strict=True)
+        return [numbers.gain(value, reference) for value, reference in pairs]
+
+    def gain(self, case: Case, measure: str = "makespan") -> Spread:
+        """Return the mean of the gains."""
+        return numbers.spread(self.gains(case, measure))
+
+    def share(self, case: Case, least: float, measure: str = "makespan") -> float:
+        """Return on how many percent of the seeds the gain is at least this."""
+        gains = self.gains(case, measure)
+        return 100.0 * sum(gain >= least for gain in gains) / len(gains)
+
+    def worse(self, case: Case) -> float:
+        """Return on how many percent of the seeds the makespan is longer than DRAGON's."""
+        gains = self.gains(case)
+        return 100.0 * sum(gain < -EQUAL for gain in gains) / len(gains)
+
+
+def contest(cases: Sequence[Case], chosen: Sequence[int], options: Options, what: str) -> Results:
+    """Run all cases on all seeds; DRAGON is added wherever it is not a case."""
+    with_dragon = tuple(
+        dict.fromkeys(one for case in cases for one in (replace(case, contestant=DRAGON), case))
+    )
+    each = partial(one_seed, with_dragon, options.parameters)
+    rows = seeds.over(each, chosen, what, options.processes)
+    return Results({case: [row[i] for row in rows] for i, case in enumerate(with_dragon)})

@@ -1,0 +1,151 @@
+"""The policy ``scaling`` as a scheduler of the fluid: the extender's own code decides."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from extender.engine.parameters import EngineParameters
+from extender.policy import gang, scaling, weighting
+from extender.policy.elastic import Candidate, Elastic, Running, ScalingPlan, Worker
+from extender.policy.gang import GangPod, Misfit, Placement
+from extender.policy.room import Room
+from extender.policy.scaling import ScalingParameters
+from shared.model import JobKey, NodeName, Uid
+from simulator.models.parameter_server import ServerJob, Site, Training
+from simulator.models.parameter_server_room import Rooms, shape
+
+SERVER: Final = "ps"
+WORKER: Final = "worker"
+
+
+class Scaler:
+    """Does what ``scaling.decide`` says.
+
+    Args:
+        params: Of the policy.
+        engine: Those of everything it uses: order of jobs, gangs, prices.
+        any_worker: Whether jobs give up whichever worker is named, or the last that came.
+    """
+
+    def __init__(
+        self,
+        params: ScalingParameters,
+        engine: EngineParameters | None = None,
+        *,
+        any_worker: bool = True,
+    ) -> None:
+        self._params = params
+        self._engine = engine or EngineParameters()
+        self._any_worker = any_worker
+        self._rooms: Rooms | None = None
+        self._jobs: dict[JobKey, ServerJob] = {}
+        self._seats: dict[tuple[ServerJob, int, bytes], Placement | None] = {}
+        self._settled: tuple[int, frozenset[str]] | None = None
+
+    def act(self, site: Site, now: float) -> None:
+        """Ask the policy and do what it says.
+
+        Where it had nothing to do and nothing has changed since, it has nothing to do now: time
+        only takes from what a change could save, and lets jobs starve.
+        """
+        state = (site.changes, self._starving(site, now))
+        if state == self._settled:
+            return
+        plan = self.plan(site, now)
+        if plan == ScalingPlan():
+            self._settled = state
+        self._do(plan, site, now)
+
+    def plan(self, site: Site, now: float) -> ScalingPlan:
+        """Return what the policy would do now."""
+        self._rooms = self._rooms or Rooms(site)
+        self._jobs |= {JobKey(job.name): job for job in site.waiting}
+        return scaling.decide(
+            [self._running(training, site) for training in site.running.values()],
+            [
+                Candidate(_elastic(job, site), job.wanted, now - job.arrives_at)
+                for job in site.waiting
+            ],
+            self._rooms.of(site),
+            self._place,
+            self._params,
+        )
+
+    def _starving(self, site: Site, now: float) -> frozenset[str]:
+        after = self._params.starvation_seconds
+        if after is None:
+            return frozenset()
+        return frozenset(job.name for job in site.waiting if now - job.arrives_at >= after)
+
+    def _running(self, training: Training, site: Site) -> Running:
+        numbered = list(enumerate(training.workers))
+        return Running(
+            _elastic(training.job, site, training.left),
+            tuple(Worker(Uid(str(i)), NodeName(node)) for i, node in reversed(numbered)),
+            tuple(NodeName(node) for node in training.servers),
+            any_worker=self._any_worker,
+        )
+
+    def _place(self, key: JobKey, workers: int, room: Room) -> Placement | None:
+        """Return seats as the extender's gang rule gives them; asked twice, remembered once."""
+        job = self._jobs[key]
+        asked = (job, workers, room.used.tobytes())
+        if asked not in self._seats:
+            engine = self._engine
+            result = gang.place(
+                list(_pods(job, workers)),
+                [],
+                room,
+                relations=None,
+                topology_key="",
+                params=engine.gang,
+                weights=engine.weights,
+                pricing=engine.pricing,
+            )
+            self._seats[asked] = None if isinstance(result, Misfit) else result
+        return self._seats[asked]
+
+    def _do(self, plan: ScalingPlan, site: Site, now: float) -> None:
+        kept = {name: dict(enumerate(t.workers)) for name, t in site.running.items()}
+        for removal in plan.removals:
+            del kept[removal.job][int(removal.worker.uid)]
+        workers = {name: list(left.values()) for name, left in kept.items()}
+        for addition in plan.additions:
+            workers[addition.job].append(addition.node)
+        changed = [one.job for one in plan.removals] + [one.job for one in plan.additions]
+        site.rescale({name: workers[name] for name in changed}, now)
+        for start in plan.starts:
+            nodes = start.placement.nodes
+            job = self._jobs[start.job]
+            site.begin(
+                job,
+                [nodes[uid] for uid in sorted(nodes) if uid.startswith(SERVER)],
+                [nodes[uid] for uid in sorted(nodes) if uid.startswith(WORKER)],
+            )
+
+
+def _elastic(job: ServerJob, site: Site, left: float | None = None) -> Elastic:
+    cpu, memory = job.request(job.wanted)
+    key = JobKey(job.name)
+    capacity = weighting.Capacity(*map(sum, zip(*site.capacity.values(), strict=True)))
+    waits = weighting.Waiting(key, Uid(job.name), job.arrives_at, job.utility, 0, cpu, memory)
+    (weight,) = weighting.weights([waits], capacity, weighting.WeightingParameters())
+    return Elastic(
+        weight=weight,
+        created_at=job.arrives_at,
+        uid=Uid(job.name),
+        least=job.least,
+        most=job.most,
+        worker=shape(job.worker),
+        server=shape(job.server) if job.servers else None,
+        servers=job.servers,
+        speed=job.speed,
+        left=left,
+        pause_seconds=job.pause_seconds,
+    )
+
+
+def _pods(job: ServerJob, workers: int) -> Iterable[GangPod]:
+    for role, count, amounts in ((SERVER, job.servers, job.server), (WORKER, workers, job.worker)):
+        for i in range(count):
+            uid = f"{role}-{i:03}"
+            yield GangPod(Uid(uid), uid, role, i, shape(amounts))

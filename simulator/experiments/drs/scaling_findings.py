@@ -1,0 +1,156 @@
+"""What the numbers of ``drs-scaling`` say, in sentences made of them."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from simulator.experiments.drs import independent
+from simulator.experiments.drs.contest import CLAIM, Case, Results
+from simulator.experiments.drs.setting import EXPERIMENTS, SPEEDS
+from simulator.numbers import Spread
+
+FAR: Final = 2.0
+"""Standard errors beyond which two means differ."""
+
+
+def findings(found: Results, held_out: Results, cases: Sequence[Case]) -> Iterator[str]:
+    """Yield what came out."""
+    yield _claim(found, cases)
+    yield _everywhere(found, cases)
+    yield _best_when_small(found, cases)
+    yield _marginal(found, cases)
+    yield _starving(found, cases)
+    yield _urgent(found, cases)
+    yield _fresh(found, held_out, cases)
+    yield from _far(found, cases)
+
+
+def _of(cases: Sequence[Case], name: str, speed: str, experiment: int) -> Case:
+    return next(
+        case
+        for case in cases
+        if (case.contestant.name, case.speed, case.experiment) == (name, speed, experiment)
+    )
+
+
+def _means(found: Results, cases: Sequence[Case], name: str, speed: str) -> list[float]:
+    return [found.gain(_of(cases, name, speed, e)).mean for e in EXPERIMENTS]
+
+
+def _listed(values: Sequence[float]) -> str:
+    return " / ".join(f"{value:.1f}" for value in values)
+
+
+def _claim(found: Results, cases: Sequence[Case]) -> str:
+    parts = []
+    for speed in SPEEDS:
+        shares = [found.share(_of(cases, "DRS", speed, e), CLAIM) for e in EXPERIMENTS]
+        parts.append(f"{speed} {' / '.join(f'{share:.0f}' for share in shares)} %")
+    return (
+        f"A makespan at least {CLAIM} % shorter than DRAGON's comes out with DRS on this share of "
+        f"the seeds (experiments 1 / 2 / 3): {'; '.join(parts)}."
+    )
+
+
+def _everywhere(found: Results, cases: Sequence[Case]) -> str:
+    parts = [f"{speed} {_listed(_means(found, cases, 'DRS', speed))}" for speed in SPEEDS]
+    better = [s for s in SPEEDS if min(_means(found, cases, "DRS", s)) > 0.0]
+    return (
+        f"Mean gain of DRS in makespan, % (experiments 1 / 2 / 3): {'; '.join(parts)}. It is "
+        f"better in all three in the mean with: {', '.join(better) or 'none'}."
+    )
+
+
+def _best_when_small(found: Results, cases: Sequence[Case]) -> str:
+    best = {}
+    for speed in SPEEDS:
+        means = _means(found, cases, "DRS", speed)
+        best[speed] = means.index(max(means)) + 1
+    agree = [speed for speed, number in best.items() if number == 1]
+    return (
+        "That DRS is best where jobs are small beside the cluster (experiment 1) holds with: "
+        f"{', '.join(agree) or 'none'}; the best experiment is "
+        f"{', '.join(f'{number} with {speed}' for speed, number in best.items())}."
+    )
+
+
+def _marginal(found: Results, cases: Sequence[Case]) -> str:
+    parts = [
+        f"{speed} {_listed(_means(found, cases, 'DRS', speed))} → "
+        f"{_listed(_means(found, cases, 'DRS-m', speed))}"
+        for speed in SPEEDS
+    ]
+    return f"Marginal gain (DRS → DRS-m, makespan, %): {'; '.join(parts)}."
+
+
+def _starving(found: Results, cases: Sequence[Case]) -> str:
+    parts = []
+    for speed in SPEEDS:
+        without, with_it = (_of(cases, name, speed, 2) for name in ("DRS-m", "DRS-ms"))
+        parts.append(
+            f"{speed} {found.gain(without).mean:.1f} → {found.gain(with_it).mean:.1f}, mean job "
+            f"time {found.gain(without, 'mean').mean:.1f} → {found.gain(with_it, 'mean').mean:.1f}"
+        )
+    return (
+        "Experiment 2 is where three jobs fill the nodes and the fourth waits. Scale-down for jobs "
+        f"that starve (DRS-m → DRS-ms, makespan, %): {'; '.join(parts)}."
+    )
+
+
+def _urgent(found: Results, cases: Sequence[Case]) -> str:
+    parts = [
+        f"{speed} "
+        + " / ".join(
+            f"{found.gain(_of(cases, name, speed, 3), 'urgent').mean:.0f}"
+            for name in ("DRS", "DRS-m")
+        )
+        for speed in SPEEDS
+    ]
+    return f"The important job of experiment 3 gains, DRS / DRS-m, %: {'; '.join(parts)}."
+
+
+def _fresh(found: Results, held_out: Results, cases: Sequence[Case]) -> str:
+    apart = [
+        (abs(distance(found.gain(case), held_out.gain(case))), case)
+        for case in cases
+        if case.contestant.name != "DRAGON"
+    ]
+    far = [case for much, case in apart if much > FAR]
+    most, worst = max(apart, key=lambda one: one[0])
+    return (
+        f"On the held-out seeds {len(far)} of {len(apart)} mean gains are more than {FAR:g} "
+        f"standard errors away from these; the farthest is {_name(worst)} with {most:.1f}."
+    )
+
+
+def _far(found: Results, cases: Sequence[Case]) -> Iterator[str]:
+    compared = 0
+    for case in cases:
+        name = case.contestant.name
+        other = (
+            None if name == "DRAGON" else independent.makespan(case.speed, case.experiment, name)
+        )
+        if other is None:
+            continue
+        compared += 1
+        ours = found.gain(case)
+        if abs(away := distance(ours, other)) > FAR:
+            yield (
+                f"Away from the independent model by {away:+.1f} standard errors: {_name(case)}, "
+                f"{ours.mean:.1f} ± {ours.deviation:.1f} against {other.mean:.1f} ± "
+                f"{other.deviation:.1f}."
+            )
+    yield f"Compared with the independent model: {compared} mean gains in makespan."
+
+
+def distance(ours: Spread, other: Spread) -> float:
+    """Return how many standard errors of their difference two means are apart."""
+    error = math.hypot(ours.error, other.error)
+    difference = ours.mean - other.mean
+    if difference == 0.0:
+        return 0.0
+    return difference / error if error else math.copysign(math.inf, difference)
+
+
+def _name(case: Case) -> str:
+    return f"{case.contestant.name}, {case.speed}, experiment {case.experiment}"

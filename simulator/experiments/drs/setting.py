@@ -1,0 +1,110 @@
+"""The jobs of the experiments: four on three nodes, of which the article says little more."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from extender.policy.speed import Mode, SpeedParameters
+from simulator import seeds
+from simulator.models.measured_speeds import MODELS, SCALING
+from simulator.models.parameter_server import Amounts, ServerJob
+
+GIB: Final = 2**30
+NODES: Final[Mapping[str, Amounts]] = {f"node-{i}": (8000, 30 * GIB) for i in (1, 2, 3)}
+"""Three nodes of 8 vCPU and 30 GB: the article's."""
+TICK_SECONDS: Final = 15.0
+ARRIVALS, PRIORITIES, CHOICES, LENGTHS = range(4)
+"""Streams of a seed."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a job asks for."""
+
+    worker: Amounts
+    least: int
+    wanted: int
+    most: int
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What the article does not say, and the ablation changes.
+
+    Attributes:
+        near_cost: λ.
+        pause_seconds: What a change of workers costs.
+        wanted: Workers at the start: ``usual`` (light 2, heavy 3), ``least`` or ``most``.
+    """
+
+    near_cost: float = SpeedParameters.near_cost
+    pause_seconds: float = 5.0
+    wanted: str = "usual"
+
+
+LIGHT: Final = Kind((1000, 2 * GIB), 1, 2, 4)
+HEAVY: Final = Kind((2000, 6 * GIB), 2, 3, 6)
+SERVER: Final[Amounts] = (1000, 2 * GIB)
+EXPERIMENTS: Final[Mapping[int, tuple[Kind, ...]]] = {
+    1: (LIGHT,) * 4,
+    2: (HEAVY,) * 4,
+    3: (LIGHT, LIGHT, HEAVY, HEAVY),
+}
+"""Number of the experiment → its jobs; in the third the last one is important and late."""
+URGENT: Final = "job-4"
+"""The important one of experiment 3."""
+URGENT_UTILITY: Final = 10
+
+SPEEDS: Final[Mapping[str, tuple[Mode, tuple[str, ...]]]] = {
+    "linear": (Mode.LINEAR, tuple(MODELS)),
+    "async-3": (Mode.ASYNC, SCALING),
+    "async": (Mode.ASYNC, tuple(MODELS)),
+    "sync": (Mode.SYNC, tuple(MODELS)),
+}
+"""Name → how workers wait for each other, and the models that are drawn from."""
+
+
+def jobs(
+    seed: int, experiment: int, speed: str, assumed: Assumed | None = None
+) -> tuple[ServerJob, ...]:
+    """Return the four jobs of a seed.
+
+    Arrivals, priorities and lengths do not depend on the speeds, so that they can be compared.
+    """
+    assumed = assumed or Assumed()
+    kinds = EXPERIMENTS[experiment]
+    mode, models = SPEEDS[speed]
+    lengths = seeds.generator(seed, LENGTHS).uniform(600.0, 1800.0, len(kinds))
+    chosen = seeds.generator(seed, CHOICES).random(len(kinds))
+    utilities = seeds.generator(seed, PRIORITIES).integers(1, 4, len(kinds))
+    found = []
+    for i, (kind, arrives_at) in enumerate(zip(kinds, _arrivals(seed, experiment), strict=True)):
+        model = MODELS[models[int(chosen[i] * len(models))]]
+        rate = model.speed(mode, SpeedParameters(near_cost=assumed.near_cost))
+        wanted = {"least": kind.least, "most": kind.most}.get(assumed.wanted, kind.wanted)
+        urgent = experiment == 3 and i == len(kinds) - 1  # noqa: PLR2004 - the third
+        found.append(
+            ServerJob(
+                name=f"job-{i + 1}",
+                arrives_at=arrives_at,
+                utility=URGENT_UTILITY if urgent else int(utilities[i]),
+                server=SERVER,
+                servers=1,
+                worker=kind.worker,
+                least=kind.least,
+                wanted=wanted,
+                most=kind.most,
+                speed=rate,
+                work=float(lengths[i]) * rate.rate(wanted, 1, near=1.0),
+                pause_seconds=assumed.pause_seconds,
+            )
+        )
+    return tuple(found)
+
+
+def _arrivals(seed: int, experiment: int) -> list[float]:
+    """Return 0 for the first, then within two minutes; the important one comes later."""
+    dice = seeds.generator(seed, ARRIVALS)
+    at = [0.0, *(float(t) for t in dice.uniform(0.0, 120.0, 3))]
+    late = float(dice.uniform(200.0, 400.0))
+    return [*at[:3], late] if experiment == 3 else at  # noqa: PLR2004 - the third

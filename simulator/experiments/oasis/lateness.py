@@ -1,0 +1,86 @@
+"""Actual minus target completion: what the boxes of Fig. 4 and Fig. 9 show."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extender.policy.training_job import TrainingJob
+from extender.policy.utility import Sigmoid
+from simulator.models.slot_world import SlotRun, SlotWorkload
+from simulator.numbers import Spread, quantile, spread
+from simulator.results import Cell
+
+CRITICAL: Final = 4.0
+"""γ2 from which a job is time-critical."""
+
+
+@dataclass(frozen=True)
+class Late:
+    """One job of one run.
+
+    Attributes:
+        slots: Completion (T for an unfinished one) minus arrival minus γ3.
+        finished: Whether it completed.
+        critical: Whether it is time-critical.
+    """
+
+    slots: float
+    finished: bool
+    critical: bool
+
+
+def of(workload: SlotWorkload, run: SlotRun) -> list[Late]:
+    """Return how late each job was."""
+    return [
+        Late(
+            (workload.cluster.horizon if end is None else end) - job.arrival - sigmoid(job).target,
+            end is not None,
+            sigmoid(job).decay >= CRITICAL,
+        )
+        for job, end in zip(workload.jobs, run.completions, strict=True)
+    ]
+
+
+def sigmoid(job: TrainingJob) -> Sigmoid:
+    """Return the job's utility, which has a target here.
+
+    Raises:
+        TypeError: It is of another kind.
+    """
+    if not isinstance(job.utility, Sigmoid):
+        raise TypeError(f"{job.name}: a utility without a target")
+    return job.utility
+
+
+def quartiles(
+    found: Sequence[Sequence[Late]], among: Callable[[Late], bool]
+) -> tuple[Spread, Spread, Spread] | None:
+    """Return first quartile, median and third, over seeds; None where there are no such jobs."""
+    chosen = [[late.slots for late in one if among(late)] for one in found]
+    some = [one for one in chosen if one]
+    if not some:
+        return None
+    low, middle, high = (spread(quantile(one, q) for one in some) for q in (0.25, 0.5, 0.75))
+    return low, middle, high
+
+
+HEAD: Final = ("first quartile", "paper", "median", "paper", "third quartile", "paper")
+
+
+def cells(
+    box: tuple[Spread, Spread, Spread] | None, printed: Sequence[float] | None
+) -> tuple[Cell, ...]:
+    """Return quartiles with the printed ones after each; a ratio of them would say nothing."""
+    ours: Sequence[Cell] = box if box is not None else (None,) * 3
+    papers: Sequence[Cell] = printed if printed is not None else (None,) * 3
+    return tuple(cell for pair in zip(ours, papers, strict=True) for cell in pair)
+
+
+def share(
+    found: Sequence[Sequence[Late]], among: Callable[[Late], bool], of_all: Callable[[Late], bool]
+) -> Spread:
+    """Return how many percent of some jobs are of a kind, over seeds."""
+    return spread(
+        100.0 * sum(among(late) for late in one if of_all(late)) / sum(map(of_all, one))
+        for one in found
+    )

@@ -1,0 +1,121 @@
+"""OASiS in the slot world: jobs are offered when they arrive and run as their schedules say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from extender.policy import admission, slots
+from extender.policy.admission import AdmissionParameters, Replanning
+from extender.policy.colocation import inside
+from extender.policy.price_bounds import Bounds
+from extender.policy.slots import FloatVector, SlotCluster
+from extender.policy.timetable import Schedule, Seats
+from extender.policy.training_job import TrainingJob
+from simulator.models.slot_outlook import best_worth
+from simulator.models.slot_placement import IntVector, Placement
+from simulator.models.slot_world import SlotWorkload, Unfinished
+
+VIABLE: Final = 0.01
+"""A job turned away is offered again (replanning) while it can still reach so much of its best."""
+
+
+class Planned:
+    """Ours: ``extender.policy.admission`` decides, this only keeps its promises.
+
+    Attributes:
+        state: What is admitted and promised, in the units of ``in_units``.
+    """
+
+    def __init__(
+        self,
+        workload: SlotWorkload,
+        bounds: Bounds,
+        params: AdmissionParameters,
+        *,
+        densest_first: bool = False,
+    ) -> None:
+        self._workload = workload
+        self._params = params
+        self._densest_first = densest_first
+        self._jobs = units_of(workload)
+        self._index = {job.name: index for index, job in enumerate(self._jobs)}
+        self._offered = 0
+        self._by_slot: dict[int, dict[int, Placement]] = {}
+        self.state = admission.empty(slots.normalised(workload.cluster), bounds)
+
+    def allocate(
+        self, slot: int, unfinished: Sequence[Unfinished], *, changed: bool
+    ) -> Mapping[int, Placement]:
+        """Offer who has arrived; return what the schedules have in this slot."""
+        last = unfinished[-1].index + 1
+        if changed and last > self._offered:
+            arrived = self._jobs[self._offered : last]
+            self._offered = last
+            if self._params.replanning is Replanning.NEVER:
+                self._admit(slot, arrived)
+            else:
+                self._replan(slot, unfinished)
+        return self._by_slot.get(slot, {})
+
+    def _admit(self, slot: int, arrived: Sequence[TrainingJob]) -> None:
+        order = list(arrived)
+        if self._densest_first:
+            order.sort(key=lambda job: (-admission.density(job, slot), job.name))
+        for job in order:
+            decision = admission.offer(job, self.state, self._params)
+            self.state.accept(job, decision)
+            if decision.schedule is not None:
+                self._enter(job, decision.schedule)
+
+    def _replan(self, slot: int, unfinished: Sequence[Unfinished]) -> None:
+        waiting = []
+        for each in unfinished:
+            if best_worth(each.job, slot, each.remaining) > VIABLE * each.job.best_utility:
+                whole = self._jobs[each.index]
+                done = (whole.work - each.remaining) / whole.whole_work
+                waiting.append(replace(whole, done=done))
+        self.state = admission.replan(self.state, slot, waiting, self._params).state
+        self._by_slot = {}
+        for job, schedule in self.state.admitted.values():
+            self._enter(job, schedule)
+
+    def _enter(self, job: TrainingJob, schedule: Schedule) -> None:
+        index = self._index[job.name]
+        bandwidth = self._params.colocation_bandwidth
+        for slot, placement in placements(schedule, job, self._workload.cluster, bandwidth).items():
+            self._by_slot.setdefault(slot, {})[index] = placement
+
+
+def units_of(workload: SlotWorkload) -> list[TrainingJob]:
+    """Return the jobs with demands as shares of the largest server's."""
+    cluster = workload.cluster
+    by: FloatVector = slots.units(cluster.worker_capacity, cluster.server_capacity)
+    return [slots.in_units(job, by) for job in workload.jobs]
+
+
+def placements(
+    schedule: Schedule, job: TrainingJob, cluster: SlotCluster, bandwidth: float | None
+) -> dict[int, Placement]:
+    """Return slot → placement of a schedule; ``bandwidth`` is that inside a machine."""
+    together = schedule.colocated
+    hosts = cluster.worker_capacity if together else cluster.server_capacity
+    workers = _by_slot(schedule.workers, len(cluster.worker_capacity))
+    servers = _by_slot(schedule.servers, len(hosts))
+    pace = 1.0
+    if together and bandwidth is not None:
+        pace = job.work / inside(job, bandwidth).work
+    return {
+        slot: Placement(counts, servers[slot], colocated=together, pace=pace)
+        for slot, counts in workers.items()
+    }
+
+
+def _by_slot(seats: Seats, machines: int) -> dict[int, IntVector]:
+    """Return slot → count on each machine, for the slots in use."""
+    found: dict[int, IntVector] = {}
+    for slot, machine, count in zip(seats.slots, seats.machines, seats.counts, strict=True):
+        at = found.setdefault(int(slot), np.zeros(machines, dtype=np.int64))
+        at[machine] += count
+    return found

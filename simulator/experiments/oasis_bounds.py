@@ -1,0 +1,232 @@
+"""OASiS, Fig. 6: how the price bounds matter, and what to use instead of the printed ones."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from extender.engine.replaying import parameters_hash
+from extender.policy import price_bounds
+from extender.policy.price_bounds import Bounds
+from extender.policy.utility import Utility
+from simulator import seeds
+from simulator.experiments.oasis import contest, pictures
+from simulator.experiments.oasis.contest import listed
+from simulator.experiments.oasis.contestants import KAPPA, kappa, planned, printed
+from simulator.experiments.oasis.paper import ESTIMATED, ESTIMATES, JOBS, SOURCE
+from simulator.experiments.oasis.planned import units_of
+from simulator.experiments.oasis.workload import ASSUMPTIONS, Setting
+from simulator.experiments.registry import Options
+from simulator.models.slot_world import SlotWorkload
+from simulator.numbers import Spread, spread
+from simulator.results import Beside, Outcome, Table
+
+TITLE: Final = "OASiS: price bounds estimated wrongly, and chosen otherwise (Fig. 6)"
+NAME: Final = "oasis-bounds"
+SEEDS: Final = 20
+SETTINGS: Final = tuple(Setting(jobs) for jobs in JOBS)
+SWEEP: Final = (1e2, 1e3, 3e3, 1e4, 2.5e4, 5e4, 1.5e5, 2.5e5, 5e5, 1e6, 1e7, 1e8)
+"""κ; holds ``KAPPA`` times each of ``ESTIMATES``."""
+WRONG_U: Final = (0.2, 10.0)
+QUANTILES: Final = (0.1, 0.25, 0.4, 0.5)
+WORTHLESS: Final = 1e-3
+"""Share of a job's utility at its arrival below which a completion counts as worth nothing."""
+_PRINTED: Final = "printed (23)-(26)"
+_PRINTED_CUT: Final = "printed, and what is worth less than 0.001 of its best counts 0"
+
+Found = dict[str, list[list[float]]]
+"""Which bounds → jobs → seed → total utility."""
+
+
+def run(options: Options) -> Outcome:
+    """Sweep κ = U/L, scale U alone, and try the printed bounds and quantiles of past jobs."""
+    chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
+    runs = seeds.over(partial(_one, options), chosen, TITLE, options.processes)
+    found = {
+        name: [[one[at][name] for one in runs] for at in range(len(JOBS))] for name in runs[0][0]
+    }
+    return Outcome(
+        name=NAME,
+        title=TITLE,
+        source=f"{SOURCE}, Fig. 6",
+        command=f"shuntyard-sim reproduce {NAME}",
+        seeds=(("κ was chosen on a few of these", chosen[0], chosen[-1]),),
+        assumptions=(
+            *ASSUMPTIONS,
+            (
+                "100 % of U/L stands for κ = 5·10⁴: with the printed bounds a factor of 0.2 to 10 "
+                "changes next to nothing. The wrong factor is on L."
+            ),
+        ),
+        findings=tuple(_findings(found)),
+        tables=(_estimates(found), _sweep(found), _others(found)),
+        series={
+            "kappa": list(SWEEP),
+            "utility": {
+                f"{jobs} jobs": [spread(found[_kappa(k)][at]).mean for k in SWEEP]
+                for at, jobs in enumerate(JOBS)
+            },
+        },
+        parameters=parameters_hash(options.parameters),
+    )
+
+
+def draw(outcome: Outcome, path: Path) -> None:
+    """Draw total utility by κ, a line for each number of jobs."""
+    with pictures.figure(path) as made:
+        axes = made.add_subplot()
+        pictures.lines(axes, outcome.series["kappa"], outcome.series["utility"])
+        axes.set_xscale("log")
+        axes.set_xlabel("κ = U/L")
+        axes.set_ylabel("total utility")
+
+
+def _one(options: Options, seed: int) -> list[dict[str, float]]:
+    found = []
+    for setting in SETTINGS:
+        workload, past = contest.workload(seed, setting), contest.past(seed, setting)
+        learnt = units_of(past)
+        bounds = {_kappa(ratio): kappa(workload, ratio) for ratio in SWEEP}
+        bounds |= {_scaled(factor): _wrong_u(kappa(workload), factor) for factor in WRONG_U}
+        bounds[_PRINTED] = printed(workload)
+        for share in QUANTILES:
+            params = replace(options.parameters.price_bounds, low_quantile=share)
+            bounds[_quantile(share)] = price_bounds.quantile_reserve(learnt, params)
+        reached = {name: planned(workload, each).utility for name, each in bounds.items()}
+        reached[_PRINTED_CUT] = planned(_cut(workload), bounds[_PRINTED]).utility
+        found.append(reached)
+    return found
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A utility that is 0 where it would be next to nothing."""
+
+    whole: Utility
+
+    def of(self, duration: float) -> float:
+        """Return the utility, or 0."""
+        value = self.whole.of(duration)
+        return value if value >= WORTHLESS * self.whole.of(0.0) else 0.0
+
+
+def _cut(workload: SlotWorkload) -> SlotWorkload:
+    jobs = tuple(replace(job, utility=_Cut(job.utility)) for job in workload.jobs)
+    return replace(workload, jobs=jobs)
+
+
+def _wrong_u(bounds: Bounds, factor: float) -> Bounds:
+    return replace(
+        bounds,
+        log_high_workers=bounds.log_high_workers + np.log(factor),
+        log_high_servers=bounds.log_high_servers + np.log(factor),
+    )
+
+
+def _kappa(ratio: float) -> str:
+    return f"κ = {ratio:g}"
+
+
+def _scaled(factor: float) -> str:
+    return f"U times {factor:g}"
+
+
+def _quantile(share: float) -> str:
+    return f"L the {share:g} quantile of past jobs"
+
+
+def _relative(found: Found, name: str, at: int) -> Spread:
+    """Return the utility by that of κ = 5·10⁴, seed by seed."""
+    pairs = zip(found[name][at], found[_kappa(KAPPA)][at], strict=True)
+    return spread(here / there for here, there in pairs)
+
+
+def _estimates(found: Found) -> Table:
+    return Table(
+        "Utility when U/L is estimated wrongly, by that with the right value: ours / paper",
+        ("jobs", *(f"{100 * factor:g} %" for factor in ESTIMATES)),
+        tuple(
+            (
+                jobs,
+                *(
+                    Beside(
+                        _relative(found, _kappa(KAPPA * factor), at),
+                        printed_utility / ESTIMATED[jobs][ESTIMATES.index(1.0)],
+                    )
+                    for factor, printed_utility in zip(ESTIMATES, ESTIMATED[jobs], strict=True)
+                ),
+            )
+            for at, jobs in enumerate(JOBS)
+        ),
+        digits=2,
+    )
+
+
+def _sweep(found: Found) -> Table:
+    return Table(
+        "Total utility by κ = U/L, L = U/κ",
+        ("κ", *(f"{jobs} jobs" for jobs in JOBS)),
+        tuple(
+            (f"{ratio:g}", *(spread(values) for values in found[_kappa(ratio)])) for ratio in SWEEP
+        ),
+    )
+
+
+def _others(found: Found) -> Table:
+    names = (
+        _kappa(KAPPA),
+        _PRINTED,
+        _PRINTED_CUT,
+        *(_quantile(share) for share in QUANTILES),
+        *(_scaled(factor) for factor in WRONG_U),
+    )
+    return Table(
+        "Total utility with other bounds",
+        ("bounds", *(f"{jobs} jobs" for jobs in JOBS)),
+        tuple((name, *(spread(values) for values in found[name])) for name in names),
+        note="Quantiles are of another sample of as many jobs. U alone: L stays as it was.",
+    )
+
+
+def _findings(found: Found) -> Iterator[str]:
+    most = len(JOBS) - 1
+    half, tenfold = (_relative(found, _kappa(KAPPA * x), most).mean for x in (0.5, 10.0))
+    right = ESTIMATED[JOBS[most]][ESTIMATES.index(1.0)]
+    yield (
+        f"At {JOBS[most]} jobs half of U/L gives {half:.2f} times the utility (printed "
+        f"{ESTIMATED[JOBS[most]][1] / right:.2f}) and tenfold {tenfold:.2f} (printed "
+        f"{ESTIMATED[JOBS[most]][-1] / right:.2f})."
+    )
+    kappas = ", ".join(f"{_best(found, at):g}" for at in range(len(JOBS)))
+    yield (
+        f"The best κ is {kappas} for {', '.join(map(str, JOBS))} jobs: smaller, and the reserve "
+        "price turns most jobs away; larger, and prices stay near 0 until a server is full."
+    )
+    changes = [
+        abs(_relative(found, _scaled(factor), at).mean - 1.0)
+        for factor in WRONG_U
+        for at in range(len(JOBS))
+    ]
+    yield (
+        f"U alone, wrong by 0.2 or 10, changes the utility by {100 * max(changes):.0f} % at most: "
+        "the reserve price L is what matters."
+    )
+    short, cut = (
+        [_relative(found, name, at).mean for at in range(len(JOBS))]
+        for name in (_PRINTED, _PRINTED_CUT)
+    )
+    yield (
+        f"The printed bounds reach {listed(short)} of the utility of κ = 5·10⁴: L is so low that "
+        "prices stay near 0, and that jobs are admitted whose completion is worth next to nothing. "
+        f"If such a completion counts 0, they reach {listed(cut)}."
+    )
+    for share in QUANTILES:
+        reached = [_relative(found, _quantile(share), at).mean for at in range(len(JOBS))]
+        yield f"With L the {share:g} quantile of past jobs it is {listed(reached)}."
+
+
+def _best(found: Found, at: int) -> float:
+    return max(SWEEP, key=lambda ratio: (spread(found[_kappa(ratio)][at]).mean, -ratio))

@@ -1,0 +1,140 @@
+"""OASiS, Figs. 8 and 9: twelve jobs on nine servers, utility and lateness."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from extender.engine.replaying import parameters_hash
+from simulator import seeds
+from simulator.experiments.oasis import lateness, pictures, testbed
+from simulator.experiments.oasis.contestants import (
+    DENSITY,
+    FOUR,
+    OASIS,
+    PRINTED,
+    QUANTILE,
+    RUNNERS,
+)
+from simulator.experiments.oasis.lateness import Late
+from simulator.experiments.oasis.paper import SOURCE, TESTBED_LATENESS, TESTBED_UTILITY
+from simulator.experiments.registry import Options
+from simulator.numbers import spread
+from simulator.results import Beside, Outcome, Table
+
+TITLE: Final = "OASiS: the testbed, twelve jobs in ten slots (Figs. 8 and 9)"
+NAME: Final = "oasis-testbed"
+SEEDS: Final = 40
+SHOWN: Final = (OASIS, QUANTILE, PRINTED, *FOUR, DENSITY)
+_OURS: Final = {OASIS, QUANTILE, PRINTED}
+_JOBS: Final = 3
+_PAST: Final = 4
+_PAST_SAMPLES: Final = 8
+
+Found = Sequence[Mapping[str, tuple[float, list[Late]]]]
+"""Seed → name → total utility, and how late each job was."""
+
+
+def run(options: Options) -> Outcome:
+    """Run everybody on twelve drawn jobs."""
+    chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
+    found = seeds.over(partial(_one, options), chosen, TITLE, options.processes)
+    return Outcome(
+        name=NAME,
+        title=TITLE,
+        source=f"{SOURCE}, Figs. 8 and 9",
+        command=f"shuntyard-sim reproduce {NAME}",
+        seeds=(("nothing was chosen by these", chosen[0], chosen[-1]),),
+        assumptions=testbed.ASSUMPTIONS,
+        findings=tuple(_findings(found)),
+        tables=(_utilities(found), _lateness(found)),
+        series={"utility": {name: _utility(found, name) for name in SHOWN}},
+        parameters=parameters_hash(options.parameters),
+    )
+
+
+def draw(outcome: Outcome, path: Path) -> None:
+    """Draw the total utilities."""
+    with pictures.figure(path) as made:
+        axes = made.add_subplot()
+        found: Mapping[str, float] = outcome.series["utility"]
+        axes.bar(range(len(found)), list(found.values()), 0.7, color=pictures.COLOURS)
+        axes.set_xticks(range(len(found)), list(found), rotation=15)
+        axes.set_ylabel("total utility")
+        axes.spines[["top", "right"]].set_visible(False)
+
+
+def _one(options: Options, seed: int) -> dict[str, tuple[float, list[Late]]]:
+    jobs = testbed.draw(seeds.generator(seed, _JOBS))
+    samples = [testbed.draw(seeds.generator(seed, _PAST, n)) for n in range(_PAST_SAMPLES)]
+    past = type(jobs)(
+        tuple(job for sample in samples for job in sample.jobs),
+        tuple(width for sample in samples for width in sample.widths),
+        jobs.cluster,
+    )
+    runs = {name: RUNNERS[name](jobs, past, options.parameters) for name in SHOWN}
+    return {name: (run.utility, lateness.of(jobs, run)) for name, run in runs.items()}
+
+
+def _utility(found: Found, name: str) -> float:
+    return spread(one[name][0] for one in found).mean
+
+
+def _utilities(found: Found) -> Table:
+    return Table(
+        "Total utility of twelve jobs, ours ± deviation / paper (ratio)",
+        ("policy", "utility", "by OASiS"),
+        tuple(
+            (
+                name,
+                Beside(spread(one[name][0] for one in found), TESTBED_UTILITY.get(name)),
+                f"{_utility(found, name) / _utility(found, OASIS):.2f}",
+            )
+            for name in SHOWN
+        ),
+    )
+
+
+def _lateness(found: Found) -> Table:
+    rows = []
+    for name in SHOWN:
+        late = [one[name][1] for one in found]
+        among = _finished if name in _OURS else _any
+        box = lateness.quartiles(late, among)
+        cells = lateness.cells(box, TESTBED_LATENESS.get(name))
+        rows.append((name, *cells, lateness.share(late, _finished, _any)))
+    return Table(
+        "Actual minus target completion in slots",
+        ("policy", *lateness.HEAD, "finished, %"),
+        tuple(rows),
+        digits=1,
+        note="OASiS: the jobs it admits; the others: all jobs, unfinished ones as if done at T.",
+    )
+
+
+def _any(_late: Late) -> bool:
+    return True
+
+
+def _finished(late: Late) -> bool:
+    return late.finished
+
+
+def _findings(found: Found) -> Iterator[str]:
+    named = [OASIS, *FOUR]
+    ours = sorted(named, key=lambda name: -_utility(found, name))
+    theirs = sorted(named, key=lambda name: -TESTBED_UTILITY[name])
+    yield f"By utility: {', '.join(ours)}; printed: {', '.join(theirs)}."
+    best = max(FOUR, key=lambda name: _utility(found, name))
+    yield (
+        f"OASiS (κ = 5·10⁴) has {_utility(found, OASIS) / _utility(found, best):.2f} times the "
+        f"utility of {best}, the best of the four (printed "
+        f"{TESTBED_UTILITY[OASIS] / max(TESTBED_UTILITY[name] for name in FOUR):.2f}); with the "
+        f"printed bounds {_utility(found, PRINTED) / _utility(found, best):.2f} times, and density "
+        f"greedy has {_utility(found, DENSITY) / _utility(found, best):.2f} times."
+    )
+    yield (
+        "Two servers of eight cores carry all parameter servers, so that few workers run at a "
+        "time. What the twelve jobs were is not printed: the level cannot be compared, the order "
+        "of the policies can."
+    )

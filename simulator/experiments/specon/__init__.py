@@ -1,0 +1,1 @@
+"""SpeCon in the fluid model: jobs, rules, and what comes of them."""

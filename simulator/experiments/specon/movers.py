@@ -1,0 +1,141 @@
+"""Who moves tasks: SpeCon's Algorithms 2 and 3, and count balancing, by the extender's policies."""
+
+from dataclasses import dataclass
+
+from extender.engine.migration.parameters import MigrationParameters
+from extender.policy import count_balance, migration_target, rebalance
+from extender.policy.count_balance import CountParameters, Resident
+from extender.policy.migration_target import Host, counted
+from extender.policy.rebalance import Movable
+from shared.model import NodeName, Uid
+from shared.progress import Category
+from simulator.experiments.specon.monitor import Monitor
+from simulator.models.fluid import Fluid, Running
+
+
+@dataclass
+class Tally:
+    """What the rules of one run did.
+
+    Attributes:
+        requests: Asked of Algorithm 2.
+        moves: Ordered by it.
+        stays: "Stay where you are" of it.
+        balances: Moves by Algorithm 3 or by count balancing.
+    """
+
+    requests: int = 0
+    moves: int = 0
+    stays: int = 0
+    balances: int = 0
+
+
+def anywhere(_uid: Uid, _host: NodeName) -> bool:
+    """Every task fits every host: the paper's containers ask for nothing."""
+    return True
+
+
+class Specon:
+    """Algorithm 2 for every request of a tick, then Algorithm 3.
+
+    Nothing else keeps a task from moving: neither budgets nor the question whether a move pays.
+    """
+
+    def __init__(self, params: MigrationParameters, monitor: Monitor, tally: Tally) -> None:
+        self._params = params
+        self._monitor = monitor
+        self._tally = tally
+        self._moved_at: dict[Uid, float] = {}
+        """When Algorithm 2 moved a task."""
+        self._settled_at: dict[Uid, float] = {}
+        """When a task had used its one move, also by staying."""
+        self._rebalanced: set[Uid] = set()
+
+    def look(self, fluid: Fluid, *, ticked: bool) -> None:
+        """At ticks only."""
+        if not ticked:
+            return
+        for uid in self._monitor.asking:
+            self._request(fluid, uid)
+        self._rebalance(fluid)
+
+    def _request(self, fluid: Fluid, uid: Uid) -> None:
+        source = fluid.running[uid].host
+        fast = [r for r in fluid.on(source) if self._category(r) is not Category.CONVERGED]
+        if len(fast) < self._params.min_fast_peers:
+            return
+        self._tally.requests += 1
+        hosts = [self._compared(fluid, host) for host in fluid.counts()]
+        params = self._params.target
+        target = migration_target.choose(source, Category.CONVERGED, hosts, params)
+        if target is not None:
+            self._tally.moves += 1
+            self._moved_at[uid] = fluid.now
+            fluid.move(uid, target)
+        else:
+            self._tally.stays += 1
+        if target is not None or params.stay_counts_as_move:
+            self._settled_at[uid] = fluid.now
+            self._monitor.settled.add(uid)
+
+    def _compared(self, fluid: Fluid, host: NodeName) -> Host:
+        here = [(self._category(r), r.task.uid in self._moved_at) for r in fluid.on(host)]
+        return counted(Host(host, use_ratio=fluid.use_ratio(host)), here, self._params.target)
+
+    def _rebalance(self, fluid: Fluid) -> None:
+        movable = [
+            Movable(uid, fluid.running[uid].host, self._converged_at(uid, at))
+            for uid, at in self._settled_at.items()
+            if uid in fluid.running
+            and uid not in self._rebalanced
+            and not fluid.is_pausing(fluid.running[uid])
+        ]
+        if not movable:
+            return
+        counts = fluid.counts()
+        planned = rebalance.plan(
+            counts,
+            movable,
+            anywhere,
+            self._params.rebalance,
+            all_converged=all(
+                self._category(r) is Category.CONVERGED for r in fluid.running.values()
+            ),
+            use_ratio={host: fluid.use_ratio(host) for host in counts},
+        )
+        for move in planned:
+            self._tally.balances += 1
+            self._rebalanced.add(move.uid)
+            fluid.move(move.uid, move.target)
+
+    def _category(self, running: Running) -> Category:
+        return self._monitor.category(running.task.uid)
+
+    def _converged_at(self, uid: Uid, otherwise: float) -> float:
+        at = self._monitor.converged_at(uid)
+        return otherwise if at is None else at
+
+
+class Counting:
+    """Count balancing at every arrival, end and tick, or at ticks only."""
+
+    def __init__(self, params: CountParameters, tally: Tally, *, ticks_only: bool) -> None:
+        self._params = params
+        self._tally = tally
+        self._ticks_only = ticks_only
+
+    def look(self, fluid: Fluid, *, ticked: bool) -> None:
+        """Even out the counts."""
+        counts = fluid.counts()
+        apart = max(counts.values()) - min(counts.values())
+        if apart < self._params.difference or (self._ticks_only and not ticked):
+            return
+        residents = [
+            Resident(uid, r.host, r.since, r.moves)
+            for uid, r in fluid.running.items()
+            if not fluid.is_pausing(r)
+        ]
+        planned = count_balance.plan(counts, residents, anywhere, self._params, now=fluid.now)
+        for move in planned:
+            self._tally.balances += 1
+            fluid.move(move.uid, move.target)

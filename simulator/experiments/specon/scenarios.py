@@ -1,0 +1,132 @@
+"""The paper's workloads, drawn: which jobs arrive when, and where they are placed first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from shared.model import NodeName, Uid
+from simulator.experiments.specon.job_classes import CLASSES, CURVES, VAE, SharingModel
+from simulator.models.fluid import Task
+from simulator.seeds import generator
+
+ITERATIONS: Final = 200
+NOISE: Final = 0.003
+"""Standard deviation of a reported loss, relative."""
+LENGTH_SPREAD: Final = 0.1
+"""A job is up to this much longer or shorter than its class and framework say."""
+STEEPNESS_SPREAD: Final = 0.1
+"""Largest change of the logarithm of the steepness."""
+ESTIMATE_ERROR: Final = 0.15
+"""Largest relative error of a predicted remaining work."""
+
+_ARRIVALS, _CLASSES, _LENGTHS, _STEEPNESS, _NOISE, _ESTIMATES = range(6)
+"""Streams of dice."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A workload of the paper, or one like it.
+
+    Attributes:
+        name: Short.
+        jobs: How many.
+        hosts: How many workers.
+        window_seconds: Arrivals are uniform in it; 0: every ``every_seconds``.
+        every_seconds: See there.
+        mixed: Whether jobs are of all classes; else VAE.
+    """
+
+    name: str
+    jobs: int
+    hosts: int
+    window_seconds: float = 0.0
+    every_seconds: float = 50.0
+    mixed: bool = True
+
+    @property
+    def what(self) -> str:
+        """For people."""
+        kind = "mixed" if self.mixed else "VAE"
+        when = (
+            f"in [0, {self.window_seconds:.0f}] s"
+            if self.window_seconds
+            else f"every {self.every_seconds:.0f} s"
+        )
+        return f"{self.jobs} {kind} {when}, {self.hosts} workers"
+
+    @property
+    def host_names(self) -> tuple[NodeName, ...]:
+        """The workers."""
+        return tuple(NodeName(f"w{i + 1}") for i in range(self.hosts))
+
+
+FIXED: Final = Scenario("fix", 20, 4, mixed=False)
+VAES: Final = Scenario("vae", 20, 4, 300.0, mixed=False)
+IN_300: Final = Scenario("300", 20, 4, 300.0)
+IN_600: Final = Scenario("600", 30, 4, 600.0)
+IN_1200: Final = Scenario("1200", 50, 8, 1200.0)
+PRINTED: Final = (FIXED, VAES, IN_300, IN_600, IN_1200)
+"""The five of the paper."""
+NEW: Final = (
+    Scenario("a", 40, 4, 900.0),
+    Scenario("b", 60, 8, 600.0),
+    Scenario("c", 30, 4, 600.0, mixed=False),
+    Scenario("d", 30, 4, 1800.0),
+)
+"""Four that no parameter was chosen by."""
+_NUMBER: Final[Mapping[str, int]] = {s.name: i for i, s in enumerate((*PRINTED, *NEW))}
+
+
+def tasks(
+    scenario: Scenario, model: SharingModel, seed: int, noise: float = NOISE
+) -> tuple[Task, ...]:
+    """Return the jobs of a scenario in order of submission, placed round robin.
+
+    The same seed gives the same arrivals, classes and dice in every model and with every noise.
+
+    Args:
+        scenario: How many, when and which.
+        model: How long they are, and how they share.
+        seed: For all dice.
+        noise: Standard deviation of reported losses, relative.
+    """
+    number, count = _NUMBER[scenario.name], scenario.jobs
+
+    def dice(stream: int) -> np.random.Generator:
+        return generator(seed, number, stream)
+
+    arrivals = _arrivals(scenario, dice(_ARRIVALS))
+    kinds = dice(_CLASSES).integers(len(CLASSES), size=count)
+    frameworks = dice(_LENGTHS).choice((-1.0, 1.0), size=count)
+    lengths = dice(_LENGTHS).spawn(1)[0].uniform(-LENGTH_SPREAD, LENGTH_SPREAD, count)
+    steepness = np.exp(dice(_STEEPNESS).uniform(-STEEPNESS_SPREAD, STEEPNESS_SPREAD, count))
+    noises = noise * dice(_NOISE).standard_normal((count, ITERATIONS))
+    errors = dice(_ESTIMATES).uniform(-ESTIMATE_ERROR, ESTIMATE_ERROR, count)
+    made: list[Task] = []
+    for i in range(count):
+        kind = CLASSES[int(kinds[i])] if scenario.mixed else VAE
+        base = CURVES[kind]
+        curve = replace(base, steepness=base.steepness * float(steepness[i]))
+        spread = 1.0 + model.framework_spread * float(frameworks[i])
+        made.append(
+            Task(
+                uid=Uid(f"job-{i + 1:03d}"),
+                arrives_at=arrivals[i],
+                work=model.work[kind] * spread * (1.0 + float(lengths[i])),
+                host=scenario.host_names[i % scenario.hosts],
+                curve=curve,
+                reported=curve.reported(noises[i]),
+                most=model.most[kind],
+                estimate_ratio=1.0 + float(errors[i]),
+            )
+        )
+    return tuple(made)
+
+
+def _arrivals(scenario: Scenario, dice: np.random.Generator) -> Sequence[float]:
+    if not scenario.window_seconds:
+        return [i * scenario.every_seconds for i in range(scenario.jobs)]
+    found: list[float] = np.sort(dice.uniform(0.0, scenario.window_seconds, scenario.jobs)).tolist()
+    return found

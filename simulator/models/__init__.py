@@ -1,0 +1,1 @@
+"""What the papers assume of training jobs: speeds, shares of a processor, slots."""

@@ -1,0 +1,240 @@
+"""Training with parameter servers as a fluid: jobs on nodes, each as fast as its workers let it.
+
+A job has its servers and so many workers on nodes of the cluster. It does its work at the rate that
+``extender.policy.speed`` gives for that number and those places; while its workers change it does
+nothing. Time jumps from event to event: an arrival, a completion, or the scheduler's tick.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from extender.policy.speed import Speed
+
+Amounts = tuple[int, int]
+"""Milli-CPU and bytes of memory."""
+
+LONGEST_SECONDS: Final = 1e7
+"""A run that is not over by then never ends: some job does not fit."""
+
+
+@dataclass(frozen=True)
+class ServerJob:
+    """A job with parameter servers.
+
+    Attributes:
+        name: Unique in its run.
+        arrives_at: Seconds from the start.
+        utility: U; larger is more important.
+        server: What each server asks for.
+        servers: How many.
+        worker: What each worker asks for.
+        least: Fewest workers.
+        wanted: Workers it starts with.
+        most: Most workers.
+        speed: How fast it trains.
+        work: Samples.
+        pause_seconds: For how long it stands still when its workers change.
+    """
+
+    name: str
+    arrives_at: float
+    utility: int
+    server: Amounts
+    servers: int
+    worker: Amounts
+    least: int
+    wanted: int
+    most: int
+    speed: Speed
+    work: float
+    pause_seconds: float = 5.0
+
+    def request(self, workers: int) -> Amounts:
+        """Return what all its pods ask for together."""
+        cpu = self.servers * self.server[0] + workers * self.worker[0]
+        return cpu, self.servers * self.server[1] + workers * self.worker[1]
+
+
+class Training:
+    """A job that runs.
+
+    Attributes:
+        job: The job.
+        servers: Node of each server.
+        workers: Node of each worker, in the order in which they came.
+        rate: Samples per second while it does not stand still.
+        left: Samples that are left.
+        paused_until: When it goes on.
+        rescales: How often its workers changed.
+    """
+
+    def __init__(self, job: ServerJob, servers: Sequence[str], workers: Sequence[str]) -> None:
+        self.job = job
+        self.servers = tuple(servers)
+        self.workers: list[str] = []
+        self.rate = 0.0
+        self.seat(workers)
+        self.left = job.work
+        self.paused_until = 0.0
+        self.rescales = 0
+
+    def seat(self, workers: Sequence[str]) -> None:
+        """Put its workers on these nodes."""
+        self.workers = list(workers)
+        near = sum(node in self.servers for node in workers) / max(1, len(workers))
+        self.rate = self.job.speed.rate(len(workers), self.job.servers, near)
+
+    def ends_at(self, now: float) -> float:
+        """Return when it is done if nothing changes."""
+        begins = max(now, self.paused_until)
+        return begins + self.left / self.rate if self.rate > 0.0 else math.inf
+
+    def advance(self, now: float, until: float) -> None:
+        """Let it train from ``now`` to ``until``."""
+        trains = max(0.0, until - max(now, self.paused_until))
+        self.left = max(0.0, self.left - trains * self.rate)
+
+
+class Site:
+    """The cluster and its jobs, as schedulers see and change it.
+
+    Attributes:
+        capacity: Node → what it has.
+        free: Node → what is left of it.
+        waiting: Jobs that have come and not begun, in order of arrival.
+        running: Name → job, in order of start.
+        changes: How often anything has changed; the same number, the same state but for time.
+    """
+
+    def __init__(self, capacity: Mapping[str, Amounts]) -> None:
+        self.capacity = dict(capacity)
+        self.free = dict(capacity)
+        self.waiting: list[ServerJob] = []
+        self.running: dict[str, Training] = {}
+        self.changes = 0
+
+    def fits(self, node: str, amounts: Amounts) -> bool:
+        """Say whether so much is free on a node."""
+        return self.free[node][0] >= amounts[0] and self.free[node][1] >= amounts[1]
+
+    def take(self, node: str, amounts: Amounts) -> None:
+        """Take room on a node.
+
+        Raises:
+            ValueError: There is not so much.
+        """
+        if not self.fits(node, amounts):
+            raise ValueError(f"{node} has {self.free[node]} left, not {amounts}")
+        self.free[node] = (self.free[node][0] - amounts[0], self.free[node][1] - amounts[1])
+
+    def give(self, node: str, amounts: Amounts) -> None:
+        """Give room on a node back."""
+        self.free[node] = (self.free[node][0] + amounts[0], self.free[node][1] + amounts[1])
+
+    def begin(self, job: ServerJob, servers: Sequence[str], workers: Sequence[str]) -> None:
+        """Take room for all pods of a waiting job and let it run."""
+        for node in servers:
+            self.take(node, job.server)
+        for node in workers:
+            self.take(node, job.worker)
+        self.begin_on_taken(job, servers, workers)
+
+    def begin_on_taken(
+        self, job: ServerJob, servers: Sequence[str], workers: Sequence[str]
+    ) -> None:
+        """Let a waiting job run whose room is taken already."""
+        self.waiting.remove(job)
+        self.running[job.name] = Training(job, servers, workers)
+        self.changes += 1
+
+    def rescale(self, changed: Mapping[str, Sequence[str]], now: float) -> None:
+        """Give running jobs other workers, all at once; each stands still for one pause.
+
+        Args:
+            changed: Name → nodes of all its workers from now on.
+            now: When.
+        """
+        for name in changed:
+            for node in self.running[name].workers:
+                self.give(node, self.running[name].job.worker)
+        for name, workers in changed.items():
+            training = self.running[name]
+            for node in workers:
+                self.take(node, training.job.worker)
+            training.seat(workers)
+            training.paused_until = now + training.job.pause_seconds
+            training.rescales += 1
+        self.changes += bool(changed)
+
+    def end(self, name: str) -> None:
+        """Give back what a job has taken."""
+        training = self.running.pop(name)
+        for node in training.servers:
+            self.give(node, training.job.server)
+        for node in training.workers:
+            self.give(node, training.job.worker)
+        self.changes += 1
+
+
+class Scheduler(Protocol):
+    """Decides at every arrival, completion and tick."""
+
+    def act(self, site: Site, now: float) -> None:
+        """Start and rescale jobs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Done:
+    """A job that is through."""
+
+    job: ServerJob
+    ended_at: float
+    rescales: int
+
+    @property
+    def seconds(self) -> float:
+        """From its arrival to its end."""
+        return self.ended_at - self.job.arrives_at
+
+
+def run(
+    jobs: Iterable[ServerJob],
+    capacity: Mapping[str, Amounts],
+    scheduler: Scheduler,
+    tick_seconds: float = 15.0,
+) -> tuple[Done, ...]:
+    """Return how every job ended, in order of end.
+
+    Args:
+        jobs: The jobs.
+        capacity: Node → what it has.
+        scheduler: Acts on arrivals, completions and ticks; it keeps its state in itself.
+        tick_seconds: From one tick to the next.
+
+    Raises:
+        ValueError: Some job never ends.
+    """
+    site, done = Site(capacity), list[Done]()
+    coming = sorted(jobs, key=lambda job: (job.arrives_at, job.name))
+    now, ticks = 0.0, 0
+    while coming or site.waiting or site.running:
+        ends = {name: training.ends_at(now) for name, training in site.running.items()}
+        arrival = coming[0].arrives_at if coming else math.inf
+        at = min([arrival, ticks * tick_seconds, *ends.values()])
+        if at > LONGEST_SECONDS:
+            raise ValueError(f"{[job.name for job in site.waiting]} do not end")
+        for training in site.running.values():
+            training.advance(now, at)
+        now = at
+        ticks += at >= ticks * tick_seconds
+        for name in [name for name, end in ends.items() if end <= at]:
+            done.append(Done(site.running[name].job, at, site.running[name].rescales))
+            site.end(name)
+        while coming and coming[0].arrives_at <= at:
+            site.waiting.append(coming.pop(0))
+            site.changes += 1
+        scheduler.act(site, now)
+    return tuple(done)

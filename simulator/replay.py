@@ -1,0 +1,33 @@
+"""``shuntyard-sim replay --log FILE``: the live extender's decisions, decided again.
+
+The same program as ``shuntyard-extender --replay``, for whoever has a log and no extender.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from extender import replay
+from extender.state.errors import RecordingError
+from shared import labels
+from shared.errors import SettingsError
+from simulator import parameters
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "--log", type=Path, required=True, metavar="FILE", help="a segment, or the log's directory"
+    )
+    parameters.add_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Replay; return 0 only if something was decided, and all of it as the log says."""
+    try:
+        name = replay.scheduler_name(options.log) or labels.SCHEDULER_NAME
+        params = parameters.read(options.settings, name)
+    except (SettingsError, RecordingError, OSError) as error:
+        print(f"shuntyard-sim replay: {error}", file=sys.stderr)
+        return 2
+    return replay.run(options.log, params)

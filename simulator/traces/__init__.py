@@ -1,0 +1,1 @@
+"""Readers of workloads: one file a format, each gives ``workload.Workload``."""

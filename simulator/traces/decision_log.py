@@ -1,0 +1,160 @@
+"""The extender's own decision log as a workload: who came when, with what, and how long it ran.
+
+The store is built again line by line, as in a replay; jobs are read from it as the engine sees
+them. A job runs from when its last pod was bound until all its pods had ended or were gone; the
+time is that of the next decision. A job that had not ended at the end of the log is taken to run
+until then, and a note says so. One that never began counts with what its owner said that it would
+take; if nothing was said, it cannot be read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from extender.engine import jobs, ordering
+from extender.engine.jobs import Job as Seen
+from extender.engine.snapshot import Snapshot
+from extender.state import recording
+from extender.state.errors import RecordingError
+from extender.state.recording import Checkpoint, DecisionRecord, Header
+from extender.state.store import ClusterStore
+from shared.model import PODS, JobKey, Pod
+from simulator.traces.errors import TraceError
+from simulator.traces.faults import Faults
+from simulator.traces.naming import named
+from simulator.traces.shapes import Proportional
+from simulator.workload import Job, Machine, Workload
+
+_DEFAULT_PRIORITY: Final = 5
+_SERVER: Final = "ps"
+
+
+@dataclass
+class _Story:
+    """What became of one job."""
+
+    seen: Seen
+    user_priority: int
+    begun: float = 0.0
+    ended: float | None = None
+
+
+@dataclass
+class _Log:
+    """What was read so far."""
+
+    stories: dict[JobKey, _Story] = field(default_factory=dict)
+    machines: dict[str, Machine] = field(default_factory=dict)
+    now: float = 0.0
+
+    def look(self, snapshot: Snapshot, now: float) -> None:
+        """See the cluster at a decision."""
+        self.now = now
+        for node in snapshot.room.nodes:
+            self.machines[node.name] = Machine(node.name, node.allocatable, node.labels)
+        for key in sorted(snapshot.jobs):
+            self._job(snapshot, key)
+        for key, story in self.stories.items():
+            if key not in snapshot.jobs and story.begun and story.ended is None:
+                story.ended = now
+
+    def _job(self, snapshot: Snapshot, key: JobKey) -> None:
+        seen = jobs.view(snapshot, key)
+        u, _ = ordering.user_priority(seen.namespace, snapshot, _DEFAULT_PRIORITY)
+        story = self.stories.setdefault(key, _Story(seen, u))
+        if len(seen.members) >= len(story.seen.members):
+            story.seen = seen
+        pods = snapshot.jobs[key]
+        if not story.begun and pods and all(pod.scheduled_at for pod in pods):
+            story.begun = max(pod.scheduled_at for pod in pods)
+        if story.begun and story.ended is None and all(pod.finished for pod in pods):
+            story.ended = self.now
+
+
+def read(path: Path, faults: Faults) -> Workload:
+    """Return the workload of a decision log: one segment, or a folder of them.
+
+    Raises:
+        TraceError: A line is no record, or a job cannot be read.
+    """
+    log = _Log()
+    files = sorted(path.glob("decisions-*.jsonl")) if path.is_dir() else [path]
+    for file in files:
+        _segment(file, log)
+    begin = min((story.seen.created_at for story in log.stories.values()), default=0.0)
+    stories = [log.stories[key] for key in sorted(log.stories)]
+    found = faults.kept(stories, lambda story: _job(path, story, begin, log.now, faults))
+    ordered = sorted(found, key=lambda job: (job.submitted_at, job.name))
+    machines = tuple(log.machines[name] for name in sorted(log.machines))
+    return Workload(tuple(ordered), machines, f"decisions {path.name}")
+
+
+def _segment(path: Path, log: _Log) -> None:
+    store: ClusterStore | None = None
+    changed = True
+    for number, record in _records(path):
+        if isinstance(record, Checkpoint):
+            store, changed = ClusterStore.restore(record.content), True
+        elif isinstance(record, Header):
+            continue
+        elif store is None:
+            raise TraceError(path, number, "line", type(record).__name__, "a checkpoint before it")
+        elif isinstance(record, DecisionRecord):
+            if changed:
+                log.look(store.snapshot(), record.now)
+            log.now, changed = record.now, False
+        else:
+            recording.redo(store, record)
+            changed = True
+
+
+def _records(path: Path) -> Iterator[tuple[int, recording.Record]]:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith(b"\n"):
+                continue  # it was being written when the process died
+            try:
+                yield number, recording.decode(line)
+            except RecordingError as error:
+                shown = line[:60].decode(errors="replace")
+                raise TraceError(path, number, "line", shown, f"a record ({error})") from error
+
+
+def _job(path: Path, story: _Story, begin: float, end: float, faults: Faults) -> Job:
+    seen = story.seen
+    seconds = _seconds(path, story, end, faults)
+    servers = [m.pod for m in seen.members if m.role == _SERVER]
+    workers = [m.pod for m in seen.members if m.role != _SERVER] or servers
+    return Job(
+        name=named(seen.key),
+        namespace=seen.namespace,
+        submitted_at=seen.created_at - begin,
+        workers=len(workers),
+        worker=_asked(workers[0]),
+        servers=len(servers) if workers is not servers else 0,
+        server=_asked(servers[0]) if servers else {},
+        work=seconds * len(workers),
+        speed=Proportional(),
+        user_priority=story.user_priority,
+        class_value=workers[0].priority,
+        max_wait_seconds=seen.wishes.max_wait_seconds,
+        expected_seconds=seen.wishes.expected_seconds,
+    )
+
+
+def _seconds(path: Path, story: _Story, end: float, faults: Faults) -> float:
+    if story.begun:
+        if story.ended is None:
+            faults.notes.append(f"{story.seen.key}: had not ended; taken to end with the log")
+        return max(1.0, (end if story.ended is None else story.ended) - story.begun)
+    expected = story.seen.wishes.expected_seconds
+    if expected is None:
+        wanted = "a job that began, or says how long it runs"
+        raise TraceError(path, 0, "job", story.seen.key, wanted)
+    faults.notes.append(f"{story.seen.key}: never began; taken to run for what its owner said")
+    return expected
+
+
+def _asked(pod: Pod) -> dict[str, int]:
+    return {name: amount for name, amount in pod.shape.requests if name != PODS}

@@ -1,0 +1,115 @@
+"""A workload: jobs as they are submitted to a cluster, with what the world knows of them.
+
+What a scheduler may know stands in the first part of a ``Job``; the rest is how it really behaves,
+which only the cluster model reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class Speed(Protocol):
+    """How fast a job trains with so many workers."""
+
+    def rate(self, workers: int, nodes: int) -> float:
+        """Return units of work per second with ``workers`` spread over ``nodes``; 0 for none."""
+        ...
+
+
+class Curve(Protocol):
+    """How the metric of a job falls."""
+
+    def loss(self, share: float) -> float:
+        """Return the metric when ``share`` (0…1) of the work is done; falls to 1."""
+        ...
+
+
+class Worth(Protocol):
+    """What a completion is worth."""
+
+    def of(self, seconds: float) -> float:
+        """Return the utility of completing so many seconds after submission; never rises."""
+        ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training job.
+
+    Attributes:
+        name: Unique within the workload; lower-case, as Kubernetes has it.
+        submitted_at: Seconds from the start of the workload.
+        workers: Replicas its owner asked for.
+        worker: What one asks for: resource → amount in base units (``shared.model``).
+        work: Units of work until it is done; ``speed`` says how fast they are done.
+        speed: See there.
+        namespace: Whose it is.
+        least_workers: Fewest it can train with; equal to ``workers`` for a job that is not elastic.
+        most_workers: Most it can train with.
+        servers: Parameter servers, placed with the workers as one gang.
+        server: What one of them asks for.
+        user_priority: u of its namespace, 1…10.
+        class_value: Value of its PriorityClass.
+        max_wait_seconds: L; None: it stated none.
+        expected_seconds: How long its owner says it runs; None: nothing said.
+        worth: What its completion is worth; None: it stated no utility.
+        deadline_seconds: After submission; None: none.
+        curve: How its loss falls; None: it reports none.
+        movable: Whether it writes checkpoints on request, so that it may be moved.
+        pause_seconds: What a move, or a change of its workers, costs it.
+        demand_milli: CPU that one worker uses if it gets it; 0: what it asks for. More than that
+            on one machine than it has is shared equally (processor sharing).
+        annotations: Further annotations that its owner writes (``shared.labels``): affinity between
+            roles, topology.
+    """
+
+    name: str
+    submitted_at: float
+    workers: int
+    worker: Mapping[str, int]
+    work: float
+    speed: Speed
+    namespace: str = "default"
+    least_workers: int = 0
+    most_workers: int = 0
+    servers: int = 0
+    server: Mapping[str, int] = field(default_factory=dict)
+    user_priority: int = 5
+    class_value: int = 50
+    max_wait_seconds: float | None = None
+    expected_seconds: float | None = None
+    worth: Worth | None = None
+    deadline_seconds: float | None = None
+    curve: Curve | None = None
+    movable: bool = False
+    pause_seconds: float = 5.0
+    demand_milli: int = 0
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "least_workers", self.least_workers or self.workers)
+        object.__setattr__(self, "most_workers", self.most_workers or self.workers)
+        if not 1 <= self.least_workers <= self.workers <= self.most_workers:
+            raise ValueError(
+                f"{self.name}: least_workers {self.least_workers}, workers {self.workers}, "
+                f"most_workers {self.most_workers}: expected 1 ≤ least ≤ asked for ≤ most"
+            )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A node: its name, what it has (base units) and its labels."""
+
+    name: str
+    allocatable: Mapping[str, int]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs in the order of submission, the cluster they are for, and where they come from."""
+
+    jobs: tuple[Job, ...]
+    machines: tuple[Machine, ...]
+    source: str = ""

@@ -1,0 +1,80 @@
+"""A single pod gets the seat that the gang rules give it, whatever was asked before."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.policy.gang import GangParameters, Misfit, Placement
+from extender.policy.lone import LoneSeats
+from extender.policy.pricing import PricingParameters
+from extender.policy.room import Room
+from extender.policy.scoring import ScoringWeights
+from tests.property.test_gang import rooms, shapes
+from tests.unit.policy.gangs import members, place
+
+WEIGHTS = st.sampled_from(
+    [ScoringWeights(), ScoringWeights(packing=0.0), ScoringWeights(price=9.0)]
+)
+
+
+@st.composite
+def histories(draw):
+    """A room, some shapes, and single pods of them; each is put into the room, or is not."""
+    kinds = draw(st.lists(shapes, min_size=1, max_size=3))
+    asked = st.tuples(st.sampled_from(kinds), st.booleans(), st.booleans())
+    return draw(rooms), draw(st.lists(asked, min_size=1, max_size=12))
+
+
+def same(one: Placement, other: Placement) -> None:
+    for name in ("nodes", "order", "spares", "rule", "bucket_of", "terms", "domain"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert one.room.used.tolist() == other.room.used.tolist()
+    assert one.room.ports == other.room.ports
+
+
+def elsewhere(room: Room, shape) -> Room:
+    """The room after somebody else's pod took a place on the first node that has one."""
+    fitting = room.feasible(shape).nonzero()[0].tolist()
+    return room.with_pods([(shape, fitting[0])]) if fitting else room
+
+
+def counts_only(shape) -> bool:
+    """Whether it asks for nothing but to be one more pod."""
+    return all(amount == 0 for name, amount in shape.requests if name != "pods")
+
+
+@given(histories(), WEIGHTS, st.integers(0, 3))
+def test_a_single_pod_goes_where_the_gang_rules_put_it(history, weights, spares):
+    room, asked = history
+    lone, params = LoneSeats(), GangParameters(spares=spares)
+    for shape, stays, disturbed in asked:
+        pods = members("worker", 1, shape)
+        expected = place(pods, room, params=params, weights=weights)
+        found = lone.place(
+            pods[0], room, spare_count=spares, weights=weights, pricing=PricingParameters()
+        )
+        if found is not None:
+            assert isinstance(expected, Placement)
+            same(found, expected)
+            room = found.room if stays else room
+        else:
+            assert isinstance(expected, Misfit) or shape.host_ports or counts_only(shape)
+        room = elsewhere(room, shape) if disturbed else room
+
+
+@given(rooms, shapes, st.data())
+def test_only_the_nodes_that_are_asked_about_take_the_pod(room, shape, data):
+    names = data.draw(st.sets(st.sampled_from([node.name for node in room.nodes])))
+    within = room.feasible(shape)
+    within &= [node.name in names for node in room.nodes]
+    lone, rules = LoneSeats(), {"weights": ScoringWeights(), "pricing": PricingParameters()}
+    found = lone.node(shape, room, within=within, **rules)
+    if found is None:
+        assert not within.any() or shape.host_ports or counts_only(shape)
+    else:
+        assert found in names
+    pod = members("worker", 1, shape)[0]
+    after, fresh = (one.place(pod, room, spare_count=2, **rules) for one in (lone, LoneSeats()))
+    assert (after is None) == (fresh is None)
+    if after is not None and fresh is not None:
+        same(after, fresh)
+        assert lone.node(shape, room, **rules) == fresh.nodes[pod.uid]

@@ -1,0 +1,119 @@
+"""What is said of a job beforehand is what becomes of it; and asking changes nothing."""
+
+import json
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from extender.engine import explaining, queueing
+from extender.engine.commands import ReleaseGang
+from extender.engine.memory import Memory, Reading
+from extender.engine.parameters import EngineParameters, Order
+from extender.http import manifests
+from shared import labels
+from shared.model import Uid, Upsert
+from tests.fakes.builders import make_node
+from tests.property.test_cycle import carry_out, members
+from tests.unit.engine.clusters import store_of
+
+NODES = st.lists(st.integers(1, 8), min_size=1, max_size=4).map(
+    lambda sizes: [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
+)
+OTHERS = st.lists(
+    st.tuples(
+        st.integers(0, 2),  # ps
+        st.integers(1, 5),  # workers
+        st.integers(1, 7),  # min-available
+        st.sampled_from(["500m", "1", "2"]),
+        st.integers(0, 3),  # created at
+    ),
+    max_size=5,
+)
+PARAMS = st.builds(EngineParameters, order=st.sampled_from(Order))
+NOW = Reading(10, 10)
+
+
+@st.composite
+def manifest(draw):
+    """A Job, or a TFJob with parameter servers."""
+    cpu = draw(st.sampled_from(["500m", "1", 2]))
+    notes = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                labels.MIN_AVAILABLE: st.sampled_from(["1", "2", "3"]),
+                labels.MAX_WAIT: st.sampled_from(["1s", "20m"]),
+                labels.EXPECTED_DURATION: st.just("10m"),
+                labels.AFFINITY: st.just("ps,worker"),
+                labels.ANTI_AFFINITY: st.just("ps"),
+            },
+        )
+    )
+    container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+    template = {"metadata": {"annotations": notes}, "spec": {"containers": [container]}}
+    workers = draw(st.integers(1, 6))
+    if not draw(st.booleans()):
+        spec = {"parallelism": workers, "completionMode": "Indexed", "template": template}
+        return {"apiVersion": "batch/v1", "kind": "Job", "spec": spec}
+    roles = {
+        "PS": {"replicas": draw(st.integers(1, 3)), "template": template},
+        "Worker": {"replicas": workers, "template": template},
+    }
+    return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {"tfReplicaSpecs": roles}}
+
+
+def submitted(store, job, scheduler):
+    """Really submit it: other uids, our scheduler, our gate, created now."""
+    owners = {owner.uid: replace(owner, created_at=NOW.now) for owner in job.owners}
+    for owner in owners.values():
+        store.apply(Upsert(owner))
+    for number, pod in enumerate(reversed(job.pods)):
+        uid = Uid(f"{number}-real")
+        real = replace(pod, uid=uid, scheduler_name=scheduler, gates=(labels.GATE,))
+        store.apply(Upsert(replace(real, created_at=NOW.now)))
+
+
+def placed(snapshot, cycle, key):
+    """Node by name of the pod."""
+    return {
+        one.pod.partition("/")[2]: one.node
+        for command in cycle.commands
+        if isinstance(command, ReleaseGang) and command.job == key
+        for one in command.pods
+    }
+
+
+@given(nodes=NODES, others=OTHERS, params=PARAMS, asked_for=manifest(), cycles=st.integers(0, 1))
+def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
+    nodes, others, params, asked_for, cycles
+):
+    store = store_of(nodes, *[members(i, *job) for i, job in enumerate(others)])
+    cycle, memory = None, Memory()
+    for _ in range(cycles):
+        cycle = queueing.cycle(store.snapshot(), memory, Reading(5, 5), params)
+        memory = cycle.memory
+        carry_out(store, cycle, 5)
+    body = json.dumps({**asked_for, "metadata": {"name": "mine"}}).encode()
+    job = manifests.read(body, "default", params.scheduler_name)
+    before, snapshot = store.export(), store.snapshot()
+    used = snapshot.room.used.copy()
+
+    asked = explaining.asked(snapshot, params, cycle, NOW)
+    said = explaining.what_if(asked, job, acting=True)
+
+    assert store.snapshot() is snapshot
+    assert store.export() == before
+    assert np.array_equal(snapshot.room.used, used)
+
+    submitted(store, job, params.scheduler_name)
+    real = queueing.cycle(store.snapshot(), memory, NOW, params)
+    entries = {entry.job.key: (i, entry) for i, entry in enumerate(real.entries, start=1)}
+    position, entry = entries[said.job]
+    assert {one.pod: one.node for one in said.places} == placed(snapshot, real, said.job)
+    assert said.starts_now == bool(said.places)
+    assert (said.entry.position, said.entry.reason) == (position, entry.reason)
+    assert (said.entry.v, said.entry.message) == (entry.value.v, entry.message)
+    assert said.waiting == len(real.entries) - 1
+    assert (said.obstacles is None) == said.starts_now

@@ -1,0 +1,52 @@
+"""Virtual time: what happens when, and what the clocks say."""
+
+import pytest
+
+from simulator.cluster.clock import EPOCH_SECONDS, VirtualClock
+from simulator.cluster.decider import next_tick
+from simulator.cluster.events import EventHeap, Kind
+
+
+def test_both_clocks_say_the_time_of_the_workload():
+    clock = VirtualClock()
+    clock.advance(12.5)
+    assert clock.now() == clock.monotonic() == EPOCH_SECONDS + 12.5
+
+
+def test_the_clock_never_goes_back():
+    clock = VirtualClock(5.0)
+    with pytest.raises(ValueError, match="never goes back"):
+        clock.advance(4.0)
+
+
+def test_events_come_by_time_then_by_kind_then_as_they_were_put_in():
+    heap = EventHeap()
+    heap.push(2.0, Kind.LOOK)
+    heap.push(2.0, Kind.ARRIVAL, "second")
+    heap.push(2.0, Kind.ARRIVAL, "a third")
+    heap.push(2.0, Kind.END, "first")
+    heap.push(1.0, Kind.LOOK)
+    found = []
+    while heap:
+        event = heap.pop()
+        found.append((event.at, event.job or event.kind.name))
+    assert found == [
+        (1.0, "LOOK"),
+        (2.0, "first"),
+        (2.0, "second"),
+        (2.0, "a third"),
+        (2.0, "LOOK"),
+    ]
+
+
+@pytest.mark.parametrize(("now", "tick"), [(0.0, 600.0), (599.9, 600.0), (600.0, 1200.0)])
+def test_ticks_are_multiples_of_the_interval(now, tick):
+    assert next_tick(now, 600.0) == tick
+
+
+@pytest.mark.parametrize("every", [0.1, 0.3, 7.7])
+def test_the_next_tick_is_always_later(every):
+    now = 0.0
+    for _ in range(1000):
+        assert next_tick(now, every) > now
+        now = next_tick(now, every)

@@ -1,0 +1,100 @@
+"""``shuntyard-sim compare``: what it prints, writes and refuses."""
+
+import json
+
+import pytest
+
+from simulator import results
+from simulator.main import main
+from tests.unit.simulator.traces.places import FIXTURES
+
+QUICK = ["--seeds", "2", "--processes", "1"]
+MIXED = ["compare", "--mixed", "--jobs", "10", "--window", "600", *QUICK]
+
+
+def test_a_comparison_gives_tables_json_and_picture_the_same_bytes_each_time(tmp_path, capsys):
+    for folder in ("one", "two"):
+        out = ["--policy", "cps,combined,shortest", "--out", str(tmp_path / folder)]
+        assert main([*MIXED, *out]) == 0
+    said = capsys.readouterr().out
+    assert "| combined |" in said
+    assert "combined against cps (paper):" in said
+    assert "combined is dominated by" in said
+    one, two = (results.read(tmp_path / f / "compare.json") for f in ("one", "two"))
+    assert one.tables == two.tables
+    assert one.series == two.series
+    svgs = [(tmp_path / folder / "compare.svg").read_bytes() for folder in ("one", "two")]
+    assert svgs[0] == svgs[1]
+    assert one.seeds == (("training", 1, 2),)
+    assert (tmp_path / "one" / "compare.md").read_text().startswith("# Policies on mixed")
+
+
+def test_held_out_seeds_are_said_to_be(tmp_path):
+    out = ["--policy", "creation", "--held-out", "--out", str(tmp_path)]
+    assert main([*MIXED, *out]) == 0
+    outcome = results.read(tmp_path / "compare.json")
+    assert outcome.seeds == (("held out", 1001, 1002),)
+    assert "--held-out" in outcome.command
+
+
+def test_the_first_seed_can_be_chosen_and_is_in_the_command(tmp_path):
+    out = ["--policy", "creation", "--held-out", "--first-seed", "1006", "--out", str(tmp_path)]
+    assert main([*MIXED, *out]) == 0
+    outcome = results.read(tmp_path / "compare.json")
+    assert outcome.seeds == (("held out", 1006, 1007),)
+    assert "--held-out --first-seed 1006 " in outcome.command
+
+
+def test_a_trace_is_compared_by_windows_and_the_command_names_no_folder_of_the_machine(tmp_path):
+    path = FIXTURES / "own" / "jobs.csv"
+    arguments = ["compare", "--trace", str(path), "--from", "0", "--nodes", "2", "--jobs", "3"]
+    out = ["--policy", "cps,density", "--out", str(tmp_path), *QUICK]
+    assert main([*arguments, *out]) == 0
+    outcome = results.read(tmp_path / "compare.json")
+    assert str(FIXTURES) not in (tmp_path / "compare.json").read_text()
+    assert "--trace own/jobs.csv" in outcome.command
+    found = json.loads((tmp_path / "compare.json").read_text())["series"]["found"]
+    assert found[0]["metrics"]["density"]["value"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_trace_without_utilities_has_no_value_and_a_front_of_two(tmp_path):
+    path = FIXTURES / "adaptdl" / "workload.csv"
+    arguments = ["compare", "--trace", str(path), "--from", "0", "--nodes", "1", *QUICK]
+    assert main([*arguments, "--policy", "drs,combined", "--out", str(tmp_path)]) == 0
+    outcome = results.read(tmp_path / "compare.json")
+    assert outcome.series["objectives"] == ["mean", "makespan"]
+    assert "value obtained" not in outcome.findings[0]
+
+
+WRONG = {
+    "an unknown policy": (["--mixed", "--policy", "cps,lottery"], "lottery: expected some of cps,"),
+    "a seed that is held out": (
+        ["--mixed", "--seeds", "2", "--first-seed", "1000"],
+        "--first-seed: 1000: all 2 seeds should be below 1001 (--held-out)",
+    ),
+    "a seed that is not held out": (
+        ["--mixed", "--held-out", "--first-seed", "7"],
+        "--first-seed: 7: all 5 seeds should be 1001 or above",
+    ),
+    "a file that is not there": (["--trace", "nowhere.csv"], "nowhere.csv: file: '' is not a file"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_compared_is_said(arguments, said, capsys):
+    assert main(["compare", *arguments]) == 2
+    assert said in capsys.readouterr().out
+
+
+def test_skipped_lines_are_counted_and_printed(tmp_path, capsys):
+    for name in ("jobs.csv", "jobs.machines.csv"):
+        (tmp_path / name).write_text((FIXTURES / "own" / name).read_text())
+    path = tmp_path / "jobs.csv"
+    path.write_text(path.read_text().replace("plain,0,1,60", "plain,0,1,none"))
+    arguments = ["compare", "--trace", str(path), "--from", "0", "--nodes", "2", *QUICK]
+    assert main([*arguments, "--policy", "cps"]) == 2
+    assert "jobs.csv:3: duration_s: 'none' is not" in capsys.readouterr().out
+    assert main([*arguments, "--policy", "cps", "--skip-bad-lines"]) == 0
+    said = capsys.readouterr().out
+    assert "skipped: " in said
+    assert "1 lines were skipped." in said

@@ -1,0 +1,91 @@
+"""`shuntyard-sim replay` on a small log that a cycle and its store wrote."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from extender.engine import queueing
+from extender.engine.memory import Memory, Reading
+from extender.engine.parameters import EngineParameters
+from extender.engine.replaying import CycleInput, cycle_output, parameters_hash
+from extender.state import recording
+from extender.state.recording import DecisionRecord
+from simulator.main import main
+from tests.fakes.builders import make_node
+from tests.unit.engine.clusters import queued_job, store_of
+
+NOW = Reading(1000.0, 10.0)
+
+
+def lines(params: EngineParameters) -> list[bytes]:
+    """Header, checkpoint and one cycle that releases a job."""
+    store = store_of(make_node("a"), queued_job("j", 2))
+    snapshot = store.snapshot()
+    cycle = queueing.cycle(snapshot, Memory(), NOW, params)
+    given = CycleInput(reading=NOW, refusals=(), memory=Memory())
+    record = DecisionRecord(
+        kind="cycle",
+        generation=snapshot.generation,
+        now=NOW.now,
+        input=msgspec.to_builtins(given),
+        output=msgspec.json.decode(msgspec.json.encode(cycle_output(cycle))),
+    )
+    opening = recording.opening(store.export(), parameters_hash(params))
+    return [*opening.splitlines(keepends=True), recording.encode(record)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    file = tmp_path / "decisions-000001.jsonl"
+    file.write_bytes(b"".join(lines(EngineParameters())))
+    return file
+
+
+def test_a_file_and_its_directory_replay(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "--log", str(log)]) == 0
+    assert main(["replay", "--log", str(log.parent)]) == 0
+    assert capsys.readouterr().out == "1 decisions replayed, 0 differ\n" * 2
+
+
+def test_the_first_difference_is_told_with_its_place(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *before, last = log.read_bytes().splitlines(keepends=True)
+    record = json.loads(last)
+    record["output"]["commands"][0]["pods"][1]["node"] = "elsewhere"
+    wrong = json.dumps(record).encode() + b"\n"
+    log.write_bytes(b"".join([*before, wrong, wrong]))
+    assert main(["replay", "--log", str(log)]) == 1
+    assert capsys.readouterr().out == (
+        f"{log.name}, line 3: cycle of 1970-01-01T00:16:40.000+00:00 on generation 4\n"
+        "  differs at $.commands[0].pods[1].node\n"
+        '  recorded: "elsewhere"\n'
+        '  replayed: "a"\n'
+        "1 decisions replayed, the last one differs\n"
+    )
+
+
+def test_the_settings_of_the_log_are_taken_from_a_file(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log.write_bytes(b"".join(lines(EngineParameters(pin_lost_seconds=99.0))))
+    assert main(["replay", "--log", str(log)]) == 1
+    assert "written with other parameters" in capsys.readouterr().out
+    file = tmp_path / "settings.yaml"
+    file.write_text("gang: {pin_lost_seconds: 99}\nlogging: {level: debug}\n")
+    assert main(["replay", "--log", str(log), "--settings", str(file)]) == 0
+
+
+WRONG = {
+    "no such file": ("missing.jsonl", 2),
+    "no log": ("settings.yaml", 2),
+    "an empty directory": (".", 1),
+}
+
+
+@pytest.mark.parametrize(("name", "code"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_no_log_is_an_error(name: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").write_text("gang: {}\n")
+    assert main(["replay", "--log", str(tmp_path / name)]) == code

@@ -1,0 +1,126 @@
+"""A decision log is a workload: who came, when, with what, and how long it ran."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from extender.state import recording
+from extender.state.recording import DecisionRecord, DeltaRecord
+from extender.state.store import ClusterStore
+from shared import labels
+from shared.model import Pod, Upsert
+from simulator.traces.errors import TraceError
+from simulator.traces.faults import Faults
+from simulator.traces.opening import detected, open_trace
+from tests.fakes.builders import make_namespace, make_node, make_pod
+
+START = 1000.0
+
+
+class Log:
+    def __init__(self) -> None:
+        self.store = ClusterStore("shuntyard")
+        self.lines = recording.opening(self.store.export(), "abc")
+        priority = {labels.USER_PRIORITY: "8"}
+        self.sees(make_node("a"), make_namespace("default", annotations=priority))
+
+    def sees(self, *entities) -> None:
+        for entity in entities:
+            record = DeltaRecord(Upsert(entity))
+            recording.redo(self.store, record)
+            self.lines += recording.encode(record)
+
+    def decides(self, at: float) -> None:
+        snapshot = self.store.snapshot()
+        record = DecisionRecord(
+            kind="cycle", generation=snapshot.generation, now=at, input=None, output=None
+        )
+        self.lines += recording.encode(record)
+
+    def kept(self, folder: Path) -> Path:
+        path = folder / "decisions-000001.jsonl"
+        path.write_bytes(self.lines)
+        return path
+
+
+def _pods(job: str, created_at: float, annotations: dict[str, str] | None = None) -> list[Pod]:
+    return [
+        make_pod(f"{job}-{i}", job=job, created_at=created_at, gated=True, annotations=annotations)
+        for i in range(2)
+    ]
+
+
+def _bound(pods: list[Pod], at: float) -> list[Pod]:
+    return [replace(p, node_name="a", gates=(), scheduled_at=at, phase="Running") for p in pods]
+
+
+def _ended(pods: list[Pod]) -> list[Pod]:
+    return [replace(pod, phase="Succeeded") for pod in pods]
+
+
+@pytest.fixture
+def log() -> Log:
+    log = Log()
+    one = _pods("one", START)
+    log.sees(*one)
+    log.decides(START)
+    one = _bound(one, START + 5)
+    log.sees(*one)
+    log.decides(START + 6)
+    log.sees(*_ended(one))
+    log.decides(START + 65)
+    return log
+
+
+def test_a_job_ran_from_its_last_binding_to_the_end_of_all_its_pods(log, tmp_path):
+    path = log.kept(tmp_path)
+    assert detected(path) == detected(tmp_path) == "decisions"
+    workload = open_trace(tmp_path)
+    [job] = workload.jobs
+    assert (job.submitted_at, job.workers, job.user_priority) == (0.0, 2, 8)
+    assert job.work / job.speed.rate(2, 1) == pytest.approx(60)
+    assert job.worker == {"cpu": 1000, "memory": 2**30}
+    assert [machine.name for machine in workload.machines] == ["a"]
+    assert workload.machines[0].allocatable["cpu"] == 8000
+
+
+def test_a_job_that_had_not_ended_is_taken_to_end_with_the_log_and_that_is_said(log, tmp_path):
+    log.sees(*_bound(_pods("two", START + 10), START + 20))
+    log.decides(START + 70)
+    log.decides(START + 120)
+    faults = Faults()
+    two = open_trace(log.kept(tmp_path), faults=faults).jobs[1]
+    assert (two.submitted_at, two.work) == (10.0, 200.0)
+    assert [note.partition(":")[2] for note in faults.notes] == [
+        " had not ended; taken to end with the log"
+    ]
+
+
+def test_a_job_that_never_began_counts_with_what_its_owner_said(log, tmp_path):
+    log.sees(*_pods("two", START + 10, {labels.EXPECTED_DURATION: "30m"}))
+    log.decides(START + 70)
+    two = open_trace(log.kept(tmp_path)).jobs[1]
+    assert two.work / two.speed.rate(2, 1) == pytest.approx(1800)
+
+
+def test_a_job_that_never_began_and_said_nothing_is_named(log, tmp_path):
+    log.sees(*_pods("two", START + 10))
+    log.decides(START + 70)
+    path = log.kept(tmp_path)
+    with pytest.raises(TraceError, match=r"two' is not a job that began, or says how long"):
+        open_trace(path)
+    faults = Faults(skip=True)
+    assert len(open_trace(path, faults=faults).jobs) == 1
+    assert len(faults.skipped) == 1
+
+
+def test_a_line_that_is_no_record_names_itself(log, tmp_path):
+    log.lines += b'{"type":"Surprise"}\n'
+    with pytest.raises(TraceError, match=r"decisions-000001.jsonl:\d+: line: "):
+        open_trace(log.kept(tmp_path))
+
+
+def test_a_line_that_was_being_written_when_the_process_died_does_not_count(log, tmp_path):
+    log.lines += b'{"type":"Del'
+    assert len(open_trace(log.kept(tmp_path)).jobs) == 1
