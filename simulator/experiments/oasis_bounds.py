@@ -26,7 +26,7 @@ from simulator.results import Beside, Outcome, Table
 
 TITLE: Final = "OASiS: price bounds estimated wrongly, and chosen otherwise (Fig. 6)"
 NAME: Final = "oasis-bounds"
-SEEDS: Final = 20
+SEEDS: Final = 40
 SETTINGS: Final = tuple(Setting(jobs) for jobs in JOBS)
 SWEEP: Final = (1e2, 1e3, 3e3, 1e4, 2.5e4, 5e4, 1.5e5, 2.5e5, 5e5, 1e6, 1e7, 1e8)
 """κ; holds ``KAPPA`` times each of ``ESTIMATES``."""

@@ -25,7 +25,7 @@ from simulator.results import Beside, Outcome, Table
 
 TITLE: Final = "OASiS: offline optimum by OASiS (Fig. 5)"
 NAME: Final = "oasis-optimum"
-SEEDS: Final = 20
+SEEDS: Final = 40
 KAPPAS: Final = (3e2, 1e3, 1e4, 5e4)
 SETTING: Final = Setting(
     10,

@@ -26,7 +26,7 @@ from simulator.results import Outcome, Table
 
 TITLE: Final = "OASiS: steps beyond the paper"
 NAME: Final = "oasis-steps"
-SEEDS: Final = 10
+SEEDS: Final = 40
 SETTINGS: Final = tuple(Setting(jobs) for jobs in JOBS)
 NAMES: Final = (
     OASIS,
