@@ -52,6 +52,24 @@ METRICS: Final = "shuntyard.io/metrics"
 CHECKPOINT: Final = "shuntyard.io/checkpoint"
 """Annotation on pod or owner: checkpoint directory on the volume; opt-in to migration."""
 
+WORKERS: Final = "shuntyard.io/workers"
+"""Annotation on pod or owner: ``min..max``, between which the number of workers may change."""
+
+SHRINK: Final = "shuntyard.io/shrink"
+"""Annotation on pod or owner: how workers leave, ``checkpoint`` (asked first) or ``terminate``."""
+
+UTILITY: Final = "shuntyard.io/utility"
+"""Annotation on pod or owner: what its completion is worth, ``sigmoid:…`` or ``steps:…``."""
+
+TRAINING: Final = "shuntyard.io/training"
+"""Annotation on pod or owner: epochs, chunks, batches, step seconds and gradient size."""
+
+RESCALE: Final = "shuntyard.io/rescale"
+"""Annotation on the owner: the change of its workers that is under way, or was the last. Ours."""
+
+SLOT_PLAN: Final = "shuntyard.io/slot-plan"
+"""Annotation on the owner: how many workers run where in which time slot. Ours."""
+
 NODE: Final = "shuntyard.io/node"
 """Annotation on the pod: planned node. Ours; read-only for users."""
 

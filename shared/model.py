@@ -28,6 +28,7 @@ ContainerCpu = pod_cpu.ContainerCpu
 OwnerReference = owners.OwnerReference
 JobState = owners.JobState
 Owner = owners.Owner
+WorkerCount = owners.WorkerCount
 PodGroup = owners.PodGroup
 
 TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})

@@ -41,10 +41,31 @@ class JobState(Struct, frozen=True, kw_only=True):
     managed: bool = False
 
 
+class WorkerCount(Struct, frozen=True, kw_only=True):
+    """A number in an owner's spec that says how many pods of one role it wants.
+
+    Attributes:
+        role: ``worker``, …; empty where the kind has no roles.
+        count: The number.
+        fields: JSON pointers into the object that are set to the number, all together.
+        guards: Pointer and text of what must still stand there when they are: an entry of a list
+            is told by its name.
+    """
+
+    role: str = ""
+    count: int
+    fields: tuple[str, ...]
+    guards: tuple[tuple[str, str], ...] = ()
+
+
 class Owner(Struct, frozen=True, kw_only=True, tag=True):
     """An object that creates pods; ``size`` is how many it wants at one time, None if unsaid.
 
-    ``job`` is there for a ``batch/v1`` Job alone.
+    Attributes:
+        job: There for a ``batch/v1`` Job alone.
+        counts: Numbers of pods that may be changed while it runs; empty where none may.
+        suspend_field: JSON pointer to the truth value that suspends it; empty where there is none.
+        suspended: That value.
     """
 
     api_version: str
@@ -59,6 +80,9 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True):
     controller: OwnerReference | None = None
     created_at: float = 0.0
     job: JobState | None = None
+    counts: tuple[WorkerCount, ...] = ()
+    suspend_field: str = ""
+    suspended: bool = False
 
     @property
     def collection(self) -> str:

@@ -3,6 +3,7 @@
 A further job kind is one file with one class, named in ``registry.ADAPTERS``.
 """
 
+from collections.abc import Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -116,6 +117,20 @@ class SizedByPod(Sized, Protocol):
     @property
     def size_field(self) -> str:
         """What of the pod states it, for messages."""
+        ...
+
+
+@runtime_checkable
+class Resizable(Protocol):
+    """Optional: the kind's owners say how many workers they want, and that may change."""
+
+    @property
+    def any_worker(self) -> bool:
+        """Whether a worker can be named that goes first; else the owner alone decides."""
+        ...
+
+    def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
+        """The workers in the order in which the owner removes them when it shrinks, first first."""
         ...
 
 

@@ -1,8 +1,9 @@
 """``batch/v1`` Job, plain and Indexed."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from extender.adapters.base import NO_MARKS, Above, rank
+from extender.adapters.base import NO_MARKS, NOTHING_ABOVE, Above, rank
 from shared import labels
 from shared.model import Pod
 
@@ -14,6 +15,7 @@ class BatchJob:
 
     kind = "job"
     marks = NO_MARKS
+    any_worker = False
 
     def claims(self, pod: Pod) -> bool:
         """The pod is controlled by a Job of group batch."""
@@ -32,3 +34,7 @@ class BatchJob:
     def size(self, pod: Pod, above: Above) -> int | None:
         """``min(parallelism, completions)`` once the Job was seen."""
         return above.owner.size if above.owner else None
+
+    def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
+        """Of an Indexed Job the highest index goes first."""
+        return tuple(sorted(workers, key=lambda pod: self.index(pod, NOTHING_ABOVE) or 0)[::-1])

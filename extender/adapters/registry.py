@@ -10,6 +10,7 @@ from extender.adapters.base import (
     Grouped,
     JobAdapter,
     Membership,
+    Resizable,
     Sized,
     SizedByPod,
     WithRoles,
@@ -127,6 +128,12 @@ def size_field(pod: Pod) -> str:
     if labels.MIN_AVAILABLE in pod.annotations:
         return ours
     return _SIZE_FIELDS.get(adapter_of(pod).kind, ours)
+
+
+def resizable(pod: Pod) -> Resizable | None:
+    """Return what knows which workers leave when the maker of the pod shrinks; None: nobody."""
+    maker = maker_of(pod)
+    return maker if isinstance(maker, Resizable) else None
 
 
 def group_key(pod: Pod) -> str | None:

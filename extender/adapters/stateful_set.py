@@ -1,8 +1,9 @@
 """``apps/v1`` StatefulSet; as a gang it needs ``podManagementPolicy: Parallel``."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from extender.adapters.base import NO_MARKS, Above, integer, rank
+from extender.adapters.base import NO_MARKS, NOTHING_ABOVE, Above, integer, rank
 from shared import labels
 from shared.model import Pod
 
@@ -14,6 +15,7 @@ class StatefulSet:
 
     kind = "statefulset"
     marks = NO_MARKS
+    any_worker = False
 
     def claims(self, pod: Pod) -> bool:
         """The pod is controlled by a StatefulSet of group apps."""
@@ -36,3 +38,7 @@ class StatefulSet:
     def size(self, pod: Pod, above: Above) -> int | None:
         """``replicas`` once the StatefulSet was seen."""
         return above.owner.size if above.owner else None
+
+    def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
+        """The highest ordinal goes first."""
+        return tuple(sorted(workers, key=lambda pod: self.index(pod, NOTHING_ABOVE) or 0)[::-1])

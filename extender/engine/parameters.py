@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from extender.engine.admission.slot_time import SlotTimeParameters
 from extender.engine.migration.parameters import MigrationParameters
+from extender.engine.scaling.parameters import RescaleParameters
 from extender.policy.admission import AdmissionParameters
 from extender.policy.cpu_weights import WeightParameters
 from extender.policy.gang import GangParameters
@@ -65,6 +67,8 @@ class EngineParameters:
     migration: MigrationParameters = field(default_factory=MigrationParameters)
     cpu_weights: WeightParameters = field(default_factory=WeightParameters)
     scaling: ScalingParameters = field(default_factory=ScalingParameters)
+    rescaling: RescaleParameters = field(default_factory=RescaleParameters)
     speed: SpeedParameters = field(default_factory=SpeedParameters)
     admission: AdmissionParameters = field(default_factory=AdmissionParameters)
     price_bounds: BoundsParameters = field(default_factory=BoundsParameters)
+    slot_time: SlotTimeParameters = field(default_factory=SlotTimeParameters)

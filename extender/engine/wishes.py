@@ -3,7 +3,9 @@
 Annotations of Volcano that say the same count where ours is missing (``shared.foreign_labels``).
 """
 
+import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from extender.adapters import registry
@@ -35,6 +37,26 @@ class TopologyWish:
     required: bool
 
 
+_RANGE: Final = re.compile(r"([0-9]{1,6})\.\.([0-9]{1,6})")
+
+
+class Shrink(StrEnum):
+    """How workers of an elastic job leave."""
+
+    CHECKPOINT = "checkpoint"
+    """The trainer is asked for a checkpoint first."""
+    TERMINATE = "terminate"
+    """By SIGTERM alone: the training goes on without them."""
+
+
+@dataclass(frozen=True)
+class WorkerRange:
+    """Between which numbers the workers of a job may change, ends included."""
+
+    least: int
+    most: int
+
+
 @dataclass(frozen=True)
 class Wishes:
     """See the module.
@@ -45,6 +67,8 @@ class Wishes:
         relations: Affinity and anti-affinity between roles; None if not declared.
         topology_key: Node label for the buckets' places; None if not stated.
         topology: The domain that should hold the gang; None if not stated.
+        workers: Between which numbers its workers may change; None if they may not.
+        shrink: How workers leave.
     """
 
     max_wait_seconds: float | None = None
@@ -52,6 +76,8 @@ class Wishes:
     relations: Relations | None = None
     topology_key: str | None = None
     topology: TopologyWish | None = None
+    workers: WorkerRange | None = None
+    shrink: Shrink = Shrink.CHECKPOINT
 
 
 def read(pod: Pod, above: Above) -> tuple[Wishes, str]:
@@ -63,6 +89,8 @@ def read(pod: Pod, above: Above) -> tuple[Wishes, str]:
             relations=_relations(pod, above),
             topology_key=registry.annotation(pod, above, labels.TOPOLOGY_KEY),
             topology=_topology(pod, above),
+            workers=_workers(pod, above),
+            shrink=_shrink(pod, above),
         ), ""
     except InputError as error:
         return Wishes(), str(error)
@@ -104,6 +132,28 @@ def _topology(pod: Pod, above: Above) -> TopologyWish | None:
         if should is not None:
             return TopologyWish(preferred, should, required=False)
     return None
+
+
+def _workers(pod: Pod, above: Above) -> WorkerRange | None:
+    text = registry.annotation(pod, above, labels.WORKERS)
+    if text is None:
+        return None
+    found = _RANGE.fullmatch(text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise InputError(
+            f"annotation {labels.WORKERS}", text, "min..max such as 2..6, min at least 1"
+        )
+    return WorkerRange(int(found[1]), int(found[2]))
+
+
+def _shrink(pod: Pod, above: Above) -> Shrink:
+    text = registry.annotation(pod, above, labels.SHRINK)
+    if text is None:
+        return Shrink.CHECKPOINT
+    try:
+        return Shrink(text)
+    except ValueError:
+        raise InputError(f"annotation {labels.SHRINK}", text, "checkpoint or terminate") from None
 
 
 def _seconds(pod: Pod, above: Above, key: str) -> float | None:

@@ -54,6 +54,7 @@ class JobSpec(Struct, rename="camel"):
     backoff_limit_per_index: int | None = None
     pod_failure_policy: FailurePolicy | None = None
     managed_by: str | None = None
+    completion_mode: str | None = None
 
 
 class JobStatus(Struct):
@@ -67,6 +68,19 @@ def size(spec: JobSpec) -> int:
     """Return how many pods run at one time: min(parallelism, completions)."""
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     return parallelism if spec.completions is None else min(parallelism, spec.completions)
+
+
+def counts(spec: JobSpec) -> tuple[model.WorkerCount, ...]:
+    """Return the number that an elastic Indexed Job lets us change: both fields, kept equal.
+
+    Source:
+        kubernetes.io: Jobs, "Elastic Indexed Jobs" (stable since 1.31).
+    """
+    wanted = spec.parallelism
+    if spec.completion_mode != "Indexed" or wanted is None or wanted != spec.completions:
+        return ()
+    fields = ("/spec/parallelism", "/spec/completions")
+    return (model.WorkerCount(count=wanted, fields=fields),)
 
 
 def state(spec: JobSpec, status: JobStatus, job_labels: dict[str, str]) -> model.JobState:

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from shared import labels, model, quantity
 from shared.kube import cpus, job_state, stamps, wire
@@ -146,7 +147,13 @@ def decode_job(data: Data) -> model.Owner:
     raw = _JOB.decode(data)
     spec, status = raw.spec or job_state.JobSpec(), raw.status or job_state.JobStatus()
     state = job_state.state(spec, status, raw.metadata.labels or {})
-    return owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
+    found = owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
+    return replace(
+        found,
+        counts=job_state.counts(spec),
+        suspend_field="/spec/suspend",
+        suspended=state.suspended,
+    )
 
 
 @names_the_object
@@ -157,8 +164,10 @@ def decode_stateful_set(data: Data) -> model.Owner:
         OddObjectError: It cannot be read.
     """
     raw = _OWNER.decode(data)
-    replicas = raw.spec.replicas if raw.spec else None
-    return owner(raw.metadata, "apps/v1", "StatefulSet", 1 if replicas is None else replicas)
+    stated = raw.spec.replicas if raw.spec else None
+    replicas = 1 if stated is None else stated
+    found = owner(raw.metadata, "apps/v1", "StatefulSet", replicas)
+    return replace(found, counts=(model.WorkerCount(count=replicas, fields=("/spec/replicas",)),))
 
 
 @names_the_object

@@ -1,0 +1,39 @@
+"""Time slots: numbered since the epoch, so that every replica and every life counts alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+    "slot_seconds": (1, 86400),
+    "horizon": (1, 1000),
+    "share": (0.0, 1.0),
+}
+"""Lowest and highest value of each number in ``SlotTimeParameters``."""
+
+
+@dataclass(frozen=True)
+class SlotTimeParameters:
+    """How time and machines are given to jobs with a utility.
+
+    Attributes:
+        enabled: Whether jobs with a utility are admitted by price; else they wait like all others.
+        slot_seconds: Length of a slot.
+        horizon: Slots that plans reach ahead, the present one counted.
+        share: Part of every node that is theirs; the rest is the other jobs'.
+    """
+
+    enabled: bool = False
+    slot_seconds: float = 600.0
+    horizon: int = 144
+    share: float = 0.5
+
+
+def slot_at(now: float, slot_seconds: float) -> int:
+    """Return the number of the slot in which ``now`` lies, counted since the epoch."""
+    return int(now // slot_seconds)
+
+
+def begins_at(slot: int, slot_seconds: float) -> float:
+    """Return when a slot begins, seconds since the epoch."""
+    return slot * slot_seconds

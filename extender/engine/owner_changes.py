@@ -1,0 +1,33 @@
+"""A change of an owner's spec and annotations: executed by ``loops.owners`` alone.
+
+One write for both, so that what is done and the word about it cannot come apart.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from extender.engine.commands import EmitEvent
+from shared.model import Owner
+
+
+class ChangeOwner(Struct, frozen=True, tag=True):
+    """Change an owner that is still as it was read.
+
+    Attributes:
+        owner: As it was read; uid and resource version are preconditions.
+        fields: JSON pointer to the number that it gets.
+        guards: JSON pointer and text of what must still stand there.
+        suspend: What ``owner.suspend_field`` gets; None leaves it alone.
+        annotations: What they get; None takes one away.
+        event: What people are told once it is written; None: nothing.
+        why: For the log.
+    """
+
+    owner: Owner
+    why: str
+    fields: tuple[tuple[str, int], ...] = ()
+    guards: tuple[tuple[str, str], ...] = ()
+    suspend: bool | None = None
+    annotations: Mapping[str, str | None] = {}
+    event: EmitEvent | None = None

@@ -1,0 +1,95 @@
+"""The word about a change of workers, as the annotation ``shuntyard.io/rescale`` of the owner.
+
+It is written together with the change itself, so a restart loses nothing and repeats nothing.
+"""
+
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from extender.engine.scaling.proposal import Cause
+from shared import labels
+from shared.errors import InputError
+from shared.model import JobKey, Owner, Uid
+
+_EXPECTED = "one line of JSON that we wrote"
+
+
+class Phase(StrEnum):
+    """How far a change is."""
+
+    ASKED = "Asked"
+    """The trainers are asked for a checkpoint; the number stands as it was."""
+    SHRINKING = "Shrinking"
+    """The smaller number is written; surplus workers leave."""
+    GROWING = "Growing"
+    """The larger number is written; new workers are awaited."""
+    DONE = "Done"
+    ABORTED = "Aborted"
+    """Nothing was changed; ``why`` says what was in the way."""
+
+
+OPEN = frozenset({Phase.ASKED, Phase.SHRINKING, Phase.GROWING})
+
+
+class Rescale(Struct, frozen=True, omit_defaults=True):
+    """One change; times in seconds since the epoch.
+
+    Attributes:
+        id: Its name; also that of the checkpoint request.
+        phase: How far it is.
+        cause: Why it was begun.
+        before: Workers before it.
+        to: Workers after it; 0: suspended.
+        at: When it was begun.
+        since: When the phase was entered.
+        starts: The job that gets the room; None if none does.
+        asked: Pods whose trainers are asked for a checkpoint.
+        ask_until: By when they must have answered.
+        hold_until: Until when they take no step after that.
+        why: What was in the way, a token; empty if nothing.
+        recent: When earlier changes of this job were begun, the newest last: for the cap.
+    """
+
+    id: str
+    phase: Phase
+    cause: Cause
+    before: int
+    to: int
+    at: float
+    since: float
+    starts: JobKey | None = None
+    asked: tuple[Uid, ...] = ()
+    ask_until: float = 0.0
+    hold_until: float = 0.0
+    why: str = ""
+    recent: tuple[float, ...] = ()
+
+    @property
+    def open(self) -> bool:
+        """Whether it is under way."""
+        return self.phase in OPEN
+
+
+_DECODER = msgspec.json.Decoder(Rescale)
+
+
+def read(owner: Owner) -> Rescale | None:
+    """Return what the owner's annotation says; None if it has none.
+
+    Raises:
+        InputError: Somebody else has written there.
+    """
+    text = owner.annotations.get(labels.RESCALE)
+    if text is None:
+        return None
+    try:
+        return _DECODER.decode(text)
+    except msgspec.MsgspecError:
+        raise InputError(f"annotation {labels.RESCALE}", text, _EXPECTED) from None
+
+
+def text(rescale: Rescale) -> str:
+    """Return the annotation."""
+    return msgspec.json.encode(rescale).decode()

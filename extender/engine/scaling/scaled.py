@@ -1,0 +1,74 @@
+"""A job whose number of workers may change: by which owner, and who leaves first."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.adapters import registry
+from extender.engine.above import above
+from extender.engine.jobs import Job, Member, State
+from extender.engine.snapshot import Snapshot
+from shared.model import Owner, Uid, WorkerCount
+
+_WORKER: Final = "worker"
+_WORKER_ROLES: Final = (_WORKER, "")
+"""Which number of an owner is that of its workers: called so, or the only one it has."""
+_GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """See the module.
+
+    Attributes:
+        owner: The owner that says the number.
+        count: The number, and where it stands.
+        workers: Live workers in the order in which the owner removes them, the first goes first.
+        any_worker: Whether a worker can be named that goes first.
+    """
+
+    owner: Owner
+    count: WorkerCount
+    workers: tuple[Member, ...]
+    any_worker: bool
+
+
+def scaled(snapshot: Snapshot, job: Job) -> Scaled | None:
+    """Return how the job is scaled; None if nobody who is known can, or several could.
+
+    A job can consist of several owners, its parameter servers of one and its workers of another:
+    then it is the one whose pods are called workers.
+    """
+    live = [m for m in job.members if m.state not in _GONE]
+    made = _by_owner(snapshot, live)
+    of_workers = [one for one in made if any(m.role == _WORKER for m in one[2])]
+    candidates = of_workers or made
+    if len(candidates) != 1:
+        return None
+    ((owner, count, members),) = candidates
+    workers = [m for m in members if count.role in {"", m.role}]
+    adapter = registry.resizable(workers[0].pod) if workers else None
+    if adapter is None:
+        return None
+    by_uid = {m.pod.uid: m for m in workers}
+    order = adapter.removal_order([m.pod for m in workers])
+    return Scaled(owner, count, tuple(by_uid[pod.uid] for pod in order), adapter.any_worker)
+
+
+def _by_owner(
+    snapshot: Snapshot, members: Iterable[Member]
+) -> list[tuple[Owner, WorkerCount, list[Member]]]:
+    found: dict[Uid, tuple[Owner, WorkerCount, list[Member]]] = {}
+    for member in members:
+        for owner in above(snapshot, member.pod).owners:
+            count = worker_count(owner)
+            if count is not None:
+                found.setdefault(owner.uid, (owner, count, []))[2].append(member)
+                break
+    return list(found.values())
+
+
+def worker_count(owner: Owner) -> WorkerCount | None:
+    """Return the number of an owner's workers; None if it has none that may change."""
+    by_role = {count.role: count for count in owner.counts}
+    return next((by_role[role] for role in _WORKER_ROLES if role in by_role), None)
