@@ -1,0 +1,63 @@
+"""The ledger of rescales, as ``/v1/rescales`` says it: whose workers changed, why, what became of it.
+
+Times are seconds since the epoch.
+"""
+
+from msgspec import Struct
+
+from shared.api import Response
+from shared.ledger import Declined
+
+
+class RescaleEntry(Struct, frozen=True, kw_only=True):
+    """A change of a job's workers, open or ended.
+
+    Attributes:
+        id: Its name.
+        job: The job's name.
+        kind: What the job is: ``job``, ``statefulset``, …
+        cause: Why it was begun, a token: ``MoreImportant``, ``SavesTime``, ``Slot``, …
+        before: Workers before it.
+        to: Workers it leads to; 0: the job pauses.
+        phase: Where it is: ``Asked``, ``Shrinking``, ``Growing``, ``Done``, ``Aborted``.
+        open: It has not ended.
+        begun_at: When it was begun.
+        since: When it entered its phase.
+        starts: ``namespace/kind/name`` of the job that gets the room; empty if none does.
+        started: Whether that job runs now.
+        saved_seconds: Training time that it was expected to save; None if not known.
+        reason: What was in the way, a token; empty if nothing.
+        message: The same in words.
+    """
+
+    namespace: str
+    id: str
+    job: str
+    kind: str
+    cause: str
+    before: int
+    to: int
+    phase: str
+    open: bool
+    begun_at: float
+    since: float
+    starts: str = ""
+    started: bool = False
+    saved_seconds: float | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class RescalesResponse(Response, frozen=True, kw_only=True):
+    """The ledger of rescales, oldest first, and the jobs that were not changed.
+
+    What has ended is known since the replica that answers began to act; of every job at least its
+    last change.
+
+    Attributes:
+        acting: Whether the replica that answers is the one that decides.
+    """
+
+    acting: bool
+    entries: tuple[RescaleEntry, ...] = ()
+    declined: tuple[Declined, ...] = ()
