@@ -1,8 +1,7 @@
 """What resources cost now, and in the time slots to come, as ``/v1/prices`` says it.
 
-A price is told as a share of the way from that of an idle resource (0) to that of a full one (1), on
-a scale of logarithms: it is that share of the resource that is taken, or promised. Amounts of
-resources are shares of what the largest machine has. Times are seconds since the epoch.
+A price is told as its way from that of an idle resource (0) to that of a full one (1), on a scale
+of logarithms: the share of the resource that is taken, or promised.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The ledger of rescales, as ``/v1/rescales`` says it: whose workers changed, why, what became of it.
+"""The ledger of rescales, as ``/v1/rescales`` says it: whose workers changed, why, to what end.
 
 Times are seconds since the epoch.
 """

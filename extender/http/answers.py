@@ -5,9 +5,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from extender.engine import explaining, filtering, prioritizing
 from extender.engine.binding import STANDBY
 from extender.engine.direct import Occasion
+from extender.engine.explaining import SlotBook
 from extender.engine.filtering import WITHOUT_SEATS, FilterVerdict
 from extender.engine.memory import Reading
 from extender.engine.migration import accounting
@@ -23,8 +26,12 @@ from shared.clock import Clock
 from shared.errors import InputError
 from shared.ledger import Declined
 from shared.model import Pod, PodKey
+from shared.prices import PricesResponse
+from shared.rescales import RescaleEntry, RescalesResponse
 
 _Subject = TypeVar("_Subject")
+
+Rescales = tuple[Sequence[RescaleEntry], Sequence[Declined]]
 
 
 class Witness(Protocol):
@@ -110,6 +117,8 @@ class ReadAnswers:
 
     Attributes:
         declined: Jobs that were not moved when they were looked at last, and why.
+        rescales_known: Changes of workers, oldest first, and the jobs that were not changed.
+        slot_book: What is promised over the time slots; None, and why, if nothing is.
         busy: Held while an explanation or a what-if is worked out.
         foresight: Knows when waiting jobs start; None: nobody is told.
         rest: Between two what-ifs, of which each plays the queue forward twice.
@@ -121,6 +130,8 @@ class ReadAnswers:
     acting: Callable[[], bool]
     last_cycle: Callable[[], Cycle | None]
     declined: Callable[[], Sequence[Declined]] = tuple
+    rescales_known: Callable[[], Rescales] = lambda: ((), ())
+    slot_book: Callable[[], SlotBook | str] = lambda: explaining.NOT_BY_PRICE
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     foresight: Foresight | None = None
     rest: Rest = field(default_factory=Rest)
@@ -146,6 +157,27 @@ class ReadAnswers:
         """The ledger of migrations."""
         now, acting = self.clock.now(), self.acting()
         return accounting.ledger(self.store.snapshot(), self.declined(), now=now, acting=acting)
+
+    def rescales(self) -> RescalesResponse:
+        """The ledger of rescales."""
+        entries, declined = self.rescales_known()
+        return RescalesResponse(
+            generated_at=self.clock.now(),
+            acting=self.acting(),
+            entries=tuple(entries),
+            declined=tuple(declined),
+        )
+
+    async def prices(self, *, slots: bool) -> PricesResponse:
+        """What resources cost; the slots are worked out beside the loop."""
+        book = self.slot_book() if slots else ""
+        now, acting, snapshot = self.clock.now(), self.acting(), self.store.snapshot()
+        told = explaining.prices(snapshot, self.parameters, now=now, acting=acting)
+        if isinstance(book, str):
+            return replace(told, slots_problem=book)
+        async with self.busy:
+            found = await asyncio.to_thread(explaining.slot_prices, book, self.parameters)
+        return replace(told, slots=found)
 
     async def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
         """Why a pod is, or would be, where; None if there is no such pod."""

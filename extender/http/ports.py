@@ -6,6 +6,8 @@ from typing import Protocol
 from extender.engine.filtering import FilterVerdict
 from shared import api, wire
 from shared.model import NodeName, Pod
+from shared.prices import PricesResponse
+from shared.rescales import RescalesResponse
 
 
 class SchedulerPort(Protocol):
@@ -41,6 +43,14 @@ class ReadPort(Protocol):
 
     def migrations(self) -> api.MigrationsResponse:
         """Return the ledger of migrations, and the jobs that were not moved."""
+        ...
+
+    def rescales(self) -> RescalesResponse:
+        """Return the ledger of rescales, and the jobs that were not changed."""
+        ...
+
+    async def prices(self, *, slots: bool) -> PricesResponse:
+        """Return what resources cost now, and in the time slots to come if that is asked."""
         ...
 
     async def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:

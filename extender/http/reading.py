@@ -10,6 +10,7 @@ from shared import api
 from shared.errors import InputError
 
 _ENCODER: Final = msgspec.json.Encoder()
+_TRUTH: Final = {"true": True, "false": False}
 
 
 async def queue(request: web.Request) -> web.Response:
@@ -30,6 +31,19 @@ async def jobs(request: web.Request) -> web.Response:
 async def migrations(request: web.Request) -> web.Response:
     """``GET /v1/migrations``: the ledger, and the jobs that were not moved."""
     return _json(request.app[READ].migrations())
+
+
+async def rescales(request: web.Request) -> web.Response:
+    """``GET /v1/rescales``: the ledger, and the jobs that were not changed."""
+    return _json(request.app[READ].rescales())
+
+
+async def prices(request: web.Request) -> web.Response:
+    """``GET /v1/prices``: what resources cost; with ``slots=true`` in the slots to come, too."""
+    text = request.query.get("slots", "false")
+    if text not in _TRUTH:
+        raise InputError("query parameter slots", text, "true or false")
+    return _json(await request.app[READ].prices(slots=_TRUTH[text]))
 
 
 async def explain(request: web.Request) -> web.Response:

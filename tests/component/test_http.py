@@ -20,11 +20,15 @@ from extender.http.app import (
 )
 from extender.metrics import ExtenderMetrics
 from shared import api
+from shared.prices import PricesResponse
+from shared.rescales import RescalesResponse
 from tests.fakes.ports import (
     EXPLAIN,
     EXPLAIN_JOB,
+    PRICES,
     QUEUE,
     REFUSED,
+    SLOTS,
     FakeHealth,
     FakeRead,
     FakeScheduler,
@@ -205,11 +209,24 @@ async def test_a_defect_of_ours_is_500_logged_and_counted(
     assert "ZeroDivisionError" in caplog.text
 
 
+async def test_prices_of_slots_come_if_they_are_asked_for(people: Client) -> None:
+    async def ask(**params: str) -> PricesResponse:
+        found = await people.get("/v1/prices", params=params)
+        return msgspec.json.decode(await found.read(), type=PricesResponse)
+
+    assert await ask() == await ask(slots="false") == PRICES
+    assert (await ask(slots="true")).slots == SLOTS
+    unclear = await people.get("/v1/prices", params={"slots": "all"})
+    assert (unclear.status, "query parameter slots" in await unclear.text()) == (400, True)
+
+
 READ = {
     "/v1/queue": api.QueueResponse,
     "/v1/nodes": api.NodesResponse,
     "/v1/jobs": api.JobsResponse,
     "/v1/migrations": api.MigrationsResponse,
+    "/v1/rescales": RescalesResponse,
+    "/v1/prices": PricesResponse,
 }
 
 

@@ -11,7 +11,9 @@ from shared import api
 from shared.errors import InputError
 from shared.ledger import Declined, MigrationEntry, MoveEntry, Transition
 from shared.model import Pod
+from shared.prices import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
 from shared.progress import Category, Span, Use
+from shared.rescales import RescaleEntry, RescalesResponse
 from shared.supposition import Bill, Place, Shift
 
 REFUSED = "shuntyard: planned on another node"
@@ -192,6 +194,96 @@ MIGRATIONS = api.MigrationsResponse(
         Declined(job="team-c/job/vit", reason="NoTarget", message="no node has room", at=999.0),
     ),
 )
+RESCALES = RescalesResponse(
+    generated_at=1000.0,
+    acting=True,
+    entries=(
+        RescaleEntry(
+            namespace="team-a",
+            id="r-1",
+            job="resnet",
+            kind="job",
+            cause="MoreImportant",
+            before=6,
+            to=4,
+            phase="Done",
+            open=False,
+            begun_at=900.0,
+            since=912.5,
+            starts="team-b/job/bert",
+            started=True,
+        ),
+        RescaleEntry(
+            namespace="team-a",
+            id="r-2",
+            job="resnet",
+            kind="job",
+            cause="SavesTime",
+            before=4,
+            to=5,
+            phase="Growing",
+            open=True,
+            begun_at=990.0,
+            since=991.0,
+            saved_seconds=250.0,
+        ),
+        RescaleEntry(
+            namespace="team-c",
+            id="r-3",
+            job="gpt",
+            kind="pytorchjob",
+            cause="Starving",
+            before=3,
+            to=2,
+            phase="Aborted",
+            open=False,
+            begun_at=950.0,
+            since=970.0,
+            starts="team-b/job/vit",
+            reason="NotSaved",
+            message="1 of 3 trainers saved in time",
+        ),
+    ),
+    declined=(
+        Declined(job="team-a/job/bert", reason="CoolingDown", message="for 40 s", at=999.0),
+        Declined(job="team-c/job/gpt", reason="NoCheckpoint", message="it has none", at=940.0),
+    ),
+)
+PRICES = PricesResponse(
+    generated_at=1000.0,
+    acting=True,
+    kappa=100.0,
+    nodes=(
+        NodePrices(
+            name="node-a",
+            prices={"cpu": 0.75, "memory": 0.25, "pods": 0.01},
+            dearest="cpu",
+            times_idle=31.6228,
+        ),
+        NodePrices(
+            name="node-b",
+            prices={"cpu": 0.0, "memory": 0.0, "nvidia.com/gpu": 1.0, "pods": 0.0},
+            dearest="nvidia.com/gpu",
+            times_idle=100.0,
+        ),
+    ),
+)
+SLOTS = SlotPrices(
+    slot_seconds=600.0,
+    first=1,
+    slots=3,
+    share=0.5,
+    scales={
+        "cpu": Scale(log_low=0.0, log_high=4.0),
+        "nvidia.com/gpu": Scale(log_low=0.0, log_high=6.0),
+    },
+    rows=(
+        SlotRow(nodes=("node-a", "node-c"), prices={"cpu": (1.0, 0.5, 0.0)}),
+        SlotRow(
+            nodes=("node-b",), prices={"cpu": (0.0, 0.0, 0.0), "nvidia.com/gpu": (0.9, 0.9, 0.0)}
+        ),
+    ),
+)
 EXPLAIN = api.ExplainResponse(
     generated_at=1000.0,
     namespace="team-a",
@@ -256,6 +348,12 @@ class FakeRead:
 
     def migrations(self) -> api.MigrationsResponse:
         return MIGRATIONS
+
+    def rescales(self) -> RescalesResponse:
+        return RESCALES
+
+    async def prices(self, *, slots: bool) -> PricesResponse:
+        return msgspec.structs.replace(PRICES, slots=SLOTS) if slots else PRICES
 
     async def explain(self, namespace: str, name: str) -> api.ExplainResponse | None:
         return EXPLAIN if (namespace, name) == ("team-a", "resnet-0") else None

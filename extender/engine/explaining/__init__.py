@@ -1,11 +1,26 @@
 """What people are told: the queue, the nodes, the jobs, and why one of them waits (pure).
 
-Values of ``shared.api``. ``listing`` shows many, ``answering`` explains one, ``what_if`` one that
-nobody has submitted.
+Values of ``shared.api``. ``listing`` shows many, ``prices`` what they pay, ``answering`` explains
+one, ``what_if`` one that nobody has submitted.
 """
 
 from extender.engine.explaining.answering import Asked, asked, job, named, pod
 from extender.engine.explaining.listing import all_jobs, nodes, queue
+from extender.engine.explaining.prices import NOT_BY_PRICE, SlotBook, prices, slot_prices
 from extender.engine.explaining.what_if import what_if
 
-__all__ = ["Asked", "all_jobs", "asked", "job", "named", "nodes", "pod", "queue", "what_if"]
+__all__ = [
+    "NOT_BY_PRICE",
+    "Asked",
+    "SlotBook",
+    "all_jobs",
+    "asked",
+    "job",
+    "named",
+    "nodes",
+    "pod",
+    "prices",
+    "queue",
+    "slot_prices",
+    "what_if",
+]
