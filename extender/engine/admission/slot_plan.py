@@ -1,4 +1,7 @@
-"""An admitted job's plan, as the annotation ``shuntyard.io/slot-plan`` of its owner."""
+"""An admitted job's plan, as the annotation ``shuntyard.io/slot-plan`` of its owner.
+
+It says all that planning anew needs: a job that is suspended has no pods that could say it.
+"""
 
 from collections.abc import Mapping
 
@@ -7,7 +10,7 @@ from msgspec import Struct
 
 from shared import labels
 from shared.errors import InputError
-from shared.model import NodeName, Owner
+from shared.model import JobKey, NodeName, Owner
 
 _EXPECTED = "one line of JSON that we wrote"
 
@@ -28,19 +31,52 @@ class Span(Struct, frozen=True, array_like=True):
     servers: Mapping[NodeName, int] = {}
 
 
+class Asked(Struct, frozen=True, omit_defaults=True):
+    """What a job is, as it was understood when it was admitted.
+
+    Attributes:
+        utility: As annotation ``shuntyard.io/utility`` says it.
+        training: As annotation ``shuntyard.io/training`` says it, with what was measured filled in.
+        worker: What one worker asks for, in base units.
+        server: What one parameter server asks for.
+        least: Workers it needs to run at all.
+        most: Workers it can use.
+        servers: Parameter servers it has whenever it runs.
+        shrinks: Whether workers may leave while others go on.
+        pauses: Whether it may be suspended between two slots.
+    """
+
+    utility: str
+    training: str
+    worker: Mapping[str, int]
+    server: Mapping[str, int] = {}
+    least: int = 1
+    most: int = 1
+    servers: int = 0
+    shrinks: bool = False
+    pauses: bool = False
+
+
 class SlotPlan(Struct, frozen=True, omit_defaults=True):
     """What an admitted job was promised; slots are counted since the epoch.
 
     Attributes:
+        job: The job.
+        asked: What it is.
         slot_seconds: Length of the slots it was made for.
         arrival: Slot in which the job came.
-        promise: Slot by whose end it was to be done, when it was admitted.
+        promise: Slot by whose end it was to be done, when it was admitted. Never changed.
         completion: The same by the present plan.
         utility: What completing then is worth.
         bill: What its resources cost.
-        spans: When it runs where, in order; pauses lie between them.
+        spans: When it runs where, in order; pauses lie between them. Those that are over are left
+            out when it is planned anew.
+        done: Share of the training that was done when the plan was last changed, 0…1.
+        since: Slot from which the spans count.
     """
 
+    job: JobKey
+    asked: Asked
     slot_seconds: float
     arrival: int
     promise: int
@@ -48,6 +84,8 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
     utility: float
     bill: float
     spans: tuple[Span, ...]
+    done: float = 0.0
+    since: int = 0
 
     @property
     def payoff(self) -> float:
