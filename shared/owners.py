@@ -48,14 +48,32 @@ class WorkerCount(Struct, frozen=True, kw_only=True):
         role: ``worker``, …; empty where the kind has no roles.
         count: The number.
         fields: JSON pointers into the object that are set to the number, all together.
+        totals: JSON pointers that are set to the number plus so many: pods of all roles.
         guards: Pointer and text of what must still stand there when they are: an entry of a list
             is told by its name.
+        least: The owner's own limit; 0 where no worker at all pauses it and harms nothing.
+        most: The same; None: none.
+        elastic: The limits are the user's word that the number may change, as our annotation is.
+        leaving: JSON pointer that gets the names of the pods that leave, ``leaving_key`` and a
+            list, in the same write; empty where the owner takes no names.
+        leaving_key: See there.
     """
 
     role: str = ""
     count: int
     fields: tuple[str, ...]
+    totals: tuple[tuple[str, int], ...] = ()
     guards: tuple[tuple[str, str], ...] = ()
+    least: int = 1
+    most: int | None = None
+    elastic: bool = False
+    leaving: str = ""
+    leaving_key: str = ""
+
+    def values(self, to: int) -> tuple[tuple[str, int], ...]:
+        """Return what stands at which pointer when the number is ``to``."""
+        others = ((field, to + more) for field, more in self.totals)
+        return (*((field, to) for field in self.fields), *others)
 
 
 class Owner(Struct, frozen=True, kw_only=True, tag=True):
