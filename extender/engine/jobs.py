@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from extender.adapters import registry
 from extender.adapters.base import Above, Membership
 from extender.adapters.roles import COORDINATORS
-from extender.engine import modelling, wishes
+from extender.engine import modelling, wishes, worker_gang
 from extender.engine.above import above
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Wishes
@@ -224,6 +224,10 @@ def _viewed(
     memberships = [seen[i].membership for i in staying]
     size, size_problem = _size(memberships, first)
     wished, wish_problem = wishes.read(first, first_above)
+    if wished.workers is not None:
+        living = [(seen[i].membership.role, over[i]) for i in staying]
+        size = worker_gang.size(size, wished.workers, (first, first_above), living)
+        wish_problem = worker_gang.problem(wished.workers, living)
     problems = (m.problem for m in memberships if m.problem)
     namespace, kind, name = key.split("/", 2)
     job = Job(

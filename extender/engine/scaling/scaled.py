@@ -8,11 +8,9 @@ from extender.adapters import registry
 from extender.engine.above import above
 from extender.engine.jobs import Job, Member, State
 from extender.engine.snapshot import Snapshot
+from extender.engine.worker_gang import counted, worker_roles
 from shared.model import Owner, Uid, WorkerCount
 
-_WORKER: Final = "worker"
-_WORKER_ROLES: Final = (_WORKER, "")
-"""Which number of an owner is that of its workers: called so, or the only one it has."""
 _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
 
 
@@ -41,7 +39,8 @@ def scaled(snapshot: Snapshot, job: Job) -> Scaled | None:
     """
     live = [m for m in job.members if m.state not in _GONE]
     made = _by_owner(snapshot, live)
-    of_workers = [one for one in made if any(m.role == _WORKER for m in one[2])]
+    roles = worker_roles(m.role for m in live)
+    of_workers = [one for one in made if any(m.role in roles for m in one[2])]
     candidates = of_workers or made
     if len(candidates) != 1:
         return None
@@ -60,15 +59,7 @@ def _by_owner(
 ) -> list[tuple[Owner, WorkerCount, list[Member]]]:
     found: dict[Uid, tuple[Owner, WorkerCount, list[Member]]] = {}
     for member in members:
-        for owner in above(snapshot, member.pod).owners:
-            count = worker_count(owner)
-            if count is not None:
-                found.setdefault(owner.uid, (owner, count, []))[2].append(member)
-                break
+        one = counted(above(snapshot, member.pod))
+        if one is not None:
+            found.setdefault(one[0].uid, (*one, []))[2].append(member)
     return list(found.values())
-
-
-def worker_count(owner: Owner) -> WorkerCount | None:
-    """Return the number of an owner's workers; None if it has none that may change."""
-    by_role = {count.role: count for count in owner.counts}
-    return next((by_role[role] for role in _WORKER_ROLES if role in by_role), None)

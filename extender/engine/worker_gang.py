@@ -1,0 +1,88 @@
+"""The gang of a job whose number of workers may change: its least workers, and all the others."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from extender.adapters import registry
+from extender.adapters.base import Above
+from extender.adapters.roles import COORDINATORS
+from extender.engine.wishes import WorkerRange
+from shared import labels
+from shared.errors import InputError
+from shared.model import Owner, Pod, Uid, WorkerCount
+
+WORKER: Final = "worker"
+_WORKER_ROLES: Final = (WORKER, "")
+"""Which number of an owner is that of its workers: called so, or the only one it has."""
+
+Living = tuple[str, Above]
+"""Role of a pod that is not leaving, and what stands over it."""
+
+
+def worker_count(owner: Owner) -> WorkerCount | None:
+    """Return the number of an owner's workers; None if it has none that may change."""
+    by_role = {count.role: count for count in owner.counts}
+    return next((by_role[role] for role in _WORKER_ROLES if role in by_role), None)
+
+
+def counted(over: Above) -> tuple[Owner, WorkerCount] | None:
+    """Return the nearest owner that says how many workers it has, and that number."""
+    for owner in over.owners:
+        count = worker_count(owner)
+        if count is not None:
+            return owner, count
+    return None
+
+
+def size(
+    stated: int | None, wished: WorkerRange, first: tuple[Pod, Above], living: Sequence[Living]
+) -> int | None:
+    """Return the gang size of an elastic job.
+
+    A size that counts the workers there are now follows their number, so it says how many others
+    there are. One below that number is no such size: somebody chose it, and it stands.
+
+    Args:
+        stated: What the job's kind says, or our annotation.
+        wished: The range of its workers.
+        first: The pod whose word counts, and what stands over it.
+        living: All members that are not leaving.
+    """
+    pod, over = first
+    if stated is None or registry.annotation(pod, over, labels.MIN_AVAILABLE) is not None:
+        return stated
+    scaled = _scaled(living)
+    if scaled is None or stated < scaled.count:
+        return stated
+    workers = worker_roles(role for role, _ in living)
+    others = sum(role not in workers for role, _ in living)
+    return wished.least + max(stated - scaled.count, others)
+
+
+def problem(wished: WorkerRange, living: Sequence[Living]) -> str:
+    """Say what is wrong where the present number of workers is outside of the range.
+
+    None at all is a pause, and no mistake.
+    """
+    scaled = _scaled(living)
+    if scaled is None or scaled.count == 0 or wished.least <= scaled.count <= wished.most:
+        return ""
+    where = " and ".join(field.strip("/").replace("/", ".") for field in scaled.fields)
+    expected = f"a range that holds the present number of workers, {scaled.count} ({where})"
+    field = f"annotation {labels.WORKERS}"
+    return str(InputError(field, f"{wished.least}..{wished.most}", expected))
+
+
+def worker_roles(roles: Iterable[str]) -> frozenset[str]:
+    """Return which of these roles are workers': the one called so, else all that do the work."""
+    known = frozenset(roles)
+    return frozenset({WORKER}) if WORKER in known else (known - COORDINATORS) or known
+
+
+def _scaled(living: Sequence[Living]) -> WorkerCount | None:
+    """Return the number of the only owner whose pods are workers; None if there are several."""
+    workers = worker_roles(role for role, _ in living)
+    owners = {id(over): over for role, over in living if role in workers}
+    found = [one for over in owners.values() if (one := counted(over)) is not None]
+    by_uid: dict[Uid, WorkerCount] = {owner.uid: count for owner, count in found}
+    return next(iter(by_uid.values())) if len(by_uid) == 1 else None
