@@ -25,6 +25,15 @@ MIN_AVAILABLE: Final = "shuntyard.io/min-available"
 USER_PRIORITY: Final = "shuntyard.io/user-priority"
 """Annotation on Namespace or ResourceQuota: user priority u, 1…10."""
 
+WEIGHT: Final = "shuntyard.io/weight"
+"""Annotation on Namespace or ResourceQuota: by what its share of the cluster is divided."""
+
+GUARANTEED_SHARE: Final = "shuntyard.io/guaranteed-share"
+"""Annotation on Namespace or ResourceQuota: the share below which its jobs go first, 0…1."""
+
+BORROWING_LIMIT: Final = "shuntyard.io/borrowing-limit"
+"""Annotation on Namespace or ResourceQuota: how much more than guaranteed it may hold, 0…1."""
+
 MAX_WAIT: Final = "shuntyard.io/max-wait"
 """Annotation on pod or owner: maximum wait L as a Go duration, e.g. ``20m``."""
 

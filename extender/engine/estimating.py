@@ -24,6 +24,7 @@ ON_ITS_WAY: Final = "seats are taken"
 FITS_NOW: Final = "fits now"
 IN_TURN: Final = "fits when its turn comes"
 TOO_FAR: Final = "too far ahead to be computed"
+QUOTA: Final = "waits for the quota of its namespace: no end of a job that holds it is known"
 NEVER_FITS: Final = "does not fit even if every other job has ended"
 
 
@@ -62,7 +63,7 @@ def estimates(
     told |= {key: Estimate(None, f"cannot start: {reason}") for key, reason in stuck.items()}
     told |= {entry.job.key: Estimate(None, TOO_FAR) for entry in waits[MOST_JOBS:]}
     play = _played(snapshot, cycle, params, reading, stuck, looked)
-    return told | _in_order(play, [key for key in looked if key not in stuck])
+    return told | _in_order(play, {k: why for k, why in looked.items() if k not in stuck})
 
 
 def _played(
@@ -80,14 +81,16 @@ def _played(
     return play
 
 
-def _in_order(play: Play, keys: Iterable[JobKey]) -> dict[JobKey, Estimate]:
+def _in_order(play: Play, waits: Mapping[JobKey, Reason]) -> dict[JobKey, Estimate]:
     """Return an estimate for each of these jobs, which come in the order of the queue."""
     found: dict[JobKey, Estimate] = {}
     first = ""
-    for key in keys:
+    for key, reason in waits.items():
         start = play.starts.get(key)
         if start is not None and (start.first or not first):
             found[key] = Estimate(start.at, _rests_on(start))
+        elif reason is Reason.WAITING_FOR_QUOTA:  # nobody stands behind it: what it waits for is
+            found[key] = Estimate(None, TOO_FAR if play.too_far else QUOTA)  # its namespace's own
         elif first:
             found[key] = Estimate(None, f"behind {first}, whose start is unknown")
         else:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from extender.engine import entitlements
 from extender.engine.jobs import Job, State
 from extender.engine.parameters import EngineParameters, Order
 from extender.engine.snapshot import Snapshot
@@ -27,7 +28,7 @@ class Ranked:
     Attributes:
         job: The job.
         value: Its CPS value.
-        note: What of its priority could not be used; empty if all could.
+        note: What its namespace says of its priority or share that could not be used; else empty.
         weight: Its DRS key; None under every other order.
     """
 
@@ -49,12 +50,15 @@ def ordered(
         namespace: user_priority(namespace, snapshot, default)
         for namespace in {job.namespace for job in jobs}
     }
+    notes = {
+        namespace: _note(problem, namespace, snapshot, params)
+        for namespace, (_, problem) in priorities.items()
+    }
     by_key = {job.key: job for job in jobs}
     candidates = [_candidate(job, priorities[job.namespace][0]) for job in jobs]
     values = priority.values(candidates, params.priority, now)
     ranked = [
-        Ranked(by_key[value.job], value, priorities[by_key[value.job].namespace][1])
-        for value in values
+        Ranked(by_key[value.job], value, notes[by_key[value.job].namespace]) for value in values
     ]
     if params.order is Order.CREATION:
         ranked.sort(key=lambda one: (one.job.created_at, one.job.about.uid))
@@ -68,19 +72,19 @@ def user_priority(namespace: str, snapshot: Snapshot, default: int) -> tuple[int
 
     The Namespace's annotation wins over those of its ResourceQuotas, of which the largest counts.
     """
-    found = snapshot.namespaces.get(namespace)
-    texts = [found.annotations.get(labels.USER_PRIORITY)] if found else []
-    if not any(texts):
-        texts = [
-            quota.annotations.get(labels.USER_PRIORITY)
-            for quota in snapshot.quotas.get(namespace, ())
-        ]
-    stated = [text for text in texts if text is not None]
+    stated = entitlements.stated(namespace, labels.USER_PRIORITY, snapshot)
     good = [int(text) for text in stated if text in _ALLOWED]
     bad = [text for text in stated if text not in _ALLOWED]
     field = f"annotation {labels.USER_PRIORITY} of namespace {namespace}"
     problem = str(InputError(field, bad[0], "an integer from 1 to 10")) if bad else ""
     return max(good, default=default), problem
+
+
+def _note(problem: str, namespace: str, snapshot: Snapshot, params: EngineParameters) -> str:
+    if not params.fair_share.enabled:
+        return problem  # nobody asks what the namespace may expect
+    _, other = entitlements.entitlement(namespace, snapshot)
+    return "; ".join(text for text in (problem, other) if text)
 
 
 def _by_weight(

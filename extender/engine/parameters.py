@@ -8,6 +8,7 @@ from extender.engine.migration.parameters import MigrationParameters
 from extender.engine.scaling.parameters import RescaleParameters
 from extender.policy.admission import AdmissionParameters
 from extender.policy.cpu_weights import WeightParameters
+from extender.policy.fair_share import FairShareParameters
 from extender.policy.gang import GangParameters
 from extender.policy.price_bounds import BoundsParameters
 from extender.policy.pricing import PricingParameters
@@ -72,3 +73,4 @@ class EngineParameters:
     admission: AdmissionParameters = field(default_factory=AdmissionParameters)
     price_bounds: BoundsParameters = field(default_factory=BoundsParameters)
     slot_time: SlotTimeParameters = field(default_factory=SlotTimeParameters)
+    fair_share: FairShareParameters = field(default_factory=FairShareParameters)

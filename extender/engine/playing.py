@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.engine import durations, ordering, planning, refusing, waiting
+from extender.engine import durations, ordering, planning, refusing, sharing, waiting
 from extender.engine.durations import End, Unknown
 from extender.engine.jobs import Job
 from extender.engine.memo import Refusals
@@ -16,6 +16,7 @@ from extender.engine.ordering import Ranked
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Plan, Refusal
 from extender.engine.reasons import Reason
+from extender.engine.sharing import Shares
 from extender.engine.snapshot import Snapshot
 from extender.engine.tenants import Running
 from extender.engine.waiting import Line, Result
@@ -74,6 +75,7 @@ class Play:
     _deadline: float = math.inf
     _order: Sequence[Ranked] = ()
     _refusals: Refusals = field(default_factory=Refusals)
+    _shares: Shares | None = None
 
     def run(self, running: Sequence[Running]) -> None:
         """Play until nothing happens any more, or it takes too long.
@@ -109,6 +111,8 @@ class Play:
 
     def _turn(self, *, first: bool) -> None:
         """Place at this moment whoever can be placed."""
+        tenants = [one.tenant for one in self.guests]
+        self._shares = sharing.of_tenants(tenants, self.snapshot, self.params)
         line = Line(
             room=self.room,
             now=self.now,
@@ -117,6 +121,7 @@ class Play:
             project=self._attempt,
             tenants=lambda: [one.tenant for one in self.guests],
             lasts=self._lasts,
+            shares=self._shares,
         )
         for one, result in line.results(self._ranked()):
             if isinstance(result, Plan):
@@ -153,6 +158,10 @@ class Play:
     def _attempt(self, job: Job, value: float, room: Room) -> Result:
         if reason := self.stuck.get(job.key):
             return Refusal(reason, "")
+        within = job if self._shares is None else self._shares.within(job)
+        if isinstance(within, Refusal):
+            return within
+        job = within
         alike, refusals = refusing.asks_for(job), self._refusals.of(room, self.params)
         known: Refusal | None = None if alike is None else refusals.get(alike)
         if known is not None:

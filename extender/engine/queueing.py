@@ -25,6 +25,7 @@ from extender.engine import (
     planning,
     refusing,
     repairing,
+    sharing,
     tenants,
 )
 from extender.engine.commands import Command, ReleaseGang
@@ -36,6 +37,7 @@ from extender.engine.ordering import Ranked
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Plan, Refusal
 from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.sharing import Shares
 from extender.engine.snapshot import Snapshot
 from extender.engine.telling import QueueEntry, tell
 from extender.engine.waiting import Line
@@ -79,6 +81,10 @@ class _Work:
     dissolved: set[JobKey] = field(default_factory=set)
     whole: set[JobKey] = field(default_factory=set)
     arrivals: Mapping[JobKey, Arrivals] = field(default_factory=dict)
+    shares: Shares = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shares = sharing.shares(self.snapshot, self.params)
 
     def strike(self, job: JobKey) -> None:
         """Send a job to wait."""
@@ -173,6 +179,7 @@ def _line(work: _Work) -> Line:
         tenants=running,
         lasts=lambda job: durations.lasts(job, snapshot, memory, reading, stale_seconds),
         owed={key for key, arrivals in work.arrivals.items() if arrivals.targets},
+        shares=work.shares,
     )
 
 
@@ -181,9 +188,13 @@ def _attempt(job: Job, value: float, room: Room, work: _Work) -> Plan | Refusal:
     if backoff and work.reading.monotonic < backoff.until:
         return Refusal(Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
     was_whole, arrivals = job.key in work.whole, work.arrivals.get(job.key, NOBODY)
+    held = reserving.holding(job, arrivals.held)
+    within = held if arrivals.targets else work.shares.within(held)
+    if isinstance(within, Refusal):
+        return within
     result = refusing.plan(
         work.snapshot.memo,
-        reserving.holding(job, arrivals.held),
+        within,
         reserving.without_kept(room, arrivals.kept) if arrivals.targets else room,
         work.params,
         value,

@@ -16,6 +16,10 @@ class Reason(StrEnum):
     """Pods carry scheduling gates of others. (Kueue)"""
     BACKING_OFF = "BackingOff"
     """The job was dissolved or lost its pin a moment ago."""
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    """Its namespace holds as much as it may borrow at most. (Kueue)"""
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+    """The job alone asks for more than its namespace may hold. (Kueue)"""
     NO_SUCH_NODE = "NoSuchNode"
     """No node could hold one of the pods even if it were empty."""
     GANG_DOES_NOT_FIT = "GangDoesNotFit"
@@ -43,6 +47,12 @@ MESSAGES: dict[Reason, str] = {
     Reason.GANG_INCOMPLETE: "not all pods of the gang exist yet",
     Reason.ADMISSION_GATED: "pods carry scheduling gates of others",
     Reason.BACKING_OFF: "the job gave its seats back and waits before it tries again",
+    Reason.WAITING_FOR_QUOTA: (
+        "with it the namespace would hold more than its guaranteed share and borrowing limit"
+    ),
+    Reason.EXCEEDS_MAX_QUOTA: (
+        "the job alone asks for more than the guaranteed share and borrowing limit of its namespace"
+    ),
     Reason.GANG_TOO_LARGE: (
         "the maximum wait is over, but the gang would not fit even if every other job had ended"
     ),

@@ -1,10 +1,12 @@
 """Whose turn it is: waiting jobs placed one after the other, with room kept for one of them.
 
-1. Jobs whose maximum wait is over go first, the oldest deadline first, as long as they fit.
+1. Jobs whose maximum wait is over go first, the oldest deadline first, as long as they fit,
+   whichever namespace they are of.
 2. The first of them that does not fit now, but would once others have ended, is the holder: room is
    kept for it (``policy.reservation``). One that would never fit is passed over and says so.
-3. The others follow in their order. While there is a holder, a job starts only if the holder starts
-   no later for it (``policy.passing``).
+3. The others follow in their order; with fair share the namespaces take turns, and that order holds
+   inside each (``sharing``). While there is a holder, a job starts only if the holder starts no
+   later for it (``policy.passing``).
 
 Nothing is remembered: the holder follows from the snapshot and the clock. A gang that has members
 and lacks some is no newcomer: it is completed whatever is kept, or it would be dissolved.
@@ -19,6 +21,7 @@ from extender.engine.jobs import Job, State
 from extender.engine.ordering import Ranked
 from extender.engine.planning import Plan, Refusal
 from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.sharing import Shares
 from extender.policy import passing, reservation
 from extender.policy.passing import Seats
 from extender.policy.reservation import Reservation, ReservationParameters, Tenant, Waiter
@@ -35,11 +38,13 @@ TIME_HELPS: Final = frozenset(Reason) - {
     Reason.GANG_INCOMPLETE,
     Reason.ADMISSION_GATED,
     Reason.BACKING_OFF,
+    Reason.EXCEEDS_MAX_QUOTA,
     Reason.NO_SUCH_NODE,
     Reason.MIGRATING,
     Reason.RELEASING,
 }
-"""Reasons of which others' ending may rid a job; with another one it cannot hold a reservation."""
+"""Reasons of which others' ending may rid a job; with another one it cannot hold a reservation, nor
+with ``WaitingForQuota``: a namespace would block the others with what it may not have."""
 
 
 @dataclass
@@ -55,6 +60,7 @@ class Line:
         tenants: Says who runs; asked only if there is a holder.
         lasts: How long a job that starts now takes room, in seconds; None if unknown.
         owed: Jobs whose room is theirs already: their members move.
+        shares: What namespaces hold, for whose turn it is; None: all jobs are of one.
         holder: For whom room is kept, and which.
         next_deadline: When the next maximum wait is over; None if none will be.
     """
@@ -67,6 +73,7 @@ class Line:
     tenants: Callable[[], Sequence[Tenant]]
     lasts: Callable[[Job], float | None]
     owed: Collection[JobKey] = ()
+    shares: Shares | None = None
     holder: Reservation | None = None
     next_deadline: float | None = None
     _held_for: Ranked | None = None
@@ -82,7 +89,8 @@ class Line:
         rest = [one for one in ranked if one.job.key not in turned]
         early = {one.job.key: result for one, result in first}
         ahead = [(one, result) for one, result in first if one.job.key in turned]
-        return ahead + [(one, early.get(one.job.key) or self._next(one)) for one in rest]
+        turns = rest if self.shares is None else self.shares.in_turn(rest)
+        return ahead + [(one, early.get(one.job.key) or self._next(one)) for one in turns]
 
     def _overdue(self, ranked: Sequence[Ranked]) -> list[tuple[Ranked, Result]]:
         """Place those whose maximum wait is over, up to the one that becomes the holder."""
@@ -161,6 +169,8 @@ class Line:
 
     def _take(self, job: Job, seats: Seats, room: Room) -> None:
         self.room = room
+        if self.shares is not None:
+            self.shares.take(job, seats)
         lasts = self.lasts(job)
         ends_at = None if lasts is None else self.now + lasts
         self._started.append(Tenant(job.key, self.now, ends_at, seats))
@@ -206,7 +216,8 @@ def _decided(result: Result) -> bool:
 
 def _may_hold(job: Job, refusal: Refusal) -> bool:
     """Say whether the whole gang waits, and for nothing but room."""
-    return refusal.reason in TIME_HELPS and planning.missing(job) > 0
+    for_room = refusal.reason in TIME_HELPS and refusal.reason is not Reason.WAITING_FOR_QUOTA
+    return for_room and planning.missing(job) > 0
 
 
 def _lacks_members(job: Job) -> bool:

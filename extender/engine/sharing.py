@@ -1,0 +1,172 @@
+"""The cluster shared among namespaces, in one row of turns (``policy.fair_share``).
+
+What a namespace holds is what its pods of our scheduler ask for that are bound or released, those
+that are being deleted too, and what is kept for members of its gangs; pods of other schedulers are
+nobody's. What a turn gives away counts at once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from extender.engine import entitlements, planning
+from extender.engine.jobs import Job, State
+from extender.engine.parameters import EngineParameters
+from extender.engine.planning import Refusal
+from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.snapshot import Snapshot
+from extender.policy import fair_share
+from extender.policy.fair_share import Entitlement, Turn
+from extender.policy.reservation import Tenant
+from extender.policy.room import IntVector, Room
+from shared import labels
+from shared.model import Pod, PodShape
+
+
+class Ranked(Protocol):
+    """What has its place in the order of jobs."""
+
+    @property
+    def job(self) -> Job:
+        """The job."""
+        ...
+
+
+R = TypeVar("R", bound=Ranked)
+Held = Mapping[str, Iterable[PodShape]]
+"""Shapes of the pods of each namespace."""
+
+
+class Shares:
+    """What each namespace holds, as turns change it. Mutable, and never leaves one row of turns.
+
+    Args:
+        held: By whom the cluster is held at the beginning; not looked at where fair share is off.
+        snapshot: What namespaces may expect, and how large the cluster is.
+        params: See there.
+    """
+
+    def __init__(self, held: Held, snapshot: Snapshot, params: EngineParameters) -> None:
+        self._snapshot, self._params = snapshot, params.fair_share
+        self._capacity: IntVector = snapshot.room.allocatable.sum(axis=0)
+        self._demands = _Demands(snapshot.room)
+        self._entitled: dict[str, Entitlement] = {}
+        self._held: dict[str, IntVector] = {}
+        if self._params.enabled:
+            for namespace, shapes in held.items():
+                self._add(namespace, shapes)
+
+    def in_turn(self, ranked: Sequence[R]) -> Iterable[R]:
+        """Return the jobs in the order in which they have their turns; to be gone through once."""
+        if not self._params.enabled:
+            return ranked
+        return fair_share.in_turn(((one.job.namespace, one) for one in ranked), self._turn)
+
+    def take(self, job: Job, seats: Iterable[tuple[PodShape, int]]) -> None:
+        """Count what a job was given."""
+        if self._params.enabled:
+            self._add(job.namespace, (shape for shape, _ in seats))
+
+    def within(self, job: Job) -> Job | Refusal:
+        """Return the job with as many waiting members as its namespace may hold, or why with none.
+
+        A gang that has members and lacks some is completed whatever its namespace holds.
+        """
+        entitled = self._entitlement(job.namespace)
+        if not self._params.enabled or entitled.borrowing is None:
+            return job
+        waiting = planning.in_order(job.having(*planning.UNPLANNED_STATES))
+        needed = planning.missing(job)
+        if not waiting or len(waiting) < needed:
+            return job  # the planner says what it lacks
+        demands = [self._demands.of(member.shape) for member in waiting]
+        nothing = np.zeros_like(self._capacity)
+        held = self._held.get(job.namespace, nothing)
+        count = fair_share.most_within(entitled, held, demands, self._capacity)
+        if needed and _has_members(job):
+            count = max(count, needed)
+        if count < max(1, needed):
+            alone = fair_share.most_within(entitled, nothing, demands, self._capacity)
+            return _refusal(exceeds=alone < max(1, needed) and not _has_members(job))
+        gone = {member.pod.uid for member in waiting[count:]}
+        if not gone:
+            return job
+        return replace(job, members=tuple(m for m in job.members if m.pod.uid not in gone))
+
+    def _turn(self, namespace: str) -> Turn:
+        held = self._held.get(namespace)
+        share = 0.0 if held is None else fair_share.dominant_share(held, self._capacity)
+        return fair_share.turn(share, self._entitlement(namespace), self._params)
+
+    def _entitlement(self, namespace: str) -> Entitlement:
+        if namespace not in self._entitled:
+            self._entitled[namespace], _ = entitlements.entitlement(namespace, self._snapshot)
+        return self._entitled[namespace]
+
+    def _add(self, namespace: str, shapes: Iterable[PodShape]) -> None:
+        if namespace not in self._held:
+            self._held[namespace] = np.zeros_like(self._capacity)
+        total = self._held[namespace]
+        for shape in shapes:
+            total += self._demands.of(shape)
+
+
+class _Demands:
+    """What shapes ask for; by identity, since hashing a shape costs more than all else."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._known: dict[int, tuple[PodShape, IntVector]] = {}
+
+    def of(self, shape: PodShape) -> IntVector:
+        known = self._known.get(id(shape))
+        if known is None:
+            known = self._known[id(shape)] = (shape, self._room.demand(shape))
+        return known[1]
+
+
+def held(snapshot: Snapshot) -> dict[str, list[PodShape]]:
+    """Return what the pods of each namespace ask for that count for its share."""
+    found: dict[str, list[PodShape]] = {}
+    for key, pods in snapshot.jobs.items():
+        shapes = [pod.shape for pod in pods if _counts(pod, snapshot)]
+        if (kept := snapshot.open_seats.get(key)) is not None:
+            shapes += [seat.shape for seat in kept.seats]
+        if shapes:
+            found.setdefault(key.partition("/")[0], []).extend(shapes)
+    return found
+
+
+def shares(snapshot: Snapshot, params: EngineParameters) -> Shares:
+    """Return who holds what at the beginning of a cycle."""
+    return Shares(held(snapshot) if params.fair_share.enabled else {}, snapshot, params)
+
+
+def of_tenants(tenants: Iterable[Tenant], snapshot: Snapshot, params: EngineParameters) -> Shares:
+    """Return the same of jobs that run in a play, which began on that snapshot."""
+    found: dict[str, list[PodShape]] = {}
+    for one in tenants if params.fair_share.enabled else ():
+        shapes = (shape for shape, _ in one.seats)
+        found.setdefault(one.job.partition("/")[0], []).extend(shapes)
+    return Shares(found, snapshot, params)
+
+
+def _counts(pod: Pod, snapshot: Snapshot) -> bool:
+    """Say whether a pod is bound, or released and on its way."""
+    if pod.finished:
+        return False
+    if pod.uid in snapshot.bound or pod.uid in snapshot.seats:
+        return True
+    loose = labels.PLAN in pod.annotations and labels.GATE not in pod.gates
+    return loose and not pod.deleting
+
+
+def _has_members(job: Job) -> bool:
+    return bool(job.having(State.BOUND, State.SEATED, State.LOOSE))
+
+
+def _refusal(*, exceeds: bool) -> Refusal:
+    reason = Reason.EXCEEDS_MAX_QUOTA if exceeds else Reason.WAITING_FOR_QUOTA
+    return Refusal(reason, MESSAGES[reason])
