@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from cli import asking, options, service, subject
+from cli import asking, options, pricing, service, subject
 
 _COMMANDS: Final = {
     "queue": "waiting jobs in the order in which they will be placed, and why each waits",
     "nodes": "nodes: what is free and used, what they cost, and what their agents say",
     "jobs": "all jobs with their pods by state, and how far their training is",
     "migrations": "which jobs moved, why, what it cost, and which were not moved",
+    "rescales": "whose workers changed, why, for whom, and whose did not",
+    "prices": "what resources cost now, and in the time slots to come",
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
 }
@@ -38,6 +40,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         asked.namespace, asked.migration = asked.migration.split("/", 1)
     if asked.command == "what-if":
         asking.check(parser, asked)
+    if asked.command == "prices":
+        pricing.check(parser, asked)
     _choose_way(parser, asked)
     return asked
 
@@ -72,4 +76,6 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("migration", metavar="NAME", nargs="?", help=one)
         if name == "what-if":
             asking.add(command)
+        if name == "prices":
+            pricing.add(command)
     return parser

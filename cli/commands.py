@@ -8,9 +8,11 @@ from typing import Final, TextIO
 
 import msgspec
 
-from cli import charts, client, ledger, manifest, narrowing, subject, views
+from cli import client, heatmap, ledger, manifest, narrowing, picture, screen, subject, views
 from cli.errors import UnansweredError
 from shared import api
+from shared.prices import PricesResponse, SlotPrices
+from shared.rescales import RescalesResponse
 from shared.system_clock import SystemClock
 
 _HOME_AND_CLEAR: Final = "\x1b[H\x1b[2J"
@@ -19,6 +21,8 @@ _KINDS: Final[dict[str, type[api.Response]]] = {
     "nodes": api.NodesResponse,
     "jobs": api.JobsResponse,
     "migrations": api.MigrationsResponse,
+    "rescales": RescalesResponse,
+    "prices": PricesResponse,
     "explain": api.ExplainResponse,
     "what-if": api.WhatIfResponse,
 }
@@ -50,6 +54,8 @@ def _show(asked: Namespace, way: client.Way, out: TextIO) -> str:
         query = subject.query(asked.subject, namespace)
     if asked.command == "what-if":
         query, question = {"namespace": namespace}, manifest.of(asked)
+    if asked.command == "prices" and (asked.slots or asked.svg):
+        query = {"slots": "true"}
     body = way.fetch(f"/v1/{asked.command}", question=question, **query)
     whole = client.understand(body, _KINDS[asked.command])
     answer = _narrowed(asked, whole)
@@ -58,8 +64,22 @@ def _show(asked: Namespace, way: client.Way, out: TextIO) -> str:
         return msgspec.json.format(shown, indent=0 if asked.watch else 2).decode()
     if isinstance(answer, api.MigrationsResponse) and asked.migration:
         return "\n\n".join("\n".join(ledger.details(entry)) for entry in answer.entries)
-    blocks = charts.can_show_blocks(out.encoding)
+    if isinstance(answer, PricesResponse) and query:
+        return _slots(asked, answer, out)
+    blocks = screen.of(out).blocks
     return "\n".join(views.lines(answer, wide=asked.output == "wide", blocks=blocks))
+
+
+def _slots(asked: Namespace, answer: PricesResponse, out: TextIO) -> str:
+    """Return the prices of the slots as a heat map, or where its picture was written."""
+    slots: SlotPrices | None = answer.slots
+    if slots is None:
+        raise UnansweredError(answer.slots_problem or "nothing is known of the slots")
+    if asked.svg:
+        picture.write(slots, asked.resource, asked.svg)
+        return f"{asked.svg} is written"
+    wide = asked.output == "wide"
+    return "\n".join(heatmap.lines(slots, asked.resource, screen.of(out), wide=wide))
 
 
 def _narrowed(asked: Namespace, answer: api.Response) -> api.Response:

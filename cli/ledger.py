@@ -26,7 +26,7 @@ def ledger(answer: api.MigrationsResponse, *, wide: bool) -> list[str]:
     lines = _entries(answer, wide=wide) if answer.entries else ["there is no migration"]
     if not answer.acting:
         lines = ["this replica does not act; what was not moved, only the acting one knows", *lines]
-    return [*lines, *_declined(answer)]
+    return [*lines, *declined("NOT-MOVED", answer.declined, answer.generated_at)]
 
 
 def details(entry: MigrationEntry) -> list[str]:
@@ -99,11 +99,12 @@ def _members(members: Sequence[MoveEntry]) -> list[str]:
     return columns(header, rows, right="SAVED SIZE SAVING RESUMED")
 
 
-def _declined(answer: api.MigrationsResponse) -> list[str]:
-    if not answer.declined:
+def declined(what: str, jobs: Sequence[Declined], now: float) -> list[str]:
+    """Return the jobs to which something was not done, under a line; empty if there are none."""
+    if not jobs:
         return []
-    header = ["NOT-MOVED", "NAMESPACE", "REASON", "AGO", "MESSAGE"]
-    rows = [_declined_row(one, answer.generated_at) for one in answer.declined]
+    header = [what, "NAMESPACE", "REASON", "AGO", "MESSAGE"]
+    rows = [_declined_row(one, now) for one in jobs]
     return ["", *columns(header, rows, right="AGO")]
 
 

@@ -1,21 +1,24 @@
 """Less of an answer: one namespace, one migration."""
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
 from cli.errors import UnansweredError
 from shared import api
+from shared.rescales import RescalesResponse
 
 Answer = TypeVar("Answer", bound=api.Response)
+
+_LISTS: Final = (api.QueueResponse, api.JobsResponse, api.MigrationsResponse, RescalesResponse)
 
 
 def to_namespace(answer: Answer, namespace: str) -> Answer:
     """Return the answer with what concerns one namespace; nodes are in none."""
-    if isinstance(answer, api.QueueResponse | api.JobsResponse | api.MigrationsResponse):
+    if isinstance(answer, _LISTS):
         kept = [entry for entry in answer.entries if entry.namespace == namespace]
         answer = replace(answer, entries=tuple(kept))
-    if isinstance(answer, api.MigrationsResponse):
+    if isinstance(answer, api.MigrationsResponse | RescalesResponse):
         mine = [one for one in answer.declined if one.job.startswith(f"{namespace}/")]
         answer = replace(answer, declined=tuple(mine))
     return answer

@@ -2,10 +2,12 @@
 
 from typing import Final
 
-from cli import explaining, ledger, supposed, training, waiting
+from cli import costs, explaining, ledger, rescaling, supposed, training, waiting
 from cli.amounts import amount, duration
 from cli.table import columns
 from shared import api
+from shared.prices import PricesResponse
+from shared.rescales import RescalesResponse
 
 _COMMON: Final = frozenset({"cpu", "memory", "pods"})
 
@@ -19,8 +21,19 @@ def lines(answer: api.Response, *, wide: bool, blocks: bool) -> list[str]:
             return _nodes(answer, wide=wide)
         case api.JobsResponse():
             return _jobs(answer, wide=wide, blocks=blocks)
+        case PricesResponse():
+            return costs.nodes(answer, wide=wide)
+        case _:
+            return _of_jobs(answer, wide=wide)
+
+
+def _of_jobs(answer: api.Response, *, wide: bool) -> list[str]:
+    """Return what became of jobs, or of one, or would."""
+    match answer:
         case api.MigrationsResponse():
             return ledger.ledger(answer, wide=wide)
+        case RescalesResponse():
+            return rescaling.ledger(answer, wide=wide)
         case api.ExplainResponse():
             return explaining.lines(answer, wide=wide)
         case api.WhatIfResponse():

@@ -16,7 +16,16 @@ import yaml
 from cli.service import DEFAULT_SERVICE, parse
 from devcluster.certificates import Authority, Pair
 from shared.system_clock import SystemClock
-from tests.fakes.ports import EXPLAIN, JOBS, MIGRATIONS, NODES, QUEUE, WHAT_IF
+from tests.fakes.ports import (
+    EXPLAIN,
+    JOBS,
+    MIGRATIONS,
+    NODES,
+    PRICES,
+    QUEUE,
+    RESCALES,
+    WHAT_IF,
+)
 
 CANNED = {
     "queue": QUEUE,
@@ -24,6 +33,8 @@ CANNED = {
     "jobs": JOBS,
     "explain": EXPLAIN,
     "migrations": MIGRATIONS,
+    "rescales": RESCALES,
+    "prices": PRICES,
     "what-if": WHAT_IF,
 }
 
