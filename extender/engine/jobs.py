@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -224,10 +224,11 @@ def _viewed(
     memberships = [seen[i].membership for i in staying]
     size, size_problem = _size(memberships, first)
     wished, wish_problem = wishes.read(first, first_above)
-    if wished.workers is not None:
-        living = [(seen[i].membership.role, over[i]) for i in staying]
-        size = worker_gang.size(size, wished.workers, (first, first_above), living)
-        wish_problem = worker_gang.problem(wished.workers, living)
+    living = [(seen[i].membership.role, over[i]) for i in staying]
+    if (workers := worker_gang.workers(wished.workers, living)) is not None:
+        size = worker_gang.size(size, workers, (first, first_above), living)
+        wish_problem = worker_gang.problem(workers, living)
+        wished = replace(wished, workers=workers)
     problems = (m.problem for m in memberships if m.problem)
     namespace, kind, name = key.split("/", 2)
     job = Job(

@@ -54,9 +54,29 @@ def size(
     scaled = _scaled(living)
     if scaled is None or stated < scaled.count:
         return stated
-    workers = worker_roles(role for role, _ in living)
-    others = sum(role not in workers for role, _ in living)
+    roles = worker_roles(role for role, _ in living)
+    others = sum(role not in roles for role, _ in living)
     return wished.least + max(stated - scaled.count, others)
+
+
+def workers(wished: WorkerRange | None, living: Sequence[Living]) -> WorkerRange | None:
+    """Return between which numbers the workers may change, as the user and the owner say.
+
+    None if nobody says that they may. Where the two contradict each other the owner's limits win:
+    it would refuse any other number.
+    """
+    if wished is None and not any(_elastic(over) for over in _distinct(living)):
+        return None
+    scaled = _scaled(living)
+    if scaled is None:
+        return wished
+    if wished is None:
+        wished = WorkerRange(1, scaled.most or scaled.count) if scaled.elastic else None
+    if wished is None:
+        return None
+    most = wished.most if scaled.most is None else min(wished.most, scaled.most)
+    least = max(1, scaled.least, wished.least)
+    return WorkerRange(min(least, max(1, most)), max(1, most))
 
 
 def problem(wished: WorkerRange, living: Sequence[Living]) -> str:
@@ -81,8 +101,16 @@ def worker_roles(roles: Iterable[str]) -> frozenset[str]:
 
 def _scaled(living: Sequence[Living]) -> WorkerCount | None:
     """Return the number of the only owner whose pods are workers; None if there are several."""
-    workers = worker_roles(role for role, _ in living)
-    owners = {id(over): over for role, over in living if role in workers}
-    found = [one for over in owners.values() if (one := counted(over)) is not None]
-    by_uid: dict[Uid, WorkerCount] = {owner.uid: count for owner, count in found}
+    roles = worker_roles(role for role, _ in living)
+    found = map(counted, _distinct(one for one in living if one[0] in roles))
+    by_uid: dict[Uid, WorkerCount] = {one[0].uid: one[1] for one in found if one is not None}
     return next(iter(by_uid.values())) if len(by_uid) == 1 else None
+
+
+def _distinct(living: Iterable[Living]) -> Iterable[Above]:
+    return {id(over): over for _, over in living}.values()
+
+
+def _elastic(over: Above) -> bool:
+    one = counted(over)
+    return one is not None and one[1].elastic
