@@ -77,6 +77,16 @@ SERIES: Final = (
         lambda pod: pod.progress.step if pod.progress else None,
     ),
     Series(
+        "shuntyard_agent_job_total_steps",
+        "Steps of the whole training run, where somebody said.",
+        lambda pod: pod.progress.total_steps if pod.progress else None,
+    ),
+    Series(
+        "shuntyard_agent_job_growth_ratio",
+        "Last growth of the metric, by which the training run's category is chosen.",
+        lambda pod: pod.progress.growth if pod.progress else None,
+    ),
+    Series(
         "shuntyard_agent_job_value",
         "Last value of the metric from which the category is computed.",
         lambda pod: pod.progress.value if pod.progress else None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin
 
-from prometheus_client import Metric
+from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.metrics import MetricWrapperBase
 from pydantic import BaseModel
 
@@ -67,7 +67,7 @@ def metrics_page() -> Iterator[str]:
     yield "closed vocabularies; no pod, node or job is ever one."
     yield ""
     yield from _table("Name", "Type", "Labels", "Meaning")
-    yield from sorted(_metrics(ExtenderMetrics()))
+    yield from sorted(_metrics(ExtenderMetrics().registry))
 
 
 def agent_metrics_page() -> Iterator[str]:
@@ -79,7 +79,7 @@ def agent_metrics_page() -> Iterator[str]:
     yield ""
     yield from _table("Name", "Type", "Labels", "Meaning")
     found = AgentMetrics()
-    yield from sorted([*_metrics(found), *map(_of_pods, found.pods.collect())])
+    yield from sorted([*_metrics(found.registry), *map(_of_pods, found.pods.collect())])
 
 
 def _of_pods(metric: Metric) -> str:
@@ -87,8 +87,8 @@ def _of_pods(metric: Metric) -> str:
     return _row(f"`{metric.name}`", metric.type, labels, metric.documentation)
 
 
-def _metrics(program: object) -> Iterator[str]:
-    for metric in vars(program).values():
+def _metrics(registry: CollectorRegistry) -> Iterator[str]:
+    for metric in list(registry._collector_to_names):  # noqa: SLF001 - the library has no other way
         if isinstance(metric, MetricWrapperBase):
             (described,) = metric.collect()
             name = described.name + _SUFFIXES.get(described.type, "")

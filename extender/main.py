@@ -40,6 +40,7 @@ from extender.loops.bindings import Bindings
 from extender.loops.direct import DirectDesk
 from extender.loops.execute import Executor
 from extender.loops.lead import Leadership
+from extender.loops.measure import MeasureLoop
 from extender.loops.migrate import MigrateLoop
 from extender.loops.moving import Mover
 from extender.loops.observe import Observer
@@ -204,7 +205,10 @@ def build(
     )  # fmt: skip
     resize = _resize_loop(settings.cpu_weights, executor, params, clock, beat("resize"))
     reads = _read_answers(store, params, clock, schedule, migrate)
-    loops = (observer, leadership, recorder, schedule, barrier, teller, migrate, resize)
+    measure = MeasureLoop(
+        store, params.pricing, clock, metrics, beat("measure"), health, barrier.waiting
+    )
+    loops = (observer, leadership, recorder, schedule, barrier, teller, migrate, resize, measure)
     parts = Parts(loops, _listeners(settings, answers, reads, health, metrics), resize.farewell)
     return _with_agents(parts, settings, certificate, observer, acting, beat)
 

@@ -1,7 +1,8 @@
 """What the extender counts, on a registry of its own so that tests and programs never collide.
 
-Names: ``shuntyard_*_{total,seconds,bytes,jobs,nodes,pods}``. Label values come from closed
-vocabularies, never from names of pods, nodes or jobs.
+Names: ``shuntyard_*_{total,seconds,bytes,ratio,jobs,nodes,pods}``. Label values come from closed
+vocabularies, never from names of pods, nodes or jobs. What belongs together has a module of its own
+(``queue_metrics``, ``migration_metrics``, ``yard_metrics`` …); all are on this one registry.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,20 +12,18 @@ from typing import Final, Protocol
 
 from prometheus_client import (
     CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
     Info,
     disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.process_collector import ProcessCollector
 
-from extender.engine.queueing import Cycle
-from extender.engine.reasons import Reason
 from extender.engine.receiving import Kind
 from extender.engine.reporting import Reporting
-from shared.model import CLOSED_PHASES, Migration, MigrationPhase, Trigger
+from extender.migration_metrics import MigrationMetrics
+from extender.queue_metrics import QueueMetrics
+from extender.series import Series
+from extender.yard_metrics import YardMetrics
 
 # A second series for each one, and nobody reads it.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
@@ -35,8 +34,6 @@ REQUEST_BUCKETS_SECONDS: Final = (
     *(1.0, 2.5, 5.0, 10.0, 20.0, 30.0),
 )
 """Up to the longest wait at the bind barrier."""
-CYCLE_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-PHASE_BUCKETS_SECONDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 LAG_BUCKETS_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 
 
@@ -51,6 +48,8 @@ class Verb(StrEnum):
     JOBS = "jobs"
     EXPLAIN = "explain"
     MIGRATIONS = "migrations"
+    RESCALES = "rescales"
+    PRICES = "prices"
     WHAT_IF = "whatif"  # a route name of aiohttp has no keyword of Python between its hyphens
     HEARTBEAT = "heartbeat"
     NODE_PODS = "node-pods"
@@ -114,14 +113,6 @@ class Reviewed(StrEnum):
     """There was no verdict."""
 
 
-class Ended(StrEnum):
-    """How a migration ended (``shared.model.MigrationPhase``)."""
-
-    COMPLETED = "completed"
-    ABORTED = "aborted"
-    FAILED = "failed"
-
-
 class Resizing(StrEnum):
     """What became of a CPU request that was to change in place."""
 
@@ -176,149 +167,119 @@ class ExtenderMetrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.series = Series(self.registry)
         ProcessCollector(registry=self.registry)
         Info("shuntyard_build", "The version that runs.", registry=self.registry).info(
             {"version": VERSION}
         )
+        self.queue = QueueMetrics(self.series)
+        self.moves = MigrationMetrics(self.series)
+        self.yard = YardMetrics(self.series)
         self._of_requests()
-        self._of_the_queue()
         self._of_writes()
         self._of_watches()
         self._of_agents()
-        self._of_migrations()
         self._of_cpu_weights()
         self._of_the_process()
 
     def _of_requests(self) -> None:
-        self.request_seconds = Histogram(
+        self.request_seconds = self.series.histogram(
             "shuntyard_request_duration_seconds",
             "From the first byte of a request's headers to the answer, by verb.",
-            ["verb"],
-            buckets=REQUEST_BUCKETS_SECONDS,
-            registry=self.registry,
+            REQUEST_BUCKETS_SECONDS,
+            verb=Verb,
         )
         self._seconds_of = {v: self.request_seconds.labels(verb=v.value) for v in Verb}
-        self.requests = self._counter(
+        self.requests = self.series.counter(
             "shuntyard_requests", "Requests by verb and outcome.", verb=Verb, outcome=Outcome
         )
-        self.bind_timeouts = self._counter(
+        self.bind_timeouts = self.series.counter(
             "shuntyard_bind_timeouts", "Bind calls whose gang did not arrive in time."
         )
-
-    def _of_the_queue(self) -> None:
-        self.cycle_seconds = Histogram(
-            "shuntyard_cycle_duration_seconds",
-            "Time to decide one scheduling cycle, without carrying it out.",
-            buckets=CYCLE_BUCKETS_SECONDS,
-            registry=self.registry,
-        )
-        self.queue_jobs = self._gauge(
-            "shuntyard_queue_jobs", "Jobs that wait, those on their way to a node not counted."
-        )
-        self.waiting_jobs = self._gauge(
-            "shuntyard_waiting_jobs", "Jobs in the queue by reason.", reason=Reason
+        self.barrier_seconds = self.series.histogram(
+            "shuntyard_barrier_wait_seconds",
+            "How long bind calls waited for their gang and the Binding, however they ended.",
+            REQUEST_BUCKETS_SECONDS,
         )
 
     def _of_writes(self) -> None:
-        self.releases = self._counter("shuntyard_releases", "Pods released from the queue.")
-        self.replans = self._counter(
+        self.releases = self.series.counter("shuntyard_releases", "Pods released from the queue.")
+        self.replans = self.series.counter(
             "shuntyard_replans", "Seats moved to another of the pod's pinned nodes."
         )
-        self.bindings = self._counter(
+        self.bindings = self.series.counter(
             "shuntyard_bindings", "Bindings sent, by outcome.", outcome=Bound
         )
-        self.deletions = self._counter(
+        self.deletions = self.series.counter(
             "shuntyard_deletions",
             "Pods deleted so that their owner makes new ones, by cause.",
             cause=Cause,
         )
-        self.writes = self._counter(
+        self.writes = self.series.counter(
             "shuntyard_writes",
             "Patches and notices sent to the API server, by kind and outcome.",
             kind=Writing,
             outcome=Written,
         )
-        self.decision_log_bytes = self._gauge(
+        self.decision_log_bytes = self.series.gauge(
             "shuntyard_decision_log_bytes", "Size of the decision log on disk."
         )
 
     def _of_watches(self) -> None:
-        self.relists = self._counter(
+        self.relists = self.series.counter(
             "shuntyard_watch_relists",
             "Full lists after the first, by watched collection and reason.",
             ["source", "reason"],
         )
-        self.last_event_age_seconds = self._gauge(
+        self.last_event_age_seconds = self.series.gauge(
             "shuntyard_watch_last_event_age_seconds",
             "Time since a watch last heard anything, by collection; of those that are there.",
             ["source"],
         )
-        self.skipped_objects = self._counter(
+        self.skipped_objects = self.series.counter(
             "shuntyard_skipped_objects", "Objects that could not be read and were passed over."
         )
 
     def _of_agents(self) -> None:
-        self.heartbeats = self._counter(
+        self.heartbeats = self.series.counter(
             "shuntyard_heartbeats", "Agents' heartbeats that were taken, by kind.", kind=Kind
         )
-        self.token_reviews = self._counter(
+        self.token_reviews = self.series.counter(
             "shuntyard_token_reviews",
             "Tokens that the API server was asked about, by verdict.",
             verdict=Reviewed,
         )
-        self.agent_events = self._counter(
+        self.agent_events = self.series.counter(
             "shuntyard_agent_events",
             "What agents saw happen to pods, by kind: a metric that is no number, a restart, a new "
             "category, a log that was cut.",
             kind=Happening,
         )
-        self.reporting_nodes = self._gauge(
+        self.reporting_nodes = self.series.gauge(
             "shuntyard_reporting_nodes",
             "Nodes by how much is known of them through their agent.",
             state=Reporting,
         )
 
-    def _of_migrations(self) -> None:
-        self.migrations = self._counter(
-            "shuntyard_migrations",
-            "Migrations that ended, by what asked for them and how they ended.",
-            trigger=Trigger,
-            outcome=Ended,
-        )
-        self.migrating_jobs = self._gauge(
-            "shuntyard_migrating_jobs", "Jobs on their way to another node."
-        )
-        self.migration_phase_seconds = Histogram(
-            "shuntyard_migration_phase_duration_seconds",
-            "How long migrations stayed in a phase, by the phase that was left.",
-            ["phase"],
-            buckets=PHASE_BUCKETS_SECONDS,
-            registry=self.registry,
-        )
-        for phase in MigrationPhase:
-            if phase not in CLOSED_PHASES:
-                self.migration_phase_seconds.labels(phase=phase.value)
-
     def _of_cpu_weights(self) -> None:
-        self.resizes = self._counter(
+        self.resizes = self.series.counter(
             "shuntyard_resizes",
             "Changes of CPU requests in place, by what became of them; one that its node defers, "
             "or finds infeasible, was counted as raised or lowered before.",
             outcome=Resizing,
         )
-        self.resized_pods = self._gauge(
+        self.resized_pods = self.series.gauge(
             "shuntyard_resized_pods", "Pods whose CPU request is not what their owners asked for."
         )
 
     def _of_the_process(self) -> None:
-        self.acting = self._gauge(
+        self.acting = self.series.gauge(
             "shuntyard_acting", "1 while this replica is the one that decides, else 0."
         )
-        self.loop_lag_seconds = Histogram(
+        self.loop_lag_seconds = self.series.histogram(
             "shuntyard_loop_lag_seconds",
             "How late the event loop woke a sleeper.",
-            buckets=LAG_BUCKETS_SECONDS,
-            registry=self.registry,
+            LAG_BUCKETS_SECONDS,
         )
         self._relists_seen: dict[tuple[str, str], int] = {}
         self._sources_seen: set[str] = set()
@@ -327,24 +288,6 @@ class ExtenderMetrics:
         """Count one request."""
         self._seconds_of[verb].observe(duration_seconds)
         self.requests.labels(verb=verb.value, outcome=outcome.value).inc()
-
-    def observe_queue(self, cycle: Cycle) -> None:
-        """Take over the queue as a cycle left it."""
-        counts = dict.fromkeys(Reason, 0)
-        for entry in cycle.entries:
-            counts[entry.reason] += 1
-        for reason, jobs in counts.items():
-            self.waiting_jobs.labels(reason=reason.value).set(jobs)
-        self.queue_jobs.set(len(cycle.entries) - counts[Reason.RELEASING])
-
-    def observe_phase(
-        self, migration: Migration, left: MigrationPhase, duration_seconds: float
-    ) -> None:
-        """Count that a migration left a phase for the one it is in."""
-        self.migration_phase_seconds.labels(phase=left.value).observe(duration_seconds)
-        if not migration.open:
-            outcome = Ended(migration.phase.value.lower())
-            self.migrations.labels(trigger=migration.trigger.value, outcome=outcome.value).inc()
 
     def observe_reports(self, nodes: Mapping[Reporting, int]) -> None:
         """Take over how many nodes' agents report how well."""
@@ -369,29 +312,3 @@ class ExtenderMetrics:
     def render(self) -> bytes:
         """Return all metrics in the text format of Prometheus; takes milliseconds."""
         return generate_latest(self.registry)
-
-    def _counter(
-        self, name: str, text: str, names: Iterable[str] = (), **labels: type[StrEnum]
-    ) -> Counter:
-        counter = Counter(name, text, [*names, *labels], registry=self.registry)
-        for values in _combinations(labels):
-            counter.labels(**values)
-        return counter
-
-    def _gauge(
-        self, name: str, text: str, names: Iterable[str] = (), **labels: type[StrEnum]
-    ) -> Gauge:
-        gauge = Gauge(name, text, [*names, *labels], registry=self.registry)
-        for values in _combinations(labels):
-            gauge.labels(**values)
-        return gauge
-
-
-def _combinations(labels: Mapping[str, type[StrEnum]]) -> Iterable[dict[str, str]]:
-    """Return every combination of label values, so that no series appears out of nowhere."""
-    if not labels:
-        return []
-    found: list[dict[str, str]] = [{}]
-    for name, values in labels.items():
-        found = [{**one, name: value.value} for one in found for value in values]
-    return found

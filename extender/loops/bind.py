@@ -62,7 +62,12 @@ class BindBarrier:
         if text := binding.objection(snapshot, key, Uid(uid), NodeName(node)):
             return text
         arrival = self._arrive(snapshot.pods[key], NodeName(node), snapshot)
-        return await self._outcome(arrival)
+        with self.metrics.barrier_seconds.time():
+            return await self._outcome(arrival)
+
+    def waiting(self) -> int:
+        """Return how many calls wait for their gang or their Binding."""
+        return sum(map(len, self.arrivals.values()))
 
     async def run(self) -> None:
         """Open the barrier for gangs that are there; returns only by cancellation."""

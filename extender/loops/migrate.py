@@ -64,7 +64,7 @@ class MigrateLoop:
         choose = reading.monotonic >= self._choose_at
         snapshot = self.recorder.store.snapshot()
         open_count = sum(migration.open for migration in snapshot.migrations.values())
-        self.metrics.migrating_jobs.set(open_count)
+        self.metrics.moves.migrating_jobs.set(open_count)
         if not choose and not open_count and not self._outcomes:
             return None
         if choose:
@@ -83,7 +83,7 @@ class MigrateLoop:
         """Forget: whoever acts meanwhile changes what was remembered here."""
         self.memory, self._outcomes, self._choose_at = MigrationMemory(), (), 0.0
         self.recorder.start_anew()
-        self.metrics.migrating_jobs.set(0)
+        self.metrics.moves.migrating_jobs.set(0)
 
     async def _wait(self) -> None:
         try:

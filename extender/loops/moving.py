@@ -80,7 +80,7 @@ class Mover:
         one = command.migration
         log.info("%s: %s %s", one.key, one.phase.value, one.reason)
         if command.left is not None:
-            self.metrics.observe_phase(one, command.left, command.seconds)
+            self.metrics.moves.observe_phase(one, command.left, command.seconds)
         if command.told is not None:
             self.teller.tell([command.told])
 

@@ -83,12 +83,12 @@ class ScheduleLoop:
         memory = turn_away(refuse(self.memory, refusals), turned_away)
         self._close_seats(reading.monotonic)
         snapshot = self.recorder.store.snapshot()
-        with self.metrics.cycle_seconds.time():
+        with self.metrics.queue.cycle_seconds.time():
             cycle = queueing.cycle(snapshot, memory, reading, self.parameters)
         self._cycle_seconds = self.clock.monotonic() - reading.monotonic
         self.recorder.cycle(reading, refusals, turned_away, self.memory, cycle)
         self.memory, self.last = cycle.memory, cycle
-        self.metrics.observe_queue(cycle)
+        self.metrics.queue.observe(cycle, reading.now)
         return cycle
 
     def refuse(self, uid: Uid, node: NodeName) -> None:

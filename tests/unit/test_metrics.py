@@ -7,8 +7,6 @@ from types import SimpleNamespace
 import pytest
 from prometheus_client import Metric
 
-from extender.engine.memory import Memory
-from extender.engine.queueing import Cycle
 from extender.engine.reasons import Reason
 from extender.metrics import ExtenderMetrics, Outcome, Verb
 
@@ -44,21 +42,6 @@ def test_series_of_closed_vocabularies_are_there_from_the_start() -> None:
         for outcome in Outcome:
             labels = {"verb": verb.value, "outcome": outcome.value}
             assert value(metrics, "shuntyard_requests_total", **labels) == 0
-
-
-def cycle(*reasons: Reason) -> Cycle:
-    entries = tuple(SimpleNamespace(reason=reason) for reason in reasons)
-    return Cycle(entries, (), Memory(), None)  # type: ignore[arg-type]
-
-
-def test_the_queue_is_counted_by_reason_and_what_left_it_is_zero_again() -> None:
-    metrics = ExtenderMetrics()
-    metrics.observe_queue(cycle(Reason.FRAGMENTED, Reason.FRAGMENTED, Reason.RELEASING))
-    assert value(metrics, "shuntyard_queue_jobs") == 2
-    assert value(metrics, "shuntyard_waiting_jobs", reason="Fragmented") == 2
-    metrics.observe_queue(cycle())
-    assert value(metrics, "shuntyard_queue_jobs") == 0
-    assert value(metrics, "shuntyard_waiting_jobs", reason="Fragmented") == 0
 
 
 @dataclass

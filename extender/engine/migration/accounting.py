@@ -41,8 +41,8 @@ def _entry(migration: Migration, now: float) -> MigrationEntry:
         cost_seconds=migration.cost_seconds,
         members=tuple(_move(member) for member in migration.members),
         transitions=tuple(_transitions(migration, now)),
-        downtime_seconds=_downtime_seconds(migration, now),
-        lost_steps=_lost_steps(migration.members),
+        downtime_seconds=downtime_seconds(migration, now),
+        lost_steps=lost_steps(migration.members),
     )
 
 
@@ -68,7 +68,7 @@ def _transitions(migration: Migration, now: float) -> Iterable[Transition]:
         yield Transition(phase=phase.value, at=at, seconds=seconds)
 
 
-def _downtime_seconds(migration: Migration, now: float) -> float | None:
+def downtime_seconds(migration: Migration, now: float) -> float | None:
     """From the eviction to the end of a completed migration, or until now of an open one.
 
     One that failed has no end that we saw: its pod's owner goes on by itself.
@@ -79,7 +79,7 @@ def _downtime_seconds(migration: Migration, now: float) -> float | None:
     return None if begun is None or ended is None else max(0.0, ended - begun)
 
 
-def _lost_steps(members: Iterable[MigrationMember]) -> int | None:
+def lost_steps(members: Iterable[MigrationMember]) -> int | None:
     """The most steps that any member began again before its checkpoint."""
     known = [
         max(0, member.acked_step - member.resumed_step)

@@ -1,0 +1,81 @@
+"""What is counted of migrations: how they ended, how long each phase took, what they cost."""
+
+from enum import StrEnum
+from typing import Final
+
+from extender.engine.migration.accounting import downtime_seconds, lost_steps
+from extender.series import Series
+from shared.model import CLOSED_PHASES, Migration, MigrationPhase, Trigger
+
+PHASE_BUCKETS_SECONDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0)
+
+
+class Ended(StrEnum):
+    """How a migration ended (``shared.model.MigrationPhase``)."""
+
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+    FAILED = "failed"
+
+
+class MigrationMetrics:
+    """See the module.
+
+    Attributes:
+        migrating_jobs: Set by the loop at every look.
+    """
+
+    def __init__(self, series: Series) -> None:
+        self._ended = series.counter(
+            "shuntyard_migrations",
+            "Migrations that ended, by what asked for them and how they ended.",
+            trigger=Trigger,
+            outcome=Ended,
+        )
+        self.migrating_jobs = series.gauge(
+            "shuntyard_migrating_jobs", "Jobs on their way to another node."
+        )
+        self._phase_seconds = series.histogram(
+            "shuntyard_migration_phase_duration_seconds",
+            "How long migrations stayed in a phase, by the phase that was left.",
+            PHASE_BUCKETS_SECONDS,
+            phase=[phase for phase in MigrationPhase if phase not in CLOSED_PHASES],
+        )
+        self._of_costs(series)
+
+    def _of_costs(self, series: Series) -> None:
+        self._downtime_seconds = series.histogram(
+            "shuntyard_migration_downtime_seconds",
+            "From the eviction to the resumed training, of completed migrations.",
+            PHASE_BUCKETS_SECONDS,
+        )
+        self._gain_seconds = series.counter(
+            "shuntyard_migration_expected_gain_seconds",
+            "What completed migrations were expected to gain when they were decided.",
+        )
+        self._kept_steps = series.counter(
+            "shuntyard_migration_kept_steps",
+            "Training steps that evicted pods had behind them and went on from.",
+        )
+        self._lost_steps = series.counter(
+            "shuntyard_migration_lost_steps",
+            "Training steps that had to be taken again after completed migrations.",
+        )
+
+    def observe_phase(self, migration: Migration, left: MigrationPhase, seconds: float) -> None:
+        """Count that a migration left a phase, after that time, for the one it is in."""
+        self._phase_seconds.labels(phase=left.value).observe(seconds)
+        if migration.open:
+            return
+        outcome = Ended(migration.phase.value.lower())
+        self._ended.labels(trigger=migration.trigger.value, outcome=outcome.value).inc()
+        if outcome is Ended.COMPLETED:
+            self._observe_completed(migration)
+
+    def _observe_completed(self, migration: Migration) -> None:
+        stood_still = downtime_seconds(migration, 0.0)
+        if stood_still is not None:
+            self._downtime_seconds.observe(stood_still)
+        self._gain_seconds.inc(max(0.0, migration.gain_seconds or 0.0))
+        self._kept_steps.inc(max((m.resumed_step or 0 for m in migration.members), default=0))
+        self._lost_steps.inc(lost_steps(migration.members) or 0)

@@ -1,0 +1,172 @@
+"""What is counted of the queue: who waits and why, how long it took, what V was made of."""
+
+import math
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from extender.engine.commands import ReleaseGang
+from extender.engine.queueing import Cycle
+from extender.engine.reasons import Reason
+from extender.engine.telling import QueueEntry
+from extender.policy.priority import MOST_TIME_PRIORITY, Value
+from extender.series import Series
+
+CYCLE_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+WAIT_BUCKETS_SECONDS: Final = (
+    *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0),
+    *(3600.0, 7200.0, 14400.0, 28800.0, 86400.0),
+)
+"""Up to a day: a job that waits longer is an alert, not a quantile."""
+MOST_USER_PRIORITY: Final = 10
+
+
+class Left(StrEnum):
+    """How much of its maximum wait a job has left."""
+
+    NONE = "none"
+    """It is over."""
+    MINUTE = "1m"
+    TEN_MINUTES = "10m"
+    HOUR = "1h"
+    MORE = "more"
+
+
+LEFT_BELOW_SECONDS: Final = (
+    (0.0, Left.NONE),
+    (60.0, Left.MINUTE),
+    (600.0, Left.TEN_MINUTES),
+    (3600.0, Left.HOUR),
+)
+
+
+class Term(StrEnum):
+    """What V is made of (docs/policies/priority.md), each from 0 to 1."""
+
+    USER = "user"
+    CLASS = "class"
+    TIME = "time"
+    URGENCY = "urgency"
+    PARALLELISM = "parallelism"
+
+
+class Whose(StrEnum):
+    """Whose terms."""
+
+    FIRST = "first"
+    MEAN = "mean"
+
+
+class QueueMetrics:
+    """See the module.
+
+    Attributes:
+        cycle_seconds: Timed by the scheduling loop.
+    """
+
+    def __init__(self, series: Series) -> None:
+        self.cycle_seconds = series.histogram(
+            "shuntyard_cycle_duration_seconds",
+            "Time to decide one scheduling cycle, without carrying it out.",
+            CYCLE_BUCKETS_SECONDS,
+        )
+        self._queue_jobs = series.gauge(
+            "shuntyard_queue_jobs", "Jobs that wait, those on their way to a node not counted."
+        )
+        self._waiting_jobs = series.gauge(
+            "shuntyard_waiting_jobs", "Jobs in the queue by reason.", reason=Reason
+        )
+        self._of_waits(series)
+        self._priority = series.gauge(
+            "shuntyard_priority_term_ratio",
+            "Terms of V, each from 0 to 1 (docs/policies/priority.md): of the first job in the "
+            "queue, and the mean of all; 0 while nobody waits.",
+            whose=Whose,
+            term=Term,
+        )
+
+    def _of_waits(self, series: Series) -> None:
+        self._wait_seconds = series.histogram(
+            "shuntyard_job_wait_seconds",
+            "From a job's creation to the release of its gang; one that is released again, after "
+            "a loss or a move, is counted again.",
+            WAIT_BUCKETS_SECONDS,
+        )
+        self._longest = series.gauge(
+            "shuntyard_longest_wait_seconds",
+            "How long the job has waited that waits longest; 0 while nobody waits.",
+        )
+        self._countdown_jobs = series.gauge(
+            "shuntyard_max_wait_jobs",
+            "Waiting jobs that have a maximum wait, by how much of it is left at most.",
+            left=Left,
+        )
+        self._least_left = series.gauge(
+            "shuntyard_max_wait_left_seconds",
+            "The least that is left of a waiting job's maximum wait; negative if it is over, NaN "
+            "while no job that waits has one.",
+        )
+        self._least_left.set(math.nan)
+        self._missed = series.counter(
+            "shuntyard_max_wait_missed", "Jobs released after their maximum wait was over."
+        )
+
+    def observe(self, cycle: Cycle, now: float) -> None:
+        """Take over the queue as a cycle left it; ``now`` is in seconds since the epoch."""
+        counts = dict.fromkeys(Reason, 0)
+        for entry in cycle.entries:
+            counts[entry.reason] += 1
+        for reason, jobs in counts.items():
+            self._waiting_jobs.labels(reason=reason.value).set(jobs)
+        self._queue_jobs.set(len(cycle.entries) - counts[Reason.RELEASING])
+        released = {one.job for one in cycle.commands if isinstance(one, ReleaseGang)}
+        gone = [one for one in cycle.entries if one.job.key in released]
+        left = [one for one in cycle.entries if one.reason is not Reason.RELEASING]
+        self._observe_released(gone, now)
+        self._observe_waiting(left, now)
+        self._observe_terms([one.value for one in left])
+
+    def _observe_released(self, entries: Iterable[QueueEntry], now: float) -> None:
+        for entry in entries:
+            self._wait_seconds.observe(max(0.0, now - entry.job.created_at))
+            self._missed.inc(float(_left_seconds(entry, now) < 0))
+
+    def _observe_waiting(self, entries: list[QueueEntry], now: float) -> None:
+        waits = [max(0.0, now - entry.job.created_at) for entry in entries]
+        self._longest.set(max(waits, default=0.0))
+        left = [_left_seconds(e, now) for e in entries if e.job.wishes.max_wait_seconds is not None]
+        self._least_left.set(min(left, default=math.nan))
+        counts = dict.fromkeys(Left, 0)
+        for seconds in left:
+            counts[_band(seconds)] += 1
+        for band, jobs in counts.items():
+            self._countdown_jobs.labels(left=band.value).set(jobs)
+
+    def _observe_terms(self, values: list[Value]) -> None:
+        most = max((value.b for value in values), default=1)
+        terms = [_terms(value, most) for value in values]
+        for term in Term:
+            first = terms[0][term] if terms else 0.0
+            mean = sum(one[term] for one in terms) / len(terms) if terms else 0.0
+            self._priority.labels(whose=Whose.FIRST.value, term=term.value).set(first)
+            self._priority.labels(whose=Whose.MEAN.value, term=term.value).set(mean)
+
+
+def _terms(value: Value, most_class: int) -> dict[Term, float]:
+    """Return the terms by what each can be at most; b by the largest among those who wait."""
+    return {
+        Term.USER: value.u / MOST_USER_PRIORITY,
+        Term.CLASS: value.b / most_class,
+        Term.TIME: value.l / MOST_TIME_PRIORITY,
+        Term.URGENCY: value.e_normalised,
+        Term.PARALLELISM: value.m_normalised,
+    }
+
+
+def _left_seconds(entry: QueueEntry, now: float) -> float:
+    most = entry.job.wishes.max_wait_seconds
+    return math.inf if most is None else entry.job.created_at + most - now
+
+
+def _band(seconds: float) -> Left:
+    return next((band for below, band in LEFT_BELOW_SECONDS if seconds < below), Left.MORE)
