@@ -5,29 +5,17 @@ since the epoch; amounts are integers in base units: ``cpu`` in milli-CPU, memor
 """
 
 from collections.abc import Mapping
-from typing import Final
 
-import msgspec
 from msgspec import Struct
 
+from shared.admitted import AdmissionEntry, PricePart
+from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
+from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Change, Tried
 from shared.ledger import Declined, MigrationEntry
 from shared.progress import Category, Span, Use
+from shared.rescales import RescaleEntry, WorkersEntry
 from shared.supposition import Bill, Place, Shift
-
-API_VERSION: Final = "shuntyard.io/read/v1"
-
-
-class Response(Struct, frozen=True, kw_only=True):
-    """What every answer starts with.
-
-    Attributes:
-        generated_at: When it was made, seconds since the epoch.
-        api_version: The version of this schema.
-    """
-
-    api_version: str = msgspec.field(name="apiVersion", default=API_VERSION)
-    generated_at: float
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -84,6 +72,8 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
         estimate: What the estimate rests on, or why there is none.
         weight: Its key under the order ``weighting``; None under every other.
         max_wait_seconds: How long it may wait at most, as its owner says; None if it does not say.
+        workers: How many workers it has and may have; None if their number does not change.
+        admission: What it is worth and what was promised; None unless it is admitted by price.
     """
 
     position: int
@@ -102,6 +92,8 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     estimate: str = ""
     weight: Weight | None = None
     max_wait_seconds: float | None = None
+    workers: WorkersEntry | None = None
+    admission: AdmissionEntry | None = None
 
 
 class QueueResponse(Response, frozen=True, kw_only=True):
@@ -256,6 +248,8 @@ class JobEntry(Struct, frozen=True, kw_only=True):
         progress: How far it is; None if no agent knows.
         progress_problem: Why its metrics cannot be read; empty if they can, or nobody tried.
         checkpoint: Its last checkpoint; None if it has no checkpoint directory.
+        workers: How many workers it has and may have; None if their number does not change.
+        admission: What it is worth and what was promised; None unless it is admitted by price.
     """
 
     job: str
@@ -270,6 +264,8 @@ class JobEntry(Struct, frozen=True, kw_only=True):
     progress: ProgressEntry | None = None
     progress_problem: str = ""
     checkpoint: CheckpointEntry | None = None
+    workers: WorkersEntry | None = None
+    admission: AdmissionEntry | None = None
 
 
 class JobsResponse(Response, frozen=True, kw_only=True):
@@ -313,6 +309,11 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
             on the node that lacks least.
         tried: Its waiting pods by role and shape, and what each node said to them.
         changes: What would make it run, the smallest first; each alone is enough.
+        workers: How many workers it has and may have; None if their number does not change.
+        rescales: Changes of its workers, oldest first.
+        declined: Why they are not changed now; None if nobody looked, or they are.
+        admission: What it is worth and what was promised; None unless it is admitted by price.
+        price: What its price is made of, the dearest first; of a job that is not admitted.
     """
 
     namespace: str
@@ -333,6 +334,11 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     short: Mapping[str, int] = {}
     tried: tuple[Tried, ...] = ()
     changes: tuple[Change, ...] = ()
+    workers: WorkersEntry | None = None
+    rescales: tuple[RescaleEntry, ...] = ()
+    declined: Declined | None = None
+    admission: AdmissionEntry | None = None
+    price: tuple[PricePart, ...] = ()
 
 
 class MigrationsResponse(Response, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from shared.api import Response
+from shared.answer import Response
 
 
 class NodePrices(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ Times are seconds since the epoch.
 
 from msgspec import Struct
 
-from shared.api import Response
+from shared.answer import Response
 from shared.ledger import Declined
 
 
@@ -46,6 +46,24 @@ class RescaleEntry(Struct, frozen=True, kw_only=True):
     saved_seconds: float | None = None
     reason: str = ""
     message: str = ""
+
+
+class WorkersEntry(Struct, frozen=True, kw_only=True):
+    """How many workers a job has, of one whose number may change.
+
+    Attributes:
+        now: Live ones, waiting ones counted.
+        least: It never has fewer, but for a pause.
+        most: It never has more.
+        stated: What its owner says now; None if nobody can say it.
+        rescale: The change that is under way; None if none is.
+    """
+
+    now: int
+    least: int
+    most: int
+    stated: int | None = None
+    rescale: RescaleEntry | None = None
 
 
 class RescalesResponse(Response, frozen=True, kw_only=True):

@@ -1,0 +1,20 @@
+"""What every answer of the read API starts with."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+API_VERSION: Final = "shuntyard.io/read/v1"
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """See the module.
+
+    Attributes:
+        generated_at: When it was made, seconds since the epoch.
+        api_version: The version of this schema.
+    """
+
+    api_version: str = msgspec.field(name="apiVersion", default=API_VERSION)
+    generated_at: float
