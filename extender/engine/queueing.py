@@ -37,6 +37,7 @@ from extender.engine.ordering import Ranked
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Plan, Refusal
 from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.scaling import yielding
 from extender.engine.sharing import Shares
 from extender.engine.snapshot import Snapshot
 from extender.engine.telling import QueueEntry, tell
@@ -180,6 +181,7 @@ def _line(work: _Work) -> Line:
         lasts=lambda job: durations.lasts(job, snapshot, memory, reading, stale_seconds),
         owed={key for key, arrivals in work.arrivals.items() if arrivals.targets},
         shares=work.shares,
+        awaited=yielding.starters(snapshot, reading.now),
     )
 
 

@@ -32,6 +32,8 @@ class Reason(StrEnum):
     """Its maximum wait is over, but it would not fit even if every other job had ended."""
     MAX_WAIT_DRAINING = "MaxWaitDraining"
     """Its maximum wait is over, and room is kept for it."""
+    AWAITING_ROOM = "AwaitingRoom"
+    """Other jobs give up workers so that it starts, and room is kept for it."""
     BEHIND_RESERVATION = "BehindReservation"
     """There is room, but starting now could delay the job for which room is kept."""
     RELEASING = "Releasing"
@@ -57,8 +59,10 @@ MESSAGES: dict[Reason, str] = {
         "the maximum wait is over, but the gang would not fit even if every other job had ended"
     ),
     Reason.MAX_WAIT_DRAINING: "the maximum wait is over, and room is kept for the job",
+    Reason.AWAITING_ROOM: "other jobs are giving up workers, and their room is kept for the job",
     Reason.BEHIND_RESERVATION: (
-        "there is room, but it is kept for a job whose maximum wait is over"
+        "there is room, but it is kept for a job whose maximum wait is over, or for which others "
+        "give up workers"
     ),
     Reason.RELEASING: "seats are taken, the pods are being bound",
     Reason.MIGRATING: "the pod whose place it takes is not gone yet",

@@ -1,15 +1,16 @@
 """Who runs where and until when: what the reservation's start is computed from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from extender.engine import durations
 from extender.engine.durations import End
 from extender.engine.memory import Memory, Reading
+from extender.engine.scaling import yielding
 from extender.engine.snapshot import Snapshot
 from extender.policy.reservation import Tenant
-from shared.model import JobKey, Pod, PodShape
+from shared.model import JobKey, Pod, PodShape, Uid
 
 ENDLESS_KINDS: Final = frozenset({"statefulset", "leaderworkerset", "raycluster"})
 """Kinds whose pods are started again when they end: such a job ends when somebody deletes it."""
@@ -19,7 +20,8 @@ ENDLESS_KINDS: Final = frozenset({"statefulset", "leaderworkerset", "raycluster"
 class Running:
     """A job of ours that takes room, and when it ends.
 
-    ``end`` is None for pods that are being deleted: they end at once.
+    ``end`` is None for pods that are being deleted, or leave because their job gets fewer workers:
+    they end at once.
     """
 
     tenant: Tenant
@@ -34,8 +36,9 @@ def running(
     Pods of other schedulers are no tenants: they stay, as far as we know.
     """
     found: list[Running] = []
+    surplus = yielding.leaving(snapshot)
     for key, pods in sorted(snapshot.jobs.items()):
-        staying, leaving = _seats(snapshot, pods)
+        staying, leaving = _seats(snapshot, pods, surplus)
         staying += _open_seats(snapshot, key)
         if leaving:
             found.append(Running(_tenant(key, reading.now, reading.now, leaving), None))
@@ -66,9 +69,9 @@ def _open_seats(snapshot: Snapshot, key: JobKey) -> list[tuple[PodShape, int]]:
 
 
 def _seats(
-    snapshot: Snapshot, pods: Sequence[Pod]
+    snapshot: Snapshot, pods: Sequence[Pod], surplus: Collection[Uid]
 ) -> tuple[list[tuple[PodShape, int]], list[tuple[PodShape, int]]]:
-    """Return where the pods are: of those that stay, and of those that are being deleted."""
+    """Return where the pods are: of those that stay, and of those that leave."""
     staying: list[tuple[PodShape, int]] = []
     leaving: list[tuple[PodShape, int]] = []
     for pod in pods:
@@ -79,5 +82,6 @@ def _seats(
             node = snapshot.seats[pod.uid].node
         index = None if node is None else snapshot.room.index.get(node)
         if index is not None:
-            (leaving if pod.deleting else staying).append((pod.shape, index))
+            leaves = pod.deleting or pod.uid in surplus
+            (leaving if leaves else staying).append((pod.shape, index))
     return staying, leaving

@@ -1,12 +1,13 @@
 """Whose turn it is: waiting jobs placed one after the other, with room kept for one of them.
 
-1. Jobs whose maximum wait is over go first, the oldest deadline first, as long as they fit,
-   whichever namespace they are of.
+1. Jobs for which others give up workers go first, then those whose maximum wait is over, the oldest
+   deadline first, as long as they fit, whichever namespace they are of.
 2. The first of them that does not fit now, but would once others have ended, is the holder: room is
    kept for it (``policy.reservation``). One that would never fit is passed over and says so.
 3. The others follow in their order; with fair share the namespaces take turns, and that order holds
    inside each (``sharing``). While there is a holder, a job starts only if the holder starts no
    later for it (``policy.passing``).
+4. Last come workers that their job can do without: growth delays nobody who could start.
 
 Nothing is remembered: the holder follows from the snapshot and the clock. A gang that has members
 and lacks some is no newcomer: it is completed whatever is kept, or it would be dissolved.
@@ -14,6 +15,7 @@ and lacks some is no newcomer: it is completed whatever is kept, or it would be 
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final
 
 from extender.engine import planning
@@ -46,6 +48,8 @@ TIME_HELPS: Final = frozenset(Reason) - {
 """Reasons of which others' ending may rid a job; with another one it cannot hold a reservation, nor
 with ``WaitingForQuota``: a namespace would block the others with what it may not have."""
 
+_HOLDERS: Final = frozenset({Reason.MAX_WAIT_DRAINING, Reason.AWAITING_ROOM})
+
 
 @dataclass
 class Line:
@@ -61,6 +65,7 @@ class Line:
         lasts: How long a job that starts now takes room, in seconds; None if unknown.
         owed: Jobs whose room is theirs already: their members move.
         shares: What namespaces hold, for whose turn it is; None: all jobs are of one.
+        awaited: Jobs for which others give up workers, the first in front.
         holder: For whom room is kept, and which.
         next_deadline: When the next maximum wait is over; None if none will be.
     """
@@ -74,6 +79,7 @@ class Line:
     lasts: Callable[[Job], float | None]
     owed: Collection[JobKey] = ()
     shares: Shares | None = None
+    awaited: Sequence[JobKey] = ()
     holder: Reservation | None = None
     next_deadline: float | None = None
     _held_for: Ranked | None = None
@@ -84,34 +90,57 @@ class Line:
 
     def results(self, ranked: Sequence[Ranked]) -> list[tuple[Ranked, Result]]:
         """Place what can be placed; return every job with what came of it, in order of turns."""
-        first = self._overdue(ranked)
+        first = self._in_front(ranked)
         turned = {one.job.key: result for one, result in first if _decided(result)}
         rest = [one for one in ranked if one.job.key not in turned]
         early = {one.job.key: result for one, result in first}
         ahead = [(one, result) for one, result in first if one.job.key in turned]
-        turns = rest if self.shares is None else self.shares.in_turn(rest)
+        turns = self._turns(rest)
         return ahead + [(one, early.get(one.job.key) or self._next(one)) for one in turns]
 
-    def _overdue(self, ranked: Sequence[Ranked]) -> list[tuple[Ranked, Result]]:
-        """Place those whose maximum wait is over, up to the one that becomes the holder."""
-        by_key = {one.job.key: one for one in self._past_deadline(ranked)}
-        waiters = (_waiter(one.job) for one in by_key.values())
-        turns = reservation.in_turn(waiters, self.params, self.now)
+    def _turns(self, rest: Sequence[Ranked]) -> Iterable[Ranked]:
+        """Return the jobs in turn, whole ones first; lazily, as turns depend on what was given."""
+        in_turn = self.shares.in_turn if self.shares is not None else iter
+        late = [one for one in rest if _can_wait(one.job)]
+        if not late:
+            return in_turn(rest)
+        whole = [one for one in rest if not _can_wait(one.job)]
+        return chain.from_iterable(map(in_turn, (whole, late)))
+
+    def _in_front(self, ranked: Sequence[Ranked]) -> list[tuple[Ranked, Result]]:
+        """Place those who go first, up to the one that becomes the holder."""
         done: list[tuple[Ranked, Result]] = []
-        for one in map(by_key.__getitem__, turns):
+        for one, why in self._first(ranked):
             result = self._start(one, self.room)
             if isinstance(result, Refusal) and _may_hold(one.job, result):
                 self._hold(one)
-                reason = Reason.MAX_WAIT_DRAINING if self.holder else Reason.GANG_TOO_LARGE
-                result = Refusal(reason, MESSAGES[reason])
+                reason = why if self.holder else Reason.GANG_TOO_LARGE
+                if self.holder or why is Reason.MAX_WAIT_DRAINING:
+                    result = Refusal(reason, MESSAGES[reason])
+            elif isinstance(result, Refusal) and self.shares is not None:
+                self.shares.keep_for(one.job, result)
             done.append((one, result))
             if self.holder:
                 break
         return done
 
+    def _first(self, ranked: Sequence[Ranked]) -> Iterator[tuple[Ranked, Reason]]:
+        """Yield who goes first, and what it is told if it becomes the holder."""
+        overdue = {one.job.key: one for one in self._past_deadline(ranked)}
+        if self.awaited:
+            by_key = {one.job.key: one for one in ranked}
+            for key in self.awaited:
+                if key in by_key:
+                    yield by_key[key], Reason.AWAITING_ROOM
+        waiters = (_waiter(one.job) for one in overdue.values() if one.job.key not in self.awaited)
+        for key in reservation.in_turn(waiters, self.params, self.now):
+            yield overdue[key], Reason.MAX_WAIT_DRAINING
+
     def _past_deadline(self, ranked: Iterable[Ranked]) -> Iterator[Ranked]:
         for one in ranked:
             job = one.job
+            if _can_wait(job):
+                continue
             at = reservation.deadline(job.created_at, job.wishes.max_wait_seconds, self.params)
             if at is None:
                 continue
@@ -211,13 +240,22 @@ def _waiter(job: Job) -> Waiter:
 
 def _decided(result: Result) -> bool:
     """Say whether a job stands in front: it was placed, or it is the holder."""
-    return isinstance(result, Plan) or result.reason is Reason.MAX_WAIT_DRAINING
+    return isinstance(result, Plan) or result.reason in _HOLDERS
 
 
 def _may_hold(job: Job, refusal: Refusal) -> bool:
     """Say whether the whole gang waits, and for nothing but room."""
     for_room = refusal.reason in TIME_HELPS and refusal.reason is not Reason.WAITING_FOR_QUOTA
     return for_room and planning.missing(job) > 0
+
+
+def _can_wait(job: Job) -> bool:
+    """Say whether only workers wait that their elastic job can do without."""
+    return (
+        job.wishes.workers is not None
+        and planning.missing(job) == 0
+        and bool(job.having(State.BOUND, *planning.PLANNED_STATES))
+    )
 
 
 def _lacks_members(job: Job) -> bool:
