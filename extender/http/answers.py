@@ -8,9 +8,9 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from extender.engine import explaining, filtering, prioritizing
+from extender.engine.admission.outcome import Book
 from extender.engine.binding import STANDBY
 from extender.engine.direct import Occasion
-from extender.engine.explaining import SlotBook
 from extender.engine.filtering import WITHOUT_SEATS, FilterVerdict
 from extender.engine.memory import Reading
 from extender.engine.migration import accounting
@@ -131,7 +131,7 @@ class ReadAnswers:
     last_cycle: Callable[[], Cycle | None]
     declined: Callable[[], Sequence[Declined]] = tuple
     rescales_known: Callable[[], Rescales] = lambda: ((), ())
-    slot_book: Callable[[], SlotBook | str] = lambda: explaining.NOT_BY_PRICE
+    slot_book: Callable[[], Book | str] = lambda: explaining.NOT_BY_PRICE
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     foresight: Foresight | None = None
     rest: Rest = field(default_factory=Rest)

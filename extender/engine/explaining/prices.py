@@ -3,38 +3,20 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from extender.engine.admission.outcome import Book
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
 from extender.policy import pricing
-from extender.policy.admission import SlotState
 from extender.policy.pricing import FloatVector
 from shared.model import NodeName
 from shared.prices import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
 
 _DIGITS: Final = 4
 NOT_BY_PRICE: Final = "no job is admitted by price: `admission.enabled` is false"
-
-
-@dataclass(frozen=True, eq=False)
-class SlotBook:
-    """What is promised over the slots, and how to read it.
-
-    Attributes:
-        state: Of admission; only read. Its first slot is ``first``.
-        nodes: The worker machines by row.
-        resources: The columns.
-        first: The present slot, counted since the epoch.
-    """
-
-    state: SlotState
-    nodes: Sequence[NodeName]
-    resources: Sequence[str]
-    first: int
 
 
 def prices(
@@ -58,7 +40,7 @@ def prices(
     )
 
 
-def slot_prices(book: SlotBook, params: EngineParameters) -> SlotPrices:
+def slot_prices(book: Book, params: EngineParameters) -> SlotPrices:
     """Return the prices of every slot, nodes with the same ones in one row, in order of names."""
     promised, bounds = book.state.promised, book.state.bounds
     capacity = promised.workers.capacity[:, None, :]

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from extender.engine import explaining
-from extender.engine.explaining import SlotBook
+from extender.engine.admission.outcome import Book
 from extender.engine.parameters import EngineParameters
 from extender.policy import admission
 from extender.policy.utility import Steps
@@ -40,8 +40,8 @@ def book(workers, *values):
     for i, value in enumerate(values):
         job = make_job(f"j{i}", worker_bandwidth=0.0, utility=Steps(((0.0, value),)))
         state.accept(job, admission.offer(job, state, PARAMS.admission))
-    names = [f"n{i}" for i in range(len(workers))]
-    return SlotBook(state, names, ["cpu"], first=7)
+    names = tuple(f"n{i}" for i in range(len(workers)))
+    return Book(state, names, (), ("cpu",), (1000.0,), first=7)
 
 
 def test_nodes_with_the_same_prices_share_a_row():

@@ -1,0 +1,92 @@
+"""Jobs whose workers may change: how many they have, and what was done about it."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from extender.engine import jobs, worker_gang
+from extender.engine.jobs import Job, State
+from extender.engine.scaling import records
+from extender.engine.scaling.declined import TEXTS, ScalingReason
+from extender.engine.scaling.record import Rescale
+from extender.engine.scaling.scaled import scaled
+from extender.engine.snapshot import Snapshot
+from shared.model import JobKey
+from shared.rescales import RescaleEntry, WorkersEntry
+
+_GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
+
+
+def workers(snapshot: Snapshot, job: Job) -> WorkersEntry | None:
+    """Return how many workers a job has and may have; None if their number does not change."""
+    wished = job.wishes.workers
+    if wished is None:
+        return None
+    found = scaled(snapshot, job)
+    noted = records.of(snapshot).by_job.get(job.key)
+    is_open = noted is not None and noted.rescale.open
+    return WorkersEntry(
+        now=_live(job) if found is None else len(found.workers),
+        least=wished.least,
+        most=wished.most,
+        stated=None if found is None else found.count.count,
+        rescale=entry(snapshot, noted.rescale) if noted is not None and is_open else None,
+    )
+
+
+def ledger(snapshot: Snapshot, past: Iterable[Rescale] = ()) -> tuple[RescaleEntry, ...]:
+    """Return all changes that are known, oldest first.
+
+    Args:
+        snapshot: Its owners say the last change of each job.
+        past: Earlier ones; the word of an owner about the same one wins.
+    """
+    said = (noted.rescale for noted in records.of(snapshot).by_owner.values())
+    by_id = {one.id: one for one in (*past, *said)}
+    ordered = sorted(by_id.values(), key=lambda one: (one.at, one.id))
+    return tuple(entry(snapshot, one) for one in ordered)
+
+
+def of_job(entries: Iterable[RescaleEntry], key: JobKey) -> tuple[RescaleEntry, ...]:
+    """Return the changes of one job."""
+    return tuple(one for one in entries if f"{one.namespace}/{one.kind}/{one.job}" == key)
+
+
+def entry(snapshot: Snapshot, one: Rescale) -> RescaleEntry:
+    """Return a change as people are told it."""
+    namespace, _, rest = one.job.partition("/")
+    kind, _, name = rest.partition("/")
+    return RescaleEntry(
+        namespace=namespace,
+        id=one.id,
+        job=name,
+        kind=kind,
+        cause=one.cause.value,
+        before=one.before,
+        to=one.to,
+        phase=one.phase.value,
+        open=one.open,
+        begun_at=one.at,
+        since=one.since,
+        starts=one.starts or "",
+        started=one.starts is not None and _runs(snapshot, one.starts),
+        saved_seconds=one.saved_seconds,
+        reason=one.why,
+        message=TEXTS.get(ScalingReason(one.why), "") if one.why in _TOKENS else "",
+    )
+
+
+def _runs(snapshot: Snapshot, key: JobKey) -> bool:
+    if key not in snapshot.jobs:
+        return False
+    members = jobs.view(snapshot, key).having(State.BOUND, State.SUCCEEDED)
+    return bool(members)
+
+
+def _live(job: Job) -> int:
+    """Return how many members do the work, of a job whose owners say no number."""
+    live = [member for member in job.members if member.state not in _GONE]
+    roles = worker_gang.worker_roles(member.role for member in live)
+    return sum(member.role in roles for member in live)
+
+
+_TOKENS: Final = frozenset(reason.value for reason in ScalingReason)
