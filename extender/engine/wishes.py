@@ -69,6 +69,9 @@ class Wishes:
         topology: The domain that should hold the gang; None if not stated.
         workers: Between which numbers its workers may change; None if they may not.
         shrink: How workers leave.
+        utility: What its completion is worth (``admission.grammar``); None if not stated. Read
+            where jobs are admitted by price, so that a mistake in it holds nobody up elsewhere.
+        training: What it has to train, likewise.
     """
 
     max_wait_seconds: float | None = None
@@ -78,6 +81,8 @@ class Wishes:
     topology: TopologyWish | None = None
     workers: WorkerRange | None = None
     shrink: Shrink = Shrink.CHECKPOINT
+    utility: str | None = None
+    training: str | None = None
 
 
 def read(pod: Pod, above: Above) -> tuple[Wishes, str]:
@@ -91,6 +96,8 @@ def read(pod: Pod, above: Above) -> tuple[Wishes, str]:
             topology=_topology(pod, above),
             workers=_workers(pod, above),
             shrink=_shrink(pod, above),
+            utility=registry.annotation(pod, above, labels.UTILITY),
+            training=registry.annotation(pod, above, labels.TRAINING),
         ), ""
     except InputError as error:
         return Wishes(), str(error)

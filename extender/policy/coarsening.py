@@ -43,12 +43,14 @@ def by_worker_slots(job: TrainingJob, most_units: int, most_idle_share: float) -
         most_units: Most steps; a job of at most so many worker-slots is searched exactly.
         most_idle_share: Largest N mod unit, as a share of N.
     """
-    work, width = job.work, min(job.chunks, job.work)
+    work = job.work
+    width = min(job.chunks, max(work, job.least_workers))
     unit = min(max(1, -(-work // most_units)), width)
     while width % unit > most_idle_share * width:
         unit += 1
     workers = unit * np.arange(width // unit + 1, dtype=np.int64)
-    return Steps(-(-work // unit), workers, _servers(job, workers), unit, width)
+    target = _reachable(-(-work // unit), -(-job.least_workers // unit), width // unit)
+    return Steps(target, workers, _servers(job, workers), unit, width)
 
 
 def by_chunks(job: TrainingJob) -> Steps:
@@ -64,6 +66,13 @@ def by_chunks(job: TrainingJob) -> Steps:
     return Steps(target, workers, _servers(job, workers), 1, job.chunks)
 
 
+def _reachable(target: int, least: int, most: int) -> int:
+    """Return the fewest steps from ``target`` on that slots of ``least`` to ``most`` add up to."""
+    return max(target, -(-target // max(1, most)) * least)
+
+
 def _servers(job: TrainingJob, workers: IntVector) -> IntVector:
+    if job.fixed_servers is not None:
+        return np.where(workers > 0, job.fixed_servers, 0)
     needed: IntVector = np.ceil(workers * job.servers_a_worker - ROUNDING).astype(np.int64)
     return np.minimum(workers, needed)

@@ -109,6 +109,7 @@ def _table(
         price[room < step] = np.inf
         machines[:, step] = price.argmin(axis=1)
         costs[:, step] = price[row, machines[:, step]]
+    costs[:, (steps.workers > 0) & (steps.workers < job.least_workers)] = np.inf
     return _Table(rows.start + 1, machines, costs)
 
 

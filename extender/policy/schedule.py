@@ -125,6 +125,7 @@ def _table(
     most = int(steps.servers[-1])
     servers = slot_offers.of(promised.servers, rows, job.server, low, high, most)
     costs = workers.costs[:, steps.workers] + servers.costs[:, steps.servers]
+    costs[:, (steps.workers > 0) & (steps.workers < job.least_workers)] = np.inf
     return _Table(workers, servers, costs)
 
 
@@ -142,7 +143,7 @@ def _schedule(job: TrainingJob, steps: Steps, tables: list[_Table], found: list[
     worker_costs = np.concatenate([table.workers.costs for table in tables])[: len(counts)]
     server_costs = np.concatenate([table.servers.costs for table in tables])[: len(counts)]
     if steps.unit > 1:
-        _trim(counts, worker_costs, int(counts.sum()) - job.work)
+        _trim(counts, worker_costs, int(counts.sum()) - job.work, job.least_workers)
     served = np.array([job.servers_for(int(count)) for count in counts])
     rows = np.arange(len(counts))
     bill = float((worker_costs[rows, counts] + server_costs[rows, served]).sum())
@@ -159,9 +160,11 @@ def _schedule(job: TrainingJob, steps: Steps, tables: list[_Table], found: list[
     )
 
 
-def _trim(counts: IntVector, costs: FloatMatrix, surplus: int) -> None:
+def _trim(counts: IntVector, costs: FloatMatrix, surplus: int, least: int) -> None:
     """Take away the dearest workers that the work, no multiple of the unit, does not need."""
     for _ in range(surplus):
-        rows = np.flatnonzero(counts)
+        rows = np.flatnonzero(counts if least <= 1 else counts > least)
+        if not rows.size:
+            return
         dearest = costs[rows, counts[rows]] - costs[rows, counts[rows] - 1]
         counts[rows[len(rows) - 1 - int(dearest[::-1].argmax())]] -= 1

@@ -55,7 +55,8 @@ def steps_by_slot(
         if block == 1:  # The search is long: the exact bill is worth its time now.
             least_bill = forward.least_cost(idle_costs, target)
         table = costs(rows)
-        rooms = np.isfinite(table).sum(axis=1).tolist()
+        # Up to the last step there is room for; fewer may be impossible for a job of many workers.
+        rooms = (table.shape[1] - np.isfinite(table)[:, ::-1].argmax(axis=1)).tolist()
         for slot, (row, room) in enumerate(zip(table, rooms, strict=True), rows.start + 1):
             utility = job.utility.of(slot - job.arrival)
             if utility - least_bill <= best + EQUAL * utility:

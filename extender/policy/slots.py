@@ -27,12 +27,15 @@ class SlotCluster:
         horizon: T, the last slot; slots count from 1.
         network: Column of the network's bandwidth, which a job on one machine does not use; None:
             there is no such column.
+        common: The machines of both kinds are the same ones, row by row: what workers take,
+            servers lack.
     """
 
     worker_capacity: FloatMatrix
     server_capacity: FloatMatrix
     horizon: int
     network: int | None = None
+    common: bool = False
 
 
 def units(worker_capacity: FloatMatrix, server_capacity: FloatMatrix) -> FloatVector:
@@ -95,7 +98,10 @@ class Promised:
         """Start with nothing promised."""
         self.cluster = cluster
         self.workers = Pool(cluster.worker_capacity, cluster.horizon)
-        self.servers = Pool(cluster.server_capacity, cluster.horizon)
+        if cluster.common:
+            self.servers = self.workers
+        else:
+            self.servers = Pool(cluster.server_capacity, cluster.horizon)
 
     @property
     def g(self) -> FloatCube:

@@ -31,10 +31,13 @@ class TrainingJob:
         server_bandwidth: B.
         utility: f, of slots from arrival to completion.
         exchange_slots: 2e/b, the part of ``batch_slots`` that a faster network would shorten.
-        done: Share of the training that is done, 0…1; ``work`` is what is left.
+        done: Share of the training that is done, at most 1; ``work`` is what is left. Below 0
+            where work is lost on the way.
+        least_workers: Workers of a slot in which it runs at all; with fewer it rests.
+        fixed_servers: Servers it has in each slot in which it runs; None: as many as b and B ask.
 
     Source:
-        Bao, Peng, Wu, Li, INFOCOM 2018, table of notation; ``done`` is ours.
+        Bao, Peng, Wu, Li, INFOCOM 2018, table of notation; the last three are ours.
     """
 
     name: str
@@ -50,6 +53,8 @@ class TrainingJob:
     utility: Utility
     exchange_slots: float = 0.0
     done: float = 0.0
+    least_workers: int = 1
+    fixed_servers: int | None = None
 
     @property
     def whole_work(self) -> float:
@@ -74,13 +79,19 @@ class TrainingJob:
     @property
     def can_be_served(self) -> bool:
         """Whether one server a worker is enough: (6) and (7) together ask for b ≤ B."""
+        if self.fixed_servers is not None:
+            return True
         return self.worker_bandwidth <= self.server_bandwidth * (1.0 + ROUNDING)
 
     @property
     def servers_a_worker(self) -> float:
         """b/B, the servers that a worker keeps busy; 0 where nothing is exchanged."""
+        if self.fixed_servers is not None:
+            return self.fixed_servers / self.chunks
         return self.worker_bandwidth / self.server_bandwidth if self.worker_bandwidth else 0.0
 
     def servers_for(self, workers: int) -> int:
         """Return ⌈workers·b/B⌉, the fewest servers whose bandwidth is enough, at most one each."""
+        if self.fixed_servers is not None:
+            return self.fixed_servers if workers else 0
         return min(workers, math.ceil(workers * self.servers_a_worker - ROUNDING))

@@ -76,6 +76,22 @@ def test_blocks_keep_to_all_constraints_and_gain_nothing(world, most_units, most
             promised.take(job, exact)
 
 
+@given(worlds(), rules, st.integers(1, 4), st.one_of(st.none(), st.integers(0, 2)))
+def test_it_runs_with_as_many_as_it_needs_or_not_at_all(world, rule, least, servers):
+    cluster, jobs = world
+    bounds = price_bounds.of(jobs, cluster, rule)
+    for job in jobs:
+        needs = replace(job, least_workers=min(least, job.chunks), fixed_servers=servers)
+        found = best_schedule(needs, cluster, Promised(cluster), bounds, SlotParameters())
+        if found:
+            served = found.servers.by_slot()
+            for slot, workers in found.workers.by_slot().items():
+                assert needs.least_workers <= workers <= job.chunks
+                assert served.get(slot, 0) == needs.servers_for(workers)
+            assert found.workers.total >= job.work
+            assert set(served) <= set(found.workers.by_slot())
+
+
 @given(worlds(), granularities, st.floats(0.01, 100))
 def test_a_factor_on_all_utilities_changes_no_decision(world, granularity, factor):
     cluster, jobs = world
