@@ -87,6 +87,7 @@ class Memo:
         accepted: Whether the node of a pod's seat accepts it (``repairing``), by uid.
         refusals: Why jobs were not placed (``refusing``).
         lone: What nodes are for single pods, by shape (``planning``).
+        rescales: What owners say about changes of their workers (``scaling.records``).
     """
 
     def __init__(self) -> None:
@@ -94,3 +95,4 @@ class Memo:
         self.accepted: Kept[str] = Kept()
         self.refusals = Refusals()
         self.lone = LoneSeats()
+        self.rescales: Kept[str] = Kept()

@@ -18,6 +18,7 @@ class ChangeOwner(Struct, frozen=True, tag=True):
         owner: As it was read; uid and resource version are preconditions.
         fields: JSON pointer to the number that it gets.
         guards: JSON pointer and text of what must still stand there.
+        leaving: JSON pointer, key and list that it gets as its value: names of pods that go.
         suspend: What ``owner.suspend_field`` gets; None leaves it alone.
         annotations: What they get; None takes one away.
         event: What people are told once it is written; None: nothing.
@@ -28,6 +29,7 @@ class ChangeOwner(Struct, frozen=True, tag=True):
     why: str
     fields: tuple[tuple[str, int], ...] = ()
     guards: tuple[tuple[str, str], ...] = ()
+    leaving: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     suspend: bool | None = None
     annotations: Mapping[str, str | None] = {}
     event: EmitEvent | None = None

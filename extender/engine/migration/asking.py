@@ -1,13 +1,16 @@
 """What an agent is to tell the trainers on its node: checkpoint requests and their cancellations.
 
-Derived from the Migration objects alone, at every heartbeat, so that nothing is lost with an answer
-or a restart: the same id is the same request, and carrying it out twice is the same as once.
+Derived from the Migration objects and from what owners say of changes of their workers, at every
+heartbeat, so that nothing is lost with an answer or a restart: the same id is the same request, and
+carrying it out twice is the same as once. A pod of a migration is the migration's.
 """
 
 from typing import Final
 
 from msgspec import Struct
 
+from extender.engine.scaling import asking as changing_crews
+from extender.engine.scaling.record import Rescale
 from extender.engine.snapshot import Snapshot
 from shared.model import Migration, MigrationMember, MigrationPhase, NodeName, PodKey, Uid
 from shared.progress import CheckpointPhase
@@ -45,7 +48,7 @@ class Cancel(Struct, frozen=True, tag=True):
 def commands(snapshot: Snapshot, node: NodeName) -> tuple[Ask | Cancel, ...]:
     """Return what the agent of a node is to do now, in order of the migrations' names.
 
-    A pod that a new migration asks is not told that an old one was cancelled: there is one request
+    A pod that is newly asked is not told that something older was cancelled: there is one request
     at a time, and the new one takes its place.
     """
     asks: list[Ask] = []
@@ -60,10 +63,26 @@ def commands(snapshot: Snapshot, node: NodeName) -> tuple[Ask | Cancel, ...]:
             cancels.extend(
                 Cancel(migration.request, member.uid)
                 for member in here
-                if _may_hold(snapshot, node, migration, member)
+                if _may_hold(snapshot, node, migration.request, member.uid)
             )
+    moving = {member.uid for m in snapshot.migrations.values() if m.open for member in m.members}
+    for rescale, uid, stands in changing_crews.orders(snapshot, node):
+        if stands and uid not in moving:
+            asks.append(_ask_for(rescale, uid))
+        elif _may_hold(snapshot, node, rescale.id, uid):
+            cancels.append(Cancel(rescale.id, uid))
     asked = {ask.uid for ask in asks}
     return (*asks, *(cancel for cancel in cancels if cancel.uid not in asked))
+
+
+def _ask_for(rescale: Rescale, uid: Uid) -> Ask:
+    return Ask(
+        id=rescale.id,
+        uid=uid,
+        deadline=rescale.ask_until,
+        hold_deadline=rescale.hold_until,
+        reason=f"{rescale.before} to {rescale.to} workers ({rescale.cause.value})",
+    )
 
 
 def _ask(migration: Migration, member: MigrationMember) -> Ask:
@@ -84,14 +103,12 @@ def _is_here(
     return alive and snapshot.bound.get(member.uid) == node
 
 
-def _may_hold(
-    snapshot: Snapshot, node: NodeName, migration: Migration, member: MigrationMember
-) -> bool:
+def _may_hold(snapshot: Snapshot, node: NodeName, request: str, uid: Uid) -> bool:
     """Say whether the trainer may still wait, or may still answer: also where nobody knows."""
     report = snapshot.reports.get(node)
-    pod = report.pods.get(member.uid) if report else None
+    pod = report.pods.get(uid) if report else None
     if pod is None or pod.checkpoint is None:
         return True
-    if pod.checkpoint.request not in {"", migration.request}:
+    if pod.checkpoint.request not in {"", request}:
         return False
     return pod.checkpoint.phase not in {CheckpointPhase.RELEASED, CheckpointPhase.REFUSED}

@@ -6,28 +6,23 @@ checkpoint directory one is asked to save: the one that a framework calls rank 0
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from msgspec.structs import replace
 
-from extender.adapters import registry
 from extender.engine import modelling
-from extender.engine.above import above
 from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Reading
-from extender.engine.migration import hearing, movers
+from extender.engine.migration import hearing, movers, rank_zero
 from extender.engine.migration.movers import Declined
 from extender.engine.migration.parameters import MigrationParameters
 from extender.engine.migration.reasons import MigrationReason as R
 from extender.engine.pinning import unpinned
+from extender.engine.scaling import records
 from extender.engine.snapshot import Snapshot
-from shared import labels, places, pod_cpu
+from shared import labels, pod_cpu
 from shared.errors import InputError
 from shared.model import CPU, JobKey, Mover, NodeName, OwnerReference, Pod, PodShape, Uid
 from shared.progress import PodReport
-
-_CHIEFS: Final = ("master", "chief", "launcher")
-_WORKERS: Final = ("worker", "")
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,8 @@ def unit(
     snapshot: Snapshot, job: Job, pod: Pod, reading: Reading, params: MigrationParameters
 ) -> Unit | Declined:
     """Return what would move with a pod, or why it cannot be moved."""
+    if records.is_changing(snapshot, pod):
+        return Declined(R.RESCALING)
     members = _together(job, pod)
     if not members or any(m.state is not State.BOUND for m in members):
         return Declined(R.JOB_NOT_RUNNING)
@@ -83,7 +80,7 @@ def unit(
         return reports
     if silent := _silent(way.asked, reports):
         return silent
-    ordered = tuple(sorted(members, key=lambda m: (m.pod.uid not in way.asked, *_rank(m))))
+    ordered = tuple(sorted(members, key=lambda m: (m.pod.uid not in way.asked, *rank_zero.rank(m))))
     return Unit(job, ordered, way.mover, way.owner, way.asked, way.shapes, reports)
 
 
@@ -125,18 +122,10 @@ def _together(job: Job, pod: Pod) -> tuple[Member, ...]:
 
 
 def _asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[Uid] | Declined:
-    first: dict[str, Uid] = {}
-    for member in sorted(members, key=_rank):
-        pod = member.pod
-        text = registry.annotation(pod, above(snapshot, pod), labels.CHECKPOINT)
-        if text is None:
-            continue
-        whose = places.Whose(pod.namespace, job.name, pod.name, pod.uid, member.role, member.index)
-        try:
-            first.setdefault(places.checkpoint_directory(text, whose), pod.uid)
-        except InputError as error:
-            return Declined(R.MISCONFIGURED, str(error))
-    return frozenset(first.values()) or Declined(R.NOT_OPTED_IN)
+    try:
+        return rank_zero.asked(snapshot, job, members) or Declined(R.NOT_OPTED_IN)
+    except InputError as error:
+        return Declined(R.MISCONFIGURED, str(error))
 
 
 def _hindrance(
@@ -180,9 +169,3 @@ def _silent(asked: Iterable[Uid], reports: Mapping[Uid, PodReport]) -> Declined 
             reason = known.get(checkpoint.problem, R.MISCONFIGURED)
             return Declined(reason, checkpoint.detail)
     return None
-
-
-def _rank(member: Member) -> tuple[int, int, str]:
-    """Rank 0 in front: a master, else the first worker; parameter servers come last."""
-    tier = 0 if member.role in _CHIEFS else 1 if member.role in _WORKERS else 2
-    return (tier, member.rank, member.pod.name)

@@ -29,6 +29,7 @@ class MigrationReason(StrEnum):
     BUDGET_USED_UP = "BudgetUsedUp"
     NODE_BUDGET_USED_UP = "NodeBudgetUsedUp"
     AGENT_STALE = "AgentStale"
+    RESCALING = "Rescaling"
     CRD_MISSING = "CRDMissing"
     # how one is aborted: the pod stays where it is
     TARGET_LOST = "TargetLost"
@@ -77,6 +78,7 @@ TEXTS: dict[MigrationReason, str] = {
     R.BUDGET_USED_UP: "as many migrations are open as are allowed",
     R.NODE_BUDGET_USED_UP: "as many migrations are open on one of the nodes as are allowed",
     R.AGENT_STALE: "an agent has not reported for too long",
+    R.RESCALING: "the number of its workers is changing",
     R.CRD_MISSING: "the Migration resource is not installed (deploy/base/crd.yaml)",
     R.TARGET_LOST: "the target has no room for it any more",
     R.CHECKPOINT_TIMEOUT: "the trainer did not save in time",

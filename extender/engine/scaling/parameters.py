@@ -10,6 +10,8 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "checkpoint_seconds": (1, 86400),
     "hold_seconds": (1, 86400),
     "grow_seconds": (1, 86400),
+    "leave_seconds": (1, 86400),
+    "most_open": (0, 1000),
 }
 """Lowest and highest value of each number in ``RescaleParameters``."""
 
@@ -26,6 +28,9 @@ class RescaleParameters:
         checkpoint_seconds: How long trainers have to save before workers leave.
         hold_seconds: How long they then hold; by then the workers must have left.
         grow_seconds: How long new workers may wait for room before they are given back.
+        leave_seconds: How long workers that leave may take to end, before the change counts as
+            done without them.
+        most_open: Changes that are open at a time; those of slot plans come on top.
     """
 
     enabled: bool = True
@@ -34,3 +39,5 @@ class RescaleParameters:
     checkpoint_seconds: float = 120.0
     hold_seconds: float = 120.0
     grow_seconds: float = 120.0
+    leave_seconds: float = 600.0
+    most_open: int = 16

@@ -50,6 +50,11 @@ class Rescale(Struct, frozen=True, omit_defaults=True):
         hold_until: Until when they take no step after that.
         why: What was in the way, a token; empty if nothing.
         recent: When earlier changes of this job were begun, the newest last: for the cap.
+        job: The job whose workers change: when it pauses it has no pods that say so.
+        group: How many jobs make room for the same start together, all of them or none.
+        aborted: How many changes in a row came to nothing, this one counted.
+        saved_seconds: Training time that it should save; None if not known.
+        most: Workers that the job may have; 0: not said.
     """
 
     id: str
@@ -65,6 +70,11 @@ class Rescale(Struct, frozen=True, omit_defaults=True):
     hold_until: float = 0.0
     why: str = ""
     recent: tuple[float, ...] = ()
+    job: JobKey = JobKey("")
+    group: int = 1
+    aborted: int = 0
+    saved_seconds: float | None = None
+    most: int = 0
 
     @property
     def open(self) -> bool:

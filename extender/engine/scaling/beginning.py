@@ -1,0 +1,190 @@
+"""The first write of a change: who is asked, which number is written, or why nothing is."""
+
+from dataclasses import dataclass
+
+from extender.engine import jobs
+from extender.engine.jobs import Job, State
+from extender.engine.memory import Reading
+from extender.engine.owner_changes import ChangeOwner
+from extender.engine.parameters import EngineParameters
+from extender.engine.scaling import crew as crews
+from extender.engine.scaling import limits, phases, records, saving
+from extender.engine.scaling.crew import Crew
+from extender.engine.scaling.declined import ScalingReason as R
+from extender.engine.scaling.proposal import Cause, Proposal
+from extender.engine.scaling.record import Phase, Rescale
+from extender.engine.scaling.records import Noted, Records
+from extender.engine.scaling.scaled import scaled
+from extender.engine.snapshot import Snapshot
+from extender.engine.wishes import Shrink, WorkerRange
+from extender.engine.worker_gang import worker_count
+from shared.model import JobKey, Owner, Uid
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A proposal that can be followed: what is to be written, but for who else is concerned.
+
+    Attributes:
+        owner: Whose number it is.
+        job: The job; None while it is paused and has no pods.
+        crew: Its workers.
+        last: Its change before; None if it had none.
+        before: Workers it is told to have.
+        to: Workers it will be told to have; as ``before`` if there is nothing to do.
+        asked: Whose trainers are asked first.
+    """
+
+    proposal: Proposal
+    owner: Owner
+    job: Job | None
+    crew: Crew
+    last: Rescale | None
+    before: int
+    to: int
+    asked: tuple[Uid, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to do."""
+        return self.before != self.to
+
+
+def wanted(
+    snapshot: Snapshot,
+    book: Records,
+    proposal: Proposal,
+    reading: Reading,
+    params: EngineParameters,
+) -> Wanted | R:
+    """Return what following a proposal means, or why it is not followed."""
+    found = _subject(snapshot, book, proposal)
+    if isinstance(found, R) or not found.changes:
+        return found
+    key = proposal.job
+    if any(m.open and m.job == key for m in snapshot.migrations.values()):
+        return R.MIGRATING
+    if why := limits.hindrance(found.last, proposal, reading.now, params.rescaling):
+        return why
+    if found.to > found.before:
+        return R.STILL_LEAVING if found.before == 0 and found.crew.pods else found
+    return _shrinking(snapshot, found, reading, params)
+
+
+def first_write(
+    one: Wanted, beside: int, reading: Reading, params: EngineParameters
+) -> ChangeOwner:
+    """Return the write that begins a change; ``beside``: jobs that change together, it included."""
+    now, shrinks = reading.now, one.to < one.before
+    last = phases.recent(one.last, now)
+    ask_until = now + params.rescaling.checkpoint_seconds
+    wished = _range(one.job)
+    rescale = Rescale(
+        id=phases.name(one.owner, one.before, one.to, now),
+        phase=Phase.ASKED,
+        cause=one.proposal.cause,
+        before=one.before,
+        to=one.to,
+        at=now,
+        since=now,
+        starts=one.proposal.starts,
+        asked=one.asked,
+        ask_until=ask_until if shrinks else 0.0,
+        hold_until=ask_until + params.rescaling.hold_seconds if one.asked else 0.0,
+        recent=last if one.proposal.cause is Cause.SLOT else (*last, now),
+        job=one.proposal.job,
+        group=beside,
+        aborted=one.last.aborted if one.last else 0,
+        saved_seconds=one.proposal.saved_seconds,
+        most=wished.most if wished else one.last.most if one.last else 0,
+    )
+    return _written(one, rescale)
+
+
+def _written(one: Wanted, rescale: Rescale) -> ChangeOwner:
+    """A number goes out at once where nobody has to be asked and nobody to be waited for."""
+    event = phases.begun(one.owner, rescale)
+    if one.to < one.before and (one.asked or rescale.group > 1):
+        return phases.note(one.owner, rescale, event)
+    phase = Phase.GROWING if one.to > one.before else Phase.SHRINKING
+    return phases.enter(one.owner, rescale, phase, rescale.at, one.crew, event)
+
+
+def _subject(snapshot: Snapshot, book: Records, proposal: Proposal) -> Wanted | R:
+    job = jobs.view(snapshot, proposal.job) if proposal.job in snapshot.jobs else None
+    paused = _paused(book, proposal.job)
+    owner = paused.owner if paused else _owner(snapshot, job)
+    if owner is None:
+        return R.OWNER_NOT_SUPPORTED
+    before = phases.number(owner)
+    if before is None or (owner.job is not None and owner.job.managed):
+        return R.OWNER_NOT_SUPPORTED
+    if why := _mistake(book, owner, job):
+        return why
+    if before == 0 and paused is None:
+        return R.SUSPENDED
+    noted = book.by_owner.get(owner.uid)
+    last = noted.rescale if noted else None
+    to = _clamped(proposal, owner, job, last)
+    if isinstance(to, R):
+        return to
+    return Wanted(proposal, owner, job, crews.of(snapshot, job, owner), last, before, to)
+
+
+def _mistake(book: Records, owner: Owner, job: Job | None) -> R | None:
+    if owner.uid in book.unreadable:
+        return R.RESCALE_UNREADABLE
+    return R.MISCONFIGURED if job is not None and job.problem else None
+
+
+def _paused(book: Records, key: JobKey) -> Noted | None:
+    noted = book.by_job.get(key)
+    return noted if noted is not None and records.is_paused(noted) else None
+
+
+def _owner(snapshot: Snapshot, job: Job | None) -> Owner | None:
+    found = scaled(snapshot, job) if job is not None else None
+    return found.owner if found is not None else None
+
+
+def _range(job: Job | None) -> WorkerRange | None:
+    return job.wishes.workers if job is not None else None
+
+
+def _clamped(proposal: Proposal, owner: Owner, job: Job | None, last: Rescale | None) -> int | R:
+    """Return the number within what the job may have; none at all only by a slot plan.
+
+    One that may not change its number can still be paused, and come back as it was.
+    """
+    count, wished, slot = worker_count(owner), _range(job), proposal.cause is Cause.SLOT
+    if count is None:
+        return R.OWNER_NOT_SUPPORTED
+    if proposal.to <= 0 and slot:
+        can_pause = bool(owner.suspend_field) or count.least == 0
+        return 0 if can_pause else R.OWNER_NOT_SUPPORTED
+    if wished is not None:
+        return min(max(proposal.to, wished.least), wished.most)
+    if not slot:
+        return R.NOT_ELASTIC
+    most = last.most if last is not None and job is None else 0
+    return max(1, min(proposal.to, most) if most else count.count)
+
+
+def _shrinking(
+    snapshot: Snapshot, one: Wanted, reading: Reading, params: EngineParameters
+) -> Wanted | R:
+    """Add who is asked: nobody where those who leave have no place yet, or need not be asked."""
+    job = one.job
+    if job is None or job.wishes.shrink is Shrink.TERMINATE or not _disturbs(one, job):
+        return one
+    asked = saving.whom(snapshot, job, reading, params)
+    if isinstance(asked, R):
+        return asked
+    return Wanted(one.proposal, one.owner, job, one.crew, one.last, one.before, one.to, asked)
+
+
+def _disturbs(one: Wanted, job: Job) -> bool:
+    """Say whether anybody who leaves has a place, or one on the way."""
+    if one.to == 0:
+        return bool(job.having(State.BOUND, State.SEATED))
+    return len(one.crew.leaving(one.to)) > one.crew.waiting

@@ -1,0 +1,73 @@
+"""The workers that an owner has now: those that live, in the order in which it removes them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from extender.adapters import registry
+from extender.engine.above import above
+from extender.engine.jobs import Job, Member, State
+from extender.engine.snapshot import Snapshot
+from extender.engine.worker_gang import worker_count
+from shared.model import Owner, Uid
+
+ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
+_SEATLESS: Final = frozenset({State.GATED, State.HELD, State.LOOSE, State.DIRECT, State.IN_TREE})
+_PLACED: Final = frozenset({State.BOUND, State.SUCCEEDED})
+
+
+@dataclass(frozen=True)
+class Crew:
+    """See the module.
+
+    Attributes:
+        live: Workers that are not on their way out; who leaves first stands in front.
+        there: Pods of workers that have not ended, those on their way out counted.
+        placed: Workers that run, or have done their part.
+        pods: Pods of any role of this owner that have not ended.
+    """
+
+    live: tuple[Member, ...] = ()
+    there: int = 0
+    placed: int = 0
+    pods: int = 0
+
+    def leaving(self, to: int) -> tuple[Member, ...]:
+        """Return who leaves when the owner is told to have ``to`` workers."""
+        return self.live[: max(0, len(self.live) - to)]
+
+    @property
+    def waiting(self) -> int:
+        """How many of those who leave first have no place yet, nor one on the way."""
+        placed = (i for i, member in enumerate(self.live) if member.state not in _SEATLESS)
+        return next(placed, len(self.live))
+
+
+NOBODY: Final = Crew()
+
+
+def of(snapshot: Snapshot, job: Job | None, owner: Owner) -> Crew:
+    """Return the workers of an owner; nobody where the job has no pods."""
+    if job is None:
+        return NOBODY
+    mine = [m for m in job.members if _is_of(snapshot, m, owner.uid)]
+    count = worker_count(owner)
+    workers = [m for m in mine if count is None or count.role in {"", m.role}]
+    live = [m for m in workers if m.state not in ENDED and m.state is not State.LEAVING]
+    return Crew(
+        live=_in_order(live),
+        there=sum(m.state not in ENDED for m in workers),
+        placed=sum(m.state in _PLACED for m in workers),
+        pods=sum(m.state not in ENDED for m in mine),
+    )
+
+
+def _is_of(snapshot: Snapshot, member: Member, owner: Uid) -> bool:
+    return any(one.uid == owner for one in above(snapshot, member.pod).owners)
+
+
+def _in_order(live: list[Member]) -> tuple[Member, ...]:
+    adapter = registry.resizable(live[0].pod) if live else None
+    if adapter is None:
+        return tuple(live)
+    by_uid = {member.pod.uid: member for member in live}
+    return tuple(by_uid[pod.uid] for pod in adapter.removal_order([m.pod for m in live]))

@@ -1,0 +1,109 @@
+"""One look at all changes of workers: open ones go a step further, then new ones begin.
+
+1. Every open change: its next step (``scaling.stepping``). The owner's annotation says how far it
+   is; nothing of it is remembered here.
+2. Where it is time to: what slot plans and DRS propose is begun, if the job may change now
+   (``scaling.choosing``).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from extender.engine import jobs
+from extender.engine.memory import Memory, Reading
+from extender.engine.owner_changes import ChangeOwner
+from extender.engine.parameters import EngineParameters
+from extender.engine.scaling import choosing, crew, following, records, speeds, stepping
+from extender.engine.scaling.following import Ended, RescaleMemory
+from extender.engine.scaling.phases import Case
+from extender.engine.scaling.proposal import Proposal
+from extender.engine.scaling.records import Noted, Records
+from extender.engine.scaling.sources import proposals
+from extender.engine.scaling.speed_samples import SpeedMemory
+from extender.engine.snapshot import Snapshot
+
+Propose = Callable[[Snapshot, Memory, SpeedMemory, Reading, EngineParameters], tuple[Proposal, ...]]
+"""Who says what should change: ``sources.proposals``, or a test."""
+
+
+class RescaleOccasion(Struct, frozen=True):
+    """What a look is given beside the cluster.
+
+    Attributes:
+        reading: The clocks.
+        due: Whether new changes may begin now.
+    """
+
+    reading: Reading
+    due: bool
+
+
+@dataclass(frozen=True)
+class RescaleLook:
+    """What one look decided.
+
+    Attributes:
+        commands: At most one for each owner.
+        memory: For the next look.
+        ended: Changes that ended since the last one.
+    """
+
+    commands: tuple[ChangeOwner, ...]
+    memory: RescaleMemory
+    ended: tuple[Ended, ...] = ()
+
+
+def look(
+    snapshot: Snapshot,
+    queue: Memory,
+    memory: RescaleMemory,
+    occasion: RescaleOccasion,
+    params: EngineParameters,
+    propose: Propose = proposals,
+) -> RescaleLook:
+    """Decide on all changes; the same arguments give the same answer.
+
+    Args:
+        snapshot: The cluster.
+        queue: What the last scheduling cycle remembered.
+        memory: What the last look left.
+        occasion: See there.
+        params: All of them.
+        propose: Who says what should change.
+    """
+    reading, book = occasion.reading, records.of(snapshot)
+    memory, ended = following.followed(memory, book, reading.now)
+    stale_seconds = params.migration.stale_seconds
+    learned = speeds.learned(memory.speeds, snapshot, reading, stale_seconds)
+    memory = replace(memory, speeds=learned)
+    steps = (_step(snapshot, book, noted, reading, params) for noted in book.open)
+    commands = tuple(command for command in steps if command is not None)
+    if occasion.due:
+        found = propose(snapshot, queue, learned, reading, params)
+        chosen = choosing.choose(snapshot, book, found, reading, params)
+        commands += chosen.commands
+        memory = replace(memory, declined=chosen.declined)
+    return RescaleLook(commands, memory, ended)
+
+
+def _step(
+    snapshot: Snapshot, book: Records, noted: Noted, reading: Reading, params: EngineParameters
+) -> ChangeOwner | None:
+    owner, one = noted.owner, noted.rescale
+    job = jobs.view(snapshot, one.job) if one.job in snapshot.jobs else None
+    return stepping.step(
+        Case(
+            snapshot=snapshot,
+            reading=reading,
+            params=params,
+            owner=owner,
+            rescale=one,
+            job=job,
+            crew=crew.of(snapshot, job, owner),
+            beside=book.beside(one),
+            migrating=any(m.open and m.job == one.job for m in snapshot.migrations.values()),
+        )
+    )
