@@ -1,0 +1,106 @@
+"""What past jobs taught, in a ConfigMap: it outlives the extender, and decides nothing by itself.
+
+It is read when this replica begins to act, and written at most once a minute, only if it is still
+what was read. What cannot be read or written is said once, and admission goes on all the same.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from extender.engine.admission import keeping
+from extender.engine.admission.history import History
+from shared.clock import Clock
+from shared.errors import InputError
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError, ConflictError
+
+NAME: Final = "shuntyard-admission-history"
+KEY: Final = "history"
+PAUSE_SECONDS: Final = 60.0
+"""From one try to write to the next."""
+
+log = logging.getLogger(__name__)
+
+
+class _Meta(Struct, frozen=True):
+    resourceVersion: str = ""  # noqa: N815 - the API's word
+
+
+class _ConfigMap(Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    data: dict[str, str] | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(_ConfigMap)
+
+
+@dataclass
+class HistoryKeeper:
+    """See the module; ``namespace`` is that of the ConfigMap."""
+
+    client: KubeClient
+    namespace: str
+    clock: Clock
+    _version: str = ""
+    _kept: History = field(default_factory=History)
+    _again_at: float = 0.0
+    _told: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return paths.namespaced(paths.CONFIG_MAPS, self.namespace, NAME)
+
+    async def load(self) -> History:
+        """Return what is kept; nothing where it cannot be read."""
+        self._version, self._kept = "", History()
+        try:
+            found = _DECODER.decode(await self.client.get(self.path))
+        except (ApiError, msgspec.MsgspecError) as error:
+            self._tell(f"{error}; what past jobs taught is forgotten at the next start")
+            return self._kept
+        self._version = found.metadata.resourceVersion
+        text, place = (found.data or {}).get(KEY, ""), f"{self.namespace}/{NAME}"
+        try:
+            self._kept = keeping.read(text, field=f"ConfigMap {place}, key {KEY}")
+        except InputError as error:
+            self._tell(str(error))
+        return self._kept
+
+    async def save(self, known: History) -> History:
+        """Write the history if it is new and the time has come; return all that is known then.
+
+        Where somebody else has written meanwhile, theirs is read first, and written with ours the
+        next time.
+        """
+        now = self.clock.monotonic()
+        if known == self._kept or now < self._again_at:
+            return known
+        self._again_at = now + PAUSE_SECONDS
+        if not self._version:
+            return keeping.together(await self.load(), known)
+        try:
+            await self._write(known)
+        except ConflictError:
+            return keeping.together(await self.load(), known)
+        except (ApiError, msgspec.MsgspecError) as error:
+            self._tell(f"{error}; what past jobs taught is not kept")
+        return known
+
+    async def _write(self, known: History) -> None:
+        body = {
+            "metadata": {"resourceVersion": self._version},
+            "data": {KEY: keeping.text(known)},
+        }
+        written = _DECODER.decode(await self.client.patch(self.path, body))
+        self._version, self._kept, self._told = written.metadata.resourceVersion, known, ""
+
+    def _tell(self, problem: str) -> None:
+        if problem != self._told:
+            log.warning("history of admission: %s", problem)
+        self._told = problem
