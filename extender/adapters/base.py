@@ -3,13 +3,13 @@
 A further job kind is one file with one class, named in ``registry.ADAPTERS``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from shared.errors import InputError
-from shared.model import JobKey, Owner, Pod, PodGroup
+from shared.model import JobKey, Owner, Pod, PodGroup, PodKey
 
 
 class Above(Struct, frozen=True):
@@ -134,6 +134,21 @@ class Resizable(Protocol):
         ...
 
 
+@runtime_checkable
+class Nominating(Protocol):
+    """Optional beside ``Resizable``: the owner goes by an annotation of its pods.
+
+    Without it the owner may remove others than those said: pods that are alike to it in all that
+    comes before. So nobody leaves before all that leave are nominated.
+    """
+
+    def nominations(
+        self, leaving: Sequence[Pod], staying: Sequence[Pod]
+    ) -> Mapping[PodKey, Mapping[str, str]]:
+        """Annotations that are still missing so that those leave and these stay; by pod."""
+        ...
+
+
 class Grouped(JobAdapter, Protocol):
     """A kind whose pods name a group object of another project, whoever made them."""
 
@@ -179,6 +194,24 @@ def count(field: str, text: str | None) -> int | None:
     if text is not None and not found:
         raise InputError(field, text, "an integer of at least 1")
     return found
+
+
+def last_index_first(
+    workers: Sequence[Pod], index: Callable[[Pod, Above], int | None]
+) -> tuple[Pod, ...]:
+    """Return the workers, the one of the highest index first: what most owners remove first.
+
+    One whose label cannot be read comes last: nobody can say when it leaves.
+    """
+    return tuple(sorted(workers, key=lambda pod: (-_index_or_none(pod, index), pod.name)))
+
+
+def _index_or_none(pod: Pod, index: Callable[[Pod, Above], int | None]) -> int:
+    try:
+        found = index(pod, NOTHING_ABOVE)
+    except InputError:
+        found = None
+    return -1 if found is None else found
 
 
 def size_of_kind(above: Above, kind: str) -> int | None:

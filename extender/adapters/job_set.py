@@ -6,9 +6,10 @@ Source:
     github.com/kubeflow/trainer v2.0.0 ``pkg/constants/constants.go`` (the initializers' names).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
-from extender.adapters.base import Above, integer, rank, size_of_kind
+from extender.adapters.base import Above, integer, last_index_first, rank, size_of_kind
 from shared import foreign_labels, labels
 from shared.model import Pod
 
@@ -24,6 +25,7 @@ class JobSet:
 
     kind = "jobset"
     marks = frozenset({foreign_labels.JOBSET_NAME})
+    any_worker = False
 
     def claims(self, pod: Pod) -> bool:
         """The set's label is there."""
@@ -69,6 +71,14 @@ class JobSet:
             alone = pod.labels.get(foreign_labels.JOBSET_PART_JOBS) == str(jobs)
             return jobs * pods_of_a_job if alone else None
         return stated
+
+    def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
+        """Of an elastic replicated job, which is one Job, the highest index goes first."""
+        return last_index_first(workers, _index_in_its_job)
+
+
+def _index_in_its_job(pod: Pod, _above: Above) -> int | None:
+    return rank(_POD_INDEX, pod.labels.get(labels.JOB_INDEX_LABEL))
 
 
 def _followers_wait(pod: Pod) -> bool:

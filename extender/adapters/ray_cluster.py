@@ -1,9 +1,11 @@
 """RayCluster of KubeRay, also one that a RayJob or RayService made.
 
 Source:
-    github.com/ray-project/kuberay v1.4.2 ``ray-operator/controllers/ray/common/pod.go`` (labelPod).
+    github.com/ray-project/kuberay v1.4.2 ``ray-operator/controllers/ray/common/pod.go`` (labelPod),
+    ``ray-operator/controllers/ray/raycluster_controller.go`` (reconcilePods).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from extender.adapters.base import Above, size_of_kind
@@ -22,6 +24,7 @@ class RayCluster:
 
     kind = "raycluster"
     marks = frozenset({foreign_labels.RAY_CLUSTER})
+    any_worker = True
 
     def claims(self, pod: Pod) -> bool:
         """The label of the cluster is there, on a node of Ray."""
@@ -45,3 +48,12 @@ class RayCluster:
     def size(self, pod: Pod, above: Above) -> int | None:
         """What the cluster says, once it was seen."""
         return size_of_kind(above, "RayCluster")
+
+    def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
+        """Whoever is named goes (``WorkerCount.leaving``): first those without a node, the newest.
+
+        Unnamed, KubeRay removes whichever it lists first.
+        """
+        return tuple(
+            sorted(workers, key=lambda p: (p.node_name is not None, -p.created_at, p.name))
+        )

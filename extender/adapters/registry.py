@@ -10,12 +10,14 @@ from extender.adapters.base import (
     Grouped,
     JobAdapter,
     Membership,
+    Nominating,
     Resizable,
     Sized,
     SizedByPod,
     WithRoles,
     count,
 )
+from extender.adapters.deployment import Deployment
 from extender.adapters.in_tree_group import InTreeGroup
 from extender.adapters.job import BatchJob
 from extender.adapters.job_set import JobSet
@@ -51,6 +53,7 @@ MAKERS: Final[tuple[JobAdapter, ...]] = (
     YunikornApplication(),
     BatchJob(),
     StatefulSet(),
+    Deployment(),
     KueueGroup(),
     BarePod(),
     UnknownOwner(),
@@ -134,6 +137,12 @@ def resizable(pod: Pod) -> Resizable | None:
     """Return what knows which workers leave when the maker of the pod shrinks; None: nobody."""
     maker = maker_of(pod)
     return maker if isinstance(maker, Resizable) else None
+
+
+def nominating(pod: Pod) -> Nominating | None:
+    """Return what must be written on pods before they leave; None: their owner asks for nothing."""
+    maker = maker_of(pod)
+    return maker if isinstance(maker, Nominating) else None
 
 
 def group_key(pod: Pod) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from extender.adapters.base import NO_MARKS, NOTHING_ABOVE, Above, integer, rank
+from extender.adapters.base import NO_MARKS, Above, integer, last_index_first, rank
 from shared import labels
 from shared.model import Pod
 
@@ -41,4 +41,4 @@ class StatefulSet:
 
     def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
         """The highest ordinal goes first."""
-        return tuple(sorted(workers, key=lambda pod: self.index(pod, NOTHING_ABOVE) or 0)[::-1])
+        return last_index_first(workers, self.index)

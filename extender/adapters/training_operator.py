@@ -6,7 +6,9 @@ Source:
     role as job role, gives the launcher no index, and makes it by a ``batch/v1`` Job.
 """
 
-from extender.adapters.base import Above, rank, size_of_kind
+from collections.abc import Sequence
+
+from extender.adapters.base import Above, last_index_first, rank, size_of_kind
 from shared import foreign_labels, labels
 from shared.model import Pod
 
@@ -18,6 +20,7 @@ class TrainingOperatorJob:
 
     kind = "trainingjob"
     marks = frozenset({labels.TRAINING_JOB_NAME})
+    any_worker = False
 
     def claims(self, pod: Pod) -> bool:
         """The operator's job-name label is there."""
@@ -39,6 +42,10 @@ class TrainingOperatorJob:
     def size(self, pod: Pod, above: Above) -> int | None:
         """What the custom resource says, once it was seen."""
         return size_of_kind(above, _resource(pod))
+
+    def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
+        """The highest replica index goes first; see ``shared.kube.elastic`` for the sources."""
+        return last_index_first(workers, self.index)
 
 
 def _resource(pod: Pod) -> str:

@@ -4,7 +4,16 @@ Source:
     github.com/volcano-sh/volcano ``pkg/controllers/job/job_controller_util.go`` (createJobPod).
 """
 
-from extender.adapters.base import NO_MARKS, Above, integer, rank, size_of_kind
+from collections.abc import Sequence
+
+from extender.adapters.base import (
+    NO_MARKS,
+    Above,
+    integer,
+    last_index_first,
+    rank,
+    size_of_kind,
+)
 from shared import foreign_labels
 from shared.model import Pod
 
@@ -14,6 +23,7 @@ class VolcanoJob:
 
     kind = "vcjob"
     marks = NO_MARKS
+    any_worker = False
 
     def claims(self, pod: Pod) -> bool:
         """The pod is controlled by a Job of group batch.volcano.sh."""
@@ -42,3 +52,7 @@ class VolcanoJob:
         """``minMember`` of its PodGroup, else what the Job says."""
         group = above.group
         return (group.min_member if group else None) or size_of_kind(above, "Job")
+
+    def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
+        """The highest index of the task goes first."""
+        return last_index_first(workers, self.index)

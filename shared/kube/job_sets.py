@@ -13,7 +13,7 @@ Source:
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from shared.kube import job_state, wire
 from shared.kube.job_state import JobSpec
@@ -59,6 +59,8 @@ class JobSetSpec(Struct, rename="camel"):
 
     replicated_jobs: list[ReplicatedJob] | None = None
     startup_policy: StartupPolicy | None = None
+    suspend: bool | None = None
+    managed_by: str | None = None
 
 
 class ReplicatedJobStatus(Struct):
@@ -83,6 +85,7 @@ class JobSet(Struct):
     metadata: wire.Meta
     spec: JobSetSpec | None = None
     status: JobSetStatus | None = None
+    api_version: str = field(default="", name="apiVersion")
 
 
 def size(found: JobSet) -> int | None:
@@ -109,10 +112,11 @@ def size(found: JobSet) -> int | None:
 
 def _pods(job: ReplicatedJob) -> int:
     spec = job.template.spec if job.template else None
-    return _replicas(job) * job_state.size(spec or _NO_JOB)
+    return replicas(job) * job_state.size(spec or _NO_JOB)
 
 
-def _replicas(job: ReplicatedJob) -> int:
+def replicas(job: ReplicatedJob) -> int:
+    """Return how many Jobs of a kind there are."""
     return 1 if job.replicas is None else job.replicas
 
 
@@ -127,9 +131,9 @@ def _may_start(
     jobs: Sequence[ReplicatedJob],
     told: Mapping[str, ReplicatedJobStatus],
 ) -> bool:
-    replicas = {one.name: _replicas(one) for one in jobs}
+    wanted = {one.name: replicas(one) for one in jobs}
     waits_for = [*(Dependency(one.name) for one in before), *(job.depends_on or ())]
-    return all(_reached(one, replicas.get(one.name), told.get(one.name)) for one in waits_for)
+    return all(_reached(one, wanted.get(one.name), told.get(one.name)) for one in waits_for)
 
 
 def _reached(wanted: Dependency, replicas: int | None, told: ReplicatedJobStatus | None) -> bool:

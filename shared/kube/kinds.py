@@ -1,7 +1,7 @@
 """The job kinds of other projects: where they are served, and raw JSON to ``shared.owners.Owner``.
 
 A further kind is one line in ``OWNERS`` and, if it says how many pods it wants, a function in
-``sizes``; deploy/base/rbac.yaml must let us read it.
+``sizes``, if that may change, one in ``elastic``; deploy/base/rbac.yaml must let us read it.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from shared.kube import job_sets, sizes, wire
+from shared.kube import elastic, job_sets, sizes, wire
+from shared.kube.changes import NO_CHANGES, Changes, suspendable, with_changes
 from shared.kube.parse import Data, names_the_object, owner
 from shared.model import Owner
 
@@ -23,16 +24,31 @@ class Object(Struct, Generic[S]):
 
     metadata: wire.Meta
     spec: S | None = None
+    api_version: str = msgspec.field(default="", name="apiVersion")
 
 
 class Unread(Struct):
     """A part of which nothing is read."""
 
 
+class Suspending(Struct, rename="camel"):
+    """``spec`` of a kind of which only that is read."""
+
+    suspend: bool | None = None
+    managed_by: str | None = None
+    shutdown_after_job_finishes: bool | None = None
+    cluster_selector: dict[str, str] | None = None
+
+
 class WithMeta(Protocol):
     """What every object has."""
 
     metadata: wire.Meta
+
+    @property
+    def api_version(self) -> str:
+        """``apiVersion``; empty where the server has left it out of a list."""
+        ...
 
 
 Whole = TypeVar("Whole", bound=WithMeta)
@@ -66,64 +82,115 @@ def _kind(
     versions: tuple[str, ...],
     whole: type[Whole],
     size: Callable[[Whole], int | None],
+    changes: Callable[[Whole], Changes],
 ) -> OwnerKind:
     """Return a kind that is read as ``whole``."""
     decoder = msgspec.json.Decoder(whole)
-    api_version = f"{group}/{versions[0]}"
+    first = f"{group}/{versions[0]}"
 
     @names_the_object
     def decode(data: Data) -> Owner:
         raw = decoder.decode(data)
-        return owner(raw.metadata, api_version, kind, size(raw))
+        found = owner(raw.metadata, raw.api_version or first, kind, size(raw))
+        return with_changes(found, raw.metadata, changes(raw))
 
     return OwnerKind(kind, group, versions, decode)
 
 
-def _by_spec(size: Callable[[S], int | None]) -> Callable[[Object[S]], int | None]:
-    return lambda found: None if found.spec is None else size(found.spec)
+def _specified(
+    kind: str,
+    group: str,
+    versions: tuple[str, ...],
+    spec: type[S],
+    size: Callable[[S], int | None],
+    changes: Callable[[S], Changes] = lambda _: NO_CHANGES,
+) -> OwnerKind:
+    """Return a kind of which the ``spec`` says all."""
+
+    def sized(found: Object[S]) -> int | None:
+        return None if found.spec is None else size(found.spec)
+
+    def changed(found: Object[S]) -> Changes:
+        return NO_CHANGES if found.spec is None else changes(found.spec)
+
+    return _kind(kind, group, versions, Object[spec], sized, changed)  # type: ignore[valid-type]
 
 
-def _unsized(kind: str, group: str, version: str) -> OwnerKind:
+def _unsized(
+    kind: str, group: str, version: str, changes: Callable[[Suspending], Changes]
+) -> OwnerKind:
     """Return a kind that owns the one that says the size."""
-    return _kind(kind, group, (version,), Object[Unread], lambda _: None)
+    return _specified(kind, group, (version,), Suspending, lambda _: None, changes)
 
 
-def _kubeflow(kind: str, *versions: str) -> OwnerKind:
-    size = _by_spec(sizes.kubeflow)
-    return _kind(kind, "kubeflow.org", versions, Object[sizes.KubeflowSpec], size)
+def _kubeflow(
+    kind: str,
+    *versions: str,
+    changes: Callable[[sizes.KubeflowSpec], Changes] = elastic.kubeflow,
+) -> OwnerKind:
+    return _specified(kind, "kubeflow.org", versions, sizes.KubeflowSpec, sizes.kubeflow, changes)
+
+
+def _train_job(spec: Suspending) -> Changes:
+    """Return its suspension; ``numNodes`` reaches no JobSet that is there.
+
+    Source:
+        Kubeflow Trainer v2.0.0 pkg/runtime/framework/plugins/jobset/jobset.go (``Build``).
+    """
+    return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
+
+
+def _ray_job(spec: Suspending) -> Changes:
+    """Return its suspension, where KubeRay allows it: the cluster ends with the job.
+
+    Source:
+        KubeRay v1.4.2 controllers/ray/utils/validation.go (``ValidateRayJobSpec``).
+    """
+    if not spec.shutdown_after_job_finishes or spec.cluster_selector:
+        return NO_CHANGES
+    return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
 
 
 OWNERS: Final = (
-    _kind("JobSet", "jobset.x-k8s.io", ("v1alpha2",), job_sets.JobSet, job_sets.size),
-    _unsized("TrainJob", "trainer.kubeflow.org", "v1alpha1"),
-    _kubeflow("PyTorchJob", "v1"),
-    _kubeflow("TFJob", "v1"),
-    _kubeflow("MPIJob", "v2beta1", "v1"),
+    _kind(
+        "JobSet",
+        "jobset.x-k8s.io",
+        ("v1alpha2",),
+        job_sets.JobSet,
+        job_sets.size,
+        elastic.job_set,
+    ),
+    _unsized("TrainJob", "trainer.kubeflow.org", "v1alpha1", _train_job),
+    _kubeflow("PyTorchJob", "v1", changes=elastic.pytorch_job),
+    _kubeflow("TFJob", "v1", changes=elastic.tf_job),
+    _kubeflow("MPIJob", "v2beta1", "v1", changes=elastic.mpi_job),
     _kubeflow("XGBoostJob", "v1"),
     _kubeflow("PaddleJob", "v1"),
     _kubeflow("JAXJob", "v1"),
-    _unsized("RayJob", "ray.io", "v1"),
-    _unsized("RayService", "ray.io", "v1"),
-    _kind(
+    _unsized("RayJob", "ray.io", "v1", _ray_job),
+    _unsized("RayService", "ray.io", "v1", lambda _: NO_CHANGES),
+    _specified(
         "RayCluster",
         "ray.io",
         ("v1",),
-        Object[sizes.RayClusterSpec],
-        _by_spec(sizes.ray_cluster),
+        sizes.RayClusterSpec,
+        sizes.ray_cluster,
+        elastic.ray_cluster,
     ),
-    _kind(
+    _specified(
         "LeaderWorkerSet",
         "leaderworkerset.x-k8s.io",
         ("v1",),
-        Object[sizes.LeaderWorkerSetSpec],
-        _by_spec(sizes.leader_worker_set),
+        sizes.LeaderWorkerSetSpec,
+        sizes.leader_worker_set,
     ),
-    _kind(
+    _specified(
         "Job",
         "batch.volcano.sh",
         ("v1alpha1",),
-        Object[sizes.VolcanoJobSpec],
-        _by_spec(sizes.volcano_job),
+        sizes.VolcanoJobSpec,
+        sizes.volcano_job,
+        elastic.volcano_job,
     ),
 )
 """Every such kind."""

@@ -9,10 +9,10 @@ from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import replace
 
 from shared import labels, model, quantity
 from shared.kube import cpus, job_state, stamps, wire
+from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
 from shared.kube.shapes import claims, prefers, shape, terms
 from shared.volumes import PersistentVolume, PersistentVolumeClaim
@@ -148,12 +148,10 @@ def decode_job(data: Data) -> model.Owner:
     spec, status = raw.spec or job_state.JobSpec(), raw.status or job_state.JobStatus()
     state = job_state.state(spec, status, raw.metadata.labels or {})
     found = owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
-    return replace(
-        found,
-        counts=job_state.counts(spec),
-        suspend_field="/spec/suspend",
-        suspended=state.suspended,
+    changes = suspendable(
+        suspended=spec.suspend, managed_by=spec.managed_by, counts=job_state.counts(spec)
     )
+    return with_changes(found, raw.metadata, changes)
 
 
 @names_the_object
@@ -163,11 +161,36 @@ def decode_stateful_set(data: Data) -> model.Owner:
     Raises:
         OddObjectError: It cannot be read.
     """
+    return _replicated(data, "StatefulSet")
+
+
+@names_the_object
+def decode_deployment(data: Data) -> model.Owner:
+    """Return a Deployment.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    return _replicated(data, "Deployment")
+
+
+@names_the_object
+def decode_replica_set(data: Data) -> model.Owner:
+    """Return a ReplicaSet; its number is its Deployment's to change.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    return _replicated(data, "ReplicaSet")
+
+
+def _replicated(data: Data, kind: str) -> model.Owner:
     raw = _OWNER.decode(data)
     stated = raw.spec.replicas if raw.spec else None
     replicas = 1 if stated is None else stated
-    found = owner(raw.metadata, "apps/v1", "StatefulSet", replicas)
-    return replace(found, counts=(model.WorkerCount(count=replicas, fields=("/spec/replicas",)),))
+    count = model.WorkerCount(count=replicas, fields=("/spec/replicas",), least=0)
+    found = owner(raw.metadata, "apps/v1", kind, replicas)
+    return with_changes(found, raw.metadata, Changes((count,)))
 
 
 @names_the_object

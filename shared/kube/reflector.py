@@ -79,7 +79,8 @@ class Reflector:
         self._sink = sink
         self._clock = clock
         self._rng = rng
-        self._params = dict(params or {})
+        selected = {"labelSelector": kind.selector} if kind.selector else {}
+        self._params = {**selected, **(params or {})}
         self._report = report
         self._ends_on = ends_on
         self._protocol = ListWatch(kind, report, page_size=page_size)

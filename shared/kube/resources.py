@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from shared import model
+from shared import labels, model
 from shared.kube import kinds, migrations, parse, paths, pod_groups
 
 
@@ -19,6 +19,7 @@ class ResourceKind:
         decode: Raw JSON to the entity.
         key: Namespace and name to the entity's key.
         later_paths: Where it is on servers that do not have ``path``, in order of preference.
+        selector: Only objects with these labels are read; empty: all.
     """
 
     source: str
@@ -27,6 +28,7 @@ class ResourceKind:
     decode: Callable[[parse.Data], model.Entity]
     key: Callable[[str, str], str]
     later_paths: tuple[str, ...] = ()
+    selector: str = ""
 
     @property
     def resource(self) -> str:
@@ -53,6 +55,24 @@ STATEFULSETS: Final = ResourceKind(
     parse.decode_stateful_set,
     "StatefulSet/{}/{}".format,
 )
+DEPLOYMENTS: Final = ResourceKind(
+    "Deployment",
+    "Owner",
+    paths.DEPLOYMENTS,
+    parse.decode_deployment,
+    "Deployment/{}/{}".format,
+    selector=labels.JOB,
+)
+"""Those that name a job: others are seldom training jobs, and many."""
+REPLICASETS: Final = ResourceKind(
+    "ReplicaSet",
+    "Owner",
+    paths.REPLICASETS,
+    parse.decode_replica_set,
+    "ReplicaSet/{}/{}".format,
+    selector=labels.JOB,
+)
+"""The same: a Deployment leaves ten old ones behind it, and each has its template's labels."""
 NAMESPACES: Final = ResourceKind(
     "Namespace", "Namespace", paths.NAMESPACES, parse.decode_namespace, _name
 )
@@ -99,5 +119,10 @@ def _pod_groups(kind: pod_groups.GroupKind) -> ResourceKind:
     return ResourceKind(source, "PodGroup", first, kind.decode, key, tuple(others))
 
 
-OPTIONAL: Final = (*map(_owners, kinds.OWNERS), *map(_pod_groups, pod_groups.GROUPS))
-"""Of other projects: read where they are installed."""
+OPTIONAL: Final = (
+    *map(_owners, kinds.OWNERS),
+    *map(_pod_groups, pod_groups.GROUPS),
+    DEPLOYMENTS,
+    REPLICASETS,
+)
+"""Read where they are installed and we may: those of other projects, and these two."""

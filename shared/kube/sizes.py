@@ -7,7 +7,7 @@ become whole with them.
 
 from typing import Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -35,6 +35,16 @@ class RunPolicy(Struct, rename="camel"):
     """``runPolicy``."""
 
     scheduling_policy: GangPolicy | None = None
+    suspend: bool | None = None
+    managed_by: str | None = None
+
+
+class ElasticPolicy(Struct, rename="camel"):
+    """``elasticPolicy`` of a PyTorchJob; with ``metrics`` an autoscaler changes the workers."""
+
+    min_replicas: Count | None = None
+    max_replicas: Count | None = None
+    metrics: list[Raw] | None = None
 
 
 class KubeflowSpec(Struct, rename="camel"):
@@ -42,6 +52,8 @@ class KubeflowSpec(Struct, rename="camel"):
 
     run_policy: RunPolicy | None = None
     launcher_creation_policy: str | None = None
+    elastic_policy: ElasticPolicy | None = None
+    enable_dynamic_worker: bool | None = None
     pytorch_replica_specs: RoleReplicas | None = None
     tf_replica_specs: RoleReplicas | None = None
     mpi_replica_specs: RoleReplicas | None = None
@@ -57,10 +69,10 @@ def kubeflow(spec: KubeflowSpec) -> int | None:
         training-operator v1.8.1 pkg/controller.v1/common/job.go (``SyncPodGroup``), mpi-operator
         v0.6.0 pkg/controller/{podgroup,mpi_job_controller}.go.
     """
-    roles = _roles(spec)
+    roles = roles_of(spec)
     if not roles:
         return None
-    counts = {role: _one_if_unsaid(found) for role, found in roles.items()}
+    counts = {role: one_if_unsaid(found) for role, found in roles.items()}
     policy = spec.run_policy.scheduling_policy if spec.run_policy else None
     stated = policy.min_available if policy else None
     wanted = sum(counts.values()) if stated is None else stated
@@ -69,7 +81,8 @@ def kubeflow(spec: KubeflowSpec) -> int | None:
     return wanted
 
 
-def _roles(spec: KubeflowSpec) -> RoleReplicas:
+def roles_of(spec: KubeflowSpec) -> RoleReplicas:
+    """Return the roles, as they are spelled, with what is said of each."""
     return (
         spec.pytorch_replica_specs
         or spec.tf_replica_specs
@@ -81,13 +94,15 @@ def _roles(spec: KubeflowSpec) -> RoleReplicas:
     )
 
 
-def _one_if_unsaid(found: Replicas | None) -> int:
+def one_if_unsaid(found: Replicas | None) -> int:
+    """Return the replicas of a role."""
     return 1 if found is None or found.replicas is None else found.replicas
 
 
 class WorkerGroup(Struct, rename="camel"):
     """``workerGroupSpecs[]``."""
 
+    group_name: str = ""
     replicas: Count | None = None
     min_replicas: Count | None = None
     max_replicas: Count | None = None
@@ -100,6 +115,8 @@ class RayClusterSpec(Struct, rename="camel"):
 
     worker_group_specs: list[WorkerGroup] | None = None
     enable_in_tree_autoscaling: bool | None = None
+    suspend: bool | None = None
+    managed_by: str | None = None
 
 
 def ray_cluster(spec: RayClusterSpec) -> int:
@@ -110,10 +127,11 @@ def ray_cluster(spec: RayClusterSpec) -> int:
         ``CalculateMinReplicas``), controllers/ray/batchscheduler.
     """
     scaled = bool(spec.enable_in_tree_autoscaling)
-    return 1 + sum(_workers(group, scaled=scaled) for group in spec.worker_group_specs or ())
+    return 1 + sum(ray_workers(group, scaled=scaled) for group in spec.worker_group_specs or ())
 
 
-def _workers(group: WorkerGroup, *, scaled: bool) -> int:
+def ray_workers(group: WorkerGroup, *, scaled: bool) -> int:
+    """Return the pods of a group of workers."""
     if group.suspend:
         return 0
     least, wanted = group.min_replicas or 0, group.replicas or 0
@@ -151,6 +169,7 @@ def leader_worker_set(spec: LeaderWorkerSetSpec) -> int:
 class VolcanoTask(Struct, rename="camel"):
     """``tasks[]`` of a Volcano Job."""
 
+    name: str = ""
     replicas: Count = 0
     min_available: Count | None = None
 

@@ -269,13 +269,13 @@ class Node(Struct):
 
 
 class OwnerSpec(Struct):
-    """``spec`` of a StatefulSet."""
+    """``spec`` of a StatefulSet, Deployment or ReplicaSet."""
 
     replicas: int | None = None
 
 
 class Owner(Struct):
-    """A StatefulSet."""
+    """A StatefulSet, Deployment or ReplicaSet."""
 
     metadata: Meta
     spec: OwnerSpec | None = None

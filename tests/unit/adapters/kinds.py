@@ -19,6 +19,8 @@ NAMES: Final = tuple(sorted(path.stem for path in FIXTURES.glob("*.json")))
 _DECODERS: Final[Mapping[tuple[str, str], Any]] = {
     ("Job", "batch"): parse.decode_job,
     ("StatefulSet", "apps"): parse.decode_stateful_set,
+    ("Deployment", "apps"): parse.decode_deployment,
+    ("ReplicaSet", "apps"): parse.decode_replica_set,
     **{(kind.kind, kind.group): kind.decode for kind in kinds.OWNERS},
     **{("PodGroup", kind.group): kind.decode for kind in pod_groups.GROUPS},
 }

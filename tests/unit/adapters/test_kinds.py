@@ -16,6 +16,7 @@ WORKERS: Ranks = [("worker", 0), ("worker", 1)]
 CASES: dict[str, dict[tuple[str, int | None], Ranks]] = {
     "bare-pod": {("team/pod/mnist", 1): [("", None)]},
     "coscheduling-group": {("team/coscheduling/mnist", 3): [("", 0), ("", 0), ("", 1)]},
+    "deployment": {("team/deployment/web", 2): [("", None), ("", None)]},
     "in-tree-group": {("team/podgroup/mnist", 3): [("", 0), ("", 0), ("", 1)]},
     "jaxjob": {("team/trainingjob/jaxjob.mnist", 2): WORKERS},
     "job": {("team/job/mnist", 2): [("", 0), ("", 1)]},
