@@ -28,8 +28,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from extender.engine.pinning import unpinned
 from extender.engine.snapshot import Snapshot
-from shared.model import NodeSelectorTerm, Pod, PodShape
+from shared import pod_cpu
+from shared.model import CPU, NodeSelectorTerm, Pod, PodShape
 from shared.volumes import PersistentVolume
 
 VOLUMES: Final = "volumes"
@@ -63,6 +65,18 @@ def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
     if not demands:
         return pod.shape
     return replace(pod.shape, affinity=_all_of(pod.shape.affinity, demands))
+
+
+def own_shape(snapshot: Snapshot, pod: Pod) -> PodShape:
+    """Return what another pod of the same owner would ask for: without our pin and our resize."""
+    shape_of_pod = unpinned(pod.shape)
+    given = pod_cpu.given(pod.annotations)
+    changed = [cpu for cpu in pod.cpus if given is not None and cpu.name == given.container]
+    if given is not None and changed:  # the new pod asks for what its owner gave
+        amounts = dict(shape_of_pod.requests)
+        amounts[CPU] = amounts.get(CPU, 0) + given.milli - changed[0].request_milli
+        shape_of_pod = replace(shape_of_pod, requests=tuple(sorted(amounts.items())))
+    return shape(snapshot, replace(pod, shape=shape_of_pod))
 
 
 def _volumes(snapshot: Snapshot, pod: Pod) -> Iterator[PersistentVolume | None]:

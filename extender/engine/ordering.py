@@ -91,14 +91,19 @@ def _by_weight(
     ranked: Sequence[Ranked], room: Room, params: EngineParameters
 ) -> tuple[Ranked, ...]:
     by_key: Mapping[JobKey, Ranked] = {one.job.key: one for one in ranked}
-    totals = dict(zip(room.resources, room.allocatable.sum(axis=0).tolist(), strict=True))
-    capacity = Capacity(totals.get(CPU, 0), totals.get(MEMORY, 0))
-    waiting = [_waiting(one.job, one.value.u) for one in ranked]
-    weights = weighting.weights(waiting, capacity, params.weighting)
+    waiting = [weighed(one.job, one.value.u) for one in ranked]
+    weights = weighting.weights(waiting, capacity(room), params.weighting)
     return tuple(replace(by_key[weight.job], weight=weight) for weight in weights)
 
 
-def _waiting(job: Job, user: int) -> Waiting:
+def capacity(room: Room) -> Capacity:
+    """Return what all nodes together have, as DRS' order counts it."""
+    totals = dict(zip(room.resources, room.allocatable.sum(axis=0).tolist(), strict=True))
+    return Capacity(totals.get(CPU, 0), totals.get(MEMORY, 0))
+
+
+def weighed(job: Job, user: int) -> Waiting:
+    """Return what DRS' order asks about a job; ``user``: u of its namespace."""
     if _REQUEST not in job.derived:
         job.derived[_REQUEST] = _request(job)
     cpu_milli, memory_bytes = job.derived[_REQUEST]

@@ -7,8 +7,6 @@ checkpoint directory one is asked to save: the one that a framework calls rank 0
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from msgspec.structs import replace
-
 from extender.engine import modelling
 from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Reading
@@ -16,12 +14,11 @@ from extender.engine.migration import hearing, movers, rank_zero
 from extender.engine.migration.movers import Declined
 from extender.engine.migration.parameters import MigrationParameters
 from extender.engine.migration.reasons import MigrationReason as R
-from extender.engine.pinning import unpinned
 from extender.engine.scaling import records
 from extender.engine.snapshot import Snapshot
-from shared import labels, pod_cpu
+from shared import labels
 from shared.errors import InputError
-from shared.model import CPU, JobKey, Mover, NodeName, OwnerReference, Pod, PodShape, Uid
+from shared.model import JobKey, Mover, NodeName, OwnerReference, Pod, PodShape, Uid
 from shared.progress import PodReport
 
 
@@ -96,22 +93,11 @@ def _way(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> _Way | Decl
     asked = _asked(snapshot, job, members)
     if isinstance(asked, Declined):
         return asked
-    shapes = {m.pod.uid: _own_shape(snapshot, m.pod) for m in members}
+    shapes = {m.pod.uid: modelling.own_shape(snapshot, m.pod) for m in members}
     if hindrance := _hindrance(job, members, shapes):
         return hindrance
     how = movers.mover(snapshot, job, members)
     return how if isinstance(how, Declined) else _Way(asked, *how, shapes)
-
-
-def _own_shape(snapshot: Snapshot, pod: Pod) -> PodShape:
-    shape = unpinned(pod.shape)
-    given = pod_cpu.given(pod.annotations)
-    changed = [cpu for cpu in pod.cpus if given is not None and cpu.name == given.container]
-    if given is not None and changed:  # the new pod asks for what its owner gave
-        amounts = dict(shape.requests)
-        amounts[CPU] = amounts.get(CPU, 0) + given.milli - changed[0].request_milli
-        shape = replace(shape, requests=tuple(sorted(amounts.items())))
-    return modelling.shape(snapshot, replace(pod, shape=shape))
 
 
 def _together(job: Job, pod: Pod) -> tuple[Member, ...]:
