@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from extender.engine.admission import history
 from extender.engine.admission.history import History
+from extender.engine.admission.outcome import AdmissionLook
 from shared.errors import InputError
 
 VERSION: Final = 1
@@ -54,6 +55,11 @@ def read(line: str, *, field: str) -> History:
     if any(not 0.0 < seconds < float("inf") for seconds in kept.history.step_seconds.values()):
         raise InputError(field, _begin(line), f"{_EXPECTED} (step times above 0)")
     return kept.history
+
+
+def grown(known: History, look: AdmissionLook) -> History:
+    """Return the history with what a look adds to it."""
+    return history.with_steps(history.with_jobs(known, look.offered), look.step_seconds)
 
 
 def together(theirs: History, ours: History) -> History:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from shared import labels
 from shared.errors import InputError
-from shared.model import JobKey, NodeName, Owner
+from shared.model import JobKey, NodeName, Owner, PodShape
 
 _EXPECTED = "one line of JSON that we wrote"
 
@@ -37,19 +37,19 @@ class Asked(Struct, frozen=True, omit_defaults=True):
     Attributes:
         utility: As annotation ``shuntyard.io/utility`` says it.
         training: As annotation ``shuntyard.io/training`` says it, with what was measured filled in.
-        worker: What one worker asks for, in base units.
-        server: What one parameter server asks for.
+        worker: What a worker asks of a node; of each resource the most that one asks for.
+        server: The same of its other pods.
         least: Workers it needs to run at all.
         most: Workers it can use.
-        servers: Parameter servers it has whenever it runs.
+        servers: Other pods it has whenever it runs: parameter servers, a launcher.
         shrinks: Whether workers may leave while others go on.
         pauses: Whether it may be suspended between two slots.
     """
 
     utility: str
     training: str
-    worker: Mapping[str, int]
-    server: Mapping[str, int] = {}
+    worker: PodShape
+    server: PodShape = PodShape()
     least: int = 1
     most: int = 1
     servers: int = 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
@@ -10,6 +11,15 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "share": (0.0, 1.0),
 }
 """Lowest and highest value of each number in ``SlotTimeParameters``."""
+
+
+class WhenGone(StrEnum):
+    """What becomes of a job that would be worth nothing even if it began now."""
+
+    HOLD = "hold"
+    """It waits on, and says why."""
+    QUEUE = "queue"
+    """It waits like a job without a utility, in the others' share."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +31,17 @@ class SlotTimeParameters:
         slot_seconds: Length of a slot.
         horizon: Slots that plans reach ahead, the present one counted.
         share: Part of every node that is theirs; the rest is the other jobs'.
+        server_label: Label of nodes on which parameter servers run and no workers; empty: every
+            node can hold both.
+        when_gone: What becomes of a job whose utility is gone.
     """
 
     enabled: bool = False
     slot_seconds: float = 600.0
     horizon: int = 144
     share: float = 0.5
+    server_label: str = ""
+    when_gone: WhenGone = WhenGone.HOLD
 
 
 def slot_at(now: float, slot_seconds: float) -> int:
