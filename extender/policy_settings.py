@@ -24,6 +24,7 @@ from extender.policy.scoring import ScoringWeights
 from extender.policy.topology import TopologyParameters
 from extender.policy.weighting import WeightingParameters
 from extender.scaling_settings import ScalingSection
+from extender.tenancy_settings import TenancySection
 from shared.settings import Section, bounded
 
 
@@ -324,6 +325,7 @@ class PolicySettings(Section):
     priority: PrioritySection = PrioritySection()
     weighting: WeightingSection = WeightingSection()
     waiting: WaitingSection = WaitingSection()
+    tenancy: TenancySection = TenancySection()
     buckets: BucketsSection = BucketsSection()
     topology: TopologySection = TopologySection()
     pricing: PricingSection = PricingSection()
@@ -353,6 +355,7 @@ def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EnginePa
         waiting=ReservationParameters(
             settings.waiting.default_max_wait_seconds, settings.waiting.passing_tries
         ),
+        fair_share=settings.tenancy.parameters(),
         gang=GangParameters(settings.gang.spares, settings.buckets.worker_spreading),
         pricing=PricingParameters(settings.pricing.kappa),
         weights=settings.scoring.parameters(),

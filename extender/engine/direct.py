@@ -45,6 +45,8 @@ _NEEDS_NO_ROOM: Final = frozenset(
         Reason.ADMISSION_GATED,
         Reason.GANG_SIZE_UNKNOWN,
         Reason.MISCONFIGURED,
+        Reason.WAITING_FOR_QUOTA,
+        Reason.EXCEEDS_MAX_QUOTA,
         Reason.NO_SUCH_NODE,
         Reason.GANG_TOO_LARGE,
         Reason.BACKING_OFF,

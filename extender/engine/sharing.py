@@ -22,7 +22,7 @@ from extender.policy.fair_share import Entitlement, Turn
 from extender.policy.reservation import Tenant
 from extender.policy.room import IntVector, Room
 from shared import labels
-from shared.model import Pod, PodShape
+from shared.model import JobKey, Pod, PodShape
 
 
 class Ranked(Protocol):
@@ -54,6 +54,7 @@ class Shares:
         self._demands = _Demands(snapshot.room)
         self._entitled: dict[str, Entitlement] = {}
         self._held: dict[str, IntVector] = {}
+        self._kept_for: dict[str, JobKey] = {}
         if self._params.enabled:
             for namespace, shapes in held.items():
                 self._add(namespace, shapes)
@@ -68,6 +69,15 @@ class Shares:
         """Count what a job was given."""
         if self._params.enabled:
             self._add(job.namespace, (shape for shape, _ in seats))
+
+    def keep_for(self, job: Job, refusal: Refusal) -> None:
+        """Leave the rest of its namespace's quota to a job whose maximum wait is over.
+
+        Only if that is what it waits for; otherwise the smaller jobs of its namespace would always
+        take it first.
+        """
+        if refusal.reason is Reason.WAITING_FOR_QUOTA:
+            self._kept_for.setdefault(job.namespace, job.key)
 
     def within(self, job: Job) -> Job | Refusal:
         """Return the job with as many waiting members as its namespace may hold, or why with none.
@@ -87,9 +97,12 @@ class Shares:
         count = fair_share.most_within(entitled, held, demands, self._capacity)
         if needed and _has_members(job):
             count = max(count, needed)
+        elif self._kept_for.get(job.namespace, job.key) != job.key:
+            return _refused(Reason.BEHIND_RESERVATION)
         if count < max(1, needed):
             alone = fair_share.most_within(entitled, nothing, demands, self._capacity)
-            return _refusal(exceeds=alone < max(1, needed) and not _has_members(job))
+            never = alone < max(1, needed) and not _has_members(job)
+            return _refused(Reason.EXCEEDS_MAX_QUOTA if never else Reason.WAITING_FOR_QUOTA)
         gone = {member.pod.uid for member in waiting[count:]}
         if not gone:
             return job
@@ -167,6 +180,5 @@ def _has_members(job: Job) -> bool:
     return bool(job.having(State.BOUND, State.SEATED, State.LOOSE))
 
 
-def _refusal(*, exceeds: bool) -> Refusal:
-    reason = Reason.EXCEEDS_MAX_QUOTA if exceeds else Reason.WAITING_FOR_QUOTA
+def _refused(reason: Reason) -> Refusal:
     return Refusal(reason, MESSAGES[reason])

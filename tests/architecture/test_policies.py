@@ -28,6 +28,7 @@ POLICIES = {
     "admission": "admission.AdmissionParameters",
     "speed": "speed.SpeedParameters",
     "scaling": "scaling.ScalingParameters",
+    "fair_share": "fair_share.FairShareParameters",
 }
 """Policy → its frozen parameters. Everything else in the folder is a part of one of them."""
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from extender.engine import estimating, queueing
 from extender.engine.parameters import EngineParameters, Order
+from extender.policy.fair_share import FairShareParameters
 from extender.policy.reservation import ReservationParameters
 from tests.fakes.builders import make_node
 from tests.unit.engine.runs import START, Spec, World
@@ -21,6 +22,7 @@ ROWS = st.lists(
             "lasts": st.integers(1, 12).map(float),
             "max_wait": st.sampled_from([None, None, 1.0, 5.0, 20.0]),
             "where": st.sampled_from([{}, {}, {}, {"rack": "x"}]),
+            "namespace": st.sampled_from(["default", "other"]),
         }
     ),
     min_size=1,
@@ -29,6 +31,7 @@ ROWS = st.lists(
 PARAMS = st.builds(
     EngineParameters,
     order=st.sampled_from(Order),
+    fair_share=st.builds(FairShareParameters, enabled=st.booleans()),
     waiting=st.builds(
         ReservationParameters,
         default_max_wait_seconds=st.sampled_from([10.0, 40.0]),

@@ -260,6 +260,7 @@ OTHER: dict[tuple[str, ...], object] = {
     ("admission", "granularity"): "chunks",
     ("admission", "most_idle_share"): 0.1,
     ("price_bounds", "rule"): "kappa",
+    ("tenancy", "tolerance_ratio"): 0.25,
     ("price_bounds", "floor"): 0.1,
     ("price_bounds", "low_quantile"): 0.5,
     ("price_bounds", "high_quantile"): 0.9,
@@ -295,7 +296,7 @@ def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
 def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
     """A setting that nobody reads would be a promise that is not kept."""
     readers = ("main.py", "policy_settings.py", "migration_settings.py", "scaling_settings.py")
-    readers += ("admission_settings.py",)
+    readers += ("admission_settings.py", "tenancy_settings.py")
     text = "".join((ROOT / "extender" / name).read_text() for name in readers)
     assert re.search(rf"\.{path[-1]}\b", text)
 

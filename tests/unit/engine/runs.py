@@ -13,7 +13,7 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.snapshot import Snapshot
 from shared import labels
-from shared.model import Delete, Entity, JobKey, Node, Upsert
+from shared.model import Delete, Entity, JobKey, Upsert
 from tests.fakes.builders import make_owner, make_pod, make_shape
 from tests.unit.engine.clusters import store_of
 
@@ -41,22 +41,22 @@ class Spec:
     told: bool = True
     max_wait: float | None = None
     where: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = "default"
 
     @property
     def key(self) -> JobKey:
-        return JobKey(f"default/job/{self.name}")
+        return JobKey(f"{self.namespace}/job/{self.name}")
 
     def entities(self) -> list[Entity]:
         """The Job and its gated pods."""
         notes = {labels.EXPECTED_DURATION: f"{self.lasts:f}s"} if self.told else {}
         notes |= {} if self.max_wait is None else {labels.MAX_WAIT: f"{self.max_wait:f}s"}
         born = START + self.comes_at
-        owner = make_owner(self.name, size=self.size, created_at=born, annotations=notes)
+        place = {"namespace": self.namespace, "created_at": born}
+        owner = make_owner(self.name, size=self.size, annotations=notes, **place)
         shape = make_shape(cpu=self.cpu, memory="0", node_selector=self.where)
         pods = [
-            make_pod(
-                f"{self.name}-{i}", owner=owner, index=i, gated=True, created_at=born, shape=shape
-            )
+            make_pod(f"{self.name}-{i}", owner=owner, index=i, gated=True, shape=shape, **place)
             for i in range(self.size)
         ]
         return [owner, *pods]
@@ -72,8 +72,9 @@ class World:
     """
 
     def __init__(
-        self, nodes: Sequence[Node], specs: Iterable[Spec], params: EngineParameters | None = None
+        self, nodes: Sequence[Entity], specs: Iterable[Spec], params: EngineParameters | None = None
     ) -> None:
+        """``nodes``: and whatever else is there from the beginning."""
         self.params = params or EngineParameters()
         self.specs = {spec.key: spec for spec in specs}
         self.store = store_of(list(nodes))

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from extender.policy import pricing, priority, scoring, weighting
+from extender.policy.fair_share import Entitlement, FairShareParameters
 from tests.unit.policy import golden
 from tests.unit.policy.rooms import make_room, make_shape
+from tests.unit.policy.sharing_yard import Machine, Wants
 
 
 def run_priority(case: dict[str, Any]) -> Any:
@@ -60,7 +62,30 @@ def run_scoring(case: dict[str, Any]) -> Any:
     }
 
 
+def run_fair_share(case: dict[str, Any]) -> Any:
+    """Return each turn with what its namespace held before it, and what came of it."""
+    entitled = {name: Entitlement(**says) for name, says in case["namespaces"].items()}
+    params = FairShareParameters(**case["parameters"])
+    held = {name: np.array(amounts) for name, amounts in case["held"].items()}
+    machine = Machine(case["capacity"], entitled, params, held)
+    turns: list[dict[str, Any]] = []
+
+    def seen(job: Wants, starts: bool) -> None:
+        share, turn = machine.share(job.namespace), machine.turn(job.namespace)
+        waits = "" if starts else "for room" if machine.may(job) else "for quota"
+        turns.append({"job": job.name, "share": share, **turn._asdict(), "waits": waits})
+
+    waiting = (
+        Wants(f"{row['namespace']}{i}", row["namespace"], tuple(row["asks"]))
+        for row in case["jobs"]
+        for i in range(1, row["count"] + 1)
+    )
+    machine.start(waiting, seen)
+    return turns
+
+
 RUNS = {
+    "fair_share": run_fair_share,
     "priority": run_priority,
     "weighting": run_weighting,
     "pricing": run_pricing,
