@@ -187,8 +187,8 @@ def gang_sizes(namespace: str, manifests: Iterable[Manifest]) -> dict[str, int]:
 
 def _pods_of(manifest: Manifest) -> tuple[int, Manifest] | None:
     spec = manifest.get("spec", {})
-    count = {"Job": spec.get("parallelism"), "StatefulSet": spec.get("replicas"), "Pod": 1}
-    size = count.get(manifest["kind"])
+    count = {"Job": spec.get("parallelism"), "Pod": 1}
+    size = count.get(manifest["kind"], spec.get("replicas"))
     if size is None:
         return None
     template = manifest if manifest["kind"] == "Pod" else spec["template"]

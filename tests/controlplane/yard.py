@@ -28,6 +28,7 @@ _COLLECTIONS: Final[Mapping[str, str]] = {
     "Pod": paths.PODS,
     "Job": paths.JOBS,
     "StatefulSet": paths.STATEFULSETS,
+    "Deployment": paths.DEPLOYMENTS,
     "ResourceQuota": paths.RESOURCE_QUOTAS,
     "PriorityClass": paths.PRIORITY_CLASSES,
 }

@@ -1,0 +1,115 @@
+"""Making an owner smaller by what was read of it, and seeing which of its pods go."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from extender.adapters import registry
+from extender.adapters.base import NOTHING_ABOVE
+from shared.kube import parse, paths
+from shared.kube.client import KubeClient, PatchKind
+from shared.kube.errors import ConflictError
+from shared.kube.resources import ResourceKind
+from shared.model import Owner, Pod, WorkerCount
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+PATIENCE_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers of an owner; their role is ``role``, those of all roles if it is empty."""
+
+    yard: Yard
+    kind: ResourceKind
+    name: str
+    role: str = ""
+
+    @property
+    def path(self) -> str:
+        return paths.namespaced(self.kind.path, self.yard.team, self.name)
+
+    async def owner(self) -> Owner:
+        found = self.kind.decode(await self.yard.client.get(self.path))
+        assert isinstance(found, Owner)
+        return found
+
+    async def count(self) -> WorkerCount:
+        return self._count(await self.owner())
+
+    def _count(self, owner: Owner) -> WorkerCount:
+        counts = {count.role: count for count in owner.counts}
+        return counts.get(self.role) or counts[""]
+
+    async def living(self) -> tuple[Pod, ...]:
+        """Those that exist and are not told to go."""
+        found = await pods(self.yard.client, self.yard.team)
+        return tuple(
+            pod
+            for pod in found
+            if not pod.deleting and self.role in {"", registry.membership(pod, NOTHING_ABOVE).role}
+        )
+
+    async def until_running(self, count: int) -> tuple[Pod, ...]:
+        async def running() -> tuple[Pod, ...]:
+            found = await self.living()
+            phases = sorted(pod.phase for pod in found)
+            assert phases == ["Running"] * count, phases
+            return found
+
+        return await eventually(running, PATIENCE_SECONDS, f"{count} of {self.name} run")
+
+    async def resize(self, to: int, leaving: Sequence[str] = ()) -> None:
+        """Write the number as it is meant to be written: in one patch, on what was read."""
+
+        async def written() -> bool:
+            try:
+                await self._resize(to, leaving)
+            except ConflictError:  # its controller has written meanwhile
+                return False
+            return True
+
+        await eventually(written, PATIENCE_SECONDS)
+
+    async def _resize(self, to: int, leaving: Sequence[str]) -> None:
+        owner = await self.owner()
+        count = self._count(owner)
+        patch: list[Mapping[str, Any]] = [
+            {"op": "test", "path": "/metadata/uid", "value": owner.uid},
+            *({"op": "test", "path": at, "value": value} for at, value in count.guards),
+            {"op": "add", "path": "/metadata/resourceVersion", "value": owner.resource_version},
+            *({"op": "add", "path": at, "value": value} for at, value in count.values(to)),
+        ]
+        if leaving and count.leaving:
+            names = {count.leaving_key: list(leaving)}
+            patch.append({"op": "add", "path": count.leaving, "value": names})
+        await self.yard.client.patch(self.path, patch, kind=PatchKind.JSON)
+
+    async def shrink(self, to: int) -> tuple[frozenset[str], frozenset[str]]:
+        """Make it smaller; return the names of those that should stay and of those that do."""
+        workers = await self.living()
+        adapter = registry.resizable(workers[0])
+        assert adapter is not None
+        order = adapter.removal_order(workers)
+        leaving, staying = order[: len(order) - to], order[len(order) - to :]
+        if (nominating := registry.nominating(workers[0])) is not None:
+            for key, notes in nominating.nominations(leaving, staying).items():
+                namespace, name = key.split("/")
+                body = {"metadata": {"annotations": dict(notes)}}
+                await self.yard.client.patch(paths.pod(namespace, name), body)
+        await self.resize(to, [pod.name for pod in leaving])
+
+        async def smaller() -> tuple[Pod, ...]:
+            found = await self.living()
+            assert len(found) == to, [pod.name for pod in found]
+            return found
+
+        stayed = await eventually(smaller, PATIENCE_SECONDS, f"{to} of {self.name} stay")
+        return frozenset(pod.name for pod in staying), frozenset(pod.name for pod in stayed)
+
+
+async def pods(client: KubeClient, namespace: str) -> tuple[Pod, ...]:
+    found = json.loads(await client.get(paths.pods(namespace)))["items"]
+    return tuple(parse.decode_pod(json.dumps(raw).encode()) for raw in found)

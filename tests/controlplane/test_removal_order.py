@@ -1,0 +1,71 @@
+"""The pods that are said to leave are those that the real controllers remove."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+from devcluster.options import KwokNodes
+from shared import labels
+from shared.kube import resources
+from shared.kube.resources import ResourceKind
+from tests.controlplane.jobs import Manifest, Pods, job, stateful_set
+from tests.controlplane.shrinking import Workers
+from tests.controlplane.yard import Yard
+
+pytestmark = pytest.mark.controlplane
+
+SIZE = 6
+STEPS = (4, 3, 1)
+
+
+def deployment(name: str, size: int) -> Manifest:
+    """A Deployment that is a job by our label: on itself, to be read, and on its pods."""
+    template = Pods().labelled(job=name).template()
+    template["metadata"]["labels"]["app"] = name
+    template["spec"]["restartPolicy"] = "Always"
+    spec = {"replicas": size, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": {labels.JOB: name}},
+        "spec": spec,
+    }
+
+
+class Kind(NamedTuple):
+    """A job of a kind, and where its owner is."""
+
+    manifest: Manifest
+    owners: ResourceKind
+
+
+KINDS: Mapping[str, Kind] = {
+    "elastic-indexed-job": Kind(job("it", SIZE), resources.JOBS),
+    "stateful-set": Kind(stateful_set("it", SIZE), resources.STATEFULSETS),
+    "deployment": Kind(deployment("it", SIZE), resources.DEPLOYMENTS),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+async def test_the_pods_predicted_gone_are_the_pods_gone(yard: Yard, kind: Kind) -> None:
+    await yard.nodes(KwokNodes(3, cpu="4"))
+    await yard.submit(kind.manifest)
+    workers = Workers(yard, kind.owners, "it")
+    await workers.until_running(SIZE)
+    for to in STEPS:
+        should_stay, stayed = await workers.shrink(to)
+        assert stayed == should_stay
+        assert (await workers.count()).count == to
+
+
+async def test_costs_that_a_user_wrote_are_respected(yard: Yard) -> None:
+    await yard.nodes(KwokNodes(1, cpu="8"))
+    await yard.submit(deployment("it", 4))
+    workers = Workers(yard, resources.DEPLOYMENTS, "it")
+    first, *_ = await workers.until_running(4)
+    body: Any = {"metadata": {"annotations": {labels.POD_DELETION_COST: "-100"}}}
+    await yard.client.patch(f"/api/v1/namespaces/{yard.team}/pods/{first.name}", body)
+    should_stay, stayed = await workers.shrink(3)
+    assert first.name not in stayed
+    assert stayed == should_stay
