@@ -105,6 +105,8 @@ def _interruption(case: Case) -> R | None:
     alive = {m.pod.uid for m in case.job.members if m.pod.uid in snapshot.bound} if case.job else ()
     if any(uid not in alive for uid in one.asked) or _some_left(case):
         return R.POD_GONE
+    if any(other.phase is Phase.ABORTED for other in case.beside):
+        return R.OTHERS_STAY
     return R.STARTER_GONE if one.starts and one.starts not in snapshot.waiting else None
 
 
@@ -121,8 +123,6 @@ def _holds(case: Case, one: Rescale) -> bool:
 
 def _all_agree(case: Case) -> bool:
     """Say whether everybody who makes room for the same start can, or has done so."""
-    if any(one.phase is Phase.ABORTED for one in case.beside):
-        return False
     asked = (one for one in case.beside if one.phase is Phase.ASKED)
     return len(case.beside) >= case.rescale.group and all(_holds(case, one) for one in asked)
 
