@@ -6,6 +6,7 @@ import sys
 from bench import (
     agent,
     decisions,
+    elastic,
     filtering,
     gang,
     heartbeats,
@@ -37,6 +38,7 @@ COMMANDS = {
     "weights": weights,
     "simulated": simulated,
     "scaling": scaling_decisions,
+    "elastic": elastic,
 }
 
 

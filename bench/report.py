@@ -144,6 +144,19 @@ def scaling(rows: Sequence[Row]) -> Iterator[str]:
         yield _line([row["what"], str(row["nodes"]), str(row["changes"]), *times])
 
 
+def elastic(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what live elastic jobs come to: a line for each experiment, seed and contestant."""
+    yield from _head(
+        ["experiment", "seed", "workers by", "makespan", "simulated", "mean job time", "last job",
+         "rescales", "final loss differs by", "steps left out or repeated"]
+    )  # fmt: skip
+    for row in rows:
+        times = [f"{row[k]:.1f} s" for k in ("makespan", "simulated_makespan", "mean", "urgent")]
+        wrong = sum(job["missing_steps"] + job["repeated_steps"] for job in row["jobs"])
+        ends = [str(row["rescales"]), f"{row['loss_difference']:.0e}", str(wrong)]
+        yield _line([row["experiment"], str(row["seed"]), row["contestant"], *times, *ends])
+
+
 def simulated(rows: Sequence[Row]) -> Iterator[str]:
     """Yield how fast the simulator is, by what grows."""
     yield from _head(
@@ -197,6 +210,7 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Row]], Iterator[str]]]] = {
     "decisions": decisions,
     "scaling": scaling,
     "simulated": simulated,
+    "elastic": elastic,
 }
 
 

@@ -1,0 +1,37 @@
+"""The loss that a job ends with when one worker trains it and nothing happens to it."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.elastic import files
+from bench.elastic.manifests import EXAMPLES, environment
+from bench.elastic.scenario import ElasticJob
+from devcluster.ports import free_ports
+
+MOST_SECONDS = 120.0
+
+
+def final_loss(elastic: ElasticJob) -> float:
+    """Train it here, without a pace.
+
+    Raises:
+        subprocess.SubprocessError: The program failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="shuntyard-alone-") as directory:
+        metrics = Path(directory) / "metrics/alone.jsonl"
+        said = {
+            **os.environ,
+            **environment(elastic),
+            "PORT": str(free_ports(1)[0]),
+            "SHUNTYARD_METRICS_FILE": str(metrics),
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        said |= dict.fromkeys(("COMPUTE_SECONDS", "FIXED_SECONDS", "EXCHANGE_SECONDS"), "0")
+        program = [sys.executable, str(EXAMPLES / "training/elastic.py")]
+        subprocess.run(  # noqa: S603 - our own program
+            program, env=said, check=True, timeout=MOST_SECONDS, stdout=subprocess.DEVNULL
+        )
+        return files.steps(Path(directory))[-1].loss

@@ -1,0 +1,100 @@
+"""Is a job as fast as it says with its number of workers, also on full nodes? All rests on that.
+
+No scheduler: the pods name their nodes. Three jobs of five workers and one of one fill the nodes
+nearly as full as they can be; each trains at its declared pace if the processors keep up.
+"""
+
+import asyncio
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from bench.elastic import files, ground, manifests, scenario
+from bench.elastic.files import Step
+from bench.elastic.manifests import NAMESPACE, Manifest
+from bench.elastic.scenario import NODES, ElasticJob
+from shared.kube import auth, paths
+from shared.kube.client import KubeClient
+
+WORKERS: Final = (5, 5, 5, 1)
+TOLERANCE: Final = 0.2
+"""Share by which a step may take longer than it is declared to."""
+STEPS: Final = 20
+"""Steps of each job that are compared, when all its workers are there."""
+LOOK_SECONDS: Final = 0.2
+MOST_SECONDS: Final = 180.0
+
+
+class Measured(Struct, frozen=True):
+    """Median seconds of a step, declared and measured."""
+
+    workers: int
+    declared: float
+    measured: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long as it should a step takes."""
+        return self.measured / self.declared
+
+
+def good(found: Sequence[Measured]) -> bool:
+    """Whether every job is as fast as it says."""
+    return all(one.ratio <= 1.0 + TOLERANCE for one in found)
+
+
+def calibrate(directory: Path) -> tuple[Measured, ...]:
+    """Measure on a cluster of its own.
+
+    Raises:
+        TimeoutError: The jobs did not train.
+    """
+    cluster = ground.bring_up(directory)
+    try:
+        return asyncio.run(_measured(cluster.kubeconfig, cluster.layout.volume / NAMESPACE))
+    finally:
+        cluster.down()
+
+
+async def _measured(kubeconfig: Path, volume: Path) -> tuple[Measured, ...]:
+    nodes = [*NODES, *NODES]
+    jobs = [_job(f"job-{i}", workers) for i, workers in enumerate(WORKERS)]
+    async with KubeClient.connect(auth.load(kubeconfig)) as client:
+        await manifests.prepare(client, jobs)
+        for job, node in zip(jobs, nodes, strict=False):
+            await client.post(paths.namespaced(paths.JOBS, NAMESPACE), _on(job, node, volume))
+        async with asyncio.timeout(MOST_SECONDS):
+            while not all(len(_complete(job, volume)) > STEPS for job in jobs):  # noqa: ASYNC110 - it waits for other programs
+                await asyncio.sleep(LOOK_SECONDS)
+    return tuple(_compared(job, _complete(job, volume)[: STEPS + 1]) for job in jobs)
+
+
+def _job(name: str, workers: int) -> ElasticJob:
+    """Return a job that keeps to its number of workers, and trains for longer than is looked at."""
+    model = scenario.jobs("light", "async", seed=1, scale=1.0)[0]
+    simulated = replace(model.simulated, name=name, wanted=workers)
+    return replace(model, simulated=simulated, steps=100_000)
+
+
+def _on(job: ElasticJob, node: str, volume: Path) -> Manifest:
+    made = manifests.job(job, volume / job.name, scaled_by_us=False, suspended=False)
+    pod = made["spec"]["template"]["spec"]
+    del pod["schedulingGates"]
+    pod |= {"nodeName": node, "schedulerName": "none"}
+    return made
+
+
+def _complete(job: ElasticJob, volume: Path) -> Sequence[Step]:
+    wanted = job.simulated.wanted
+    return [step for step in files.steps(volume / job.name) if step.workers == wanted]
+
+
+def _compared(job: ElasticJob, steps: Sequence[Step]) -> Measured:
+    taken = [after.at - before.at for before, after in pairwise(steps)]
+    workers = job.simulated.wanted
+    return Measured(workers, job.pace.seconds(workers), statistics.median(taken))

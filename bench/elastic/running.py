@@ -1,0 +1,151 @@
+"""One run: the jobs come, are watched to their end, and what became of them is collected."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from bench.elastic import alone, dragon, files, ground, manifests, outcome, scenario, simulated
+from bench.elastic.ground import Contestant
+from bench.elastic.manifests import NAMESPACE
+from bench.elastic.outcome import JobOutcome, Outcome
+from bench.elastic.scenario import ElasticJob
+from devcluster.cluster import Cluster
+from shared.kube import auth, paths
+from shared.kube.client import KubeClient
+from shared.system_clock import SystemClock
+
+LOOK_SECONDS: Final = 0.1
+MOST_SECONDS: Final = 900.0
+"""A run that takes longer has lost a job."""
+_CLOCK: Final = SystemClock()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run; ``scale``: seconds here for a simulated second."""
+
+    contestant: Contestant
+    experiment: str
+    speed: str
+    seed: int
+    scale: float
+
+
+@dataclass
+class Seen:
+    """What was seen of the Jobs from outside, by name.
+
+    Attributes:
+        submitted: When, seconds since the epoch.
+        workers: Numbers of workers that a Job's spec has had while it was not suspended.
+    """
+
+    submitted: dict[str, float] = field(default_factory=dict)
+    workers: dict[str, list[int]] = field(default_factory=dict)
+
+    def note(self, job: Mapping[str, Any]) -> None:
+        """Note a version of a Job."""
+        spec, numbers = job["spec"], self.workers.setdefault(job["metadata"]["name"], [])
+        if not spec.get("suspend") and numbers[-1:] != [spec["parallelism"]]:
+            numbers.append(spec["parallelism"])
+
+
+def run(plan: Plan, directory: Path) -> Outcome:
+    """Run an experiment once on a cluster of its own.
+
+    Raises:
+        TimeoutError: A job did not come to its end.
+    """
+    cluster = ground.bring_up(directory)
+    try:
+        ground.start(cluster, plan.contestant, plan.scale)
+        return asyncio.run(_watched(cluster, plan))
+    finally:
+        cluster.down()
+
+
+async def _watched(cluster: Cluster, plan: Plan) -> Outcome:
+    coming = scenario.jobs(plan.experiment, plan.speed, plan.seed, plan.scale)
+    volume, seen, load = cluster.layout.volume / NAMESPACE, Seen(), os.getloadavg()[0]
+    async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
+        await manifests.prepare(client, coming)
+        begun_at = _CLOCK.now()
+        async with asyncio.timeout(MOST_SECONDS), _helped(client, plan, coming, seen):
+            async with asyncio.TaskGroup() as group:
+                for one in coming:
+                    group.create_task(_submit(client, one, plan, volume, begun_at, seen))
+            await _until_done([volume / one.name for one in coming])
+    made = [_of(one, volume / one.name, seen, begun_at) for one in coming]
+    return Outcome(
+        contestant=plan.contestant,
+        experiment=plan.experiment,
+        speed=plan.speed,
+        seed=plan.seed,
+        scale=plan.scale,
+        load=round(load, 2),
+        simulated_makespan=round(simulated.makespan(plan.contestant, coming, plan.scale), 1),
+        jobs=tuple(made),
+    )
+
+
+@contextlib.asynccontextmanager
+async def _helped(client: KubeClient, plan: Plan, coming: Sequence[ElasticJob], seen: Seen) -> Any:
+    """Let the numbers of workers be noted meanwhile, and decided by DRAGON where it takes part."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_note(client, seen))]
+        if plan.contestant is Contestant.DRAGON:
+            tasks.append(group.create_task(dragon.drive(client, coming, plan.scale)))
+        yield
+        for task in tasks:
+            task.cancel()
+
+
+async def _note(client: KubeClient, seen: Seen) -> None:
+    path = paths.namespaced(paths.JOBS, NAMESPACE)
+    while True:
+        for job in msgspec.json.decode(await client.get(path))["items"]:
+            seen.note(job)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _submit(
+    client: KubeClient, one: ElasticJob, plan: Plan, volume: Path, begun_at: float, seen: Seen
+) -> None:
+    await asyncio.sleep(max(0.0, begun_at + one.at_seconds - _CLOCK.now()))
+    seen.submitted[one.name] = _CLOCK.now()
+    manifest = manifests.job(
+        one,
+        volume / one.name,
+        scaled_by_us=plan.contestant.scaled_by_us,
+        suspended=plan.contestant is Contestant.DRAGON,
+    )
+    await client.post(paths.namespaced(paths.JOBS, NAMESPACE), manifest)
+
+
+async def _until_done(directories: Sequence[Path]) -> None:
+    while not all(files.done(one) for one in directories):  # noqa: ASYNC110 - it waits for other programs
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _of(one: ElasticJob, directory: Path, seen: Seen, begun_at: float) -> JobOutcome:
+    steps = files.steps(directory)
+    numbers = {step.number for step in steps}
+    return JobOutcome(
+        name=one.name,
+        utility=one.simulated.utility,
+        submitted=round(seen.submitted[one.name] - begun_at, 2),
+        completed=round(files.done_at(directory) - begun_at, 2),
+        steps=one.steps,
+        missing_steps=one.steps - len(numbers),
+        repeated_steps=len(steps) - len(numbers),
+        rescales=len(seen.workers[one.name]) - 1,
+        workers=outcome.workers_over_time(steps, begun_at),
+        loss=steps[-1].loss,
+        loss_alone=alone.final_loss(one),
+    )
