@@ -18,6 +18,7 @@ from prometheus_client import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
+from extender.admission_metrics import AdmissionMetrics
 from extender.engine.receiving import Kind
 from extender.engine.reporting import Reporting
 from extender.migration_metrics import MigrationMetrics
@@ -175,6 +176,7 @@ class ExtenderMetrics:
         self.queue = QueueMetrics(self.series)
         self.moves = MigrationMetrics(self.series)
         self.yard = YardMetrics(self.series)
+        self.admission = AdmissionMetrics(self.series)
         self._of_requests()
         self._of_writes()
         self._of_watches()

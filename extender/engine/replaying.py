@@ -7,6 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from extender.engine import abridging, direct, filtering, prioritizing, queueing
+from extender.engine.admission import keeping, offering
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading, refuse, turn_away
 from extender.engine.migration import migrating
@@ -58,6 +61,14 @@ class ResizeInput(Struct, frozen=True):
     memory: ResizeMemory | None
 
 
+class AdmissionInput(Struct, frozen=True):
+    """What a look at admission was given beside the snapshot; the last two as ``memory`` above."""
+
+    reading: Reading
+    memory: AdmissionMemory | None
+    history: History | None
+
+
 def cycle_output(cycle: Cycle) -> dict[str, Any]:
     """Return what is kept of a cycle: its commands, and a digest of queue and reasons."""
     queue = [(entry.job.key, entry.value.v, entry.reason, entry.message) for entry in cycle.entries]
@@ -74,6 +85,12 @@ def look_output(look: Look) -> dict[str, Any]:
 def resize_output(look: ResizeLook) -> dict[str, Any]:
     """Return what is kept of a look at CPU requests: its commands."""
     return {"commands": look.commands}
+
+
+def admission_output(look: AdmissionLook) -> dict[str, Any]:
+    """Return what is kept of a look at admission: its commands, and how every job stands."""
+    stand = {job: (one.reason, one.payoff) for job, one in sorted(look.standings.items())}
+    return {"commands": look.commands, "standings": stand}
 
 
 def verdict_output(
@@ -103,6 +120,9 @@ class Replayer:
         self._memory = Memory()
         self._moves = MigrationMemory()
         self._weights = ResizeMemory()
+        self._offers = AdmissionMemory()
+        self._history = History()
+        self._admission: AdmissionLook | None = None
 
     def decide(self, snapshot: Snapshot, kind: str, given: Any) -> Any:
         """Return the output of one recorded decision.
@@ -116,9 +136,23 @@ class Replayer:
             return self._look(snapshot, msgspec.convert(given, LookInput))
         if kind == "resize":
             return self._resize(snapshot, msgspec.convert(given, ResizeInput))
+        if kind in {"admission-begins", "admission"}:
+            return self._admit(snapshot, kind, given)
         if kind in {"filter", "prioritize"}:
             return self._answer(snapshot, kind, msgspec.convert(given, RequestInput))
         raise ValueError(f"decision of unknown kind {kind!r}")
+
+    def _admit(self, snapshot: Snapshot, kind: str, given: Any) -> dict[str, Any] | None:
+        """Decide on the snapshot of the first line; the second one says what came out."""
+        if kind == "admission":
+            return None if self._admission is None else admission_output(self._admission)
+        asked = msgspec.convert(given, AdmissionInput)
+        memory = self._offers if asked.memory is None else asked.memory
+        history = self._history if asked.history is None else asked.history
+        look = offering.look(snapshot, asked.reading, self._params, history, memory)
+        self._admission, self._offers = look, look.memory
+        self._history = keeping.grown(history, look)
+        return None
 
     def _answer(self, snapshot: Snapshot, kind: str, asked: RequestInput) -> dict[str, Any]:
         names = abridging.in_full(asked.nodes, snapshot.room.index)

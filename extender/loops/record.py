@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from extender.engine import abridging, direct, receiving
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
 from extender.engine.direct import Grant
 from extender.engine.filtering import FilterVerdict
 from extender.engine.memory import Memory, Reading
@@ -18,10 +20,12 @@ from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
 from extender.engine.queueing import Cycle
 from extender.engine.receiving import Heard
 from extender.engine.replaying import (
+    AdmissionInput,
     CycleInput,
     LookInput,
     RequestInput,
     ResizeInput,
+    admission_output,
     cycle_output,
     look_output,
     resize_output,
@@ -79,6 +83,8 @@ class Recorder:
     _memory_due: bool = True
     _moves_due: bool = True
     _weights_due: bool = True
+    _admission_due: bool = True
+    _admitting: bool = False
 
     def apply(self, delta: Delta) -> None:
         """Take over what was observed."""
@@ -197,6 +203,27 @@ class Recorder:
         self._weights_due = False
         self._decision("resize", occasion.reading.now, given, resize_output(look))
 
+    def admission_begins(self, reading: Reading, memory: AdmissionMemory, history: History) -> None:
+        """Keep what a look at admission starts from: it is worked out while the store changes.
+
+        No segment begins before it has ended, so that both its lines stand in one.
+        """
+        self._open_segment()
+        due = self._admission_due
+        given = AdmissionInput(reading, memory if due else None, history if due else None)
+        self._admission_due = False
+        self._decision("admission-begins", reading.now, given, None)
+        self._admitting = True
+
+    def admission_ends(self, look: AdmissionLook) -> None:
+        """Keep what a look at admission decided."""
+        self._decision("admission", self.clock.now(), None, admission_output(look))
+        self._admitting = False
+
+    def admission_fails(self) -> None:
+        """Go on without what a look would have decided."""
+        self._admitting, self._admission_due = False, True
+
     def filtered(
         self,
         pod: Pod,
@@ -229,7 +256,7 @@ class Recorder:
 
     def start_anew(self) -> None:
         """The next cycle and looks start from another memory than the last ones left."""
-        self._memory_due = self._moves_due = self._weights_due = True
+        self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
 
     async def run(self) -> None:
         """Write what was kept once a second; returns only by cancellation, after a last write."""
@@ -262,9 +289,11 @@ class Recorder:
     def _open_segment(self) -> None:
         if self.files is None or 0 < self._segment_bytes < self.files.segment_bytes:
             return
+        if self._admitting:
+            return
         self._lines.append(NEW_SEGMENT)
         self._segment_bytes = 0
-        self._memory_due = self._moves_due = self._weights_due = True
+        self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
         self._add(recording.opening(self.store.export(), self.parameters_hash))
 
     def _add(self, line: bytes) -> None:

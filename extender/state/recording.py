@@ -49,7 +49,9 @@ __all__ = [
 VERSION: Final = 2
 """Of the line format; a log of another version is refused."""
 
-Kind = Literal["cycle", "filter", "prioritize", "bind", "migrate", "resize"]
+Kind = Literal[
+    "cycle", "filter", "prioritize", "bind", "migrate", "resize", "admission-begins", "admission"
+]
 
 
 class Header(Struct, frozen=True, tag=True):

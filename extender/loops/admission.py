@@ -1,0 +1,148 @@
+"""The loop of admission by price: jobs with a utility are looked at when something changed.
+
+It only writes plans on owners: the queue lets a job pass that has one, and each slot's number of
+workers is the business of rescales. A look may take long, so it is worked out beside the loop.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from extender.engine.admission import keeping, offering
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory, Book, Standing
+from extender.engine.admission.planned import planned
+from extender.engine.explaining import NOT_BY_PRICE, rooms
+from extender.engine.memo import Memo
+from extender.engine.memory import Reading
+from extender.engine.owner_changes import ChangeOwner
+from extender.engine.parameters import EngineParameters
+from extender.loops.history import HistoryKeeper
+from extender.loops.record import Recorder
+from extender.metrics import ExtenderMetrics
+from shared.clock import Clock
+from shared.health import Heartbeat
+from shared.model import JobKey
+
+SETTLE_SECONDS: Final = 0.2
+"""Pause after a change: a job's pods come one by one."""
+LONGEST_PAUSE_SECONDS: Final = 10.0
+"""Without any change a look is due after this, for what agents measured."""
+REST_RATIO: Final = 3.0
+"""Pause after a look, in times of how long it took: deciding takes a quarter of a core at most."""
+NOTHING_YET: Final = "no job with a utility was offered so far: nobody knows what anything is worth"
+NOT_ACTING: Final = "this replica does not act: the one that does knows the slots"
+
+
+class OwnerWriter(Protocol):
+    """Changes owners, each only if it still is as it was read."""
+
+    async def carry_out(self, commands: Sequence[ChangeOwner]) -> object:
+        """Carry out the commands of one look."""
+        ...
+
+
+@dataclass
+class AdmissionLoop:
+    """See the module.
+
+    Attributes:
+        changed: Set when something changed; cleared here.
+        stir: Tells the other loops that a slot has begun.
+    """
+
+    writer: OwnerWriter
+    keeper: HistoryKeeper
+    recorder: Recorder
+    parameters: EngineParameters
+    clock: Clock
+    acting: Callable[[], bool]
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    changed: asyncio.Event
+    stir: Callable[[], None]
+    memory: AdmissionMemory = field(default_factory=AdmissionMemory)
+    last: AdmissionLook | None = None
+    _history: History | None = None
+    _rest_seconds: float = 0.0
+
+    async def run(self) -> None:
+        """Look at jobs with a utility; returns only by cancellation."""
+        while True:
+            await self._wait()
+            self.heartbeat.beat()
+            if not self.parameters.slot_time.enabled:
+                continue
+            if not self.acting():
+                self._stand_by()
+                continue
+            await self.look()
+
+    async def look(self) -> None:
+        """Look once, write the plans, and remember what was learned."""
+        history = self._history
+        if history is None:
+            history = self._history = await self.keeper.load()
+            self.recorder.start_anew()
+        began = self.clock.monotonic()
+        look = await self._decide(history, Reading(self.clock.now(), began))
+        self._rest_seconds = REST_RATIO * (self.clock.monotonic() - began)
+        if self.acting():
+            await self.writer.carry_out(look.commands)
+        known = keeping.grown(history, look)
+        self._history = await self.keeper.save(known)
+        if self._history != known:
+            self.recorder.start_anew()
+
+    def standings(self) -> Mapping[JobKey, Standing]:
+        """Return how jobs with a utility stood when they were looked at last."""
+        return {} if self.last is None else self.last.standings
+
+    def book(self) -> Book | str:
+        """Return what is promised over the slots, or in words why that is not known."""
+        if not self.parameters.slot_time.enabled:
+            return NOT_BY_PRICE
+        if self.last is None:
+            return NOT_ACTING
+        return self.last.book or NOTHING_YET
+
+    async def _decide(self, history: History, reading: Reading) -> AdmissionLook:
+        """Decide on a snapshot that shares nothing that changes meanwhile."""
+        snapshot, memory = self.recorder.store.snapshot(), self.memory
+        own = replace(snapshot, room=rooms.of_its_own(snapshot.room), memo=Memo())
+        self.recorder.admission_begins(reading, memory, history)
+        try:
+            look = await asyncio.to_thread(
+                offering.look, own, reading, self.parameters, history, memory
+            )
+        except BaseException:
+            self.recorder.admission_fails()
+            raise
+        self.recorder.admission_ends(look)
+        self.metrics.admission.observe(look, memory, planned(snapshot))
+        self.memory, self.last = look.memory, look
+        return look
+
+    def _stand_by(self) -> None:
+        """Whoever acts meanwhile plans, and writes what was learned."""
+        if self._history is None and self.last is None:
+            return
+        self.memory, self.last, self._history = AdmissionMemory(), None, None
+        self.recorder.start_anew()
+        self.metrics.admission.stand_by()
+
+    async def _wait(self) -> None:
+        """Return after a change, or when a slot begins, which the others are told, too."""
+        await asyncio.sleep(self._rest_seconds)
+        wake_at = self.last.wake_at if self.last is not None else float("inf")
+        left = min(LONGEST_PAUSE_SECONDS, max(0.0, wake_at - self.clock.now()))
+        try:
+            async with asyncio.timeout(left):
+                await self.changed.wait()
+        except TimeoutError:
+            if self.clock.now() >= wake_at:
+                self.stir()
+            return
+        await asyncio.sleep(SETTLE_SECONDS)
+        self.changed.clear()

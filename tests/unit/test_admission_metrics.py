@@ -1,0 +1,134 @@
+"""What is counted of admission by price."""
+
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as changed
+
+from extender.engine.admission.outcome import (
+    AdmissionLook,
+    AdmissionMemory,
+    Book,
+    Ended,
+    Promise,
+    Refused,
+    Standing,
+)
+from extender.engine.admission.slot_plan import Asked, SlotPlan
+from extender.engine.reasons import Reason
+from extender.metrics import ExtenderMetrics
+from extender.policy import admission
+from extender.policy.admission import AdmissionParameters
+from extender.policy.utility import Steps
+from shared.model import JobKey
+from tests.fakes.builders import make_shape
+from tests.unit.policy.slot_worlds import make_bounds, make_cluster, make_job
+
+JOB, OTHER = JobKey("a/job/x"), JobKey("a/job/y")
+PLAN = SlotPlan(
+    job=JOB,
+    asked=Asked("steps:1h=10", "epochs=1", make_shape()),
+    slot_seconds=600.0,
+    arrival=1,
+    promise=4,
+    completion=4,
+    utility=10.0,
+    bill=2.0,
+    spans=(),
+)
+TAKEN = Standing(JOB, PLAN, payoff=8.0, utility=10.0, bill=2.0, promise=Promise.KEPT)
+WAITS = Standing(JOB, reason=Reason.GANG_DOES_NOT_FIT)
+EMPTY = AdmissionMemory()
+REFUSED = Refused(era=0, reason=Reason.GANG_DOES_NOT_FIT, message="")
+NOTHING = AdmissionLook((), EMPTY, {}, None, (), (), {}, 0.0)
+
+
+@pytest.fixture
+def metrics() -> ExtenderMetrics:
+    return ExtenderMetrics()
+
+
+def value(metrics: ExtenderMetrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(f"shuntyard_{name}", labels)
+
+
+def offers(metrics: ExtenderMetrics) -> list[float | None]:
+    outcomes = ("admitted", "rejected", "lost")
+    return [value(metrics, "admission_offers_total", outcome=one) for one in outcomes]
+
+
+def test_a_job_is_admitted_once_with_its_payoff(metrics: ExtenderMetrics) -> None:
+    look = replace(NOTHING, standings={JOB: TAKEN})
+    metrics.admission.observe(look, EMPTY, ())
+    assert offers(metrics) == [1, 0, 0]
+    assert value(metrics, "admission_payoff_total") == 8.0
+    assert value(metrics, "admission_gain_ratio_bucket", le="0.8") == 1
+    for before, planned in ((AdmissionMemory(plans={JOB: PLAN}), ()), (EMPTY, (JOB,))):
+        metrics.admission.observe(look, before, planned)
+    assert offers(metrics) == [1, 0, 0]
+
+
+def test_a_job_is_turned_away_once_until_it_is_forgotten(metrics: ExtenderMetrics) -> None:
+    memory = AdmissionMemory(refused={JOB: REFUSED})
+    look = replace(NOTHING, memory=memory, standings={JOB: WAITS})
+    metrics.admission.observe(look, EMPTY, ())
+    metrics.admission.observe(look, memory, ())
+    assert offers(metrics) == [0, 1, 0]
+
+
+def test_a_job_that_loses_its_place_is_lost_and_not_turned_away(metrics: ExtenderMetrics) -> None:
+    memory = AdmissionMemory(refused={JOB: REFUSED})
+    look = replace(NOTHING, memory=memory, standings={JOB: WAITS})
+    metrics.admission.observe(look, AdmissionMemory(plans={JOB: PLAN}), (JOB,))
+    assert offers(metrics) == [0, 0, 1]
+
+
+def test_promises_are_counted_as_they_stand_and_when_they_end(metrics: ExtenderMetrics) -> None:
+    late = replace(TAKEN, job=OTHER, plan=changed(PLAN, job=OTHER), promise=Promise.SLIPPED)
+    ended = (Ended(PLAN, Promise.BROKEN),)
+    look = replace(NOTHING, standings={JOB: TAKEN, OTHER: late}, ended=ended)
+    metrics.admission.observe(look, EMPTY, ())
+    standing = [value(metrics, "promised_jobs", promise=p.value) for p in Promise]
+    done = [value(metrics, "promises_total", promise=p.value) for p in Promise]
+    assert (standing, done) == ([1, 1, 0], [0, 0, 1])
+    assert value(metrics, "admission_jobs", reason="none") == 2
+
+
+def test_prices_are_those_of_the_present_slot_and_what_is_promised_of_all(
+    metrics: ExtenderMetrics,
+) -> None:
+    state = admission.empty(make_cluster([[4.0], [4.0]], [[4.0]], 2), make_bounds(1.0, 16.0))
+    job = make_job(chunks=2, worker_bandwidth=0.0, utility=Steps(((0.0, 90.0),)))
+    state.accept(job, admission.offer(job, state, AdmissionParameters()))
+    taken = float(state.promised.g[0].sum())
+    book = Book(state, ("a", "b"), ("a", "b"), ("cpu",), (1.0,), 1)
+    metrics.admission.observe(replace(NOTHING, book=book), EMPTY, ())
+    assert value(metrics, "promised_ratio", resource="cpu") == taken / 16
+    assert value(metrics, "slot_price_ratio", resource="cpu", of="mean") == taken / 8
+    most = float(state.promised.g[0].max()) / 4
+    assert value(metrics, "slot_price_ratio", resource="cpu", of="most") == most > 0
+    assert value(metrics, "promised_ratio", resource="gpu") == 0
+
+
+def test_gpus_of_every_maker_are_one_resource(metrics: ExtenderMetrics) -> None:
+    state = admission.empty(make_cluster([[2.0, 0.0]], [[4.0, 0.0]], 1), make_bounds(1.0, 16.0, 2))
+    job = make_job(
+        worker=(1.0, 0.0),
+        server=(0.0, 0.0),
+        worker_bandwidth=0.0,
+        utility=Steps(((0.0, 90.0),)),
+    )
+    state.accept(job, admission.offer(job, state, AdmissionParameters()))
+    names = ("nvidia.com/gpu", "amd.com/gpu")
+    metrics.admission.observe(
+        replace(NOTHING, book=Book(state, ("a",), ("a",), names, (1.0, 1.0), 1)), EMPTY, ()
+    )
+    assert value(metrics, "slot_price_ratio", resource="gpu", of="most") == 0.5
+
+
+def test_a_replica_that_does_not_act_says_nothing_of_the_present(metrics: ExtenderMetrics) -> None:
+    metrics.admission.observe(replace(NOTHING, standings={JOB: TAKEN}), EMPTY, ())
+    metrics.admission.stand_by()
+    assert value(metrics, "promised_jobs", promise="kept") == 0
+    assert value(metrics, "admission_jobs", reason="none") == 0
+    assert offers(metrics) == [1, 0, 0]
