@@ -40,6 +40,8 @@ class StepKind(StrEnum):
     """Host port ``from`` of the pods becomes ``to``."""
     DROP_TOPOLOGY = "drop-topology"
     """The required topology of the job goes: annotation ``field``."""
+    RAISE_QUOTA = "raise-quota"
+    """Annotation ``field`` of the namespace ``subject`` (or of its quotas) becomes ``to``."""
     SET_SCHEDULER = "set-scheduler"
     """``schedulerName`` of the pods becomes ``to``."""
     UNCORDON = "uncordon"
@@ -57,7 +59,8 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         kind: See ``StepKind``, which says what the other fields mean.
-        subject: ``namespace/kind/name`` of a job, ``namespace/name`` of a pod, or a node's name.
+        subject: ``namespace/kind/name`` of a job, ``namespace/name`` of a pod, or the name of a
+            node or namespace.
         role: The pods of this role; all of the job where it is empty.
         field: What of the subject: an annotation, a resource, a label, a taint.
         before: What stands there now (key ``from``).

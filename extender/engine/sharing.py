@@ -92,14 +92,14 @@ class Shares:
         if not waiting or len(waiting) < needed:
             return job  # the planner says what it lacks
         demands = [self._demands.of(member.shape) for member in waiting]
-        nothing = np.zeros_like(self._capacity)
-        held = self._held.get(job.namespace, nothing)
+        held = self._holds(job.namespace)
         count = fair_share.most_within(entitled, held, demands, self._capacity)
         if needed and _has_members(job):
             count = max(count, needed)
         elif self._kept_for.get(job.namespace, job.key) != job.key:
             return _refused(Reason.BEHIND_RESERVATION)
         if count < max(1, needed):
+            nothing = np.zeros_like(held)
             alone = fair_share.most_within(entitled, nothing, demands, self._capacity)
             never = alone < max(1, needed) and not _has_members(job)
             return _refused(Reason.EXCEEDS_MAX_QUOTA if never else Reason.WAITING_FOR_QUOTA)
@@ -108,9 +108,15 @@ class Shares:
             return job
         return replace(job, members=tuple(m for m in job.members if m.pod.uid not in gone))
 
+    def share_with(self, job: Job) -> float:
+        """Return the dominant share of its namespace if it had the job's whole gang too."""
+        waiting = planning.in_order(job.having(*planning.UNPLANNED_STATES))
+        needed = waiting[: max(1, planning.missing(job))]
+        total = sum((self._demands.of(m.shape) for m in needed), self._holds(job.namespace))
+        return fair_share.dominant_share(total, self._capacity)
+
     def _turn(self, namespace: str) -> Turn:
-        held = self._held.get(namespace)
-        share = 0.0 if held is None else fair_share.dominant_share(held, self._capacity)
+        share = fair_share.dominant_share(self._holds(namespace), self._capacity)
         return fair_share.turn(share, self._entitlement(namespace), self._params)
 
     def _entitlement(self, namespace: str) -> Entitlement:
@@ -118,12 +124,15 @@ class Shares:
             self._entitled[namespace], _ = entitlements.entitlement(namespace, self._snapshot)
         return self._entitled[namespace]
 
+    def _holds(self, namespace: str) -> IntVector:
+        held = self._held.get(namespace)
+        return np.zeros_like(self._capacity) if held is None else held
+
     def _add(self, namespace: str, shapes: Iterable[PodShape]) -> None:
-        if namespace not in self._held:
-            self._held[namespace] = np.zeros_like(self._capacity)
-        total = self._held[namespace]
+        total = self._holds(namespace).copy()
         for shape in shapes:
             total += self._demands.of(shape)
+        self._held[namespace] = total
 
 
 class _Demands:

@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 
 from extender.adapters import registry
 from extender.engine import durations, jobs, planning, prioritizing
-from extender.engine.explaining import changing, rooms, verdicts
+from extender.engine.explaining import changing, quota, rooms, verdicts
 from extender.engine.explaining.changing import Before
 from extender.engine.explaining.corrections import as_queued, corrections
 from extender.engine.explaining.situation import Situation, Trials
@@ -162,7 +162,7 @@ def _why(asked: Asked, seen: Job) -> _Why:
     if refused and refused.reason is Reason.RELEASING:
         return _Why(reason, message)
     again_at = _again_at(asked, seen.key)
-    mends = corrections(s, _old_pods(asked.snapshot, seen.key))
+    mends = (*quota.raised(s, reason), *corrections(s, _old_pods(asked.snapshot, seen.key)))
     holder = _holder(asked, seen)
     ahead = as_queued(jobs.view(asked.snapshot, holder.job)) if holder else None
     before = Before(mends, again_at, holder, ahead)

@@ -9,7 +9,7 @@ from extender.adapters import registry
 from extender.policy.feasibility import taint_text
 from shared import labels
 from shared.explanation import Step, StepKind
-from shared.model import Entity, Node, NodeName, Owner, Pod, PodShape, Toleration, Uid
+from shared.model import Entity, Namespace, Node, NodeName, Owner, Pod, PodShape, Toleration, Uid
 from tests.fakes.builders import make_taint
 from tests.unit.explaining.situations import Situation
 
@@ -80,6 +80,15 @@ def _more_pods(step: Step, s: Situation) -> Situation:
         changed(pods[-1], name=f"more-{i}", uid=Uid(f"more-{i}")) for i in range(step.amount or 0)
     )
     return replace(s, entities=(*s.entities, *new))
+
+
+def _raise(step: Step, s: Situation) -> Situation:
+    def put(entity: Entity) -> Entity:
+        if not isinstance(entity, Namespace) or entity.name != step.subject:
+            return entity
+        return changed(entity, annotations={**entity.annotations, step.field: step.after})
+
+    return _mapped(s, put)
 
 
 def _wait(step: Step, s: Situation) -> Situation:
@@ -201,6 +210,7 @@ _STEPS: dict[StepKind, Callable[[Step, Situation], Situation]] = {
     StepKind.ADD_TOLERATION: _tolerate,
     StepKind.CHANGE_PORT: _listen,
     StepKind.DROP_TOPOLOGY: _annotate,
+    StepKind.RAISE_QUOTA: _raise,
     StepKind.SET_SCHEDULER: lambda step, s: _on_pods(
         step, s, lambda pod: changed(pod, scheduler_name=step.after)
     ),

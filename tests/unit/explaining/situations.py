@@ -12,12 +12,14 @@ from msgspec.structs import replace
 from extender.adapters import registry
 from extender.engine.memory import Backoff, Memory
 from extender.engine.parameters import EngineParameters
+from extender.policy.fair_share import FairShareParameters
 from extender.policy.reservation import ReservationParameters
 from shared import labels
 from shared.model import Entity, JobKey, MigrationPhase, NodeSelectorTerm, Pod, Requirement
 from tests.fakes.builders import (
     make_claim,
     make_gang,
+    make_namespace,
     make_node,
     make_owner,
     make_pod,
@@ -116,6 +118,7 @@ def _roles() -> list[Entity]:
 
 HOUR = {labels.EXPECTED_DURATION: "1h"}
 OVERDUE = {labels.MAX_WAIT: "10m"}
+SHARED = EngineParameters(fair_share=FairShareParameters(enabled=True))
 RACK = "cloud.provider.com/topology-rack"
 SITUATIONS: dict[str, Situation] = {
     "every node lacks half a CPU": Situation(
@@ -384,6 +387,30 @@ SITUATIONS: dict[str, Situation] = {
         short={"cpu": 4000},
         smallest="wait",
         params=EngineParameters(waiting=ReservationParameters(passing_tries=0)),
+    ),
+    "its namespace holds all it may": Situation(
+        cluster(
+            [make_node(n, cpu="8") for n in "ab"],
+            make_namespace(annotations={labels.BORROWING_LIMIT: "0.25"}),
+            running("other", ["a"], cpu="3"),
+            train(1, cpu="2"),
+        ),
+        cause="quota",
+        smallest="raise-quota",
+        params=SHARED,
+    ),
+    "it alone is more than its namespace may hold": Situation(
+        cluster(
+            [make_node(n, cpu="8") for n in "ab"],
+            make_namespace(
+                annotations={labels.GUARANTEED_SHARE: "0.125", labels.BORROWING_LIMIT: "0.125"}
+            ),
+            make_node("c", cpu="8", unschedulable=True),
+            train(2, cpu="7500m"),
+        ),
+        cause="quota",
+        smallest="raise-quota",
+        params=SHARED,
     ),
     "two of three running jobs must end": Situation(
         cluster(
