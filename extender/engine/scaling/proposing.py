@@ -1,16 +1,41 @@
-"""What DRS proposes for jobs without a slot plan (docs/policies/scaling.md)."""
+"""What DRS proposes for jobs without a slot plan (docs/policies/scaling.md).
 
+1. Who waits for room is what a cycle of the queue says of this very snapshot.
+2. The first job of those for which workers must leave, and would then fit, is the starter: all of
+   its victims shrink together, and until they have nobody else is a starter. While the queue keeps
+   room for a job whose maximum wait is over, it alone can be one.
+3. If there is none, jobs lose workers that slow them, or grow into room that the queue leaves.
+
+One worker more at a time, as long as a job is being measured: then its speed is known soon.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from extender.engine import planning
+from extender.engine.jobs import Job
 from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
-from extender.engine.scaling.proposal import Proposal
+from extender.engine.scaling import elastic_jobs, newcomers, yielding
+from extender.engine.scaling.elastic_jobs import Pace
+from extender.engine.scaling.proposal import Cause, Proposal
+from extender.engine.scaling.scene import Scene, scene
 from extender.engine.scaling.speed_samples import SpeedMemory
 from extender.engine.snapshot import Snapshot
+from extender.policy import passing, scaling
+from extender.policy.elastic import Addition, Removal, Running, ScalingPlan
+from extender.policy.gang import Misfit, Placement
+from extender.policy.room import Room
+from shared.model import JobKey
+
+_SOMEBODY: Final = JobKey("somebody")
 
 
 def proposals(
     snapshot: Snapshot,
     queue: Memory,
-    speeds: SpeedMemory,
+    known: SpeedMemory,
     reading: Reading,
     params: EngineParameters,
 ) -> tuple[Proposal, ...]:
@@ -19,8 +44,115 @@ def proposals(
     Args:
         snapshot: The cluster.
         queue: What the last cycle remembered: the same cycle says here who waits for room.
-        speeds: How fast jobs trained so far (``speeds.learned``).
+        known: How fast jobs trained so far (``speeds.learned``).
         reading: Now.
         params: All of them: the seats are those of the planner.
     """
-    return ()
+    seen = scene(snapshot, queue, known, reading, params) if params.rescaling.enabled else None
+    return () if seen is None else _starting(seen) or _settling(seen)
+
+
+def placed(job: Job, workers: int, room: Room, params: EngineParameters) -> Placement | None:
+    """Return the planner's seats for so many workers of a waiting job, and all its other pods."""
+    members = planning.in_order(job.having(*planning.UNPLANNED_STATES))
+    of_workers, others = elastic_jobs.split(members)
+    result = planning.seats(job, [*others, *of_workers[:workers]], room, params)
+    return None if isinstance(result, Misfit) else result
+
+
+def _starting(seen: Scene) -> tuple[Proposal, ...]:
+    """Return who shrinks for the first job that then starts."""
+    awaited = yielding.starters(seen.snapshot, seen.reading.now)
+    if not seen.waiting or not seen.waiting.keys().isdisjoint(awaited):
+        return ()
+    runs = [
+        _running(seen, key, may_shrink=seen.may(key, one.least, Cause.STARVING, _SOMEBODY))
+        for key, one in seen.crowds.items()
+    ]
+    plan = _decided(seen, runs, seen.room)
+    starter = next((one.starts for one in plan.removals if one.starts is not None), None)
+    if starter is None:
+        return ()
+    return _removed(seen, [one for one in plan.removals if one.starts == starter])
+
+
+def _settling(seen: Scene) -> tuple[Proposal, ...]:
+    """Return who loses workers that slow it, and who grows."""
+    runs = [
+        _running(
+            seen,
+            key,
+            paced=True,
+            may_shrink=seen.may(key, one.least, Cause.SLOWS),
+            may_grow=not one.surplus and seen.may(key, one.most, Cause.ROOM_LEFT),
+        )
+        for key, one in seen.crowds.items()
+    ]
+    holder = seen.cycle.holder
+    room = seen.room if holder is None else passing.open_room(holder, seen.room)
+    plan = _decided(seen, runs, room)
+    if plan.starts:  # there is room, or would be: that is the queue's business
+        return ()
+    return (*_removed(seen, plan.removals), *_added(seen, plan.additions, room))
+
+
+def _running(
+    seen: Scene, key: JobKey, *, may_shrink: bool, may_grow: bool = False, paced: bool = False
+) -> Running:
+    one = seen.crowds[key]
+    return elastic_jobs.running(
+        one,
+        elastic_jobs.weight(one.job, seen.snapshot, seen.params),
+        seen.paces[key] if paced else Pace(),
+        may_shrink=may_shrink,
+        may_grow=may_grow,
+    )
+
+
+def _decided(seen: Scene, runs: Sequence[Running], room: Room) -> ScalingPlan:
+    def place(key: JobKey, workers: int, free: Room) -> Placement | None:
+        return placed(seen.waiting[key][0], workers, free, seen.params)
+
+    everybody = [*runs, seen.fixed] if seen.fixed else list(runs)
+    candidates = [one for _, one in seen.waiting.values()]
+    return scaling.decide(everybody, candidates, room, place, seen.params.scaling)
+
+
+def _removed(seen: Scene, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
+    """Return one proposal a job: how many workers it keeps."""
+    by_job: dict[JobKey, list[Removal]] = {}
+    for one in removals:
+        by_job.setdefault(one.job, []).append(one)
+    return tuple(
+        Proposal(
+            job=key,
+            to=seen.crowds[key].number - len(ones),
+            cause=Cause(ones[0].why.value),
+            starts=ones[0].starts,
+            saved_seconds=_saved(ones),
+        )
+        for key, ones in by_job.items()
+    )
+
+
+def _added(seen: Scene, additions: Sequence[Addition], room: Room) -> Iterable[Proposal]:
+    """Yield one proposal a job: how many workers it gets of those that find room."""
+    counts = Counter(one.job for one in additions)  # in the order in which they were first given
+    wanted = [(seen.crowds[key], _step(seen, key, count)) for key, count in counts.items()]
+    found = newcomers.seated(seen.snapshot, wanted, room, seen.params)
+    for key, count in found.items():
+        ones = [one for one in additions if one.job == key][:count]
+        to = seen.crowds[key].number + count
+        yield Proposal(key, to, Cause(ones[0].why.value), saved_seconds=_saved(ones))
+
+
+def _step(seen: Scene, key: JobKey, count: int) -> int:
+    """Return how many workers a job may get at once: one while its speed is being measured."""
+    pace = seen.paces[key]
+    measuring = seen.params.scaling.marginal_gain and pace.speed is None and pace.left is not None
+    return min(count, 1) if measuring else count
+
+
+def _saved(changes: Sequence[Removal] | Sequence[Addition]) -> float | None:
+    known = [one.saved_seconds for one in changes if one.saved_seconds is not None]
+    return sum(known) if known else None

@@ -1,0 +1,131 @@
+"""What a proposal is made from: who runs and can change, who waits for room, what is free."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from extender.engine import queueing
+from extender.engine.admission import planned
+from extender.engine.commands import ReleaseGang
+from extender.engine.jobs import Job
+from extender.engine.memory import Memory, Reading
+from extender.engine.parameters import EngineParameters
+from extender.engine.queueing import Cycle
+from extender.engine.reasons import Reason
+from extender.engine.scaling import beginning, elastic_jobs, ranged, records, speeds
+from extender.engine.scaling.beginning import Wanted
+from extender.engine.scaling.elastic_jobs import Crowd, Pace
+from extender.engine.scaling.proposal import Cause, Proposal
+from extender.engine.scaling.speed_samples import SpeedMemory
+from extender.engine.snapshot import Snapshot
+from extender.policy.elastic import Candidate, Running
+from extender.policy.room import Room
+from shared.model import JobKey
+
+LACKS_ROOM: Final = frozenset(
+    {
+        Reason.GANG_DOES_NOT_FIT,
+        Reason.FRAGMENTED,
+        Reason.TOPOLOGY_PLACEMENT_FAILED,
+        Reason.MAX_WAIT_DRAINING,
+        Reason.AWAITING_ROOM,
+    }
+)
+"""Reasons of a job that would start if others had fewer workers."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One snapshot, as it is looked at.
+
+    Attributes:
+        cycle: What the queue would do now.
+        room: What is free, less the seats of those who start in that cycle.
+        crowds: Jobs whose workers could change.
+        paces: What is known of their training.
+        waiting: Whole jobs that wait for room and nothing else.
+        fixed: The most important of the others that run; None: none runs.
+    """
+
+    snapshot: Snapshot
+    reading: Reading
+    params: EngineParameters
+    cycle: Cycle
+    room: Room
+    crowds: Mapping[JobKey, Crowd]
+    paces: Mapping[JobKey, Pace]
+    waiting: Mapping[JobKey, tuple[Job, Candidate]]
+    fixed: Running | None
+
+    def may(self, key: JobKey, to: int, cause: Cause, starts: JobKey | None = None) -> bool:
+        """Say whether such a change could begin now."""
+        book = records.of(self.snapshot)
+        proposal = Proposal(key, to, cause, starts)
+        found = beginning.wanted(self.snapshot, book, proposal, self.reading, self.params)
+        return isinstance(found, Wanted)
+
+
+def scene(
+    snapshot: Snapshot,
+    queue: Memory,
+    known: SpeedMemory,
+    reading: Reading,
+    params: EngineParameters,
+) -> Scene | None:
+    """Return what there is to decide on; None, and at no cost, where no job could change."""
+    crowds = _crowds(snapshot)
+    if not crowds:
+        return None
+    cycle = queueing.cycle(snapshot, queue, reading, params)
+    return Scene(
+        snapshot=snapshot,
+        reading=reading,
+        params=params,
+        cycle=cycle,
+        room=_after(snapshot.room, cycle),
+        crowds=crowds,
+        paces={k: speeds.pace(snapshot, c.job, known, reading, params) for k, c in crowds.items()},
+        waiting=_waiting(cycle, snapshot, reading.now, params),
+        fixed=elastic_jobs.most_important(snapshot, crowds.keys(), params),
+    )
+
+
+def _crowds(snapshot: Snapshot) -> dict[JobKey, Crowd]:
+    keys = ranged.ranged(snapshot)
+    if not keys:
+        return {}
+    busy = {noted.rescale.job for noted in records.of(snapshot).open}
+    busy |= {migration.job for migration in snapshot.migrations.values() if migration.open}
+    busy |= planned.planned(snapshot).keys()
+    found = {key: elastic_jobs.crowd(snapshot, key) for key in keys if key not in busy}
+    return {key: one for key, one in found.items() if one is not None}
+
+
+def _after(room: Room, cycle: Cycle) -> Room:
+    shapes = {m.pod.uid: m.shape for entry in cycle.entries for m in entry.job.members}
+    released = [pod for one in cycle.commands if isinstance(one, ReleaseGang) for pod in one.pods]
+    return room.with_pods(
+        (shapes[pod.uid], room.index[pod.node])
+        for pod in released
+        if pod.node is not None and pod.node in room.index
+    )
+
+
+def _waiting(
+    cycle: Cycle, snapshot: Snapshot, now: float, params: EngineParameters
+) -> dict[JobKey, tuple[Job, Candidate]]:
+    """Return the jobs that wait for room; the queue's holder alone, if there is one.
+
+    Others must not take the room that is kept for it, nor what they would free for themselves.
+    """
+    holder = cycle.holder.job if cycle.holder else None
+    found: dict[JobKey, tuple[Job, Candidate]] = {}
+    for entry in cycle.entries:
+        job = entry.job
+        if entry.reason not in LACKS_ROOM or holder not in {None, job.key}:
+            continue
+        weight = elastic_jobs.weight(job, snapshot, params)
+        one = elastic_jobs.candidate(job, weight, now)
+        if one is not None:
+            found[job.key] = (job, one)
+    return found
