@@ -38,7 +38,8 @@ MOST_PODS: Final = 200
 """Pods of which there are series; of more, those that came first."""
 SENDING_BUCKETS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 READING_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0)
-LABELS: Final = ("namespace", "job", "role", "index")
+LABELS: Final = ("job_namespace", "job_name", "role", "index")
+"""Not ``namespace`` and ``job``: those are what Prometheus calls the target itself."""
 
 
 class Answer(StrEnum):

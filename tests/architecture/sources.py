@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PRODUCT = ("agent", "extender", "shared", "cli", "devcluster", "simulator")
+PRODUCT = ("agent", "extender", "shared", "cli", "devcluster", "monitoring", "simulator")
 CORE = ("extender/policy", "extender/engine", "extender/adapters", "extender/state")
 
 

@@ -415,7 +415,7 @@ async def test_probes_and_metrics_say_how_it_is(node: Node, replica: FakeExtende
         await eventually(at_step(replica, 1))
         assert "reported: ok" in await ask(running.url, "readyz")
         text = await ask(running.url, "metrics")
-    labels = '{index="",job="train",namespace="team",role=""}'
+    labels = '{index="",job_name="train",job_namespace="team",role=""}'
     assert f"shuntyard_agent_job_step{labels} 1.0" in text
     assert 'shuntyard_agent_heartbeats_total{outcome="ok"}' in text
 

@@ -203,7 +203,7 @@ def _cores(text: str, job: str) -> float:
     """Return what an agent's metrics say that a job uses."""
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if sample.name == "shuntyard_agent_job_cpu_cores" and sample.labels["job"] == job:
+            if sample.name == "shuntyard_agent_job_cpu_cores" and sample.labels["job_name"] == job:
                 return sample.value
     raise AssertionError(f"nothing is said of {job}")
 

@@ -55,7 +55,7 @@ def test_a_pods_series_say_how_far_it_is() -> None:
     where = place("train", role="worker", index=3)
     report = PodReport(uid=Uid(where.uid), progress=PROGRESS, checkpoint=CHECKPOINT, use=USE)
     found = metrics((where, report))
-    labels = {"namespace": "team", "job": "train", "role": "worker", "index": "3"}
+    labels = {"job_namespace": "team", "job_name": "train", "role": "worker", "index": "3"}
     names = {
         "job_step": 7,
         "job_value": 0.5,
@@ -73,7 +73,7 @@ def test_a_pods_series_say_how_far_it_is() -> None:
 def test_what_is_not_known_has_no_series() -> None:
     where = place("train")
     text = metrics((where, PodReport(uid=Uid(where.uid)))).render().decode()
-    assert 'job="train"' not in text
+    assert 'job_name="train"' not in text
 
 
 def test_series_are_bounded_and_what_was_left_out_is_counted() -> None:
@@ -82,15 +82,15 @@ def test_series_are_bounded_and_what_was_left_out_is_counted() -> None:
     text = found.render().decode()
     assert text.count("shuntyard_agent_job_step{") == MOST_PODS
     assert value(found, "left_out_pods") == 5
-    assert f'job="train-{MOST_PODS - 1}"' in text
-    assert f'job="train-{MOST_PODS}"' not in text
+    assert f'job_name="train-{MOST_PODS - 1}"' in text
+    assert f'job_name="train-{MOST_PODS}"' not in text
 
 
 def test_of_pods_with_the_same_labels_the_newest_speaks() -> None:
     old = pod("train-a", 90, job="train", created_at=1.0)
     new = pod("train-b", 50, job="train", created_at=2.0)
     found = metrics(new, old)
-    labels = {"namespace": "team", "job": "train", "role": "", "index": ""}
+    labels = {"job_namespace": "team", "job_name": "train", "role": "", "index": ""}
     assert value(found, "job_step", **labels) == 50
     assert value(found, "left_out_pods") == 1
 

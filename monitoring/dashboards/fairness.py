@@ -1,0 +1,115 @@
+"""Fairness and SLA: how near maximum waits are, which were missed, what the order is made of."""
+
+from typing import Final
+
+from monitoring.panels import (
+    RATE,
+    WINDOW,
+    Dashboard,
+    Row,
+    Unit,
+    heatmap,
+    lines,
+    number,
+    quantiles,
+    stacked,
+    wide,
+)
+
+_NOW: Final = (
+    number(
+        "Least time left",
+        "The least that is left of a waiting job's maximum wait; negative if it is over, empty "
+        "while no job that waits has one.",
+        Unit.SECONDS,
+        "min(shuntyard_max_wait_left_seconds{@} > -Inf)",
+    ),
+    number(
+        "Missed in the window",
+        "Jobs that were released after their maximum wait was over.",
+        Unit.NUMBER,
+        f"sum(increase(shuntyard_max_wait_missed_total{{@}}[{WINDOW}]))",
+    ),
+    number(
+        "Over and still waiting",
+        "Waiting jobs whose maximum wait is over.",
+        Unit.NUMBER,
+        'sum(shuntyard_max_wait_jobs{@, left="none"})',
+    ),
+    number(
+        "Longest wait",
+        "How long the job has waited that waits longest, with a maximum or without.",
+        Unit.SECONDS,
+        "max(shuntyard_longest_wait_seconds{@})",
+    ),
+)
+_COUNTDOWN: Final = (
+    stacked(
+        wide(
+            lines(
+                "Countdown",
+                "Waiting jobs that have a maximum wait, by how much of it is left at most.",
+                Unit.NUMBER,
+                ("sum by (left) (shuntyard_max_wait_jobs{@})", "{{left}}"),
+            )
+        )
+    ),
+    wide(
+        lines(
+            "Time left, and jobs that were late",
+            "The least that is left of a waiting job's maximum wait, and how many jobs were "
+            "released too late, a second.",
+            Unit.SECONDS,
+            ("min(shuntyard_max_wait_left_seconds{@} > -Inf)", "least time left"),
+            (f"sum(rate(shuntyard_max_wait_missed_total{{@}}[{RATE}]))", "missed a second"),
+        )
+    ),
+)
+_WAITS: Final = (
+    heatmap(
+        "How long jobs waited",
+        "Jobs by their wait when their gang was released: the darker, the more.",
+        Unit.SECONDS,
+        f"sum by (le) (increase(shuntyard_job_wait_seconds_bucket{{@}}[{RATE}]))",
+        "le",
+    ),
+    wide(
+        lines(
+            "How long jobs waited, in the window",
+            "Median and high quantiles: far apart means that few jobs pay for all others.",
+            Unit.SECONDS,
+            *quantiles("shuntyard_job_wait_seconds", WINDOW),
+        )
+    ),
+)
+_ORDER: Final = (
+    wide(
+        lines(
+            "What the first job's V is made of",
+            "Terms of V of the job that is placed first, each from 0 to 1: user priority, class, "
+            "time, urgency among the waiting, number of workers among the waiting.",
+            Unit.SHARE,
+            ('max by (term) (shuntyard_priority_term_ratio{@, whose="first"})', "{{term}}"),
+        )
+    ),
+    wide(
+        lines(
+            "What V is made of, mean of all",
+            "The same of all jobs that wait. A first job far above the mean in one term says what "
+            "decides the order.",
+            Unit.SHARE,
+            ('max by (term) (shuntyard_priority_term_ratio{@, whose="mean"})', "{{term}}"),
+        )
+    ),
+)
+FAIRNESS: Final = Dashboard(
+    name="fairness",
+    title="Fairness and SLA",
+    about="How near maximum waits are, which were missed, what the order is made of.",
+    rows=(
+        Row("Now", _NOW),
+        Row("Maximum waits", _COUNTDOWN),
+        Row("Waits", _WAITS),
+        Row("Order", _ORDER),
+    ),
+)

@@ -1,0 +1,156 @@
+"""Scheduler health: how fast it answers, how fresh its view is, whether its loops live."""
+
+from typing import Final
+
+from monitoring.panels import RATE, Dashboard, Row, Unit, lines, stacked
+
+_VERBS: Final = 'verb=~"filter|prioritize|bind"'
+_REQUESTS: Final = (
+    lines(
+        "Answers to kube-scheduler, 99th percentile",
+        "Time to answer filter, prioritize and bind; bind waits for the gang.",
+        Unit.SECONDS,
+        (
+            "histogram_quantile(0.99, sum by (le, verb) (rate("
+            f"shuntyard_request_duration_seconds_bucket{{@, {_VERBS}}}[{RATE}])))",
+            "{{verb}}",
+        ),
+    ),
+    lines(
+        "Requests",
+        "Requests a second, by what was asked.",
+        Unit.REQUESTS,
+        (f"sum by (verb) (rate(shuntyard_requests_total{{@}}[{RATE}])) > 0", "{{verb}}"),
+    ),
+    lines(
+        "Requests that did not end well",
+        "Requests a second that were refused, wrong, or met a defect of ours.",
+        Unit.REQUESTS,
+        (
+            f'sum by (outcome) (rate(shuntyard_requests_total{{@, outcome!="ok"}}[{RATE}]))',
+            "{{outcome}}",
+        ),
+    ),
+)
+_BARRIER: Final = (
+    lines(
+        "Bind calls that wait",
+        "Calls at the barrier: their gang, or their Binding, is not there yet.",
+        Unit.NUMBER,
+        ("sum(shuntyard_barrier_pods{@})", "calls"),
+    ),
+    lines(
+        "How long they wait",
+        "Wait at the barrier, 99th percentile and mean, and time-outs a second.",
+        Unit.SECONDS,
+        (
+            "histogram_quantile(0.99, sum by (le) "
+            f"(rate(shuntyard_barrier_wait_seconds_bucket{{@}}[{RATE}])))",
+            "p99",
+        ),
+        (
+            f"sum(rate(shuntyard_barrier_wait_seconds_sum{{@}}[{RATE}])) / "
+            f"sum(rate(shuntyard_barrier_wait_seconds_count{{@}}[{RATE}]))",
+            "mean",
+        ),
+    ),
+    lines(
+        "Writes that were refused",
+        "Writes to the API server and Bindings that did not go through, a second.",
+        Unit.PER_SECOND,
+        (f'sum(rate(shuntyard_writes_total{{@, outcome="refused"}}[{RATE}]))', "writes"),
+        (f'sum(rate(shuntyard_bindings_total{{@, outcome="failed"}}[{RATE}]))', "bindings"),
+        (f"sum(rate(shuntyard_bind_timeouts_total{{@}}[{RATE}]))", "bind time-outs"),
+    ),
+)
+_VIEW: Final = (
+    lines(
+        "Age of the watches",
+        "Time since each watch last heard anything; bookmarks come about once a minute.",
+        Unit.SECONDS,
+        ("max by (source) (shuntyard_watch_last_event_age_seconds{@})", "{{source}}"),
+    ),
+    lines(
+        "Age of the heartbeats",
+        "Time since an agent's last heartbeat: the mean and the oldest.",
+        Unit.SECONDS,
+        ("max by (of) (shuntyard_heartbeat_age_seconds{@})", "{{of}}"),
+    ),
+    stacked(
+        lines(
+            "Agents",
+            "Nodes by how much is known of them through their agent.",
+            Unit.NUMBER,
+            ("max by (state) (shuntyard_reporting_nodes{@})", "{{state}}"),
+        )
+    ),
+)
+_PROCESS: Final = (
+    lines(
+        "One scheduling cycle",
+        "Time to decide one cycle, 99th percentile.",
+        Unit.SECONDS,
+        (
+            "histogram_quantile(0.99, sum by (le) "
+            f"(rate(shuntyard_cycle_duration_seconds_bucket{{@}}[{RATE}])))",
+            "p99",
+        ),
+    ),
+    lines(
+        "Loop lag",
+        "How late the event loop woke a sleeper, 99th percentile, by replica.",
+        Unit.SECONDS,
+        (
+            "histogram_quantile(0.99, sum by (le, instance) "
+            f"(rate(shuntyard_loop_lag_seconds_bucket{{@}}[{RATE}])))",
+            "{{instance}}",
+        ),
+    ),
+    lines(
+        "Silence of the loops",
+        "Time since each loop gave its last sign of life; too long ends the process.",
+        Unit.SECONDS,
+        ("max by (loop) (shuntyard_loop_silence_seconds{@})", "{{loop}}"),
+    ),
+)
+_COST: Final = (
+    lines(
+        "CPU",
+        "Cores each process of ours uses.",
+        Unit.NUMBER,
+        (f"rate(process_cpu_seconds_total{{@}}[{RATE}])", "{{job}} {{instance}}"),
+    ),
+    lines(
+        "Memory",
+        "Memory each process of ours holds.",
+        Unit.BYTES,
+        ("process_resident_memory_bytes{@}", "{{job}} {{instance}}"),
+    ),
+    lines(
+        "Agents' work",
+        "Time an agent needs to read what is due, and to send a heartbeat, 99th percentile.",
+        Unit.SECONDS,
+        (
+            "histogram_quantile(0.99, sum by (le) "
+            f"(rate(shuntyard_agent_reading_duration_seconds_bucket{{@}}[{RATE}])))",
+            "reading",
+        ),
+        (
+            "histogram_quantile(0.99, sum by (le) "
+            f"(rate(shuntyard_agent_heartbeat_duration_seconds_bucket{{@}}[{RATE}])))",
+            "sending",
+        ),
+    ),
+)
+HEALTH: Final = Dashboard(
+    name="health",
+    title="Scheduler health",
+    about="How fast it answers, how fresh its view is, whether its loops live.",
+    rows=(
+        Row("Requests", _REQUESTS),
+        Row("Barrier and writes", _BARRIER),
+        Row("View of the cluster", _VIEW),
+        Row("Loops", _PROCESS),
+        Row("What it costs", _COST),
+    ),
+)

@@ -1,0 +1,110 @@
+"""Migrations: what moved and why, what it cost, what was kept and what was lost."""
+
+from typing import Final
+
+from monitoring.panels import WINDOW, Dashboard, Row, Unit, lines, number, quantiles, wide
+
+_STEPS: Final = "shuntyard_migration_{0}_steps_total"
+
+
+def _in_the_window(metric: str) -> str:
+    return f"sum(increase({metric}{{@}}[{WINDOW}]))"
+
+
+_NOW: Final = (
+    number(
+        "Jobs on the move",
+        "Migrations that are open.",
+        Unit.NUMBER,
+        "sum(shuntyard_migrating_jobs{@})",
+    ),
+    number(
+        "Completed",
+        "Migrations that ended well in the window.",
+        Unit.NUMBER,
+        f'sum(increase(shuntyard_migrations_total{{@, outcome="completed"}}[{WINDOW}]))',
+    ),
+    number(
+        "Not completed",
+        "Migrations that were aborted or failed in the window; shuntyard migrations says why.",
+        Unit.NUMBER,
+        f'sum(increase(shuntyard_migrations_total{{@, outcome!="completed"}}[{WINDOW}]))',
+    ),
+    number(
+        "Expected gain",
+        "What the completed migrations of the window were expected to gain.",
+        Unit.SECONDS,
+        _in_the_window("shuntyard_migration_expected_gain_seconds_total"),
+    ),
+    number(
+        "Downtime",
+        "How long training stood still for them, all together.",
+        Unit.SECONDS,
+        _in_the_window("shuntyard_migration_downtime_seconds_sum"),
+    ),
+    number(
+        "Steps lost",
+        "Training steps that had to be taken again. With checkpoints it is 0.",
+        Unit.NUMBER,
+        _in_the_window(_STEPS.format("lost")),
+    ),
+)
+_LEDGER: Final = (
+    wide(
+        lines(
+            "How migrations ended",
+            "Migrations in the window, by what asked for them and how they ended.",
+            Unit.NUMBER,
+            (
+                "sum by (trigger, outcome) "
+                f"(increase(shuntyard_migrations_total{{@}}[{WINDOW}])) > 0",
+                "{{trigger}} {{outcome}}",
+            ),
+        )
+    ),
+    wide(
+        lines(
+            "Work kept and lost",
+            "Training steps in the window that evicted pods went on from, and steps that had to be "
+            "taken again.",
+            Unit.NUMBER,
+            (_in_the_window(_STEPS.format("kept")), "kept"),
+            (_in_the_window(_STEPS.format("lost")), "lost"),
+        )
+    ),
+)
+_COSTS: Final = (
+    lines(
+        "Downtime",
+        "From the eviction to the resumed training, of the migrations completed in the window.",
+        Unit.SECONDS,
+        *quantiles("shuntyard_migration_downtime_seconds", WINDOW),
+    ),
+    lines(
+        "Time in each phase",
+        "Mean time of the migrations of the window in each phase (docs/migration.md).",
+        Unit.SECONDS,
+        (
+            "sum by (phase) "
+            f"(increase(shuntyard_migration_phase_duration_seconds_sum{{@}}[{WINDOW}]))"
+            " / (sum by (phase) "
+            f"(increase(shuntyard_migration_phase_duration_seconds_count{{@}}[{WINDOW}])) > 0)",
+            "{{phase}}",
+        ),
+    ),
+    lines(
+        "What agents did with our requests",
+        "Commands that agents were given, by what became of them.",
+        Unit.NUMBER,
+        (
+            f"sum by (outcome) (increase(shuntyard_agent_commands_total{{@}}[{WINDOW}])) > 0",
+            "{{outcome}}",
+        ),
+    ),
+)
+MIGRATIONS: Final = Dashboard(
+    name="migrations",
+    title="Migrations",
+    about="What moved and why, what it cost, what was kept and what was lost.",
+    rows=(Row("In the window", _NOW), Row("Ledger", _LEDGER), Row("Costs", _COSTS)),
+)

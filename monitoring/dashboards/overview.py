@@ -1,0 +1,106 @@
+"""Overview: is it alive, who waits and why, how fast it goes, how full the cluster is."""
+
+from typing import Final
+
+from monitoring.panels import (
+    RATE,
+    WINDOW,
+    Dashboard,
+    Row,
+    Unit,
+    lines,
+    number,
+    quantiles,
+    stacked,
+)
+
+_NOW: Final = (
+    number(
+        "Deciding replicas",
+        "Replicas that decide now. One is right; with none nothing is scheduled.",
+        Unit.NUMBER,
+        "sum(shuntyard_acting{@})",
+    ),
+    number(
+        "Jobs that wait",
+        "Jobs in the queue, those on their way to a node not counted.",
+        Unit.NUMBER,
+        "sum(shuntyard_queue_jobs{@})",
+    ),
+    number(
+        "Longest wait",
+        "How long the job has waited that waits longest.",
+        Unit.SECONDS,
+        "max(shuntyard_longest_wait_seconds{@})",
+    ),
+    number(
+        "CPU taken",
+        "Part of all nodes' CPU that is taken by pods of any scheduler and by seats.",
+        Unit.SHARE,
+        'max(shuntyard_taken_ratio{@, resource="cpu"})',
+    ),
+    number(
+        "Nodes that take pods",
+        "Nodes that are Ready and not cordoned.",
+        Unit.NUMBER,
+        'max(shuntyard_nodes{@, state="ready"})',
+    ),
+    number(
+        "Jobs on the move",
+        "Migrations that are open: jobs on their way to another node.",
+        Unit.NUMBER,
+        "sum(shuntyard_migrating_jobs{@})",
+    ),
+)
+_QUEUE: Final = (
+    stacked(
+        lines(
+            "Why jobs wait",
+            "Jobs in the queue by reason; docs/reasons.md says what each means and what helps.",
+            Unit.NUMBER,
+            ("sum by (reason) (shuntyard_waiting_jobs{@}) > 0", "{{reason}}"),
+        )
+    ),
+    lines(
+        "How long jobs waited",
+        "From a job's creation to the release of its gang, of the jobs released in the window.",
+        Unit.SECONDS,
+        *quantiles("shuntyard_job_wait_seconds", WINDOW),
+    ),
+    lines(
+        "How fast it goes",
+        "Pods a second that leave the queue and that are bound.",
+        Unit.PER_SECOND,
+        (f"sum(rate(shuntyard_releases_total{{@}}[{RATE}]))", "released"),
+        (f"sum by (outcome) (rate(shuntyard_bindings_total{{@}}[{RATE}]))", "{{outcome}}"),
+    ),
+)
+_CLUSTER: Final = (
+    lines(
+        "How full the cluster is",
+        "Part of what all nodes have that is taken by pods of any scheduler and by seats.",
+        Unit.SHARE,
+        ("max by (resource) (shuntyard_taken_ratio{@})", "{{resource}}"),
+    ),
+    lines(
+        "How large a pod still fits",
+        "Largest free amount on one node, as a part of the largest node: low while much is free "
+        "means that the free room is in pieces.",
+        Unit.SHARE,
+        ("max by (resource) (shuntyard_largest_free_ratio{@})", "{{resource}}"),
+    ),
+    stacked(
+        lines(
+            "Nodes",
+            "Nodes by whether they take pods.",
+            Unit.NUMBER,
+            ("max by (state) (shuntyard_nodes{@})", "{{state}}"),
+        )
+    ),
+)
+OVERVIEW: Final = Dashboard(
+    name="overview",
+    title="Overview",
+    about="Is it alive, who waits and why, how fast it goes, how full the cluster is.",
+    rows=(Row("Now", _NOW), Row("Queue", _QUEUE), Row("Cluster", _CLUSTER)),
+)

@@ -1,0 +1,151 @@
+"""What a dashboard is made of: panels with queries, in rows. Values only; ``grafana`` prints them.
+
+In a query ``{@}`` stands for the selector of the chosen job and instance, ``{@, phase="x"}`` for
+the same with more; ``RATE`` for the interval Grafana chooses, ``WINDOW`` for the one the viewer
+chooses, for what happens now and then.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+RATE: Final = "$__rate_interval"
+WINDOW: Final = "$window"
+_CHOSEN: Final = 'job=~"$job", instance=~"$instance"'
+
+
+class Kind(StrEnum):
+    """How a panel shows its queries; the names are Grafana's."""
+
+    LINES = "timeseries"
+    NUMBER = "stat"
+    HEATMAP = "heatmap"
+
+
+class Unit(StrEnum):
+    """Units of values; the names are Grafana's."""
+
+    SECONDS = "s"
+    SHARE = "percentunit"
+    NUMBER = "short"
+    BYTES = "bytes"
+    PER_SECOND = "cps"
+    REQUESTS = "reqps"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query of a panel.
+
+    Attributes:
+        text: PromQL, with the placeholders of the module.
+        legend: Name of each line, with ``{{label}}``.
+    """
+
+    text: str
+    legend: str
+
+    @property
+    def expression(self) -> str:
+        """PromQL with Grafana's variables."""
+        return self.text.replace("{@", "{" + _CHOSEN)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture.
+
+    Attributes:
+        title: What it answers, in a few words.
+        about: What it shows and how to read it, in whole sentences.
+        width: Of 24 columns.
+        stacked: Lines are put on top of each other.
+        most: Upper end of the axis; None: as the values are.
+    """
+
+    title: str
+    about: str
+    unit: Unit
+    queries: tuple[Query, ...]
+    kind: Kind = Kind.LINES
+    width: int = 8
+    stacked: bool = False
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Panels side by side under a heading."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """One page.
+
+    Attributes:
+        name: Last part of its uid and its file's name.
+        title: Without the product's name.
+        about: What it answers.
+        choices: Further variables: name and its values, the first one chosen.
+    """
+
+    name: str
+    title: str
+    about: str
+    rows: tuple[Row, ...]
+    choices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def uid(self) -> str:
+        """What links to it name; never changes."""
+        return f"shuntyard-{self.name}"
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All panels, row by row."""
+        return tuple(panel for row in self.rows for panel in row.panels)
+
+
+def lines(title: str, about: str, unit: Unit, *queries: tuple[str, str]) -> Panel:
+    """Return a panel of lines; queries are pairs of PromQL and legend."""
+    return Panel(title, about, unit, tuple(Query(*one) for one in queries))
+
+
+def number(title: str, about: str, unit: Unit, text: str) -> Panel:
+    """Return a panel that shows one number, small."""
+    queries = (Query(text, title),)
+    return Panel(title, about, unit, queries, kind=Kind.NUMBER, width=4)
+
+
+def heatmap(title: str, about: str, unit: Unit, text: str, label: str) -> Panel:
+    """Return a heat map: time to the right, the values of ``label`` upwards."""
+    queries = (Query(text, f"{{{{{label}}}}}"),)
+    return Panel(title, about, unit, queries, kind=Kind.HEATMAP, width=12)
+
+
+def stacked(panel: Panel) -> Panel:
+    """Return the panel with its lines on top of each other."""
+    return replace(panel, stacked=True)
+
+
+def wide(panel: Panel, width: int = 12) -> Panel:
+    """Return the panel, that many of 24 columns wide."""
+    return replace(panel, width=width)
+
+
+def quantiles(metric: str, interval: str, *, by: str = "") -> tuple[tuple[str, str], ...]:
+    """Return the queries for median, 90th and 99th percentile of a histogram."""
+    name = f" {{{{{by}}}}}" if by else ""
+    groups = f"le, {by}" if by else "le"
+    return tuple(
+        (
+            f"histogram_quantile({level}, "
+            f"sum by ({groups}) (rate({metric}_bucket{{@}}[{interval}])))",
+            f"{called}{name}",
+        )
+        for level, called in (("0.5", "median"), ("0.9", "p90"), ("0.99", "p99"))
+    )

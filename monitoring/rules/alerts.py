@@ -1,0 +1,9 @@
+"""All alerts."""
+
+from typing import Final
+
+from monitoring.rules.alerts_alive import ALIVE
+from monitoring.rules.alerts_scheduling import SCHEDULING
+from monitoring.rules.alerts_training import TRAINING
+
+ALERTS: Final = (*ALIVE, *SCHEDULING, *TRAINING)

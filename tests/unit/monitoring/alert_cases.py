@@ -1,0 +1,267 @@
+"""For each alert: series with which it fires, and series, near to those, with which it does not.
+
+Values are promtool's: ``0+5x30`` is 0 and thirty times 5 more, one each minute.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+JOB: Final = 'job="shuntyard-extender", instance="a"'
+OTHER: Final = 'job="shuntyard-extender", instance="b"'
+AGENT: Final = 'job="shuntyard-agent", instance="n1"'
+EXTENDER: Final = {"job": "shuntyard-extender"}
+
+Series = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """When an alert fires, and when it does not.
+
+    Attributes:
+        labels: Of the alert that fires, without alertname and severity.
+        said: Its summary.
+        at: When one looks.
+    """
+
+    fires: Series
+    quiet: Series
+    labels: dict[str, str]
+    said: str
+    at: str = "90m"
+
+
+def _histogram(name: str, labels: str, slow: str, fast: str, edge: str, most: str) -> Series:
+    """Return a histogram of three buckets: up to the edge, up to the most, all."""
+    return {
+        f'{name}_bucket{{{labels}, le="{edge}"}}': fast,
+        f'{name}_bucket{{{labels}, le="{most}"}}': slow,
+        f'{name}_bucket{{{labels}, le="+Inf"}}': slow,
+    }
+
+
+ALIVE: Final = {
+    "ShuntyardAbsent": Case(
+        fires={f"up{{{JOB}}}": "0x120"},
+        quiet={f"shuntyard_acting{{{JOB}}}": "0x120"},
+        labels={},
+        said="No extender of Shuntyard is seen.",
+    ),
+    "ShuntyardNobodyDecides": Case(
+        fires={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
+        quiet={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "1x120"},
+        labels=EXTENDER,
+        said="No replica of shuntyard-extender decides.",
+    ),
+    "ShuntyardSeveralDecide": Case(
+        fires={f"shuntyard_acting{{{JOB}}}": "1x120", f"shuntyard_acting{{{OTHER}}}": "1x120"},
+        quiet={f"shuntyard_acting{{{JOB}}}": "1x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
+        labels=EXTENDER,
+        said="2 replicas of shuntyard-extender decide at once.",
+    ),
+    "ShuntyardTargetDown": Case(
+        fires={f"up{{{JOB}}}": "0x120"},
+        quiet={f"up{{{JOB}}}": "1x85 0x5 1x30", 'up{job="other", instance="a"}': "0x120"},
+        labels={**EXTENDER, "instance": "a"},
+        said="a of shuntyard-extender cannot be scraped.",
+    ),
+    "ShuntyardLoopSilent": Case(
+        fires={f'shuntyard_loop_silence_seconds{{{JOB}, loop="bind"}}': "40x120"},
+        quiet={f'shuntyard_loop_silence_seconds{{{JOB}, loop="bind"}}': "20x120"},
+        labels={**EXTENDER, "instance": "a", "loop": "bind"},
+        said="Loop bind of a has been silent for 40 s.",
+    ),
+    "ShuntyardLoopLag": Case(
+        fires=_histogram("shuntyard_loop_lag_seconds", JOB, "0+60x120", "0+50x120", "0.5", "1.0"),
+        quiet=_histogram("shuntyard_loop_lag_seconds", JOB, "0+60x120", "0+60x120", "0.5", "1.0"),
+        labels=EXTENDER,
+        said="The event loop of shuntyard-extender is 0.97 s late.",
+    ),
+    "ShuntyardWatchSilent": Case(
+        fires={f'shuntyard_watch_last_event_age_seconds{{{JOB}, source="Pod"}}': "0+60x120"},
+        quiet={f'shuntyard_watch_last_event_age_seconds{{{JOB}, source="Pod"}}': "70x120"},
+        labels={**EXTENDER, "instance": "a", "source": "Pod"},
+        said="a has heard nothing of Pod for 5400 s.",
+    ),
+    "ShuntyardRelistsOften": Case(
+        fires={f'shuntyard_watch_relists_total{{{JOB}, source="Pod", reason="gone"}}': "0+1x120"},
+        quiet={f'shuntyard_watch_relists_total{{{JOB}, source="Pod", reason="gone"}}': "7x120"},
+        labels={**EXTENDER, "source": "Pod"},
+        said="Pod was listed anew 60 times in an hour.",
+    ),
+    "ShuntyardObjectsSkipped": Case(
+        fires={f"shuntyard_skipped_objects_total{{{JOB}}}": "0x80 1x40"},
+        quiet={f"shuntyard_skipped_objects_total{{{JOB}}}": "5x120"},
+        labels={**EXTENDER, "instance": "a"},
+        said="a passed over objects it could not read.",
+    ),
+}
+_VERB: Final = f'{JOB}, verb="filter"'
+_DURATION: Final = "shuntyard_request_duration_seconds"
+_CYCLE: Final = "shuntyard_cycle_duration_seconds"
+SCHEDULING: Final = {
+    "ShuntyardRequestsFail": Case(
+        fires={
+            f'shuntyard_requests_total{{{JOB}, outcome="ok"}}': "0+90x120",
+            f'shuntyard_requests_total{{{JOB}, outcome="fault"}}': "0+10x120",
+        },
+        quiet={
+            f'shuntyard_requests_total{{{JOB}, outcome="ok"}}': "0+9000x120",
+            f'shuntyard_requests_total{{{JOB}, outcome="fault"}}': "0+10x120",
+        },
+        labels=EXTENDER,
+        said="10% of the requests to shuntyard-extender meet a defect.",
+    ),
+    "ShuntyardAnswersSlow": Case(
+        fires=_histogram(_DURATION, _VERB, "0+60x120", "0+50x120", "1.0", "2.5"),
+        quiet={
+            **_histogram(_DURATION, _VERB, "0+60x120", "0+60x120", "1.0", "2.5"),
+            **_histogram(_DURATION, f'{JOB}, verb="bind"', "0+60x120", "0+50x120", "1.0", "2.5"),
+        },
+        labels={**EXTENDER, "verb": "filter"},
+        said="filter takes 2.41 s.",
+    ),
+    "ShuntyardCycleSlow": Case(
+        fires=_histogram(_CYCLE, JOB, "0+60x120", "0+10x120", "1.0", "2.5"),
+        quiet=_histogram(_CYCLE, JOB, "0+60x120", "0+60x120", "1.0", "2.5"),
+        labels=EXTENDER,
+        said="A scheduling cycle takes 2.482 s.",
+    ),
+    "ShuntyardGangsNotThere": Case(
+        fires={f"shuntyard_bind_timeouts_total{{{JOB}}}": "0+2x120"},
+        quiet={f"shuntyard_bind_timeouts_total{{{JOB}}}": "0+1x120"},
+        labels=EXTENDER,
+        said="30 bind calls ended without their gang in a quarter of an hour.",
+    ),
+    "ShuntyardBindingsFail": Case(
+        fires={f'shuntyard_bindings_total{{{JOB}, outcome="failed"}}': "0+1x120"},
+        quiet={
+            f'shuntyard_bindings_total{{{JOB}, outcome="failed"}}': "3x120",
+            f'shuntyard_bindings_total{{{JOB}, outcome="bound"}}': "0+9x120",
+        },
+        labels=EXTENDER,
+        said="15 Bindings failed in a quarter of an hour.",
+    ),
+    "ShuntyardGangsDissolved": Case(
+        fires={f'shuntyard_deletions_total{{{JOB}, cause="partial-gang"}}': "0x80 4x40"},
+        quiet={
+            f'shuntyard_deletions_total{{{JOB}, cause="partial-gang"}}': "4x120",
+            f'shuntyard_deletions_total{{{JOB}, cause="pin-lost"}}': "0+1x120",
+        },
+        labels=EXTENDER,
+        said="Gangs stayed partial and were dissolved: 4 pods deleted in an hour.",
+    ),
+    "ShuntyardPinsLost": Case(
+        fires={f'shuntyard_deletions_total{{{JOB}, cause="pin-lost"}}': "0+1x120"},
+        quiet={f'shuntyard_deletions_total{{{JOB}, cause="pin-lost"}}': "0x80 3x40"},
+        labels=EXTENDER,
+        said="60 released pods lost all nodes they were pinned to, in an hour.",
+    ),
+    "ShuntyardWritesRefused": Case(
+        fires={
+            f'shuntyard_writes_total{{{JOB}, outcome="done"}}': "0+5x120",
+            f'shuntyard_writes_total{{{JOB}, outcome="refused"}}': "0+5x120",
+        },
+        quiet={
+            f'shuntyard_writes_total{{{JOB}, outcome="done"}}': "0+50x120",
+            f'shuntyard_writes_total{{{JOB}, outcome="refused"}}': "0+5x120",
+        },
+        labels=EXTENDER,
+        said="50% of the writes of shuntyard-extender are refused.",
+    ),
+    "ShuntyardMaxWaitMissed": Case(
+        fires={f"shuntyard_max_wait_left_seconds{{{JOB}}}": "-30x120"},
+        quiet={f"shuntyard_max_wait_left_seconds{{{JOB}}}": "30x120"},
+        labels=EXTENDER,
+        said="A job waits beyond its maximum wait: -30 s are left of it.",
+    ),
+    "ShuntyardJobsWaitTooLong": Case(
+        fires={f"shuntyard_longest_wait_seconds{{{JOB}}}": "90000x120"},
+        quiet={f"shuntyard_longest_wait_seconds{{{JOB}}}": "80000x120"},
+        labels=EXTENDER,
+        said="A job has waited for 1d 1h 0m 0s.",
+    ),
+    "ShuntyardJobsMisconfigured": Case(
+        fires={f'shuntyard_waiting_jobs{{{JOB}, reason="GangSizeUnknown"}}': "2x120"},
+        quiet={
+            f'shuntyard_waiting_jobs{{{JOB}, reason="GangSizeUnknown"}}': "0x120",
+            f'shuntyard_waiting_jobs{{{JOB}, reason="GangDoesNotFit"}}': "9x120",
+        },
+        labels={**EXTENDER, "reason": "GangSizeUnknown"},
+        said="Jobs wait with GangSizeUnknown: 2.",
+    ),
+}
+_NODES: Final = "shuntyard_reporting_nodes"
+_PHASES: Final = "shuntyard_migration_phase_duration_seconds_count"
+TRAINING: Final = {
+    "ShuntyardAgentsUnheard": Case(
+        fires={
+            f'{_NODES}{{{JOB}, state="fresh"}}': "8x120",
+            f'{_NODES}{{{JOB}, state="silent"}}': "1x120",
+            f'{_NODES}{{{JOB}, state="stale"}}': "1x120",
+        },
+        quiet={
+            f'{_NODES}{{{JOB}, state="fresh"}}': "98x120",
+            f'{_NODES}{{{JOB}, state="silent"}}': "1x120",
+            f'{_NODES}{{{JOB}, state="stale"}}': "1x120",
+        },
+        labels=EXTENDER,
+        said="Nothing is heard of 20% of the agents.",
+    ),
+    "ShuntyardAgentsRefused": Case(
+        fires={f'shuntyard_token_reviews_total{{{JOB}, verdict="forbidden"}}': "0+1x120"},
+        quiet={
+            f'shuntyard_token_reviews_total{{{JOB}, verdict="forbidden"}}': "2x120",
+            f'shuntyard_token_reviews_total{{{JOB}, verdict="accepted"}}': "0+9x120",
+        },
+        labels={**EXTENDER, "verdict": "forbidden"},
+        said="15 tokens of agents were found forbidden in a quarter of an hour.",
+    ),
+    "ShuntyardAgentHangs": Case(
+        fires={f"shuntyard_agent_hanging_seconds{{{AGENT}}}": "0+60x120"},
+        quiet={f"shuntyard_agent_hanging_seconds{{{AGENT}}}": "0x120"},
+        labels={"job": "shuntyard-agent", "instance": "n1"},
+        said="The agent at n1 has been reading for 5400 s.",
+    ),
+    "ShuntyardAgentDropsEvents": Case(
+        fires={f"shuntyard_agent_dropped_events{{{AGENT}}}": "0x80 12x40"},
+        quiet={f"shuntyard_agent_dropped_events{{{AGENT}}}": "12x120"},
+        labels={"job": "shuntyard-agent", "instance": "n1"},
+        said="The agent at n1 dropped events.",
+    ),
+    "ShuntyardMigrationsFail": Case(
+        fires={f'shuntyard_migrations_total{{{JOB}, outcome="failed"}}': "0x80 1x40"},
+        quiet={f'shuntyard_migrations_total{{{JOB}, outcome="completed"}}': "0+1x120"},
+        labels=EXTENDER,
+        said="Migrations failed in the last hour: 1.",
+    ),
+    "ShuntyardMigrationsAborted": Case(
+        fires={f'shuntyard_migrations_total{{{JOB}, outcome="aborted"}}': "0+1x120"},
+        quiet={f'shuntyard_migrations_total{{{JOB}, outcome="aborted"}}': "0x80 2x40"},
+        labels=EXTENDER,
+        said="Migrations were aborted in the last hour: 60.",
+    ),
+    "ShuntyardMigrationsLoseSteps": Case(
+        fires={f"shuntyard_migration_lost_steps_total{{{JOB}}}": "0x80 50x40"},
+        quiet={
+            f"shuntyard_migration_lost_steps_total{{{JOB}}}": "50x120",
+            f"shuntyard_migration_kept_steps_total{{{JOB}}}": "0+90x120",
+        },
+        labels=EXTENDER,
+        said="Migrations of the last hour lost 50 training steps.",
+    ),
+    "ShuntyardMigrationStuck": Case(
+        fires={
+            f"shuntyard_migrating_jobs{{{JOB}}}": "1x180",
+            f'{_PHASES}{{{JOB}, phase="Resuming"}}': "4x180",
+        },
+        quiet={
+            f"shuntyard_migrating_jobs{{{JOB}}}": "1x180",
+            f'{_PHASES}{{{JOB}, phase="Resuming"}}': "0+1x180",
+        },
+        labels=EXTENDER,
+        said="Open migrations that have not gone a phase further for an hour: 1.",
+        at="170m",
+    ),
+}
+CASES: Final = {**ALIVE, **SCHEDULING, **TRAINING}
