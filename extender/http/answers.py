@@ -1,14 +1,14 @@
 """The answers behind the handlers: one snapshot a request, the engine decides, the log records."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from extender.engine import explaining, filtering, prioritizing
-from extender.engine.admission.outcome import Book
+from extender.engine.admission.outcome import Book, Standing
 from extender.engine.binding import STANDBY
 from extender.engine.direct import Occasion
 from extender.engine.filtering import WITHOUT_SEATS, FilterVerdict
@@ -25,7 +25,7 @@ from shared import api
 from shared.clock import Clock
 from shared.errors import InputError
 from shared.ledger import Declined
-from shared.model import Pod, PodKey
+from shared.model import JobKey, Pod, PodKey
 from shared.prices import PricesResponse
 from shared.rescales import RescaleEntry, RescalesResponse
 
@@ -119,6 +119,7 @@ class ReadAnswers:
         declined: Jobs that were not moved when they were looked at last, and why.
         rescales_known: Changes of workers, oldest first, and the jobs that were not changed.
         slot_book: What is promised over the time slots; None, and why, if nothing is.
+        standings: How jobs with a utility stand.
         busy: Held while an explanation or a what-if is worked out.
         foresight: Knows when waiting jobs start; None: nobody is told.
         rest: Between two what-ifs, of which each plays the queue forward twice.
@@ -132,6 +133,7 @@ class ReadAnswers:
     declined: Callable[[], Sequence[Declined]] = tuple
     rescales_known: Callable[[], Rescales] = lambda: ((), ())
     slot_book: Callable[[], Book | str] = lambda: explaining.NOT_BY_PRICE
+    standings: Callable[[], Mapping[JobKey, Standing]] = dict
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     foresight: Foresight | None = None
     rest: Rest = field(default_factory=Rest)
@@ -140,7 +142,14 @@ class ReadAnswers:
         """The queue as the last cycle saw it, with start estimates that may be a little older."""
         cycle, now, acting = self.last_cycle(), self.clock.now(), self.acting()
         estimates = {} if self.foresight is None else await self.foresight.of(cycle)
-        return explaining.queue(cycle, self.parameters, now=now, acting=acting, estimates=estimates)
+        return explaining.queue(
+            cycle,
+            self.parameters,
+            now=now,
+            acting=acting,
+            estimates=estimates,
+            bargains=explaining.Bargains(self.store.snapshot(), self.standings(), now),
+        )
 
     def nodes(self) -> api.NodesResponse:
         """Nodes with what is free, taken, and what they cost."""
@@ -151,7 +160,8 @@ class ReadAnswers:
     def jobs(self) -> api.JobsResponse:
         """All jobs of ours with their members by state."""
         snapshot = self.store.snapshot()
-        return explaining.all_jobs(snapshot, self._freshness(), now=self.clock.now())
+        now, standings = self.clock.now(), self.standings()
+        return explaining.all_jobs(snapshot, self._freshness(), now=now, standings=standings)
 
     def migrations(self) -> api.MigrationsResponse:
         """The ledger of migrations."""

@@ -7,11 +7,13 @@ one, ``what_if`` one that nobody has submitted.
 from extender.engine.explaining.answering import Asked, asked, job, named, pod
 from extender.engine.explaining.listing import all_jobs, nodes, queue
 from extender.engine.explaining.prices import NOT_BY_PRICE, prices, slot_prices
+from extender.engine.explaining.promises import Bargains
 from extender.engine.explaining.what_if import what_if
 
 __all__ = [
     "NOT_BY_PRICE",
     "Asked",
+    "Bargains",
     "all_jobs",
     "asked",
     "job",

@@ -8,7 +8,11 @@ from types import MappingProxyType
 import numpy as np
 
 from extender.engine import jobs, reporting
+from extender.engine.admission.outcome import Standing
+from extender.engine.admission.planned import planned
 from extender.engine.estimating import UNKNOWN, Estimate
+from extender.engine.explaining import promises
+from extender.engine.explaining.promises import Bargains, More
 from extender.engine.jobs import Job
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
@@ -21,7 +25,9 @@ from extender.policy.room import IntVector, Room
 from extender.policy.weighting import Weight
 from shared import api
 from shared.model import JobKey, Node
+from shared.rescales import WorkersEntry
 
+NO_MORE = More()
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
@@ -32,6 +38,7 @@ def queue(
     now: float,
     acting: bool,
     estimates: Mapping[JobKey, Estimate] = MappingProxyType({}),
+    bargains: Bargains = promises.UNKNOWN,
 ) -> api.QueueResponse:
     """Return the queue as the last cycle saw it; empty before the first."""
     entries = cycle.entries if cycle else ()
@@ -41,7 +48,7 @@ def queue(
         acting=acting,
         order=params.order.value,
         entries=tuple(
-            queue_entry(i, one, now, estimate)
+            queue_entry(i, one, now, estimate, bargains.of(one.job))
             for i, (one, estimate) in enumerate(zip(entries, known, strict=True), start=1)
         ),
     )
@@ -71,11 +78,20 @@ def nodes(
     return api.NodesResponse(generated_at=now, entries=entries)
 
 
-def all_jobs(snapshot: Snapshot, freshness: Freshness, *, now: float) -> api.JobsResponse:
+def all_jobs(
+    snapshot: Snapshot,
+    freshness: Freshness,
+    *,
+    now: float,
+    standings: Mapping[JobKey, Standing] = MappingProxyType({}),
+) -> api.JobsResponse:
     """Return all jobs of ours, by key, each with how far it is."""
+    bargains = Bargains(snapshot, standings, now)
     views = (jobs.view(snapshot, key) for key in sorted(snapshot.jobs))
-    entries = tuple(_job(snapshot, job, freshness, now) for job in views)
-    return api.JobsResponse(generated_at=now, entries=entries)
+    entries = [_job(snapshot, job, freshness, bargains) for job in views]
+    entries += [one for key in standings if (one := _paused(bargains, key)) is not None]
+    entries.sort(key=lambda one: (one.namespace, one.kind, one.job))
+    return api.JobsResponse(generated_at=now, entries=tuple(entries))
 
 
 def _log_prices(room: Room, params: EngineParameters) -> FloatVector:
@@ -85,7 +101,9 @@ def _log_prices(room: Room, params: EngineParameters) -> FloatVector:
     return dearest
 
 
-def queue_entry(position: int, entry: QueueEntry, now: float, estimate: Estimate) -> api.QueueEntry:
+def queue_entry(
+    position: int, entry: QueueEntry, now: float, estimate: Estimate, more: More = NO_MORE
+) -> api.QueueEntry:
     """Return a waiting job's line in the queue."""
     job, value = entry.job, entry.value
     return api.QueueEntry(
@@ -112,6 +130,8 @@ def queue_entry(position: int, entry: QueueEntry, now: float, estimate: Estimate
         max_wait_seconds=job.wishes.max_wait_seconds,
         estimated_start=estimate.starts_at,
         estimate=estimate.why,
+        workers=more.workers,
+        admission=more.admission,
     )
 
 
@@ -126,8 +146,9 @@ def _weight(weight: Weight | None) -> api.Weight | None:
     )
 
 
-def _job(snapshot: Snapshot, job: Job, freshness: Freshness, now: float) -> api.JobEntry:
+def _job(snapshot: Snapshot, job: Job, freshness: Freshness, bargains: Bargains) -> api.JobEntry:
     counts = Counter(member.state.value for member in job.members)
+    more = bargains.of(job)
     return api.JobEntry(
         job=job.name,
         namespace=job.namespace,
@@ -140,7 +161,30 @@ def _job(snapshot: Snapshot, job: Job, freshness: Freshness, now: float) -> api.
         nodes=tuple(sorted({m.node for m in job.members if m.node is not None})),
         progress=reporting.progress(snapshot, job, freshness),
         progress_problem=reporting.progress_problem(snapshot, job),
-        checkpoint=reporting.checkpoint(snapshot, job, now=now),
+        checkpoint=reporting.checkpoint(snapshot, job, now=bargains.now),
+        workers=more.workers,
+        admission=more.admission,
+    )
+
+
+def _paused(bargains: Bargains, key: JobKey) -> api.JobEntry | None:
+    """Return a job whose plan pauses it so that it has no pods; None for every other."""
+    standing = bargains.standings[key]
+    if standing.plan is None or bargains.snapshot is None or key in bargains.snapshot.jobs:
+        return None
+    namespace, kind, name = key.split("/", 2)
+    noted = planned(bargains.snapshot).get(key)
+    asked = standing.plan.asked
+    return api.JobEntry(
+        job=name,
+        namespace=namespace,
+        kind=kind,
+        created_at=noted.owner.created_at if noted else bargains.now,
+        min_available=asked.least + asked.servers,
+        members=0,
+        counts=api.MemberCounts(),
+        workers=WorkersEntry(now=0, least=asked.least, most=asked.most, stated=0),
+        admission=promises.admission(standing, now=bargains.now),
     )
 
 

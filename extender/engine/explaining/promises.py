@@ -1,11 +1,52 @@
 """What jobs with a utility are worth and were promised, as people are told it."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 from extender.engine.admission import slot_time
 from extender.engine.admission.outcome import Standing
 from extender.engine.admission.slot_plan import SlotPlan
+from extender.engine.explaining.workers import workers
+from extender.engine.jobs import Job
+from extender.engine.snapshot import Snapshot
 from shared.admitted import AdmissionEntry
+from shared.model import JobKey
+from shared.rescales import WorkersEntry
 
 _DIGITS = 6
+
+
+class More(NamedTuple):
+    """What is told of a job beside its place and its pods; None: nothing."""
+
+    workers: WorkersEntry | None = None
+    admission: AdmissionEntry | None = None
+
+
+@dataclass(frozen=True)
+class Bargains:
+    """What is known of the jobs of a snapshot beyond the queue.
+
+    Attributes:
+        snapshot: The cluster; None: nothing is known.
+        standings: Of jobs with a utility.
+        now: Seconds since the epoch.
+    """
+
+    snapshot: Snapshot | None = None
+    standings: Mapping[JobKey, Standing] = field(default_factory=dict)
+    now: float = 0.0
+
+    def of(self, job: Job) -> More:
+        """Return what is known of one job."""
+        if self.snapshot is None:
+            return More()
+        standing = self.standings.get(job.key)
+        return More(workers(self.snapshot, job), admission(standing, now=self.now))
+
+
+UNKNOWN = Bargains()
 
 
 def admission(standing: Standing | None, *, now: float) -> AdmissionEntry | None:
