@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from devcluster import assets, operators, read_api_service
+from devcluster import assets, operator_catalog, operators, read_api_service
 from devcluster.cluster import Cluster
 from devcluster.options import (
     ClusterOptions,
@@ -170,7 +170,7 @@ def _restart(arguments: argparse.Namespace) -> int:
 
 
 def _operator(arguments: argparse.Namespace) -> int:
-    operator = operators.OPERATORS[arguments.operator]
+    operator = operator_catalog.OPERATORS[arguments.operator]
     with operators.running(Cluster.attach(arguments.dir, _say), operator, _say):
         _say(f"{operator.name} {operator.version} runs; Ctrl-C ends it")
         signal.pause()
@@ -193,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
         _command(commands, name, function, text).add_argument("component")
     text = "run an operator of another project, built from its module, until interrupted"
     run = _command(commands, "operator", _operator, text)
-    run.add_argument("operator", choices=sorted(operators.OPERATORS))
+    run.add_argument("operator", choices=sorted(operator_catalog.OPERATORS))
     text = "install the Debian packages of real nodes, build the kubelet and the images"
     install = commands.add_parser("install-real-nodes", help=text, description=f"{text}.")
     install.add_argument("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION")

@@ -11,8 +11,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from devcluster.assets import cache_directory
 from devcluster.certificates import Authority
 from devcluster.cluster import Cluster
 from devcluster.errors import AssetsError, tail
+from devcluster.operator_catalog import Operator
 from devcluster.ports import free_ports
 from devcluster.toolchain import find_go
 from shared.kube.client import KubeClient
@@ -36,51 +36,7 @@ _COLLECTIONS: Final = {
     "ValidatingWebhookConfiguration": f"{_ADMISSION}/validatingwebhookconfigurations",
 }
 _READY_SECONDS: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """One operator.
-
-    Attributes:
-        name: Of its program.
-        module: Go module.
-        version: Of the module.
-        package: The Go package of the program, within the module.
-        definitions: Folder of its CustomResourceDefinitions, within the module.
-        webhooks: File of its webhook configurations, within the module.
-        collection: A collection that it serves; the operator is ready when that takes objects.
-        config: Its configuration file, without the webhooks' port and certificate.
-    """
-
-    name: str
-    module: str
-    version: str
-    package: str
-    definitions: str
-    webhooks: str
-    collection: str
-    config: Mapping[str, Any]
-
-
-JOB_SET: Final = Operator(
-    name="jobset",
-    module="sigs.k8s.io/jobset",
-    version="v0.12.0",
-    package=".",
-    definitions="config/components/crd/bases",
-    webhooks="config/components/webhook/manifests.yaml",
-    collection="/apis/jobset.x-k8s.io/v1alpha2/jobsets",
-    config={
-        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
-        "kind": "Configuration",
-        "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
-    },
-)
-OPERATORS: Final = {operator.name: operator for operator in (JOB_SET,)}
+_CERTIFICATE: Final = ("tls.crt", "tls.key")
 
 
 def ensure(operator: Operator, report: Callable[[str], None]) -> Path:
@@ -135,27 +91,52 @@ def running(
     place = cluster.directory / "operators" / operator.name
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     (port,) = free_ports(1)
-    hooks = _hooks(home / operator.webhooks, port, _certificate(cluster, place))
-    definitions = [_read(file) for file in sorted((home / operator.definitions).glob("*.yaml"))]
-    config = place / "config.yaml"
-    webhook = {"port": port, "host": "127.0.0.1", "certDir": str(place)}
-    config.write_text(yaml.safe_dump({**operator.config, "webhook": webhook}))
+    authority = _certificate(cluster, place)
+    hooks = _hooks(home / operator.webhooks, port, authority) if operator.webhooks else []
+    definitions = [_read(file) for file in sorted(home.glob(operator.definitions))]
+    arguments = _arguments(operator, place, port, cluster.kubeconfig)
     log = place / "log"
     api.call(cluster.kubeconfig, lambda client: _install(client, definitions, operator))
-    arguments = ("--config", str(config), "--kubeconfig", str(cluster.kubeconfig))
-    with log.open("wb") as output:
+    with log.open("wb") as output, _certificate_where_it_looks(operator, place):
         process = subprocess.Popen(
             [home / operator.name, *arguments], stdout=output, stderr=subprocess.STDOUT
         )
+        try:
+            api.call(cluster.kubeconfig, lambda client: _create(client, hooks))
+            if process.poll() is not None:
+                raise AssetsError(f"{operator.name} ended at once; the end of {log}:\n{tail(log)}")
+            yield
+        finally:
+            process.terminate()
+            process.wait()
+            api.call(cluster.kubeconfig, lambda client: _delete(client, hooks))
+
+
+def _arguments(operator: Operator, place: Path, port: int, kubeconfig: Path) -> list[str]:
+    """Return the arguments of its program; its configuration file is written."""
+    config = place / "config.yaml"
+    webhook = {"port": port, "host": "127.0.0.1", "certDir": str(place)}
+    if operator.config:
+        config.write_text(yaml.safe_dump({**operator.config, "webhook": webhook}))
+    names = {"config": config, "kubeconfig": kubeconfig, "port": port}
+    return [argument.format(**names) for argument in operator.arguments]
+
+
+@contextlib.contextmanager
+def _certificate_where_it_looks(operator: Operator, place: Path) -> Iterator[None]:
+    """Put the certificate into the folder that is compiled into the program, while it runs."""
+    folder = operator.certificates
+    if folder is None:
+        yield
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in _CERTIFICATE:
+        shutil.copyfile(place / name, folder / name)
     try:
-        api.call(cluster.kubeconfig, lambda client: _create(client, hooks))
-        if process.poll() is not None:
-            raise AssetsError(f"{operator.name} ended at once; the end of {log}:\n{tail(log)}")
         yield
     finally:
-        process.terminate()
-        process.wait()
-        api.call(cluster.kubeconfig, lambda client: _delete(client, hooks))
+        for name in _CERTIFICATE:
+            (folder / name).unlink(missing_ok=True)
 
 
 def _certificate(cluster: Cluster, place: Path) -> str:
@@ -187,6 +168,9 @@ async def _install(
     client: KubeClient, definitions: list[dict[str, Any]], operator: Operator
 ) -> None:
     await _create(client, definitions)
+    for collection, manifest in operator.objects:
+        with contextlib.suppress(AlreadyExistsError):
+            await client.post(collection, manifest)
 
     async def served() -> bool:
         with contextlib.suppress(NotFoundError, ThrottledError):  # a new kind begins by refusing

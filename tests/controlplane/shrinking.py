@@ -1,7 +1,7 @@
 """Making an owner smaller by what was read of it, and seeing which of its pods go."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
 PATIENCE_SECONDS = 60.0
+Change = tuple[str, Any]
+"""JSON pointer, and what comes there."""
 
 
 @dataclass(frozen=True)
@@ -64,28 +66,33 @@ class Workers:
     async def resize(self, to: int, leaving: Sequence[str] = ()) -> None:
         """Write the number as it is meant to be written: in one patch, on what was read."""
 
+        def values(owner: Owner) -> Iterable[Change]:
+            count = self._count(owner)
+            yield from count.values(to)
+            if leaving and count.leaving:
+                yield count.leaving, {count.leaving_key: list(leaving)}
+
+        await self._change(values)
+
+    async def suspend(self, *, suspended: bool) -> None:
+        await self._change(lambda owner: [(owner.suspend_field, suspended)])
+
+    async def _change(self, values: Callable[[Owner], Iterable[Change]]) -> None:
         async def written() -> bool:
+            owner = await self.owner()
+            guards = [("/metadata/uid", owner.uid), *self._count(owner).guards]
+            sets = [("/metadata/resourceVersion", owner.resource_version), *values(owner)]
+            patch = [
+                *({"op": "test", "path": at, "value": value} for at, value in guards),
+                *({"op": "add", "path": at, "value": value} for at, value in sets),
+            ]
             try:
-                await self._resize(to, leaving)
+                await self.yard.client.patch(self.path, patch, kind=PatchKind.JSON)
             except ConflictError:  # its controller has written meanwhile
                 return False
             return True
 
         await eventually(written, PATIENCE_SECONDS)
-
-    async def _resize(self, to: int, leaving: Sequence[str]) -> None:
-        owner = await self.owner()
-        count = self._count(owner)
-        patch: list[Mapping[str, Any]] = [
-            {"op": "test", "path": "/metadata/uid", "value": owner.uid},
-            *({"op": "test", "path": at, "value": value} for at, value in count.guards),
-            {"op": "add", "path": "/metadata/resourceVersion", "value": owner.resource_version},
-            *({"op": "add", "path": at, "value": value} for at, value in count.values(to)),
-        ]
-        if leaving and count.leaving:
-            names = {count.leaving_key: list(leaving)}
-            patch.append({"op": "add", "path": count.leaving, "value": names})
-        await self.yard.client.patch(self.path, patch, kind=PatchKind.JSON)
 
     async def shrink(self, to: int) -> tuple[frozenset[str], frozenset[str]]:
         """Make it smaller; return the names of those that should stay and of those that do."""

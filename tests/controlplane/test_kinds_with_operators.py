@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from devcluster import operators
+from devcluster import operator_catalog, operators
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import labels
@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 60.0
 
 @pytest.fixture(scope="module")
 def cluster(cluster: Cluster) -> Iterator[Cluster]:
-    with operators.running(cluster, operators.JOB_SET):
+    with operators.running(cluster, operator_catalog.JOB_SET):
         yield cluster
 
 
@@ -49,7 +49,7 @@ def job_set(name: str) -> dict[str, Any]:
 
 async def test_a_job_set_of_two_by_two_pods_starts_whole(yard: Yard) -> None:
     await yard.nodes(KwokNodes(1, cpu="3"))
-    collection = paths.namespaced(operators.JOB_SET.collection, yard.team)
+    collection = paths.namespaced(operator_catalog.JOB_SET.collection, yard.team)
 
     async def accepted() -> bool:
         try:

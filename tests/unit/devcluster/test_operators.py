@@ -2,7 +2,7 @@
 
 import yaml
 
-from devcluster import operators
+from devcluster import operator_catalog, operators
 
 WEBHOOKS = """
 ---
@@ -31,7 +31,7 @@ def test_webhooks_are_called_on_this_machine_with_the_clusters_authority(tmp_pat
 
 
 def test_an_operator_is_built_of_one_version_and_its_configuration_is_yaml():
-    for name, operator in operators.OPERATORS.items():
+    for name, operator in operator_catalog.OPERATORS.items():
         assert operator.name == name
         assert operator.version.startswith("v")
         assert yaml.safe_load(yaml.safe_dump(dict(operator.config))) == operator.config

@@ -1,0 +1,115 @@
+"""Which operators of other projects can be run beside a cluster, and how each is started."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+_NO_FILE: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator.
+
+    Attributes:
+        name: Of its program.
+        module: Go module.
+        version: Of the module.
+        package: The Go package of the program, within the module.
+        definitions: Its CustomResourceDefinitions: a pattern of files within the module.
+        collection: A collection that it serves; the operator is ready when that takes objects.
+        arguments: Of its program; ``{config}``, ``{kubeconfig}`` and ``{port}``, the webhooks',
+            are filled in.
+        config: Its configuration file, without the webhooks' port and certificate; empty: none.
+        webhooks: File of its webhook configurations, within the module; empty: none.
+        objects: What must be there before it starts: collection and manifest.
+        certificates: The only folder in which it looks for its webhooks' certificate; None: it is
+            told where.
+    """
+
+    name: str
+    module: str
+    version: str
+    package: str
+    definitions: str
+    collection: str
+    arguments: tuple[str, ...]
+    config: Mapping[str, Any] = field(default_factory=lambda: _NO_FILE)
+    webhooks: str = ""
+    objects: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    certificates: Path | None = None
+
+
+def _namespace(name: str) -> tuple[str, Mapping[str, Any]]:
+    return "/api/v1/namespaces", {"metadata": {"name": name}}
+
+
+JOB_SET: Final = Operator(
+    name="jobset",
+    module="sigs.k8s.io/jobset",
+    version="v0.12.0",
+    package=".",
+    definitions="config/components/crd/bases/*.yaml",
+    collection="/apis/jobset.x-k8s.io/v1alpha2/jobsets",
+    arguments=("--config", "{config}", "--kubeconfig", "{kubeconfig}"),
+    webhooks="config/components/webhook/manifests.yaml",
+    config={
+        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": {"enable": False},
+        "metrics": {"bindAddress": "0"},
+        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+    },
+)
+MPI_OPERATOR: Final = Operator(
+    name="mpi-operator",
+    module="github.com/kubeflow/mpi-operator",
+    version="v0.6.0",
+    package="./cmd/mpi-operator",
+    definitions="manifests/base/kubeflow.org_*.yaml",
+    collection="/apis/kubeflow.org/v2beta1/mpijobs",
+    arguments=("--kubeConfig={kubeconfig}", "--lock-namespace=default", "--kube-api-qps=50"),
+)
+TRAINING_OPERATOR: Final = Operator(
+    name="training-operator",
+    module="github.com/kubeflow/training-operator",
+    version="v1.9.3",
+    package="./cmd/training-operator.v1",
+    definitions="manifests/base/crds/kubeflow.org_*.yaml",
+    collection="/apis/kubeflow.org/v1/pytorchjobs",
+    arguments=(
+        "--kubeconfig={kubeconfig}",
+        "--webhook-server-port={port}",
+        "--metrics-bind-address=0",
+        "--health-probe-bind-address=127.0.0.1:0",
+    ),
+    webhooks="manifests/base/webhook/manifests.yaml",
+    # it fills this secret with certificates of its own, and waits until the files are there
+    objects=(
+        _namespace("kubeflow"),
+        (
+            "/api/v1/namespaces/kubeflow/secrets",
+            {"metadata": {"name": "training-operator-webhook-cert"}},
+        ),
+    ),
+    certificates=Path("/tmp/k8s-webhook-server/serving-certs"),  # noqa: S108 - compiled into it
+)
+KUBERAY: Final = Operator(
+    name="kuberay",
+    module="github.com/ray-project/kuberay/ray-operator",
+    version="v1.4.2",
+    package=".",
+    definitions="config/crd/bases/*.yaml",
+    collection="/apis/ray.io/v1/rayclusters",
+    arguments=(
+        "--kubeconfig={kubeconfig}",
+        "--enable-leader-election=false",
+        "--metrics-addr=0",
+        "--health-probe-bind-address=127.0.0.1:0",
+    ),
+)
+OPERATORS: Final = {
+    operator.name: operator for operator in (JOB_SET, MPI_OPERATOR, TRAINING_OPERATOR, KUBERAY)
+}

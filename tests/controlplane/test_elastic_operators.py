@@ -1,0 +1,168 @@
+"""Jobs of real operators: who leaves when they shrink, that they grow again, and are suspended."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from devcluster import operator_catalog, operators
+from devcluster.cluster import Cluster
+from devcluster.operator_catalog import Operator
+from devcluster.options import KwokNodes
+from shared.kube import paths, resources
+from shared.kube.errors import ApiError
+from tests.controlplane.jobs import Manifest, Pods
+from tests.controlplane.shrinking import Workers
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
+
+PATIENCE_SECONDS = 60.0
+SIZE = 5
+STEPS = (4, 2)
+BY_SOURCE = {kind.source: kind for kind in resources.OPTIONAL}
+
+JOB_SET = replace(
+    operator_catalog.JOB_SET,
+    config={**operator_catalog.JOB_SET.config, "featureGates": {"ElasticJobSet": True}},
+)
+# mpi-operator's definition of MPIJobs has no v1, with which the others would not start
+TRAINING_OPERATOR = replace(
+    operator_catalog.TRAINING_OPERATOR,
+    arguments=(
+        *operator_catalog.TRAINING_OPERATOR.arguments,
+        "--enable-scheme=pytorchjob",
+        "--enable-scheme=tfjob",
+    ),
+)
+
+
+def template(container: str) -> Manifest:
+    """Pods of ours whose container has the name that the operator looks for."""
+    pods = Pods().template()
+    pods["spec"]["containers"][0].update(name=container)
+    del pods["spec"]["restartPolicy"]
+    return pods
+
+
+def role(replicas: int, container: str) -> Manifest:
+    return {
+        "replicas": replicas,
+        "restartPolicy": "OnFailure",
+        "template": template(container),
+    }
+
+
+def job_set() -> Mapping[str, Any]:
+    pods = template("main")
+    pods["spec"]["restartPolicy"] = "Never"
+    spec = {
+        "parallelism": SIZE,
+        "completions": SIZE,
+        "completionMode": "Indexed",
+        "template": pods,
+    }
+    part = {"name": "worker", "replicas": 1, "template": {"spec": spec}}
+    return {"replicatedJobs": [part]}
+
+
+def pytorch_job() -> Mapping[str, Any]:
+    return {
+        "runPolicy": {},
+        "elasticPolicy": {"minReplicas": 1, "maxReplicas": SIZE},
+        "pytorchReplicaSpecs": {"Worker": role(SIZE, "pytorch")},
+    }
+
+
+def tf_job() -> Mapping[str, Any]:
+    roles = {"PS": role(1, "tensorflow"), "Worker": role(SIZE, "tensorflow")}
+    return {"runPolicy": {}, "enableDynamicWorker": True, "tfReplicaSpecs": roles}
+
+
+def mpi_job() -> Mapping[str, Any]:
+    roles = {"Launcher": role(1, "mpi"), "Worker": role(SIZE, "mpi")}
+    return {"runPolicy": {}, "mpiReplicaSpecs": roles}
+
+
+def ray_cluster() -> Mapping[str, Any]:
+    group = {
+        "groupName": "small",
+        "replicas": SIZE,
+        "minReplicas": 0,
+        "maxReplicas": SIZE,
+        "rayStartParams": {},
+        "template": template("ray"),
+    }
+    head = {"rayStartParams": {}, "template": template("ray")}
+    return {"rayVersion": "2.46.0", "headGroupSpec": head, "workerGroupSpecs": [group]}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A job of an operator; ``others`` are its pods that are no workers."""
+
+    operator: Operator
+    kind: str
+    spec: Mapping[str, Any]
+    others: int = 0
+
+
+CASES = {
+    "jobset": Case(JOB_SET, "JobSet.jobset.x-k8s.io", job_set()),
+    "mpijob": Case(operator_catalog.MPI_OPERATOR, "MPIJob.kubeflow.org", mpi_job(), 1),
+    "pytorchjob": Case(TRAINING_OPERATOR, "PyTorchJob.kubeflow.org", pytorch_job()),
+    "tfjob": Case(TRAINING_OPERATOR, "TFJob.kubeflow.org", tf_job(), 1),
+    "raycluster": Case(operator_catalog.KUBERAY, "RayCluster.ray.io", ray_cluster(), 1),
+}
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES)
+def case(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Case]:
+    found: Case = request.param
+    with operators.running(cluster, found.operator):
+        yield found
+
+
+async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_and_pauses(
+    case: Case, yard: Yard
+) -> None:
+    await yard.nodes(KwokNodes(2, cpu="8"))
+    owners = BY_SOURCE[case.kind]
+    await submit(yard, owners.path, {"kind": case.kind.partition(".")[0], "spec": case.spec})
+    workers = Workers(yard, owners, "it", "worker")
+    await workers.until_running(SIZE)
+    for to in STEPS:
+        should_stay, stayed = await workers.shrink(to)
+        assert stayed == should_stay
+    everybody = replace(workers, role="")
+    assert len(await everybody.living()) == STEPS[-1] + case.others
+    await workers.resize(SIZE)
+    await workers.until_running(SIZE)
+    await workers.suspend(suspended=True)
+    await eventually(lambda: _none(everybody), PATIENCE_SECONDS, "it is suspended")
+    assert (await workers.owner()).suspended
+    await workers.suspend(suspended=False)
+    await workers.until_running(SIZE)
+
+
+async def _none(workers: Workers) -> bool:
+    return not await workers.living()
+
+
+async def submit(yard: Yard, collection: str, manifest: Manifest) -> None:
+    """Create an object as soon as the operator's webhooks answer."""
+    body = {
+        "apiVersion": paths.group_version(collection),
+        "metadata": {"name": "it"},
+        **manifest,
+    }
+
+    async def accepted() -> bool:
+        with suppress(ApiError):
+            return bool(await yard.client.post(paths.namespaced(collection, yard.team), body))
+        return False
+
+    await eventually(accepted, PATIENCE_SECONDS, "its operator takes it")
