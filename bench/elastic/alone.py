@@ -1,4 +1,4 @@
-"""The loss that a job ends with when one worker trains it and nothing happens to it."""
+"""The losses of a job that one worker trains and to which nothing happens."""
 
 import os
 import subprocess
@@ -14,8 +14,8 @@ from devcluster.ports import free_ports
 MOST_SECONDS = 120.0
 
 
-def final_loss(elastic: ElasticJob) -> float:
-    """Train it here, without a pace.
+def losses(elastic: ElasticJob) -> tuple[float, ...]:
+    """Train it here, without a pace, and return the loss of each step.
 
     Raises:
         subprocess.SubprocessError: The program failed.
@@ -34,4 +34,4 @@ def final_loss(elastic: ElasticJob) -> float:
         subprocess.run(  # noqa: S603 - our own program
             program, env=said, check=True, timeout=MOST_SECONDS, stdout=subprocess.DEVNULL
         )
-        return files.steps(Path(directory))[-1].loss
+        return tuple(step.loss for step in files.steps(Path(directory)))

@@ -147,5 +147,5 @@ def _of(one: ElasticJob, directory: Path, seen: Seen, begun_at: float) -> JobOut
         rescales=len(seen.workers[one.name]) - 1,
         workers=outcome.workers_over_time(steps, begun_at),
         loss=steps[-1].loss,
-        loss_alone=alone.final_loss(one),
+        loss_alone=alone.losses(one)[-1],
     )

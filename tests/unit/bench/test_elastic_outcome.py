@@ -1,5 +1,6 @@
 """What runs come to is read from the trainers' own files, and shown as it is."""
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench import report
+from bench import elastic, report, results
 from bench.elastic import files, picture
 from bench.elastic.files import Step
 from bench.elastic.outcome import JobOutcome, Outcome, row, workers_over_time
@@ -52,6 +53,19 @@ def test_rows_can_be_read_again_and_make_a_line_of_the_table() -> None:
     assert msgspec.convert(made, Outcome) == RUN
     line = list(report.elastic([made]))[-1]
     assert line == "| mixed | 1 | ours | 60.0 s | 55.0 s | 40.0 s | 50.0 s | 3 | 2e-01 | 3 |"
+
+
+def test_results_that_were_kept_are_reported_without_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, drawn = tmp_path / "elastic.json", tmp_path / "elastic.svg"
+    results.write(kept, [row(RUN)], calibration=[])
+    parser = argparse.ArgumentParser()
+    elastic.add_arguments(parser)
+    options = parser.parse_args(["--read", str(kept), "--plot", str(drawn)])
+    assert elastic.run(options) == 0
+    assert "| mixed | 1 | ours |" in capsys.readouterr().out
+    assert drawn.exists()
 
 
 def test_the_picture_has_a_chart_for_each_run(tmp_path: Path) -> None:
