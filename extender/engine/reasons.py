@@ -36,6 +36,12 @@ class Reason(StrEnum):
     """Other jobs give up workers so that it starts, and room is kept for it."""
     BEHIND_RESERVATION = "BehindReservation"
     """There is room, but starting now could delay the job for which room is kept."""
+    PAYOFF_TOO_LOW = "PayoffTooLow"
+    """It has a utility, and no plan over the slots to come is worth more than it costs others."""
+    AWAITING_SLOT = "AwaitingSlot"
+    """It is admitted, and its plan has no workers in the present slot."""
+    UTILITY_GONE = "UtilityGone"
+    """It would be worth nothing even if it began now."""
     RELEASING = "Releasing"
     """Seats are taken, the pods are on their way through kube-scheduler."""
     MIGRATING = "Migrating"
@@ -64,6 +70,11 @@ MESSAGES: dict[Reason, str] = {
         "there is room, but it is kept for a job whose maximum wait is over, or for which others "
         "give up workers"
     ),
+    Reason.PAYOFF_TOO_LOW: (
+        "no plan over the slots to come is known that is worth more than its resources cost"
+    ),
+    Reason.AWAITING_SLOT: "the job is admitted; its plan has it run in a later time slot",
+    Reason.UTILITY_GONE: "completing is worth nothing any more, even if the job began now",
     Reason.RELEASING: "seats are taken, the pods are being bound",
     Reason.MIGRATING: "the pod whose place it takes is not gone yet",
 }

@@ -52,6 +52,11 @@ def wants_admission(job: Job) -> bool:
     return job.wishes.utility is not None
 
 
+def is_whole(job: Job) -> bool:
+    """Say whether all pods of the gang are there."""
+    return job.min_available is not None and len(_live(job)) >= job.min_available
+
+
 def owner_of(snapshot: Snapshot, job: Job) -> Owner | None:
     """Return the owner that carries the job's plan: the top one; None if none was observed."""
     workers = _workers(_live(job)) or list(job.members)

@@ -1,10 +1,80 @@
-"""Who is admitted, and with which plan: one look at all jobs with a utility."""
+"""A look at all jobs with a utility: whose plan still holds, who gets one, who waits and why.
 
-from extender.engine.admission.history import History
-from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
+1. The plans of the owners' annotations are taken up; jobs that ended give theirs back.
+2. Plans that cannot be kept are made anew (``revising``).
+3. Jobs without one are offered what is left, in order of arrival, each after the one before it is
+   entered (Algorithm 1). One that was turned away is asked again when room was freed, nodes came,
+   or a slot begins: otherwise prices have only grown, and the answer would be the same.
+
+Nothing else is remembered: the same annotations give the same decisions in any life.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.engine.admission import (
+    candidates,
+    case,
+    machines,
+    planned,
+    promised,
+    revising,
+    searching,
+    slot_time,
+    telling,
+    worths,
+)
+from extender.engine.admission.candidates import Candidate
+from extender.engine.admission.case import Case
+from extender.engine.admission.facts import facts
+from extender.engine.admission.history import History, PastJob
+from extender.engine.admission.outcome import (
+    AdmissionLook,
+    AdmissionMemory,
+    Book,
+    Ended,
+    Pending,
+    Promise,
+    Refused,
+    Standing,
+)
+from extender.engine.admission.planned import Planned
+from extender.engine.admission.revising import Revision
+from extender.engine.admission.sight import Sight
+from extender.engine.admission.slot_plan import Asked, SlotPlan
 from extender.engine.memory import Reading
+from extender.engine.owner_changes import ChangeOwner
 from extender.engine.parameters import EngineParameters
+from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.snapshot import Snapshot
+from extender.policy import admission
+from extender.policy.admission import Decision, Replanning
+from extender.policy.price_bounds import Bounds
+from shared.model import JobKey, Owner, Uid
+
+WRITE_SECONDS: Final = 30.0
+"""How long a plan counts that we have asked to be written and have not seen."""
+GONE: Final = 0.01
+"""A job that can reach less than this part of its worth has lost its utility."""
+
+
+@dataclass
+class _Look:
+    """What one look carries from step to step; never leaves this module."""
+
+    seen: Sight
+    memory: AdmissionMemory
+    commands: list[ChangeOwner] = field(default_factory=list)
+    standings: dict[JobKey, Standing] = field(default_factory=dict)
+    pending: dict[Uid, Pending] = field(default_factory=dict)
+    refused: dict[JobKey, Refused] = field(default_factory=dict)
+
+    def write(self, owner: Owner, plan: SlotPlan, before: SlotPlan | None) -> None:
+        """Have the plan written on its owner, and count it as written."""
+        self.commands.append(telling.change(owner, plan, before, self.seen))
+        until = self.seen.reading.monotonic + WRITE_SECONDS
+        self.pending[owner.uid] = Pending(plan, owner.resource_version, until)
 
 
 def look(
@@ -14,5 +84,198 @@ def look(
     history: History,
     memory: AdmissionMemory,
 ) -> AdmissionLook:
-    """Return the outcome; the same arguments, the same answer."""
-    raise NotImplementedError
+    """Decide about all jobs with a utility. The same arguments give the same answer.
+
+    Args:
+        snapshot: The cluster.
+        reading: Now.
+        params: Of the engine.
+        history: What past jobs taught.
+        memory: Of the last look; an empty one in a new life.
+    """
+    seconds = params.slot_time.slot_seconds
+    slot = slot_time.slot_at(reading.now, seconds)
+    wake_at = slot_time.begins_at(slot + 1, seconds)
+    nodes = machines.machines(snapshot, params.slot_time)
+    if not params.slot_time.enabled or nodes is None:
+        return AdmissionLook((), memory, {}, None, (), (), {}, wake_at)
+    seen = Sight(snapshot, reading, params, nodes, slot, _begins(memory, slot, reading, params))
+    one = _Look(seen, memory, pending=_pending(snapshot, memory, reading))
+    known = _known(snapshot, one.pending)
+    new, one.standings = candidates.candidates(snapshot, known, history)
+    present = {c.owner.uid: c.asked for c in new}
+    present |= {each.owner.uid: each.plan.asked for each in known.values()}
+    revision = _revised(known, worths.of(history, present, seen), one)
+    era = _era(one, revision)
+    _offer_all(new, revision, one, era)
+    mark, plans = nodes.mark, dict(revision.plans)
+    return AdmissionLook(
+        commands=tuple(one.commands),
+        memory=AdmissionMemory(era, slot, mark, plans, one.refused, one.pending),
+        standings=one.standings,
+        book=_book(revision, seen) if present or history.jobs else None,
+        offered=_offered(present, history),
+        ended=_ended(memory, revision, slot),
+        step_seconds={},
+        wake_at=wake_at,
+    )
+
+
+def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Look) -> Revision:
+    """Return the plans of all who have one and have not ended; write down those that changed."""
+    seen = one.seen
+    cases: list[Case] = []
+    stale = seen.params.migration.stale_seconds
+    for each in sorted(known.values(), key=_arrival):
+        stands = facts(seen.snapshot, each, seen.first, seen.reading, stale)
+        if not stands.ended:
+            cases.append(case.case(each, stands, seen))
+    revision = revising.revised(cases, prices, seen)
+    for one_case in cases:
+        plan, before = revision.plans[one_case.key], known[one_case.key]
+        if plan != before.plan:
+            one.write(before.owner, plan, before.plan)
+        one.standings[one_case.key] = telling.standing(plan, seen.first, runs=one_case.runs)
+    return revision
+
+
+def _arrival(one: Planned) -> tuple[int, float, JobKey]:
+    return (one.plan.arrival, one.owner.created_at, one.plan.job)
+
+
+def _book(revision: Revision, seen: Sight) -> Book:
+    nodes = seen.machines
+    units = tuple(nodes.units.tolist())
+    return Book(revision.state, nodes.names, nodes.server_names, nodes.resources, units, seen.first)
+
+
+def _begins(memory: AdmissionMemory, slot: int, reading: Reading, params: EngineParameters) -> bool:
+    """Say whether this is the first look in the slot, as far as a new life can tell."""
+    if memory.slot:
+        return memory.slot != slot
+    seconds = params.slot_time.slot_seconds
+    return reading.now - slot_time.begins_at(slot, seconds) <= searching.GRACE * seconds
+
+
+def _pending(snapshot: Snapshot, memory: AdmissionMemory, reading: Reading) -> dict[Uid, Pending]:
+    """Return the plans that are on their way: the owner has not changed since we asked."""
+    return {
+        uid: one
+        for uid, one in memory.pending.items()
+        if uid in snapshot.owners
+        and snapshot.owners[uid].resource_version == one.resource_version
+        and reading.monotonic < one.until
+    }
+
+
+def _known(snapshot: Snapshot, pending: Mapping[Uid, Pending]) -> Mapping[JobKey, Planned]:
+    found = dict(planned.planned(snapshot))
+    for uid, one in pending.items():
+        if one.plan is not None:
+            found[one.plan.job] = Planned(snapshot.owners[uid], one.plan)
+    return found
+
+
+def _era(one: _Look, revision: Revision) -> int:
+    """Return a larger number than before if anybody who was turned away may have it better now."""
+    memory, seen = one.memory, one.seen
+    freed = any(
+        key not in revision.plans or revision.plans[key].spans != plan.spans
+        for key, plan in memory.plans.items()
+    )
+    same = memory.slot == seen.first and memory.machines == seen.machines.mark
+    return memory.era + (0 if same and not freed else 1)
+
+
+def _offer_all(new: Sequence[Candidate], revision: Revision, one: _Look, era: int) -> None:
+    wanted = [(candidate, candidate.wanted(one.seen)) for candidate in new]
+    if one.seen.params.admission.replanning is not Replanning.NEVER:
+        wanted.sort(key=lambda pair: _density(*pair))
+    for candidate, job in wanted:
+        key = candidate.job.key
+        refused = one.memory.refused.get(key)
+        if refused is None or (refused.era != era and refused.reason is not Reason.UTILITY_GONE):
+            refused = _offer(candidate, job, revision, one, era)
+        if refused is not None:
+            one.refused[key] = refused
+            one.standings[key] = Standing(
+                key,
+                payoff=refused.payoff,
+                utility=refused.utility,
+                bill=refused.bill,
+                reason=refused.reason,
+                message=refused.message,
+            )
+
+
+def _density(candidate: Candidate, wanted: searching.Wanted | None) -> tuple[float, JobKey]:
+    worth = 0.0 if wanted is None else admission.density(wanted.job, 1)
+    return (-worth, candidate.job.key)
+
+
+def _offer(
+    candidate: Candidate,
+    wanted: searching.Wanted | None,
+    revision: Revision,
+    one: _Look,
+    era: int,
+) -> Refused | None:
+    """Offer the job what is left; enter its plan if it takes it, else say why it does not."""
+    seen, key = one.seen, candidate.job.key
+    if wanted is None:
+        return Refused(era, Reason.NO_SUCH_NODE, "no node has what its pods ask for")
+    params = seen.params.admission
+    schedule = searching.best(wanted, revision.state, params, elapsed=seen.elapsed)
+    if schedule is None:
+        return _refusal(wanted, revision, seen, era)
+    arrival, late = candidate.arrival(seen)
+    completion = schedule.completion_slot + seen.first - 1
+    plan = SlotPlan(
+        job=key,
+        asked=candidate.asked,
+        slot_seconds=seen.slot_seconds,
+        arrival=arrival,
+        promise=completion,
+        completion=completion,
+        utility=schedule.utility,
+        bill=schedule.bill,
+        spans=promised.spans_of(schedule, seen.machines, seen.first),
+        since=seen.first,
+        late_seconds=late,
+    )
+    revision.state.accept(wanted.job, Decision(True, schedule.payoff, schedule))
+    revision.plans[key] = plan
+    one.write(candidate.owner, plan, None)
+    one.standings[key] = telling.standing(plan, seen.first, runs=False)
+    return None
+
+
+def _refusal(wanted: searching.Wanted, revision: Revision, seen: Sight, era: int) -> Refused:
+    job = wanted.job
+    soonest = max(job.arrival, 1) + job.least_slots - 1 - job.arrival
+    utility = job.utility.of(soonest)
+    if utility <= GONE * job.utility.of(0):
+        reason = Reason.UTILITY_GONE
+        return Refused(era, reason, MESSAGES[reason], utility=utility)
+    reason = Reason.PAYOFF_TOO_LOW
+    best = searching.best(
+        wanted, revision.state, seen.params.admission, elapsed=seen.elapsed, least_payoff=-1e300
+    )
+    if best is None:
+        return Refused(era, reason, telling.NO_ROOM, utility=utility)
+    message = telling.too_dear(best.utility, best.bill)
+    return Refused(era, reason, message, best.payoff, best.utility, best.bill)
+
+
+def _offered(present: Mapping[Uid, Asked], history: History) -> tuple[PastJob, ...]:
+    known = {job.uid for job in history.jobs}
+    return tuple(PastJob(uid, asked) for uid, asked in present.items() if uid not in known)
+
+
+def _ended(memory: AdmissionMemory, revision: Revision, slot: int) -> tuple[Ended, ...]:
+    over: Iterable[SlotPlan] = (
+        plan for key, plan in sorted(memory.plans.items()) if key not in revision.plans
+    )
+    return tuple(
+        Ended(plan, Promise.KEPT if slot <= plan.promise else Promise.BROKEN) for plan in over
+    )

@@ -68,15 +68,17 @@ def spans_of(schedule: Schedule, machines: Machines, first: int) -> tuple[Span, 
 
 
 def fits(job: TrainingJob, schedule: Schedule, promised: Promised) -> bool:
-    """Say whether a schedule fits beside what is promised, in every slot on every machine."""
-    beside = promised.copy()
-    beside.take(job, schedule)
-    pools = {id(pool): pool for pool in (beside.workers, beside.servers)}.values()
-    return all(_holds(pool) for pool in pools)
+    """Say whether a schedule fits beside what is promised, which is the same afterwards."""
+    promised.take(job, schedule)  # in place: a copy of all slots for each plan would cost too much
+    kinds = ((promised.workers, schedule.workers), (promised.servers, schedule.servers))
+    held = all(_holds(pool, seats) for pool, seats in kinds)
+    promised.give_back(job, schedule)
+    return held
 
 
-def _holds(pool: Pool) -> bool:
-    return bool((pool.used <= pool.capacity[:, None, :] + ROUNDING).all())
+def _holds(pool: Pool, seats: Seats) -> bool:
+    used = pool.used[:, seats.slots - 1, seats.machines]
+    return bool((used <= pool.capacity[:, seats.machines] + ROUNDING).all())
 
 
 def _seats(

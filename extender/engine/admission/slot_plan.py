@@ -65,6 +65,7 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
         asked: What it is.
         slot_seconds: Length of the slots it was made for.
         arrival: Slot in which the job came.
+        late_seconds: How long after the beginning of that slot.
         promise: Slot by whose end it was to be done, when it was admitted. Never changed.
         completion: The same by the present plan.
         utility: What completing then is worth.
@@ -86,6 +87,7 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
     spans: tuple[Span, ...]
     done: float = 0.0
     since: int = 0
+    late_seconds: float = 0.0
 
     @property
     def payoff(self) -> float:

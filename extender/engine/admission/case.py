@@ -1,0 +1,120 @@
+"""One admitted job before its plan is looked at again: what is left, and of what plan."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from msgspec.structs import replace as changed
+
+from extender.engine.admission import promised, sight, slot_time
+from extender.engine.admission.facts import Facts
+from extender.engine.admission.planned import Planned
+from extender.engine.admission.promised import Misfit
+from extender.engine.admission.searching import Wanted
+from extender.engine.admission.sight import Sight
+from extender.engine.admission.slot_plan import SlotPlan
+from extender.policy.timetable import Schedule
+from shared.model import JobKey
+
+SLACK: Final = 0.1
+"""Part of a slot by which the measured work may miss the plan before it is planned anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """See the module.
+
+    Attributes:
+        planned: The plan, and its owner.
+        facts: How the job stands.
+        wanted: The job with what is left of it; None: its annotation is of no use here.
+        schedule: What the plan says from the present slot on.
+        left: Worker-slots that are left of the training.
+    """
+
+    planned: Planned
+    facts: Facts
+    wanted: Wanted | None
+    schedule: Schedule | Misfit
+    left: float
+
+    @property
+    def key(self) -> JobKey:
+        """The job's."""
+        return self.planned.plan.job
+
+    @property
+    def runs(self) -> bool:
+        """Whether pods of it are on nodes."""
+        return bool(self.wanted is not None and self.wanted.here)
+
+
+def case(one: Planned, facts: Facts, seen: Sight) -> Case:
+    """Return the case of a plan."""
+    plan = sight.rescaled(one.plan, seen.slot_seconds)
+    schedule = promised.schedule_of(plan, seen.machines, seen.first)
+    wanted = seen.wanted(plan.job, plan.asked, plan.arrival, plan.late_seconds, plan.done)
+    if wanted is None:
+        return Case(Planned(one.owner, plan), facts, None, Misfit(), 0.0)
+    whole = wanted.job.whole_work
+    if facts.done is not None:
+        left = whole * (1.0 - facts.done)
+    else:
+        left = work_ahead(plan, seen) + _missed(plan, facts, seen)
+    if left <= 0.0:  # its plan is over and it is not: one slot more, and another look
+        left = float(max(plan.workers_at(plan.completion), plan.asked.least))
+    job = replace(wanted.job, done=1.0 - left / whole)
+    rows, server_rows = seen.machines.rows, seen.machines.server_rows
+    here: tuple[int, ...] = ()
+    serving: tuple[int, ...] = ()
+    if all(name in rows for name in facts.workers) and all(n in server_rows for n in facts.servers):
+        here = tuple(rows[name] for name in facts.workers)
+        serving = tuple(server_rows[name] for name in facts.servers)
+    wanted = replace(wanted, job=job, here=here, here_servers=serving if here else ())
+    return Case(Planned(one.owner, plan), facts, wanted, schedule, left)
+
+
+def _missed(plan: SlotPlan, facts: Facts, seen: Sight) -> float:
+    """Return the worker-slots that were planned while the job's pods had no place."""
+    if facts.waiting_since is None:
+        return 0.0
+    since = max(plan.since, slot_time.slot_at(facts.waiting_since, seen.slot_seconds))
+    past = sum(plan.workers_at(slot) for slot in range(since, seen.first))
+    return past + seen.elapsed * plan.workers_at(seen.first)
+
+
+def work_ahead(plan: SlotPlan, seen: Sight) -> float:
+    """Return the worker-slots that the plan still has, the rest of the present slot counted."""
+    first = seen.first
+    total = sum(
+        (span.last - max(span.first, first) + 1) * sum(span.workers.values())
+        for span in plan.spans
+        if span.last >= first
+    )
+    return total - seen.elapsed * plan.workers_at(first)
+
+
+def is_behind(one: Case, seen: Sight) -> bool:
+    """Say whether more is left than the plan has slots for."""
+    plan = one.planned.plan
+    most = max((sum(span.workers.values()) for span in plan.spans), default=0)
+    return one.left > work_ahead(plan, seen) + SLACK * most
+
+
+def trimmed(one: Case, seen: Sight) -> SlotPlan:
+    """Return the plan without the last slots, if the job needs them no more."""
+    plan, first = one.planned.plan, seen.first
+    surplus = work_ahead(plan, seen) - one.left
+    spans = list(plan.spans)
+    while spans and spans[-1].last > first:
+        span = spans[-1]
+        each = sum(span.workers.values())
+        if each > surplus:
+            break
+        surplus -= each
+        if span.last == span.first:
+            spans.pop()
+        else:
+            spans[-1] = changed(span, last=span.last - 1)
+    if not spans or tuple(spans) == plan.spans:
+        return plan
+    return changed(plan, spans=tuple(spans), completion=spans[-1].last)

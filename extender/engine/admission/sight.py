@@ -1,0 +1,93 @@
+"""What a look at admission goes by: the cluster, its machines, and where in time it is."""
+
+from dataclasses import dataclass, replace
+
+from msgspec.structs import replace as changed
+
+from extender.engine.admission import described, slot_time
+from extender.engine.admission.machines import Machines
+from extender.engine.admission.searching import Wanted
+from extender.engine.admission.slot_plan import Asked, SlotPlan
+from extender.engine.memory import Reading
+from extender.engine.parameters import EngineParameters
+from extender.engine.snapshot import Snapshot
+from shared.model import JobKey
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """See the module.
+
+    Attributes:
+        snapshot: The cluster.
+        reading: Now.
+        params: Of the engine.
+        machines: The nodes as jobs with a utility share them.
+        first: The present slot, counted since the epoch; slot 1 of all that is searched.
+        boundary: Whether this is the first look in the slot.
+    """
+
+    snapshot: Snapshot
+    reading: Reading
+    params: EngineParameters
+    machines: Machines
+    first: int
+    boundary: bool
+
+    @property
+    def slot_seconds(self) -> float:
+        """Length of a slot."""
+        return self.params.slot_time.slot_seconds
+
+    @property
+    def elapsed(self) -> float:
+        """Part of the present slot that is over, 0…1."""
+        begun = slot_time.begins_at(self.first, self.slot_seconds)
+        return min(1.0, max(0.0, (self.reading.now - begun) / self.slot_seconds))
+
+    def wanted(
+        self, name: JobKey, asked: Asked, arrival: int, late_seconds: float, done: float
+    ) -> Wanted | None:
+        """Return a job as it is searched for; None if no machine has what its pods ask for."""
+        machines = self.machines
+        job = described.training_job(
+            name,
+            asked,
+            machines,
+            self.slot_seconds,
+            arrival=arrival - self.first + 1,
+            late_seconds=late_seconds,
+            done=done,
+        )
+        if job is None:
+            return None
+        return Wanted(
+            job=job,
+            usable=machines.usable(asked.worker),
+            usable_servers=machines.usable(asked.server, server=True),
+            changes=asked.pauses and (asked.shrinks or asked.least == asked.most),
+        )
+
+
+def rescaled(plan: SlotPlan, slot_seconds: float) -> SlotPlan:
+    """Return the plan in slots of another length: its times stand, where it runs is open again."""
+    if plan.slot_seconds == slot_seconds:
+        return plan
+    ratio = plan.slot_seconds / slot_seconds
+
+    def last(slot: int) -> int:
+        return max(0, round((slot + 1) * ratio) - 1)
+
+    return changed(
+        plan,
+        slot_seconds=slot_seconds,
+        arrival=int(plan.arrival * ratio),
+        promise=last(plan.promise),
+        completion=last(plan.completion),
+        spans=(),
+    )
+
+
+def here(wanted: Wanted, workers: tuple[int, ...], servers: tuple[int, ...]) -> Wanted:
+    """Return a job that runs with these rows as it is searched for."""
+    return replace(wanted, here=workers, here_servers=servers)

@@ -1,0 +1,77 @@
+"""What people are told of plans: the change of the owner, its Event, and why a job does not run."""
+
+from typing import Final
+
+from extender.engine.admission import slot_plan
+from extender.engine.admission.outcome import Promise, Standing
+from extender.engine.admission.sight import Sight
+from extender.engine.admission.slot_plan import SlotPlan
+from extender.engine.commands import EmitEvent
+from extender.engine.owner_changes import ChangeOwner
+from extender.engine.reasons import MESSAGES, Reason
+from shared import labels
+from shared.model import Owner, OwnerReference
+
+NO_ROOM: Final = "what is promised leaves no room for it in all slots that are planned"
+
+
+def change(owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: Sight) -> ChangeOwner:
+    """Return what writes the plan on its owner; an Event only where its finish is another one."""
+    new = before is None
+    told = before is None or before.completion != plan.completion
+    about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
+    event = EmitEvent(
+        owner.namespace,
+        about,
+        "Admitted" if new else "Replanned",
+        _message(plan, seen),
+        warning=not new and plan.completion > plan.promise,
+        action="Admit",
+    )
+    return ChangeOwner(
+        owner,
+        "admitted by price" if new else "planned anew",
+        annotations={labels.SLOT_PLAN: slot_plan.text(plan)},
+        event=event if told else None,
+    )
+
+
+def standing(plan: SlotPlan, slot: int, *, runs: bool) -> Standing:
+    """Return how a job with a plan stands in a slot."""
+    waits = None if plan.workers_at(slot) or runs else Reason.AWAITING_SLOT
+    return Standing(
+        job=plan.job,
+        plan=plan,
+        payoff=plan.payoff,
+        utility=plan.utility,
+        bill=plan.bill,
+        reason=waits,
+        message="" if waits is None else MESSAGES[waits],
+        promise=promise(plan, slot),
+    )
+
+
+def promise(plan: SlotPlan, slot: int) -> Promise:
+    """Return what became of the promise of a job that is not done in this slot."""
+    if slot > plan.promise:
+        return Promise.BROKEN
+    return Promise.KEPT if plan.completion <= plan.promise else Promise.SLIPPED
+
+
+def too_dear(utility: float, bill: float) -> str:
+    """Return why an offer was turned away."""
+    return (
+        f"the best plan would be worth {utility:.4g}, and the resources that others may need "
+        f"cost {bill:.4g}"
+    )
+
+
+def _message(plan: SlotPlan, seen: Sight) -> str:
+    slots = plan.completion - seen.first + 1
+    minutes = slots * plan.slot_seconds / 60
+    begins = min((span.first for span in plan.spans), default=plan.completion) - seen.first
+    return (
+        f"by plan it is done within {minutes:.0f} min ({slots} slots), and runs "
+        f"{'now' if begins <= 0 else f'in {begins} slots'}; utility {plan.utility:.4g}, "
+        f"bill {plan.bill:.4g}"
+    )

@@ -1,0 +1,174 @@
+"""A cluster in which jobs with a utility are looked at, slot by slot; writes come at once."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from extender.engine.admission import offering, planned
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
+from extender.engine.admission.slot_plan import SlotPlan
+from extender.engine.admission.slot_time import SlotTimeParameters
+from extender.engine.memory import Reading
+from extender.engine.parameters import EngineParameters
+from extender.state.store import ClusterStore
+from shared import labels
+from shared.model import Delete, JobKey, Node, NodeName, Owner, Pod, PodKey, Upsert, WorkerCount
+from shared.progress import NodeReport, PodReport, Progress
+from tests.fakes.builders import make_owner, make_pod
+
+SLOT = 600.0
+START = 1_000 * SLOT
+"""When a played cluster begins: the beginning of slot 1000."""
+
+
+def slots(**said: Any) -> SlotTimeParameters:
+    return SlotTimeParameters(
+        **{"enabled": True, "slot_seconds": SLOT, "horizon": 10, "share": 1.0} | said
+    )
+
+
+def params(**said: Any) -> EngineParameters:
+    times = {k: said.pop(k) for k in list(said) if k in SlotTimeParameters.__dataclass_fields__}
+    return EngineParameters(slot_time=slots(**times), **said)
+
+
+def training(work: int, chunks: int) -> str:
+    """A training of so many worker-slots for at most so many workers."""
+    return f"epochs={work},chunks={chunks},batches=1,step={SLOT / chunks!r}s"
+
+
+def priced_job(
+    name: str,
+    workers: int,
+    *,
+    work: int,
+    most: int | None = None,
+    least: int | None = None,
+    chunks: int | None = None,
+    utility: str = "sigmoid:100,0,24h",
+    created_at: float = START,
+    ps: int = 0,
+    checkpoint: bool = True,
+    text: str | None = None,
+    **pod: Any,
+) -> list[Owner | Pod]:
+    """A Job with gated workers; elastic if it has a least and a most; it can be suspended."""
+    notes = {labels.UTILITY: utility}
+    notes[labels.TRAINING] = text or training(work, chunks or most or workers)
+    if most is not None:
+        notes[labels.WORKERS] = f"{least or 1}..{most}"
+    if checkpoint:
+        notes[labels.CHECKPOINT] = "/ckpt"
+    owner = replace(
+        make_owner(name, size=workers + ps, created_at=created_at, annotations=notes),
+        suspend_field="/spec/suspend",
+        counts=(WorkerCount(count=workers, fields=("/spec/parallelism",)),) if most else (),
+    )
+    common: dict[str, Any] = {"owner": owner, "gated": True, "created_at": created_at}
+    serving = [
+        make_pod(f"{name}-ps-{i}", role="ps", index=i, **common, **pod.get("ps_pod", {}))
+        for i in range(ps)
+    ]
+    pod.pop("ps_pod", None)
+    role = {"role": "worker"} if ps else {}
+    working = [make_pod(f"{name}-{i}", index=i, **role, **common, **pod) for i in range(workers)]
+    return [owner, *serving, *working]
+
+
+class PricedYard:
+    """The store, the clock and the loop's memory of a played cluster."""
+
+    def __init__(self, nodes: Iterable[Node], parameters: EngineParameters) -> None:
+        self.store = ClusterStore(labels.SCHEDULER_NAME)
+        self.params = parameters
+        self.now = START
+        self.history = History()
+        self.memory = AdmissionMemory()
+        self.last: AdmissionLook | None = None
+        self._versions = 1
+        self.add(*nodes)
+
+    @property
+    def slot(self) -> int:
+        return int(self.now // self.params.slot_time.slot_seconds)
+
+    def add(self, *entities: Any) -> None:
+        for one in entities:
+            for entity in one if isinstance(one, list | tuple) else [one]:
+                self.store.apply(Upsert(entity))
+
+    def remove(self, entity: Any) -> None:
+        self.store.apply(Delete(type(entity).__name__, entity.key, entity.uid))
+
+    def look(self, *, apply: bool = True) -> AdmissionLook:
+        reading = Reading(self.now, self.now)
+        snapshot = self.store.snapshot()
+        look = offering.look(snapshot, reading, self.params, self.history, self.memory)
+        self.memory = look.memory
+        self.last = look
+        for command in look.commands if apply else ():
+            self.write(command.owner, command.annotations)
+        return look
+
+    def write(self, owner: Owner, annotations: Mapping[str, str | None]) -> None:
+        known = self.store.snapshot().owners[owner.uid]
+        assert known.resource_version == owner.resource_version
+        self._versions += 1
+        notes = {**known.annotations, **annotations}
+        kept = {key: value for key, value in notes.items() if value is not None}
+        version = str(1000 + self._versions)
+        self.add(replace(known, annotations=kept, resource_version=version))
+
+    def plans(self) -> dict[str, SlotPlan]:
+        """Name of the job → its plan."""
+        found = planned.planned(self.store.snapshot())
+        return {key.rsplit("/", 1)[1]: one.plan for key, one in found.items()}
+
+    def counts(self, name: str) -> dict[int, int]:
+        """Slot, the first of the played cluster being 1 → workers."""
+        plan = self.plans()[name]
+        first = int(START // plan.slot_seconds)
+        return {
+            slot - first + 1: plan.workers_at(slot)
+            for span in plan.spans
+            for slot in range(span.first, span.last + 1)
+        }
+
+    def run(self, name: str) -> None:
+        """Bind the job's workers where its plan has them in the present slot."""
+        plan = self.plans()[name]
+        span = plan.at(self.slot)
+        assert span is not None
+        seats = [node for node, count in sorted(span.workers.items()) for _ in range(count)]
+        for i, node in enumerate(seats):
+            pod = self.pod(f"{name}-{i}")
+            self.add(replace(pod, gates=(), node_name=node, phase="Running"))
+
+    def report(self, name: str, done: float) -> None:
+        """Have an agent report how much of the training is done."""
+        snapshot = self.store.snapshot()
+        for pod in snapshot.jobs[JobKey(f"default/job/{name}")]:
+            node = snapshot.bound.get(pod.uid)
+            if node is None:
+                continue
+            progress = Progress(
+                metric="loss", source="jsonl", updated_at=self.now,
+                step=round(done * 10_000), total_steps=10_000,
+            )  # fmt: skip
+            said = {pod.uid: PodReport(uid=pod.uid, progress=progress)}
+            self.add(
+                NodeReport(
+                    node=NodeName(node), boot="b", sequence=1, sent_at=self.now,
+                    received_at=self.now, complete=True, pods=said,
+                )
+            )  # fmt: skip
+
+    def pod(self, name: str) -> Pod:
+        return self.store.snapshot().pods[PodKey(f"default/{name}")]
+
+    def finish(self, name: str) -> None:
+        """End the job well."""
+        for pod in self.store.snapshot().jobs[JobKey(f"default/job/{name}")]:
+            self.add(replace(pod, phase="Succeeded", node_name=pod.node_name or NodeName("n")))
