@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from cli import bargains
 from cli.amounts import amount, coming, number
 from cli.table import columns
 from shared import api
@@ -17,7 +18,9 @@ _WIDTH: Final = 10
 
 def lines(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
     """Return the lines to print; ``wide``: with all nodes by name."""
-    parts = [list(_facts(answer)), tried(answer, wide=wide), changes(answer)]
+    parts = [list(_facts(answer)), tried(answer, wide=wide)]
+    parts += [bargains.price(answer, wide=wide), bargains.rescales(answer, wide=wide)]
+    parts.append(changes(answer))
     if answer.pod and (answer.nodes or not answer.tried):
         parts.append(_terms(answer, wide=wide))
     return [line for part in parts if part for line in ("", *part)][1:]
@@ -40,6 +43,7 @@ def _facts(answer: api.ExplainResponse) -> Iterator[str]:
         facts["Needs"] = _needs(answer)
     if answer.cause:
         facts["Decides"] = answer.cause
+    facts.update(bargains.facts(answer))
     yield from (f"{name + ':':{_WIDTH}}{text}" for name, text in facts.items())
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cli import bargains
 from cli.amounts import coming, duration, number
 from cli.table import columns
 from shared import api
@@ -14,14 +15,15 @@ def queue(answer: api.QueueResponse, *, wide: bool) -> list[str]:
     """Return the lines of the queue."""
     weighted = answer.order == _BY_WEIGHT
     header = ["POSITION", "JOB", "NAMESPACE", *(["UTILITY", "SIZE"] if weighted else [])]
-    header += ["V", "U", "B", "L", "M", "WAIT", "START", "REASON"]
+    extra = bargains.Extra(answer.entries, wide=wide)
+    header += ["V", "U", "B", "L", "M", "WAIT", "START", *extra.header, "REASON"]
     header += ["KIND", "PODS", "E", "M-NORM", "LEFT", "ESTIMATE", "MESSAGE"] if wide else []
     now = answer.generated_at
-    rows = [_row(entry, now, weighted=weighted, wide=wide) for entry in answer.entries]
+    rows = [_row(entry, now, extra, weighted=weighted, wide=wide) for entry in answer.entries]
     head = _head(answer) if wide or not answer.acting else []
     if not rows:
         return [*head, "no job waits"]
-    right = "POSITION UTILITY SIZE V U B L M WAIT START PODS E M-NORM LEFT"
+    right = f"POSITION UTILITY SIZE V U B L M WAIT START PODS E M-NORM LEFT {bargains.RIGHT}"
     return [*head, *columns(header, rows, right=right)]
 
 
@@ -30,12 +32,15 @@ def _head(answer: api.QueueResponse) -> list[str]:
     return [f"order: {answer.order}, jobs: {len(answer.entries)}{stale}"]
 
 
-def _row(entry: api.QueueEntry, now: float, *, weighted: bool, wide: bool) -> list[str]:
+def _row(
+    entry: api.QueueEntry, now: float, extra: bargains.Extra, *, weighted: bool, wide: bool
+) -> list[str]:
     terms = entry.terms
     row = [str(entry.position), entry.job, entry.namespace]
     row += _weight(entry.weight) if weighted else []
     row += [number(entry.v), str(terms.u), str(terms.b), str(terms.l), str(terms.m)]
-    row += [duration(entry.waited_seconds), _start(entry, now), entry.reason]
+    row += [duration(entry.waited_seconds), _start(entry, now)]
+    row += [*extra.cells(entry, now), entry.reason]
     if wide:
         size = "?" if entry.min_available is None else str(entry.min_available)
         row += [entry.kind, f"{entry.members}/{size}"]
