@@ -78,4 +78,7 @@ def _parser() -> argparse.ArgumentParser:
             asking.add(command)
         if name == "prices":
             pricing.add(command)
+        if name == "queue":
+            by = "a line for each job, or for each namespace: what it holds and may hold"
+            command.add_argument("--by", choices=("job", "namespace"), default="job", help=by)
     return parser

@@ -14,6 +14,7 @@ from shared import api
 from shared.prices import PricesResponse, SlotPrices
 from shared.rescales import RescalesResponse
 from shared.system_clock import SystemClock
+from shared.tenancy import NamespacesResponse
 
 _HOME_AND_CLEAR: Final = "\x1b[H\x1b[2J"
 _KINDS: Final[dict[str, type[api.Response]]] = {
@@ -23,6 +24,7 @@ _KINDS: Final[dict[str, type[api.Response]]] = {
     "migrations": api.MigrationsResponse,
     "rescales": RescalesResponse,
     "prices": PricesResponse,
+    "namespaces": NamespacesResponse,
     "explain": api.ExplainResponse,
     "what-if": api.WhatIfResponse,
 }
@@ -56,8 +58,9 @@ def _show(asked: Namespace, way: client.Way, out: TextIO) -> str:
         query, question = {"namespace": namespace}, manifest.of(asked)
     if asked.command == "prices" and (asked.slots or asked.svg):
         query = {"slots": "true"}
-    body = way.fetch(f"/v1/{asked.command}", question=question, **query)
-    whole = client.understand(body, _KINDS[asked.command])
+    path = "namespaces" if asked.command == "queue" and asked.by == "namespace" else asked.command
+    body = way.fetch(f"/v1/{path}", question=question, **query)
+    whole = client.understand(body, _KINDS[path])
     answer = _narrowed(asked, whole)
     if asked.output == "json":
         shown = body if answer is whole else msgspec.json.encode(answer)

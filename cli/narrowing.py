@@ -7,10 +7,17 @@ from msgspec.structs import replace
 from cli.errors import UnansweredError
 from shared import api
 from shared.rescales import RescalesResponse
+from shared.tenancy import NamespacesResponse
 
 Answer = TypeVar("Answer", bound=api.Response)
 
-_LISTS: Final = (api.QueueResponse, api.JobsResponse, api.MigrationsResponse, RescalesResponse)
+_LISTS: Final = (
+    api.QueueResponse,
+    api.JobsResponse,
+    api.MigrationsResponse,
+    RescalesResponse,
+    NamespacesResponse,
+)
 
 
 def to_namespace(answer: Answer, namespace: str) -> Answer:

@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from cli import costs, explaining, ledger, rescaling, supposed, training, waiting
+from cli import bargains, costs, explaining, ledger, rescaling, supposed, tenants, training, waiting
 from cli.amounts import amount, duration
 from cli.table import columns
 from shared import api
 from shared.prices import PricesResponse
 from shared.rescales import RescalesResponse
+from shared.tenancy import NamespacesResponse
 
 _COMMON: Final = frozenset({"cpu", "memory", "pods"})
 
@@ -32,6 +33,8 @@ def _of_jobs(answer: api.Response, *, wide: bool) -> list[str]:
     match answer:
         case api.MigrationsResponse():
             return ledger.ledger(answer, wide=wide)
+        case NamespacesResponse():
+            return tenants.table(answer, wide=wide)
         case RescalesResponse():
             return rescaling.ledger(answer, wide=wide)
         case api.ExplainResponse():
@@ -78,25 +81,28 @@ def _free(node: api.NodeEntry, resource: str) -> str:
 
 def _jobs(answer: api.JobsResponse, *, wide: bool, blocks: bool) -> list[str]:
     header = ["JOB", "NAMESPACE", "KIND", "GANG", "WAITING", "SEATED", "BOUND", "SUCCEEDED"]
-    header += ["FAILED", "AGE", "CATEGORY", "METRIC", "CURVE", "STEP", "ETA"]
+    extra = bargains.Extra(answer.entries, wide=wide)
+    header += ["FAILED", "AGE", *extra.header, "CATEGORY", "METRIC", "CURVE", "STEP", "ETA"]
     header += ["HELD", "LOOSE", "DIRECT", "IN-TREE", "LEAVING", "ATTEMPT"] if wide else []
     header += ["CHECKPOINT", "NODES", "PROBLEM"] if wide else []
     now = answer.generated_at
-    rows = [_job_row(job, now, wide=wide, blocks=blocks) for job in answer.entries]
+    rows = [_job_row(job, now, extra, wide=wide, blocks=blocks) for job in answer.entries]
     if not rows:
         return ["there is no job"]
     left = {"JOB", "NAMESPACE", "KIND", "CATEGORY", "METRIC", "CURVE", "ETA"}
-    left |= {"CHECKPOINT", "NODES", "PROBLEM"}
+    left |= {"CHECKPOINT", "NODES", "PROBLEM", "WORKERS", "PROMISE"}
     return columns(header, rows, right=" ".join(set(header) - left))
 
 
-def _job_row(job: api.JobEntry, now: float, *, wide: bool, blocks: bool) -> list[str]:
+def _job_row(
+    job: api.JobEntry, now: float, extra: bargains.Extra, *, wide: bool, blocks: bool
+) -> list[str]:
     counts = job.counts
     row = [job.job, job.namespace, job.kind]
     row += ["?" if job.min_available is None else str(job.min_available)]
     waits = counts.gated + counts.held + counts.direct + counts.in_tree
     numbers = [waits, counts.seated + counts.loose, counts.bound, counts.succeeded, counts.failed]
-    row += [*(str(n) for n in numbers), duration(now - job.created_at)]
+    row += [*(str(n) for n in numbers), duration(now - job.created_at), *extra.cells(job, now)]
     row += training.progress(job.progress, blocks=blocks)
     if wide:
         rare = (counts.held, counts.loose, counts.direct, counts.in_tree, counts.leaving)

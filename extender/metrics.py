@@ -50,6 +50,7 @@ class Verb(StrEnum):
     EXPLAIN = "explain"
     MIGRATIONS = "migrations"
     RESCALES = "rescales"
+    NAMESPACES = "namespaces"
     PRICES = "prices"
     WHAT_IF = "whatif"  # a route name of aiohttp has no keyword of Python between its hyphens
     HEARTBEAT = "heartbeat"

@@ -5,7 +5,7 @@ that are being deleted too, and what is kept for members of its gangs; pods of o
 nobody's. What a turn gives away counts at once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -89,8 +89,9 @@ class Shares:
             return job
         waiting = planning.in_order(job.having(*planning.UNPLANNED_STATES))
         needed = planning.missing(job)
-        if not waiting or len(waiting) < needed:
-            return job  # the planner says what it lacks
+        known = job.min_available is not None and not job.problem
+        if not known or not waiting or len(waiting) < needed:
+            return job  # the planner says what hinders it
         demands = [self._demands.of(member.shape) for member in waiting]
         held = self._holds(job.namespace)
         count = fair_share.most_within(entitled, held, demands, self._capacity)
@@ -149,21 +150,30 @@ class _Demands:
         return known[1]
 
 
-def held(snapshot: Snapshot) -> dict[str, list[PodShape]]:
-    """Return what the pods of each namespace ask for that count for its share."""
-    found: dict[str, list[PodShape]] = {}
+def held_by_job(snapshot: Snapshot) -> Iterator[tuple[JobKey, list[PodShape]]]:
+    """Yield each job that holds something, with the shapes of what counts for its namespace."""
     for key, pods in snapshot.jobs.items():
         shapes = [pod.shape for pod in pods if _counts(pod, snapshot)]
         if (kept := snapshot.open_seats.get(key)) is not None:
             shapes += [seat.shape for seat in kept.seats]
         if shapes:
-            found.setdefault(key.partition("/")[0], []).extend(shapes)
+            yield key, shapes
+
+
+def total(shapes: Iterable[PodShape], room: Room) -> IntVector:
+    """Return what shapes ask for together, by resource."""
+    demands, found = _Demands(room), np.zeros(len(room.resources), dtype=np.int64)
+    for shape in shapes:
+        found += demands.of(shape)
     return found
 
 
 def shares(snapshot: Snapshot, params: EngineParameters) -> Shares:
     """Return who holds what at the beginning of a cycle."""
-    return Shares(held(snapshot) if params.fair_share.enabled else {}, snapshot, params)
+    found: dict[str, list[PodShape]] = {}
+    for key, shapes in held_by_job(snapshot) if params.fair_share.enabled else ():
+        found.setdefault(key.partition("/")[0], []).extend(shapes)
+    return Shares(found, snapshot, params)
 
 
 def of_tenants(tenants: Iterable[Tenant], snapshot: Snapshot, params: EngineParameters) -> Shares:

@@ -28,6 +28,7 @@ from shared.ledger import Declined
 from shared.model import JobKey, Pod, PodKey
 from shared.prices import PricesResponse
 from shared.rescales import RescaleEntry, RescalesResponse
+from shared.tenancy import NamespacesResponse
 
 _Subject = TypeVar("_Subject")
 
@@ -176,6 +177,13 @@ class ReadAnswers:
             acting=self.acting(),
             entries=tuple(entries),
             declined=tuple(declined),
+        )
+
+    def namespaces(self) -> NamespacesResponse:
+        """What each namespace holds and may hold."""
+        snapshot, cycle, now = self.store.snapshot(), self.last_cycle(), self.clock.now()
+        return explaining.namespaces(
+            snapshot, cycle, self.parameters, now=now, acting=self.acting()
         )
 
     async def prices(self, *, slots: bool) -> PricesResponse:

@@ -8,6 +8,7 @@ from shared import api, wire
 from shared.model import NodeName, Pod
 from shared.prices import PricesResponse
 from shared.rescales import RescalesResponse
+from shared.tenancy import NamespacesResponse
 
 
 class SchedulerPort(Protocol):
@@ -47,6 +48,10 @@ class ReadPort(Protocol):
 
     def rescales(self) -> RescalesResponse:
         """Return the ledger of rescales, and the jobs that were not changed."""
+        ...
+
+    def namespaces(self) -> NamespacesResponse:
+        """Return what each namespace holds and may hold."""
         ...
 
     async def prices(self, *, slots: bool) -> PricesResponse:

@@ -38,6 +38,11 @@ async def rescales(request: web.Request) -> web.Response:
     return _json(request.app[READ].rescales())
 
 
+async def namespaces(request: web.Request) -> web.Response:
+    """``GET /v1/namespaces``: what each holds and may hold."""
+    return _json(request.app[READ].namespaces())
+
+
 async def prices(request: web.Request) -> web.Response:
     """``GET /v1/prices``: what resources cost; with ``slots=true`` in the slots to come, too."""
     text = request.query.get("slots", "false")

@@ -15,6 +15,7 @@ from shared.prices import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
 from shared.progress import Category, Span, Use
 from shared.rescales import RescaleEntry, RescalesResponse
 from shared.supposition import Bill, Place, Shift
+from shared.tenancy import NamespaceEntry, NamespacesResponse
 
 REFUSED = "shuntyard: planned on another node"
 
@@ -334,6 +335,35 @@ WHAT_IF = api.WhatIfResponse(
 )
 
 
+NAMESPACES = NamespacesResponse(
+    generated_at=1000.0,
+    acting=True,
+    fair_share=True,
+    entries=(
+        NamespaceEntry(
+            namespace="team-a",
+            waiting=2,
+            running=1,
+            held={"cpu": 6500, "memory": 8 * 2**30, "nvidia.com/gpu": 4, "pods": 3},
+            share=0.5,
+            weight=2.0,
+            guaranteed_share=0.25,
+            limit=0.75,
+        ),
+        NamespaceEntry(
+            namespace="team-b",
+            waiting=1,
+            running=0,
+            held={},
+            share=0.0,
+            weight=1.0,
+            guaranteed_share=0.0,
+            problem="annotation shuntyard.io/weight of namespace team-b: 'heavy'",
+        ),
+    ),
+)
+
+
 class FakeRead:
     """The read API of one job that waits."""
 
@@ -351,6 +381,9 @@ class FakeRead:
 
     def rescales(self) -> RescalesResponse:
         return RESCALES
+
+    def namespaces(self) -> NamespacesResponse:
+        return NAMESPACES
 
     async def prices(self, *, slots: bool) -> PricesResponse:
         return msgspec.structs.replace(PRICES, slots=SLOTS) if slots else PRICES

@@ -6,6 +6,7 @@ one, ``what_if`` one that nobody has submitted.
 
 from extender.engine.explaining.answering import Asked, asked, job, named, pod
 from extender.engine.explaining.listing import all_jobs, nodes, queue
+from extender.engine.explaining.namespaces import namespaces
 from extender.engine.explaining.prices import NOT_BY_PRICE, prices, slot_prices
 from extender.engine.explaining.promises import Bargains
 from extender.engine.explaining.what_if import what_if
@@ -18,6 +19,7 @@ __all__ = [
     "asked",
     "job",
     "named",
+    "namespaces",
     "nodes",
     "pod",
     "prices",

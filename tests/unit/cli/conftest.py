@@ -20,6 +20,7 @@ from tests.fakes.ports import (
     EXPLAIN,
     JOBS,
     MIGRATIONS,
+    NAMESPACES,
     NODES,
     PRICES,
     QUEUE,
@@ -35,6 +36,7 @@ CANNED = {
     "migrations": MIGRATIONS,
     "rescales": RESCALES,
     "prices": PRICES,
+    "namespaces": NAMESPACES,
     "what-if": WHAT_IF,
 }
 
