@@ -10,12 +10,13 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.scaling import proposing
 from extender.engine.scaling.proposal import Cause, Proposal
 from extender.engine.scaling.record import Phase
-from extender.engine.scaling.speed_samples import SpeedMemory
+from extender.engine.scaling.speed_samples import Sample, Samples, SpeedMemory
 from extender.policy.scaling import ScalingParameters
 from shared import labels
 from shared.model import JobKey, WorkerCount
 from tests.fakes.builders import make_node, make_owner, make_pod, make_shape, pinned_to
-from tests.unit.engine.clusters import queued_job, snapshot_of
+from tests.fakes.reports import make_pod_report, make_report
+from tests.unit.engine.clusters import queued_job, store_of
 from tests.unit.engine.elastic_yard import changing, key_of, more_workers, running, waiting
 
 NOW = 1000.0
@@ -24,8 +25,11 @@ PATIENT = EngineParameters(scaling=ScalingParameters(starvation_seconds=None))
 ABORTED = {"phase": Phase.ABORTED, "since": NOW - 5.0, "aborted": 1}
 
 
-def proposed(*entities, nodes=None, params=PATIENT, speeds=None, now=NOW):
-    snapshot = snapshot_of(nodes or [make_node("a", cpu="4")], *entities)
+def proposed(*entities, nodes=None, params=PATIENT, speeds=None, now=NOW, reports=()):
+    store = store_of(nodes or [make_node("a", cpu="4")], *entities)
+    for report in reports:
+        store.report(report)
+    snapshot = store.snapshot()
     known = speeds or SpeedMemory()
     return proposing.proposals(snapshot, Memory(), known, Reading(now, now), params)
 
@@ -191,8 +195,8 @@ def test_a_job_whose_surplus_waits_does_not_grow() -> None:
 def test_newcomers_go_where_the_job_requires_them() -> None:
     """Free room outside of its rack is none of its."""
     nodes = [
-        make_node("a", cpu="3", labels={"topology.kubernetes.io/rack": "r1"}),
-        make_node("b", cpu="9", labels={"topology.kubernetes.io/rack": "r2"}),
+        make_node("a", cpu="3", labels={"cloud.provider.com/topology-rack": "r1"}),
+        make_node("b", cpu="9", labels={"cloud.provider.com/topology-rack": "r2"}),
     ]
     near = with_notes(victim(nodes="aa", workers="1..6"), **{"required-topology": "rack"})
     assert proposed(near, nodes=nodes) == (grows("v", 3),)
@@ -225,6 +229,39 @@ def test_servers_stay_and_workers_of_several_owners_are_told_apart() -> None:
         JobKey("default/group/g"), 1, Cause.MORE_IMPORTANT, starts=JobKey("default/job/s")
     )
     assert list(proposed(servers, workers, pods, STARTER)) == [wanted]
+
+
+def trained(name="v", left=1000, **seconds):
+    """What an agent says of a job, and its measured seconds a step by number of workers."""
+    said = make_pod_report(f"default-{name}-0", step=0, total_steps=left)
+    numbers = tuple(Sample(int(w[1:]), 0, (s, s)) for w, s in seconds.items())
+    known = SpeedMemory(samples={f"default/job/{name}": Samples(numbers)} if numbers else {})
+    return {"reports": [make_report("a", [said], received_at=NOW)], "speeds": known}
+
+
+GAINS = {
+    "to where one more saves too little": (
+        trained(w1=5.0, w2=3.0, w4=2.0),  # T = 4/w + 1
+        [Proposal(key_of("v"), 4, Cause.SAVES_TIME, saved_seconds=1000.0)],
+    ),
+    "not for what is nearly done": (trained(left=12, w1=5.0, w2=3.0, w4=2.0), []),
+    "not past its best number": (trained(w1=5.0, w2=4.0, w4=5.0), []),
+    "it gives workers back that slow it": (
+        trained(w1=3.0, w2=4.0, w4=6.0),
+        [Proposal(key_of("v"), 1, Cause.SLOWS, saved_seconds=1000.0)],
+    ),
+    "one at a time while it is measured": (trained(w2=3.0), [grows("v", 3)]),
+    "at once if nobody will ever know": ({}, [grows("v", 4)]),
+}
+
+
+@pytest.mark.parametrize(("known", "wanted"), GAINS.values(), ids=GAINS.keys())
+def test_who_grows_by_what_was_measured(known, wanted) -> None:
+    found = [
+        replace(one, saved_seconds=one.saved_seconds and round(one.saved_seconds))
+        for one in proposed(victim(nodes="aa"), **known)
+    ]
+    assert found == wanted
 
 
 def test_where_nobody_has_a_range_nothing_is_looked_at(monkeypatch) -> None:
