@@ -122,9 +122,9 @@ def _promise(found: AdmissionEntry, now: float) -> str:
         return "none, it is not admitted"
     said = [found.promise or "none"]
     if found.promised_at is not None:
-        said.append(f"promised for {coming(found.promised_at, now)}")
+        said.append(f"promised {coming(found.promised_at, now)}")
     if found.finish_at is not None and found.finish_at != found.promised_at:
-        said.append(f"by its plan done {coming(found.finish_at, now)}")
+        said.append(f"by its plan {coming(found.finish_at, now)}")
     if found.resumes_at is not None:
         said.append(f"goes on {coming(found.resumes_at, now)}")
     return ", ".join(said)

@@ -1,0 +1,135 @@
+"""Workers, payoff and promise in the tables and in `shuntyard explain`."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from cli import bargains
+from cli.__main__ import main
+from shared import api
+from shared.admitted import AdmissionEntry, PricePart
+from shared.ledger import Declined
+from shared.rescales import WorkersEntry
+from tests.fakes.ports import EXPLAIN_JOB, JOBS, QUEUE, RESCALES
+from tests.unit.cli.conftest import ReadApi
+
+DONE, GROWS, ABORTED = RESCALES.entries
+WORKERS = WorkersEntry(now=4, least=1, most=6, stated=5, rescale=GROWS)
+ADMITTED = AdmissionEntry(
+    admitted=True,
+    payoff=7.5,
+    utility=10.0,
+    bill=2.5,
+    promise="slipped",
+    promised_at=1030.0,
+    finish_at=1300.0,
+    resumes_at=1100.0,
+    planned_workers=0,
+)
+REFUSED = AdmissionEntry(admitted=False, payoff=-1.25, utility=3.0)
+
+
+def queue(read_api: ReadApi, *more: dict[str, object]) -> None:
+    entries = [replace(entry, **extra) for entry, extra in zip(QUEUE.entries, more, strict=True)]
+    read_api.answers["/v1/queue"] = (
+        200,
+        msgspec.json.encode(replace(QUEUE, entries=tuple(entries))),
+    )
+
+
+def test_the_queue_has_the_columns_that_one_of_its_jobs_needs(
+    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue(read_api, {"workers": WORKERS}, {"admission": REFUSED})
+    assert main(["queue"]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split()[-4:] == ["WORKERS", "PAYOFF", "PROMISE", "REASON"]
+    assert first.split()[-6:] == ["4>5", "of", "1..6", "-", "-", "GangDoesNotFit"]
+    assert second.split()[-4:] == ["-", "-1.25", "none", "GangSizeUnknown"]
+
+
+def test_without_prices_a_column_of_workers_is_all_there_is_more(
+    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue(read_api, {"workers": replace(WORKERS, rescale=None)}, {})
+    assert main(["queue"]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split()[-3:] == ["START", "WORKERS", "REASON"]
+    assert first.split()[-4:-1] == ["4", "of", "1..6"]
+    assert second.split()[-2] == "-"
+
+
+def test_jobs_say_what_became_of_the_promise(
+    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (job,) = JOBS.entries
+    told = replace(JOBS, entries=(replace(job, workers=WORKERS, admission=ADMITTED),))
+    read_api.answers["/v1/jobs"] = (200, msgspec.json.encode(told))
+    assert main(["jobs", "-o", "wide"]) == 0
+    out = capsys.readouterr().out
+    wanted = ["WORTH", "BILL", "4>5 of 1..6", "7.5", "slipped, in 5m", "2.5"]
+    assert [text for text in wanted if text not in out] == []
+
+
+def shown(**fields: object) -> str:
+    answer = replace(EXPLAIN_JOB, **fields)
+    return "\n".join([f"{name}: {text}" for name, text in bargains.facts(answer)])
+
+
+PAYOFF = "Payoff: 7.5 (utility 10, bill 2.5)"
+FACTS: dict[str, tuple[dict[str, object], str]] = {
+    "workers": (
+        {"workers": replace(WORKERS, stated=4)},
+        "Workers: 4 of 1 to 6; Growing 4>5 (SavesTime)",
+    ),
+    "workers on their way": (
+        {"workers": replace(WORKERS, rescale=None)},
+        "Workers: 4 of 1 to 6, its owner wants 5",
+    ),
+    "not changed": (
+        {"declined": Declined(job="a/job/x", reason="CoolingDown", message="a moment", at=1.0)},
+        "Unchanged: CoolingDown: a moment",
+    ),
+    "admitted": (
+        {"admission": ADMITTED},
+        f"{PAYOFF}\nPromise: slipped, promised in 30s, by its plan in 5m, goes on in 1m",
+    ),
+    "in time": (
+        {"admission": replace(ADMITTED, promise="kept", finish_at=1030.0, resumes_at=None)},
+        f"{PAYOFF}\nPromise: kept, promised in 30s",
+    ),
+    "turned away": (
+        {"admission": REFUSED},
+        "Payoff: -1.25 (utility 3, bill -)\nPromise: none, it is not admitted",
+    ),
+    "neither": ({}, ""),
+}
+
+
+@pytest.mark.parametrize(("fields", "want"), FACTS.values(), ids=FACTS)
+def test_explain_has_a_line_for_each_fact(fields: dict[str, object], want: str) -> None:
+    assert shown(**fields) == want
+
+
+def test_explain_shows_what_a_price_is_made_of_and_what_was_changed(
+    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = tuple(
+        PricePart(resource="cpu", at=1000.0 + 600 * i, cost=9.0 - i, pods=4, price=0.5)
+        for i in range(7)
+    )
+    answer = replace(EXPLAIN_JOB, nodes=(), price=parts, rescales=(DONE, ABORTED))
+    read_api.answers["/v1/explain"] = (200, msgspec.json.encode(answer))
+    assert main(["explain", "team-a/job/resnet"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["cpu", "now", "9", "4", "0.500"] in lines
+    assert ["…", "and", "2", "more,", "see", "-o", "wide"] in lines
+    assert ["MoreImportant", "6>4", "team-b/job/bert", "1m40s", "ago", "Done"] in lines
+    assert ["Starving", "3>2", "team-b/job/vit", "50s", "ago", "Aborted:", "NotSaved"] in lines
+    assert main(["explain", "team-a/job/resnet", "-o", "wide"]) == 0
+    assert "and 2 more" not in capsys.readouterr().out
+
+
+def test_a_job_of_neither_kind_looks_as_it_always_did() -> None:
+    plain = api.ExplainResponse(generated_at=0.0, namespace="a", job="a/job/x", state="bound")
+    assert bargains.price(plain, wide=True) == bargains.rescales(plain, wide=True) == []
