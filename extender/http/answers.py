@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from extender.engine import explaining, filtering, prioritizing
+from extender.engine.admission.history import History
 from extender.engine.admission.outcome import Book, Standing
 from extender.engine.binding import STANDBY
 from extender.engine.direct import Occasion
@@ -17,6 +18,8 @@ from extender.engine.migration import accounting
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.reporting import Freshness
+from extender.engine.scaling.record import Rescale
+from extender.engine.snapshot import Snapshot
 from extender.http import manifests
 from extender.http.foresight import Foresight
 from extender.http.rest import Rest
@@ -27,12 +30,13 @@ from shared.errors import InputError
 from shared.ledger import Declined
 from shared.model import JobKey, Pod, PodKey
 from shared.prices import PricesResponse
-from shared.rescales import RescaleEntry, RescalesResponse
+from shared.rescales import RescalesResponse
 from shared.tenancy import NamespacesResponse
 
 _Subject = TypeVar("_Subject")
 
-Rescales = tuple[Sequence[RescaleEntry], Sequence[Declined]]
+Rescales = tuple[Sequence[Rescale], Sequence[Declined]]
+"""Changes of workers that have ended, and the jobs that were not changed when looked at last."""
 
 
 class Witness(Protocol):
@@ -65,6 +69,38 @@ class Desk(Protocol):
     def take_over(self, pod: Pod, verdict: FilterVerdict) -> None:
         """Act on what filter answered."""
         ...
+
+
+class Offers(Protocol):
+    """Knows admission by price."""
+
+    def standings(self) -> Mapping[JobKey, Standing]:
+        """Return how jobs with a utility stand."""
+        ...
+
+    def book(self) -> Book | str:
+        """Return what is promised over the slots, or in words why that is not known."""
+        ...
+
+    def history(self) -> History:
+        """Return what past jobs taught."""
+        ...
+
+
+class NoOffers:
+    """No job is admitted by price."""
+
+    def standings(self) -> Mapping[JobKey, Standing]:
+        """Return nothing."""
+        return {}
+
+    def book(self) -> Book | str:
+        """Return why there is none."""
+        return explaining.NOT_BY_PRICE
+
+    def history(self) -> History:
+        """Return nothing."""
+        return History()
 
 
 @dataclass(frozen=True)
@@ -118,9 +154,8 @@ class ReadAnswers:
 
     Attributes:
         declined: Jobs that were not moved when they were looked at last, and why.
-        rescales_known: Changes of workers, oldest first, and the jobs that were not changed.
-        slot_book: What is promised over the time slots; None, and why, if nothing is.
-        standings: How jobs with a utility stand.
+        rescales_known: Changes of workers beyond each job's last one, and jobs not changed.
+        offers: Knows admission by price.
         busy: Held while an explanation or a what-if is worked out.
         foresight: Knows when waiting jobs start; None: nobody is told.
         rest: Between two what-ifs, of which each plays the queue forward twice.
@@ -133,8 +168,7 @@ class ReadAnswers:
     last_cycle: Callable[[], Cycle | None]
     declined: Callable[[], Sequence[Declined]] = tuple
     rescales_known: Callable[[], Rescales] = lambda: ((), ())
-    slot_book: Callable[[], Book | str] = lambda: explaining.NOT_BY_PRICE
-    standings: Callable[[], Mapping[JobKey, Standing]] = dict
+    offers: Offers = field(default_factory=NoOffers)
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     foresight: Foresight | None = None
     rest: Rest = field(default_factory=Rest)
@@ -149,7 +183,7 @@ class ReadAnswers:
             now=now,
             acting=acting,
             estimates=estimates,
-            bargains=explaining.Bargains(self.store.snapshot(), self.standings(), now),
+            bargains=explaining.Bargains(self.store.snapshot(), self.offers.standings(), now),
         )
 
     def nodes(self) -> api.NodesResponse:
@@ -161,7 +195,7 @@ class ReadAnswers:
     def jobs(self) -> api.JobsResponse:
         """All jobs of ours with their members by state."""
         snapshot = self.store.snapshot()
-        now, standings = self.clock.now(), self.standings()
+        now, standings = self.clock.now(), self.offers.standings()
         return explaining.all_jobs(snapshot, self._freshness(), now=now, standings=standings)
 
     def migrations(self) -> api.MigrationsResponse:
@@ -171,11 +205,11 @@ class ReadAnswers:
 
     def rescales(self) -> RescalesResponse:
         """The ledger of rescales."""
-        entries, declined = self.rescales_known()
+        past, declined = self.rescales_known()
         return RescalesResponse(
             generated_at=self.clock.now(),
             acting=self.acting(),
-            entries=tuple(entries),
+            entries=explaining.ledger(self.store.snapshot(), past),
             declined=tuple(declined),
         )
 
@@ -188,7 +222,7 @@ class ReadAnswers:
 
     async def prices(self, *, slots: bool) -> PricesResponse:
         """What resources cost; the slots are worked out beside the loop."""
-        book = self.slot_book() if slots else ""
+        book = self.offers.book() if slots else ""
         now, acting, snapshot = self.clock.now(), self.acting(), self.store.snapshot()
         told = explaining.prices(snapshot, self.parameters, now=now, acting=acting)
         if isinstance(book, str):
@@ -210,7 +244,9 @@ class ReadAnswers:
         if len(found) > 1:
             kinds = " or ".join(key.split("/")[1] for key in found)
             raise InputError("query parameter kind", kind, f"{kinds}: there is a job of each")
-        return await self._worked_out(explaining.job, asked, found[0]) if found else None
+        if found:
+            return await self._worked_out(explaining.job, asked, found[0])
+        return explaining.paused(namespace, name, kind, asked, self._bargaining(asked.snapshot))
 
     async def what_if(self, body: bytes, namespace: str) -> api.WhatIfResponse:
         """What would become of a job; the store hears nothing of it."""
@@ -230,8 +266,23 @@ class ReadAnswers:
         subject: _Subject,
     ) -> api.ExplainResponse:
         """Explain beside the loop, one at a time: kube-scheduler must not wait for it."""
+        known = self._bargaining(asked.snapshot)
+
+        def answer() -> api.ExplainResponse:
+            return explaining.more(explain(asked, subject), asked, known)
+
         async with self.busy:
-            return await asyncio.to_thread(explain, asked, subject)
+            return await asyncio.to_thread(answer)
+
+    def _bargaining(self, snapshot: Snapshot) -> explaining.Bargaining:
+        book, (past, declined) = self.offers.book(), self.rescales_known()
+        return explaining.Bargaining(
+            standings=self.offers.standings(),
+            book=None if isinstance(book, str) else book,
+            history=self.offers.history(),
+            rescales=explaining.ledger(snapshot, past),
+            declined=declined,
+        )
 
     def _asked(self) -> explaining.Asked:
         reading = Reading(now=self.clock.now(), monotonic=self.clock.monotonic())

@@ -107,6 +107,10 @@ class AdmissionLoop:
             return NOT_ACTING
         return self.last.book or NOTHING_YET
 
+    def history(self) -> History:
+        """Return what past jobs taught."""
+        return self._history or History()
+
     async def _decide(self, history: History, reading: Reading) -> AdmissionLook:
         """Decide on a snapshot that shares nothing that changes meanwhile."""
         snapshot, memory = self.recorder.store.snapshot(), self.memory

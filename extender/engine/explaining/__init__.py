@@ -5,22 +5,28 @@ one, ``what_if`` one that nobody has submitted.
 """
 
 from extender.engine.explaining.answering import Asked, asked, job, named, pod
+from extender.engine.explaining.bargaining import Bargaining, more, paused
 from extender.engine.explaining.listing import all_jobs, nodes, queue
 from extender.engine.explaining.namespaces import namespaces
 from extender.engine.explaining.prices import NOT_BY_PRICE, prices, slot_prices
 from extender.engine.explaining.promises import Bargains
 from extender.engine.explaining.what_if import what_if
+from extender.engine.explaining.workers import ledger
 
 __all__ = [
     "NOT_BY_PRICE",
     "Asked",
+    "Bargaining",
     "Bargains",
     "all_jobs",
     "asked",
     "job",
+    "ledger",
+    "more",
     "named",
     "namespaces",
     "nodes",
+    "paused",
     "pod",
     "prices",
     "queue",

@@ -1,0 +1,112 @@
+"""What an explanation says of workers, of their changes, and of admission by price."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec.structs import replace as changed
+
+from extender.engine import jobs
+from extender.engine.admission import slot_time
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import Book, Standing
+from extender.engine.admission.slot_plan import SlotPlan
+from extender.engine.explaining import bids, promises, raising
+from extender.engine.explaining.answering import Asked
+from extender.engine.explaining.workers import of_job, workers
+from extender.engine.reasons import Reason
+from shared import api
+from shared.explanation import Change, Step, StepKind
+from shared.ledger import Declined
+from shared.model import JobKey
+from shared.rescales import RescaleEntry
+
+_BY_PRICE: Final = frozenset({Reason.PAYOFF_TOO_LOW.value, Reason.UTILITY_GONE.value})
+_PAUSED: Final = "paused"
+
+
+@dataclass(frozen=True)
+class Bargaining:
+    """What is known beside the cluster.
+
+    Attributes:
+        standings: How jobs with a utility stand.
+        book: What is promised over the slots; None if that is not known.
+        history: What past jobs taught.
+        rescales: The ledger.
+        declined: Jobs whose workers were not changed.
+    """
+
+    standings: Mapping[JobKey, Standing] = field(default_factory=dict)
+    book: Book | None = None
+    history: History = field(default_factory=History)
+    rescales: Sequence[RescaleEntry] = ()
+    declined: Sequence[Declined] = ()
+
+
+def more(answer: api.ExplainResponse, asked: Asked, known: Bargaining) -> api.ExplainResponse:
+    """Return the answer with what is known of the job beside its place and its nodes."""
+    key, now = JobKey(answer.job), asked.reading.now
+    standing = known.standings.get(key)
+    elastic = None
+    if key in asked.snapshot.jobs:
+        elastic = workers(asked.snapshot, jobs.view(asked.snapshot, key))
+    told = changed(
+        answer,
+        workers=elastic,
+        rescales=of_job(known.rescales, key),
+        declined=next((one for one in known.declined if one.job == key), None),
+        admission=promises.admission(standing, now=now),
+    )
+    if standing is None or not answer.reason:
+        return told
+    if standing.plan is not None:
+        return _of_slot(told, standing.plan, asked)
+    return _of_price(told, asked, known)
+
+
+def paused(
+    namespace: str, name: str, kind: str, asked: Asked, known: Bargaining
+) -> api.ExplainResponse | None:
+    """Return the answer for a job that its plan pauses, so that it has no pods; None if none is."""
+    for key, standing in sorted(known.standings.items()):
+        of, its_kind, called = key.split("/", 2)
+        if (of, called) != (namespace, name) or kind not in {"", its_kind}:
+            continue
+        if key not in asked.snapshot.jobs and standing.plan is not None:
+            answer = api.ExplainResponse(
+                generated_at=asked.reading.now,
+                namespace=namespace,
+                job=key,
+                state=_PAUSED,
+                reason=standing.reason.value if standing.reason else "",
+                message=standing.message,
+            )
+            return more(answer, asked, known)
+    return None
+
+
+def _of_slot(told: api.ExplainResponse, plan: SlotPlan, asked: Asked) -> api.ExplainResponse:
+    """Say when the job's turn comes, if it waits for that alone."""
+    if told.reason != Reason.AWAITING_SLOT.value:
+        return told
+    seconds = plan.slot_seconds
+    slot = slot_time.slot_at(asked.reading.now, seconds)
+    first = min((span.first for span in plan.spans if span.first > slot), default=None)
+    at = None if first is None else slot_time.begins_at(first, seconds)
+    step = Step(kind=StepKind.WAIT, subject=told.job, field="time slot", at=at)
+    change = Change(kind=step.kind, says="wait until its slot begins", steps=(step,))
+    return changed(told, cause="slot", changes=(change,), tried=(), short={}, needs=0, fits=0)
+
+
+def _of_price(told: api.ExplainResponse, asked: Asked, known: Bargaining) -> api.ExplainResponse:
+    """Say what the price is made of and what would admit it: nodes are no matter until it is."""
+    if told.reason not in _BY_PRICE:
+        return told
+    plain = changed(told, cause="price", changes=(), tried=(), short={}, needs=0, fits=0)
+    if known.book is None:
+        return plain
+    one = bids.bid(asked, JobKey(told.job), known.book, known.history)
+    if one is None:
+        return plain
+    return changed(plain, price=bids.parts(one), changes=raising.changes(one))
