@@ -5,6 +5,7 @@
 * A single pod without our gate passes on the node where the planner would put it: a gang of one
   (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; asked again, it is planned
   again.
+* A single pod without our gate is refused while its namespace may not hold more (``sharing``).
 * A pod released without a pin, a member of a gang that kube-scheduler itself keeps whole, and a
   single pod of which kube-scheduler knows more than we (what is not modelled, what the pod only
   prefers, a topology) pass wherever bound pods and seats leave room.
@@ -23,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.engine import direct, modelling
+from extender.engine import direct, modelling, sharing
 from extender.engine.direct import Grant, Occasion
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
@@ -34,6 +35,7 @@ from shared.model import NodeName, Pod
 PLANNED_NOT_OFFERED: Final = "shuntyard: the planned node was not offered"
 NO_ROOM_BESIDE_SEATS: Final = "shuntyard: no room beside the seats of others"
 NO_SEATS: Final = "shuntyard: the gang has no seats yet"
+NO_QUOTA: Final = "shuntyard: the namespace may not hold more"
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def filter_nodes(
     if planned is not None:
         return _planned(planned, names)
     if not direct.needs_seat(snapshot, pod):
+        if not sharing.may_hold(snapshot, pod, params):
+            return FilterVerdict(nowhere=NO_QUOTA)
         return _best(snapshot, pod, names, params) or _with_room(snapshot, pod, names)
     granted = direct.grant(snapshot, pod, names, occasion, params)
     return WITHOUT_SEATS if granted is None else _planned(granted.node, names, granted)

@@ -1,17 +1,16 @@
 """The cluster shared among namespaces, in one row of turns (``policy.fair_share``).
 
-What a namespace holds is what its pods of our scheduler ask for that are bound or released, those
-that are being deleted too, and what is kept for members of its gangs; pods of other schedulers are
-nobody's. What a turn gives away counts at once.
+What each holds at the beginning, ``holdings`` says; what a turn gives away counts at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from extender.engine import entitlements, planning
+from extender.engine import entitlements, holdings, planning
+from extender.engine.holdings import Demands
 from extender.engine.jobs import Job, State
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Refusal
@@ -20,7 +19,7 @@ from extender.engine.snapshot import Snapshot
 from extender.policy import fair_share
 from extender.policy.fair_share import Entitlement, Turn
 from extender.policy.reservation import Tenant
-from extender.policy.room import IntVector, Room
+from extender.policy.room import IntVector
 from shared import labels
 from shared.model import JobKey, Pod, PodShape
 
@@ -51,7 +50,7 @@ class Shares:
     def __init__(self, held: Held, snapshot: Snapshot, params: EngineParameters) -> None:
         self._snapshot, self._params = snapshot, params.fair_share
         self._capacity: IntVector = snapshot.room.allocatable.sum(axis=0)
-        self._demands = _Demands(snapshot.room)
+        self._demands = Demands(snapshot.room)
         self._entitled: dict[str, Entitlement] = {}
         self._held: dict[str, IntVector] = {}
         self._kept_for: dict[str, JobKey] = {}
@@ -136,42 +135,28 @@ class Shares:
         self._held[namespace] = total
 
 
-class _Demands:
-    """What shapes ask for; by identity, since hashing a shape costs more than all else."""
-
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self._known: dict[int, tuple[PodShape, IntVector]] = {}
-
-    def of(self, shape: PodShape) -> IntVector:
-        known = self._known.get(id(shape))
-        if known is None:
-            known = self._known[id(shape)] = (shape, self._room.demand(shape))
-        return known[1]
+def has_limit(snapshot: Snapshot, namespace: str, params: EngineParameters) -> bool:
+    """Say whether a namespace may hold only so much."""
+    if not params.fair_share.enabled:
+        return False
+    return entitlements.entitlement(namespace, snapshot)[0].borrowing is not None
 
 
-def held_by_job(snapshot: Snapshot) -> Iterator[tuple[JobKey, list[PodShape]]]:
-    """Yield each job that holds something, with the shapes of what counts for its namespace."""
-    for key, pods in snapshot.jobs.items():
-        shapes = [pod.shape for pod in pods if _counts(pod, snapshot)]
-        if (kept := snapshot.open_seats.get(key)) is not None:
-            shapes += [seat.shape for seat in kept.seats]
-        if shapes:
-            yield key, shapes
-
-
-def total(shapes: Iterable[PodShape], room: Room) -> IntVector:
-    """Return what shapes ask for together, by resource."""
-    demands, found = _Demands(room), np.zeros(len(room.resources), dtype=np.int64)
-    for shape in shapes:
-        found += demands.of(shape)
-    return found
+def may_hold(snapshot: Snapshot, pod: Pod, params: EngineParameters) -> bool:
+    """Say whether the namespace of a single pod that never had our gate may hold it too."""
+    ours = labels.PLAN in pod.annotations or bool(pod.scheduling_group)
+    if ours or not has_limit(snapshot, pod.namespace, params):
+        return True
+    entitled, _ = entitlements.entitlement(pod.namespace, snapshot)
+    mine = (shape for key, shapes in holdings.by_job(snapshot, pod.namespace) for shape in shapes)
+    capacity: IntVector = snapshot.room.allocatable.sum(axis=0)
+    return fair_share.allows(entitled, holdings.total((*mine, pod.shape), snapshot.room), capacity)
 
 
 def shares(snapshot: Snapshot, params: EngineParameters) -> Shares:
     """Return who holds what at the beginning of a cycle."""
     found: dict[str, list[PodShape]] = {}
-    for key, shapes in held_by_job(snapshot) if params.fair_share.enabled else ():
+    for key, shapes in holdings.by_job(snapshot) if params.fair_share.enabled else ():
         found.setdefault(key.partition("/")[0], []).extend(shapes)
     return Shares(found, snapshot, params)
 
@@ -183,16 +168,6 @@ def of_tenants(tenants: Iterable[Tenant], snapshot: Snapshot, params: EnginePara
         shapes = (shape for shape, _ in one.seats)
         found.setdefault(one.job.partition("/")[0], []).extend(shapes)
     return Shares(found, snapshot, params)
-
-
-def _counts(pod: Pod, snapshot: Snapshot) -> bool:
-    """Say whether a pod is bound, or released and on its way."""
-    if pod.finished:
-        return False
-    if pod.uid in snapshot.bound or pod.uid in snapshot.seats:
-        return True
-    loose = labels.PLAN in pod.annotations and labels.GATE not in pod.gates
-    return loose and not pod.deleting
 
 
 def _has_members(job: Job) -> bool:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from extender.engine import direct, queueing
+from extender.engine import direct, queueing, sharing
 from extender.engine.memory import Memory, Reading, refuse, turn_away
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
@@ -109,7 +109,10 @@ class ScheduleLoop:
         """Say whether filter may plan a direct gang: nobody is overtaken by it."""
         if self.is_in_line(job) or self.turned_away or not self._nobody_lacks_room():
             return False
-        return not direct.unjudged(self.recorder.store.snapshot(), self.memory.known)
+        snapshot = self.recorder.store.snapshot()
+        if sharing.has_limit(snapshot, job.partition("/")[0], self.parameters):
+            return False  # what its namespace holds is counted in cycles
+        return not direct.unjudged(snapshot, self.memory.known)
 
     def _nobody_lacks_room(self) -> bool:
         """As the last cycle saw it; it is asked for every gang, so it is looked at once a cycle."""
@@ -128,6 +131,7 @@ class ScheduleLoop:
     def _stand_by(self) -> None:
         """Forget: whoever acts meanwhile changes what was remembered here."""
         self.memory, self.last = Memory(), None
+        self.metrics.queue.forget()
         self.turned_away.clear()
         self.recorder.forget_promises()
         self.recorder.start_anew()

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 
-from extender.engine import entitlements, sharing
+from extender.engine import entitlements, holdings
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.reasons import Reason
@@ -19,7 +19,7 @@ def namespaces(
     """Return every namespace that has jobs of ours; who waits is as the last cycle saw it."""
     entries = cycle.entries if cycle else ()
     waiting = Counter(e.job.namespace for e in entries if e.reason is not Reason.RELEASING)
-    by_job = sharing.held_by_job(snapshot)
+    by_job = holdings.by_job(snapshot)
     names = {key.partition("/")[0] for key in snapshot.jobs} | waiting.keys()
     shapes: dict[str, list[PodShape]] = {name: [] for name in names}
     running: Counter[str] = Counter()
@@ -44,7 +44,7 @@ def _entry(
 ) -> NamespaceEntry:
     entitled, problem = entitlements.entitlement(name, snapshot)
     room = snapshot.room
-    total = sharing.total(shapes, room)
+    total = holdings.total(shapes, room)
     return NamespaceEntry(
         namespace=name,
         waiting=waiting,

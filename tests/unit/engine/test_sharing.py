@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.engine import entitlements, jobs, queueing, sharing
+from extender.engine import entitlements, filtering, jobs, queueing, sharing
 from extender.engine.commands import EmitEvent, ReleaseGang
 from extender.engine.explaining import namespaces
 from extender.engine.memory import Memory, Reading
@@ -201,3 +201,23 @@ def test_the_share_with_a_job_counts_what_its_gang_needs():
     shares = sharing.shares(snapshot, ON)
     job = jobs.view(snapshot, JobKey("default/job/train"))
     assert shares.share_with(job) == pytest.approx(0.3)
+
+
+def judged(pod, *entities, params=ON):
+    snapshot = snapshot_of(NODE, make_namespace(annotations=noted("", "", "0.2")), *entities, pod)
+    return filtering.filter_nodes(snapshot, pod, ["n"], params)
+
+
+SINGLE = make_pod("single", cpu="2")
+RUNS = make_pod("runs", node="n")
+
+
+def test_a_single_pod_without_our_gate_is_refused_beyond_the_limit():
+    assert judged(SINGLE, RUNS).nowhere == filtering.NO_QUOTA
+    assert judged(SINGLE).passed == ("n",)
+    assert judged(SINGLE, RUNS, params=EngineParameters()).passed == ("n",)
+
+
+def test_one_that_we_released_without_a_pin_is_not():
+    loose = make_pod("loose", cpu="2", plan="p", plan_size=1)
+    assert judged(loose, RUNS).passed == ("n",)
