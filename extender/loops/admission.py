@@ -5,6 +5,7 @@ workers is the business of rescales. A look may take long, so it is worked out b
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
@@ -87,7 +88,8 @@ class AdmissionLoop:
             self.recorder.start_anew()
         began = self.clock.monotonic()
         look = await self._decide(history, Reading(self.clock.now(), began))
-        self._rest_seconds = REST_RATIO * (self.clock.monotonic() - began)
+        took = self.clock.monotonic() - began
+        self._rest_seconds = min(LONGEST_PAUSE_SECONDS, REST_RATIO * took)
         if self.acting():
             await self.writer.carry_out(look.commands)
         known = keeping.grown(history, look)
@@ -141,12 +143,10 @@ class AdmissionLoop:
         await asyncio.sleep(self._rest_seconds)
         wake_at = self.last.wake_at if self.last is not None else float("inf")
         left = min(LONGEST_PAUSE_SECONDS, max(0.0, wake_at - self.clock.now()))
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(left):
                 await self.changed.wait()
-        except TimeoutError:
-            if self.clock.now() >= wake_at:
-                self.stir()
-            return
-        await asyncio.sleep(SETTLE_SECONDS)
+                await asyncio.sleep(SETTLE_SECONDS)
+        if self.clock.now() >= wake_at:
+            self.stir()
         self.changed.clear()

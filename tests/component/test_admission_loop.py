@@ -1,0 +1,265 @@
+"""The loop of admission: what it writes and remembers, and that its looks replay.
+
+One node of which 4 CPUs belong to jobs with a utility; a job that needs all of them for two slots.
+"""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from extender import replay
+from extender.engine.admission import offering, slot_plan
+from extender.engine.admission.history import History, with_jobs
+from extender.engine.admission.outcome import AdmissionLook
+from extender.engine.admission.slot_time import SlotTimeParameters
+from extender.engine.owner_changes import ChangeOwner
+from extender.engine.parameters import EngineParameters
+from extender.engine.reasons import Reason
+from extender.engine.replaying import parameters_hash
+from extender.loops import admission as admission_loop
+from extender.loops.admission import NOT_ACTING, NOTHING_YET, AdmissionLoop
+from extender.loops.record import Recorder
+from extender.loops.segments import SegmentFiles
+from extender.metrics import ExtenderMetrics
+from extender.state.store import ClusterStore
+from shared import labels
+from shared.health import Health
+from shared.model import Entity, Owner, Upsert
+from tests.fakes.builders import make_node
+from tests.fakes.clock import FakeClock
+from tests.fakes.eventually import eventually
+from tests.unit.engine.clusters import queued_job
+
+SLOT = 600.0
+PARAMS = EngineParameters(
+    slot_time=SlotTimeParameters(enabled=True, slot_seconds=SLOT, horizon=12, share=0.5)
+)
+
+
+@dataclass
+class Writer:
+    """Writes into the store what it is given, as the watch would show it."""
+
+    recorder: Recorder
+    commands: list[ChangeOwner] = field(default_factory=list)
+
+    async def carry_out(self, commands: Sequence[ChangeOwner]) -> None:
+        self.commands += commands
+        for command in commands:
+            self.recorder.apply(Upsert(written(command)))
+
+
+def written(command: ChangeOwner) -> Owner:
+    notes = {k: v for k, v in command.annotations.items() if v is not None}
+    owner = command.owner
+    version = str(int(owner.resource_version) + 1)
+    return replace(owner, annotations={**owner.annotations, **notes}, resource_version=version)
+
+
+@dataclass
+class Keeper:
+    """Keeps the history in memory; ``others`` is what another replica has written meanwhile."""
+
+    kept: History = field(default_factory=History)
+    others: History | None = None
+    loads: int = 0
+
+    async def load(self) -> History:
+        self.loads += 1
+        return self.kept
+
+    async def save(self, known: History) -> History:
+        self.kept = known if self.others is None else with_jobs(self.others, known.jobs)
+        self.others = None
+        return self.kept
+
+
+@dataclass
+class Yard:
+    loop: AdmissionLoop
+    writer: Writer
+    keeper: Keeper
+    clock: FakeClock
+    metrics: ExtenderMetrics
+    stirred: list[float] = field(default_factory=list)
+    acts: bool = True
+
+    def apply(self, *entities: Entity | list[Entity]) -> None:
+        for entity in entities:
+            for one in entity if isinstance(entity, list) else [entity]:
+                self.writer.recorder.apply(Upsert(one))
+
+    async def value(self, name: str, **label: str) -> float | None:
+        read = self.metrics.registry.get_sample_value
+        return await asyncio.to_thread(read, f"shuntyard_{name}", label)
+
+
+def job(name: str, *, created_at: float, utility: str = "sigmoid:1000,0,10h") -> list[Entity]:
+    annotations = {
+        labels.UTILITY: utility,
+        labels.TRAINING: "epochs=1,chunks=4,batches=400,step=3s",
+    }
+    return queued_job(name, 4, created_at=created_at, annotations=annotations, cpu="1")
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    clock, metrics = FakeClock(epoch=100 * SLOT), ExtenderMetrics()
+    store = ClusterStore(labels.SCHEDULER_NAME)
+    beat = Health(clock.monotonic).heartbeat("admission", max_age_seconds=60.0)
+    files = SegmentFiles(tmp_path, 2**20, 4)
+    files.prepare()
+    recorder = Recorder(store, clock, metrics, beat, files, parameters_hash(PARAMS))
+    writer, keeper = Writer(recorder), Keeper()
+    stirred: list[float] = []
+    made: list[Yard] = []
+    loop = AdmissionLoop(
+        writer,
+        keeper,  # type: ignore[arg-type] - it is asked for no more
+        recorder,
+        PARAMS,
+        clock,
+        lambda: made[0].acts,
+        metrics,
+        beat,
+        asyncio.Event(),
+        lambda: stirred.append(clock.now()),
+    )
+    made.append(Yard(loop, writer, keeper, clock, metrics, stirred))
+    made[0].apply(make_node("a", cpu="8"))
+    return made[0]
+
+
+async def replayed(yard: Yard, directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    await yard.writer.recorder._flush()
+    code = await asyncio.to_thread(replay.run, directory, PARAMS)
+    said = capsys.readouterr().out
+    assert code == 0, said
+    return said
+
+
+async def test_a_job_that_pays_gets_its_plan_written_once(yard: Yard) -> None:
+    yard.apply(job("first", created_at=yard.clock.now()))
+    for _ in range(2):
+        await yard.loop.look()
+    (command,) = yard.writer.commands
+    plan = slot_plan.read(written(command))
+    assert plan is not None
+    assert [(span.first, span.last, dict(span.workers)) for span in plan.spans] == [
+        (100, 101, {"a": 4})
+    ]
+    assert await yard.value("admission_offers_total", outcome="admitted") == 1
+    assert await yard.value("promised_jobs", promise="kept") == 1
+
+
+async def test_who_is_turned_away_is_known_with_the_price(yard: Yard) -> None:
+    now = yard.clock.now()
+    late = job("late", created_at=now + 1, utility="steps:20m=100")
+    yard.apply(job("first", created_at=now), late)
+    await yard.loop.look()
+    standings = {key.rpartition("/")[2]: one for key, one in yard.loop.standings().items()}
+    assert standings["late"].reason is Reason.PAYOFF_TOO_LOW
+    assert standings["late"].payoff < 0
+    assert not isinstance(yard.loop.book(), str)
+    assert await yard.value("admission_offers_total", outcome="rejected") == 1
+
+
+async def test_what_was_learned_is_kept_and_read_by_the_next_life(yard: Yard) -> None:
+    yard.apply(job("first", created_at=yard.clock.now()))
+    await yard.loop.look()
+    await yard.loop.look()
+    assert (len(yard.keeper.kept.jobs), yard.keeper.loads) == (1, 1)
+    assert yard.loop.history() == yard.keeper.kept
+
+
+async def test_before_the_first_offer_nobody_knows_a_price(yard: Yard) -> None:
+    assert yard.loop.book() == NOT_ACTING
+    await yard.loop.look()
+    assert yard.loop.book() == NOTHING_YET
+
+
+async def test_looks_replay_although_the_cluster_changes_meanwhile(
+    yard: Yard,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    look = offering.look
+
+    def slow(*given: object) -> AdmissionLook:
+        begun.set()
+        go_on.wait(10)
+        return look(*given)  # type: ignore[arg-type] - passed through
+
+    monkeypatch.setattr(admission_loop.offering, "look", slow)
+    yard.apply(job("first", created_at=yard.clock.now()))
+    looking = asyncio.create_task(yard.loop.look())
+    await eventually(begun.is_set)
+    yard.clock.pass_by(1.0)
+    yard.apply(make_node("b", cpu="8"), job("second", created_at=yard.clock.now()))
+    go_on.set()
+    await looking
+    assert [command.owner.name for command in yard.writer.commands] == ["first"]
+    await yard.loop.look()
+    assert [command.owner.name for command in yard.writer.commands] == ["first", "second"]
+    monkeypatch.undo()
+    assert "4 decisions replayed, 0 differ" in await replayed(yard, tmp_path, capsys)
+
+
+async def test_what_another_replica_has_learned_replays_too(
+    yard: Yard, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    yard.apply(job("first", created_at=yard.clock.now()))
+    await yard.loop.look()
+    (past,) = yard.keeper.kept.jobs
+    yard.keeper.others = History((past,), {"default/job/third": 0.5})
+    yard.apply(job("second", created_at=yard.clock.now()))
+    await yard.loop.look()
+    assert yard.loop.history().step_seconds == {"default/job/third": 0.5}
+    yard.clock.pass_by(SLOT)
+    await yard.loop.look()
+    assert "6 decisions replayed, 0 differ" in await replayed(yard, tmp_path, capsys)
+
+
+async def test_a_look_that_fails_leaves_the_log_open(
+    yard: Yard,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> AdmissionLook:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(admission_loop.offering, "look", fails)
+        with pytest.raises(ZeroDivisionError):
+            await yard.loop.look()
+    yard.apply(job("first", created_at=yard.clock.now()))
+    await yard.loop.look()
+    assert "0 differ" in await replayed(yard, tmp_path, capsys)
+
+
+async def test_the_loop_looks_when_something_changed_and_rings_when_a_slot_begins(
+    yard: Yard,
+) -> None:
+    running = asyncio.create_task(yard.loop.run())
+    try:
+        yard.apply(job("first", created_at=yard.clock.now()))
+        yard.loop.changed.set()
+        await eventually(lambda: yard.writer.commands)
+        assert not yard.stirred
+        yard.clock.pass_by(SLOT)
+        yard.loop.changed.set()
+        await eventually(lambda: yard.stirred)
+        yard.acts = False
+        yard.loop.changed.set()
+        await eventually(lambda: yard.loop.last is None)
+        assert await yard.value("promised_jobs", promise="kept") == 0
+    finally:
+        running.cancel()
