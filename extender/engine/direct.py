@@ -20,6 +20,7 @@ from msgspec.structs import replace as changed
 from extender.adapters import registry
 from extender.engine import jobs, modelling, planning, wishes
 from extender.engine.above import above
+from extender.engine.admission import gate
 from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Memory
 from extender.engine.migration import reserving
@@ -51,6 +52,9 @@ _NEEDS_NO_ROOM: Final = frozenset(
         Reason.GANG_TOO_LARGE,
         Reason.BACKING_OFF,
         Reason.MIGRATING,
+        Reason.PAYOFF_TOO_LOW,
+        Reason.AWAITING_SLOT,
+        Reason.UTILITY_GONE,
     }
 )
 
@@ -224,9 +228,10 @@ def _planned(
     job = replace(jobs.view(snapshot, key), kept=0)
     here = job.having(State.DIRECT)
     me = next((m for m in here if m.pod.uid == pod.uid), None)
-    if me is None or not _plannable(job, here):
+    priced = params.slot_time.enabled and job.wishes.utility is not None
+    if me is None or priced or not _plannable(job, here):
         return None
-    room = _without_open(snapshot, key)
+    room = gate.others(_without_open(snapshot, key), snapshot, params)
     to_come = tuple(_to_come(me, job, planning.missing(job) - len(here)))
     placement = planning.seats(job, (*here, *to_come), room, params)
     if isinstance(placement, Misfit):

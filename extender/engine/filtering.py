@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 
 from extender.engine import direct, modelling, sharing
+from extender.engine.admission import gate
 from extender.engine.direct import Grant, Occasion
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
@@ -81,7 +82,8 @@ def filter_nodes(
     if not direct.needs_seat(snapshot, pod):
         if not sharing.may_hold(snapshot, pod, params):
             return FilterVerdict(nowhere=NO_QUOTA)
-        return _best(snapshot, pod, names, params) or _with_room(snapshot, pod, names)
+        room = gate.others(snapshot.room, snapshot, params)
+        return _best(snapshot, pod, names, params) or _with_room(room, pod, names)
     granted = direct.grant(snapshot, pod, names, occasion, params)
     return WITHOUT_SEATS if granted is None else _planned(granted.node, names, granted)
 
@@ -120,7 +122,7 @@ def _best(
     """Let a single pod pass on its best offered node alone; None where all with room are named."""
     if not direct.is_single(snapshot, pod):
         return None
-    room = snapshot.room
+    room = gate.others(snapshot.room, snapshot, params)
     node = snapshot.memo.lone.node(
         pod.shape,
         room,
@@ -139,8 +141,7 @@ def _offered(names: Sequence[str], room: Room) -> BoolVector | None:
     return np.fromiter(map(offered.__contains__, room.index), np.bool_, len(room.index))
 
 
-def _with_room(snapshot: Snapshot, pod: Pod, names: Sequence[str]) -> FilterVerdict:
-    room = snapshot.room
+def _with_room(room: Room, pod: Pod, names: Sequence[str]) -> FilterVerdict:
     usable = frozenset(compress(room.index, room.feasible(pod.shape).tolist()))
     passed = tuple(filter(usable.__contains__, names))  # thousands of names: no loop of ours
     return FilterVerdict(passed, {} if passed else dict.fromkeys(names, NO_ROOM_BESIDE_SEATS))

@@ -88,6 +88,7 @@ class Memo:
         refusals: Why jobs were not placed (``refusing``).
         lone: What nodes are for single pods, by shape (``planning``).
         rescales: What owners say about changes of their workers (``scaling.records``).
+        parts: What of the room jobs without a utility see (``admission.gate``).
     """
 
     def __init__(self) -> None:
@@ -96,3 +97,4 @@ class Memo:
         self.refusals = Refusals()
         self.lone = LoneSeats()
         self.rescales: Kept[str] = Kept()
+        self.parts: Kept[str] = Kept()

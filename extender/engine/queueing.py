@@ -28,6 +28,8 @@ from extender.engine import (
     sharing,
     tenants,
 )
+from extender.engine.admission import gate as gating
+from extender.engine.admission.gate import Gate
 from extender.engine.commands import Command, ReleaseGang
 from extender.engine.jobs import Job, State
 from extender.engine.memory import Backoff, Memory, Reading, strike
@@ -44,7 +46,7 @@ from extender.engine.telling import QueueEntry, tell
 from extender.engine.waiting import Line
 from extender.policy.reservation import Reservation, Tenant
 from extender.policy.room import Room
-from shared.model import JobKey, Uid
+from shared.model import JobKey, NodeName, Uid
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,11 @@ class _Work:
     whole: set[JobKey] = field(default_factory=set)
     arrivals: Mapping[JobKey, Arrivals] = field(default_factory=dict)
     shares: Shares = field(init=False)
+    gate: Gate | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.shares = sharing.shares(self.snapshot, self.params)
+        self.gate = gating.gate(self.snapshot, self.reading, self.params)
 
     def strike(self, job: JobKey) -> None:
         """Send a job to wait."""
@@ -174,9 +178,7 @@ def _line(work: _Work) -> Line:
         now=reading.now,
         params=work.params.waiting,
         attempt=lambda job, value, room: _attempt(job, value, room, work),
-        project=lambda job, value, room: planning.plan(
-            job, room, work.params, value, was_whole=job.key in work.whole
-        ),
+        project=lambda job, value, room: _project(job, value, room, work),
         tenants=running,
         lasts=lambda job: durations.lasts(job, snapshot, memory, reading, stale_seconds),
         owed={key for key, arrivals in work.arrivals.items() if arrivals.targets},
@@ -194,18 +196,34 @@ def _attempt(job: Job, value: float, room: Room, work: _Work) -> Plan | Refusal:
     within = held if arrivals.targets else work.shares.within(held)
     if isinstance(within, Refusal):
         return within
-    result = refusing.plan(
-        work.snapshot.memo,
-        within,
-        reserving.without_kept(room, arrivals.kept) if arrivals.targets else room,
-        work.params,
-        value,
-        was_whole=was_whole,
-        targets=arrivals.targets,
-    )
+
+    def place(one: Job, there: Room, targets: Mapping[Uid, NodeName]) -> Plan | Refusal:
+        memo = work.snapshot.memo
+        return refusing.plan(
+            memo, one, there, work.params, value, was_whole=was_whole, targets=targets
+        )
+
+    if arrivals.targets:
+        result = place(within, reserving.without_kept(room, arrivals.kept), arrivals.targets)
+    elif work.gate is not None:
+        result = work.gate.through(within, room, place)
+    else:
+        result = place(within, room, {})
     if isinstance(result, Refusal) and arrivals.held:
         return Refusal(Reason.MIGRATING, MESSAGES[Reason.MIGRATING])
     return result
+
+
+def _project(job: Job, value: float, room: Room, work: _Work) -> Plan | Refusal:
+    """Plan a job on a room that is not free yet, as ``_attempt`` would."""
+    was_whole = job.key in work.whole
+    if work.gate is None:
+        return planning.plan(job, room, work.params, value, was_whole=was_whole)
+
+    def place(one: Job, there: Room, targets: Mapping[Uid, NodeName]) -> Plan | Refusal:
+        return planning.plan(one, there, work.params, value, was_whole=was_whole, targets=targets)
+
+    return work.gate.through(job, room, place, really=False)
 
 
 def _entry(ranked: Ranked, result: Plan | Refusal, work: _Work) -> QueueEntry:

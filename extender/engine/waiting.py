@@ -44,6 +44,9 @@ TIME_HELPS: Final = frozenset(Reason) - {
     Reason.NO_SUCH_NODE,
     Reason.MIGRATING,
     Reason.RELEASING,
+    Reason.PAYOFF_TOO_LOW,
+    Reason.AWAITING_SLOT,
+    Reason.UTILITY_GONE,
 }
 """Reasons of which others' ending may rid a job; with another one it cannot hold a reservation, nor
 with ``WaitingForQuota``: a namespace would block the others with what it may not have."""

@@ -10,7 +10,7 @@ from extender.engine.admission.outcome import Standing
 from extender.engine.admission.searching import Wanted
 from extender.engine.admission.sight import Sight
 from extender.engine.admission.slot_plan import Asked
-from extender.engine.jobs import Job
+from extender.engine.jobs import Job, State
 from extender.engine.reasons import Reason
 from extender.engine.snapshot import Snapshot
 from shared.errors import InputError
@@ -56,6 +56,8 @@ def candidates(
         job = jobs.view(snapshot, key)
         if not described.wants_admission(job) or job.problem or not described.is_whole(job):
             continue
+        if job.having(State.BOUND, State.SEATED, State.LOOSE):
+            continue  # it began before it could be asked
         try:
             asked = described.asked(snapshot, job, history.step_seconds)
         except InputError as error:

@@ -21,6 +21,8 @@ from shared import labels
 from shared.errors import InputError
 from shared.model import Owner, PodShape
 
+GONE: Final = 0.01
+"""A job that can reach less than this part of its worth has lost its utility."""
 _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
 _UNREAD: Final = (
     "nobody who is known made the job, so there is nothing its plan could be written on"
@@ -55,6 +57,23 @@ def wants_admission(job: Job) -> bool:
 def is_whole(job: Job) -> bool:
     """Say whether all pods of the gang are there."""
     return job.min_available is not None and len(_live(job)) >= job.min_available
+
+
+def is_gone(job: Job, now: float, slot_seconds: float) -> bool:
+    """Say whether completing is worth nothing, or next to it, even if the job began now.
+
+    Raises:
+        InputError: An annotation cannot be used.
+    """
+    worth = grammar.utility_of(job.wishes.utility or "")
+    training = grammar.training_of(job.wishes.training or "")
+    whole, step = training.whole_step_seconds, training.step_seconds
+    batch = whole if whole is not None else (step or 0.0) + training.exchange_seconds
+    work = training.epochs * training.chunks * training.batches * batch
+    wished = job.wishes.workers
+    most = len(_workers(_live(job))) if wished is None else min(wished.most, training.chunks)
+    lasts = -(-work // (slot_seconds * max(1, most))) * slot_seconds
+    return worth.of(max(0.0, now - job.created_at) + lasts) <= GONE * worth.of(0.0)
 
 
 def owner_of(snapshot: Snapshot, job: Job) -> Owner | None:

@@ -16,6 +16,7 @@ from typing import Final
 from extender.engine.admission import (
     candidates,
     case,
+    described,
     machines,
     planned,
     promised,
@@ -55,8 +56,6 @@ from shared.model import JobKey, Owner, Uid
 
 WRITE_SECONDS: Final = 30.0
 """How long a plan counts that we have asked to be written and have not seen."""
-GONE: Final = 0.01
-"""A job that can reach less than this part of its worth has lost its utility."""
 
 
 @dataclass
@@ -254,7 +253,7 @@ def _refusal(wanted: searching.Wanted, revision: Revision, seen: Sight, era: int
     job = wanted.job
     soonest = max(job.arrival, 1) + job.least_slots - 1 - job.arrival
     utility = job.utility.of(soonest)
-    if utility <= GONE * job.utility.of(0):
+    if utility <= described.GONE * job.utility.of(0):
         reason = Reason.UTILITY_GONE
         return Refused(era, reason, MESSAGES[reason], utility=utility)
     reason = Reason.PAYOFF_TOO_LOW

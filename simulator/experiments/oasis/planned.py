@@ -103,11 +103,12 @@ def placements(
     hosts = cluster.worker_capacity if together else cluster.server_capacity
     workers = _by_slot(schedule.workers, len(cluster.worker_capacity))
     servers = _by_slot(schedule.servers, len(hosts))
+    none = np.zeros(len(hosts), dtype=np.int64)
     pace = 1.0
     if together and bandwidth is not None:
         pace = job.work / inside(job, bandwidth).work
     return {
-        slot: Placement(counts, servers[slot], colocated=together, pace=pace)
+        slot: Placement(counts, servers.get(slot, none), colocated=together, pace=pace)
         for slot, counts in workers.items()
     }
 

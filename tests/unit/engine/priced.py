@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from extender.engine.admission import offering, planned
+from extender.engine.admission import offering, planned, targets
 from extender.engine.admission.history import History
 from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
 from extender.engine.admission.slot_plan import SlotPlan
@@ -14,7 +14,18 @@ from extender.engine.memory import Reading
 from extender.engine.parameters import EngineParameters
 from extender.state.store import ClusterStore
 from shared import labels
-from shared.model import Delete, JobKey, Node, NodeName, Owner, Pod, PodKey, Upsert, WorkerCount
+from shared.model import (
+    Delete,
+    JobKey,
+    Node,
+    NodeName,
+    Owner,
+    Pod,
+    PodKey,
+    Uid,
+    Upsert,
+    WorkerCount,
+)
 from shared.progress import NodeReport, PodReport, Progress
 from tests.fakes.builders import make_owner, make_pod
 
@@ -72,7 +83,7 @@ def priced_job(
         for i in range(ps)
     ]
     pod.pop("ps_pod", None)
-    role = {"role": "worker"} if ps else {}
+    role: dict[str, Any] = {"role": "worker"} if ps else {}
     working = [make_pod(f"{name}-{i}", index=i, **role, **common, **pod) for i in range(workers)]
     return [owner, *serving, *working]
 
@@ -88,6 +99,7 @@ class PricedYard:
         self.memory = AdmissionMemory()
         self.last: AdmissionLook | None = None
         self._versions = 1
+        self._like: dict[str, Pod] = {}
         self.add(*nodes)
 
     @property
@@ -136,15 +148,60 @@ class PricedYard:
             for slot in range(span.first, span.last + 1)
         }
 
-    def run(self, name: str) -> None:
-        """Bind the job's workers where its plan has them in the present slot."""
-        plan = self.plans()[name]
+    def follow(self) -> None:
+        """Scale and place everybody as the plan says for the present slot; end who is done."""
+        for name, plan in sorted(self.plans().items()):
+            if plan.spans and plan.completion < self.slot:
+                self.finish(name)
+            elif plan.spans:
+                self.scale(name, plan)
+
+    def scale(self, name: str, plan: SlotPlan) -> None:
+        """Give the job its workers of this slot: the first by index stay where they are."""
         span = plan.at(self.slot)
-        assert span is not None
-        seats = [node for node, count in sorted(span.workers.items()) for _ in range(count)]
-        for i, node in enumerate(seats):
-            pod = self.pod(f"{name}-{i}")
+        workers = self._of(name, "worker") or self._of(name, "")
+        servers = self._of(name, "ps")
+        like = self._like.setdefault(name, workers[0]) if workers else self._like[name]
+        wanted = 0 if span is None else sum(span.workers.values())
+        for pod in [*workers[wanted:], *(() if wanted else servers)]:
+            self.remove(pod)
+        self._suspend(name, suspended=wanted == 0)
+        if span is None:
+            return
+        placed = {i: pod.node_name for i, pod in enumerate(workers[:wanted]) if pod.node_name}
+        nodes = targets.workers(plan, self.slot)
+        here = [node for node in placed.values() if node is not None]
+        free = targets.left(nodes, here)
+        assert len(free) + len(here) == wanted, (name, "somebody would have to move", span, placed)
+        seats = iter(free)
+        for i in range(wanted):
+            node = placed.get(i) or next(seats)
+            pod = self._made(like, f"{name}-{i}", i) if i >= len(workers) else workers[i]
             self.add(replace(pod, gates=(), node_name=node, phase="Running"))
+        seats = iter(targets.servers(plan, self.slot))
+        for pod in servers:
+            node = pod.node_name or next(seats)
+            self.add(replace(pod, gates=(), node_name=node, phase="Running"))
+
+    def _of(self, name: str, role: str) -> list[Pod]:
+        pods = self.store.snapshot().jobs.get(JobKey(f"default/job/{name}"), ())
+        mine = [pod for pod in pods if pod.labels.get(labels.ROLE, "") == role]
+        return sorted(mine, key=lambda pod: int(pod.name.rsplit("-", 1)[1]))
+
+    def _made(self, like: Pod, name: str, index: int) -> Pod:
+        tags = {**like.labels, labels.JOB_INDEX_LABEL: str(index)}
+        return replace(
+            like, name=name, uid=Uid(f"{name}-{self.now:.0f}"), labels=tags, created_at=self.now
+        )
+
+    def _suspend(self, name: str, *, suspended: bool) -> None:
+        owner = self.owner(name)
+        if owner.suspended != suspended:
+            self.add(replace(owner, suspended=suspended))
+
+    def owner(self, name: str) -> Owner:
+        owners = self.store.snapshot().owners.values()
+        return next(owner for owner in owners if owner.name == name)
 
     def report(self, name: str, done: float) -> None:
         """Have an agent report how much of the training is done."""
@@ -170,5 +227,6 @@ class PricedYard:
 
     def finish(self, name: str) -> None:
         """End the job well."""
-        for pod in self.store.snapshot().jobs[JobKey(f"default/job/{name}")]:
+        self._suspend(name, suspended=False)
+        for pod in self.store.snapshot().jobs.get(JobKey(f"default/job/{name}"), ()):
             self.add(replace(pod, phase="Succeeded", node_name=pod.node_name or NodeName("n")))

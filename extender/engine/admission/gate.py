@@ -1,0 +1,217 @@
+"""What the queue asks before it places a job: may it start, where, and in which part of the nodes.
+
+A part of every node belongs to jobs with a utility (``SlotTimeParameters.share``). They see no more
+than that part; the others see the room without what of it nobody uses. So neither side can take
+the last node from the other. A job with a utility waits for a plan, then for its slot, and is then
+placed where the plan says, or anywhere in their part if something is in the way there.
+
+With ``admission.enabled: false`` there is no gate.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from extender.engine.admission import described, machines, slot_time, targets
+from extender.engine.admission.facts import staying
+from extender.engine.admission.planned import Planned, planned
+from extender.engine.admission.slot_plan import SlotPlan
+from extender.engine.admission.slot_time import WhenGone
+from extender.engine.jobs import Job, Member, State
+from extender.engine.memory import Reading
+from extender.engine.migration import reserving
+from extender.engine.parameters import EngineParameters
+from extender.engine.planning import Plan, Refusal
+from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.snapshot import Snapshot
+from extender.policy.room import IntMatrix, Room
+from shared.errors import InputError
+from shared.model import JobKey, NodeName, Uid
+
+Nodes = Mapping[Uid, NodeName]
+Try = Callable[[Job, Room, Nodes], Plan | Refusal]
+"""Plans a job on a room, its members on these nodes if they fit there."""
+
+_PLACED: Final = (State.BOUND, State.SEATED, State.LOOSE)
+_GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
+_ANYWHERE: Final[Nodes] = {}
+_OTHERS: Final = "others"
+
+
+@dataclass
+class Gate:
+    """Of one cycle; never leaves it.
+
+    Attributes:
+        snapshot: The cluster.
+        params: When and how much.
+        slot: The present one.
+        now: Seconds since the epoch.
+        plans: By job.
+        theirs: What of each node belongs to jobs with a utility, as the room's matrices.
+        used: What of it their pods use.
+    """
+
+    snapshot: Snapshot
+    params: EngineParameters
+    slot: int
+    now: float
+    plans: Mapping[JobKey, Planned]
+    theirs: IntMatrix
+    used: IntMatrix
+    _placed: dict[JobKey, IntMatrix] = field(default_factory=dict)
+    _seen: dict[bool, tuple[Room, int, Room]] = field(default_factory=dict)
+
+    def through(self, job: Job, room: Room, attempt: Try, *, really: bool = True) -> Plan | Refusal:
+        """Plan a job in its part of the room, or say why it must not start.
+
+        Args:
+            job: A job that waits.
+            room: All that is free.
+            attempt: Plans it.
+            really: Whether a plan is carried out; else it only shows what would be.
+        """
+        side = self._side(job)
+        if isinstance(side, Refusal):
+            return side
+        theirs = side is not None
+        within = self._room(room, theirs=theirs)
+        if side is None:
+            result = attempt(job, within, _ANYWHERE)
+        else:
+            held, nodes = _members(job, side, self.slot)
+            result = attempt(held, within, nodes)
+        if isinstance(result, Refusal):
+            return result
+        whole = _whole(result, within, room)
+        if theirs and really:
+            self._placed[job.key] = whole.placement.room.used - room.used
+        return whole
+
+    def _side(self, job: Job) -> SlotPlan | Refusal | None:
+        """Return the plan of a job with a utility, None for one of the others, or why it waits."""
+        one = self.plans.get(job.key)
+        placed = bool(job.having(*_PLACED))
+        if one is None:
+            if not described.wants_admission(job) or placed:
+                return None
+            return self._unplanned(job)
+        if one.plan.workers_at(self.slot) or placed:
+            return one.plan
+        return Refusal(Reason.AWAITING_SLOT, MESSAGES[Reason.AWAITING_SLOT])
+
+    def _unplanned(self, job: Job) -> Refusal | None:
+        if job.problem:
+            return None  # the planner says so
+        try:
+            gone = described.is_gone(job, self.now, self.params.slot_time.slot_seconds)
+            if described.owner_of(self.snapshot, job) is None:
+                described.asked(self.snapshot, job, {})
+        except InputError as error:
+            return Refusal(Reason.MISCONFIGURED, str(error))
+        if gone and self.params.slot_time.when_gone is WhenGone.QUEUE:
+            return None
+        reason = Reason.UTILITY_GONE if gone else Reason.PAYOFF_TOO_LOW
+        return Refusal(reason, MESSAGES[reason])
+
+    def _room(self, room: Room, *, theirs: bool) -> Room:
+        """Return one side's part; the same room again gives the very same part."""
+        count = len(self._placed)
+        known = self._seen.get(theirs)
+        if known is not None and known[0] is room and known[1] == count:
+            return known[2]
+        unused = np.maximum(self.theirs - self.used - sum(self._placed.values()), 0)
+        used = room.used + unused
+        if theirs:
+            used = np.maximum(room.used, room.allocatable - unused)
+        used.setflags(write=False)
+        part = room.replaced(used=used, ports=room.ports)
+        self._seen[theirs] = (room, count, part)
+        return part
+
+
+def others(room: Room, snapshot: Snapshot, params: EngineParameters) -> Room:
+    """Return what jobs without a utility see of a room; of the snapshot's the very same again."""
+    if not params.slot_time.enabled:
+        return room
+    source = (snapshot.generation, params.slot_time)
+    known: tuple[Room, IntMatrix] | None = snapshot.memo.parts.get(_OTHERS, source)
+    if known is None:
+        theirs = machines.theirs_of(snapshot, params.slot_time.share)
+        unused = np.maximum(theirs - _used(snapshot, planned(snapshot)), 0)
+        known = (_filled(snapshot.room, unused), unused)
+        snapshot.memo.parts.put(_OTHERS, source, known)
+    return known[0] if room is snapshot.room else _filled(room, known[1])
+
+
+def _filled(room: Room, unused: IntMatrix) -> Room:
+    used = room.used + unused
+    used.setflags(write=False)
+    return room.replaced(used=used, ports=room.ports)
+
+
+def gate(snapshot: Snapshot, reading: Reading, params: EngineParameters) -> Gate | None:
+    """Return the gate of a cycle; None where jobs are not admitted by price."""
+    times = params.slot_time
+    if not times.enabled:
+        return None
+    plans = planned(snapshot)
+    return Gate(
+        snapshot=snapshot,
+        params=params,
+        slot=slot_time.slot_at(reading.now, times.slot_seconds),
+        now=reading.now,
+        plans=plans,
+        theirs=machines.theirs_of(snapshot, times.share),
+        used=_used(snapshot, plans),
+    )
+
+
+def _used(snapshot: Snapshot, plans: Mapping[JobKey, Planned]) -> IntMatrix:
+    """Return what pods of admitted jobs use, those on their way counted."""
+    room = snapshot.room
+    used = np.zeros_like(room.allocatable)
+    for key in plans:
+        for pod in snapshot.jobs.get(key, ()):
+            seat = snapshot.seats.get(pod.uid)
+            node = snapshot.bound.get(pod.uid) or (seat.node if seat is not None else None)
+            if node is not None and node in room.index and not pod.finished:
+                used[room.index[node]] += room.demand(pod.shape)
+    return used
+
+
+def _members(job: Job, plan: SlotPlan, slot: int) -> tuple[Job, Nodes]:
+    """Return the job with those members held that its plan has no place for, and the others' nodes.
+
+    Where the plan says nothing of the slot the job goes on as it is.
+    """
+    nodes = targets.workers(plan, slot)
+    if not nodes:
+        return job, _ANYWHERE
+    live = [m for m in job.members if m.state not in _GONE]
+    workers = staying(live)
+    known = {m.pod.uid for m in workers}
+    serving = [m for m in live if m.pod.uid not in known]
+    held = {m.pod.uid for m in workers[len(nodes) :]}
+    found = _seats(workers[: len(nodes)], nodes) | _seats(serving, targets.servers(plan, slot))
+    return reserving.holding(job, held), found
+
+
+def _seats(members: list[Member], nodes: tuple[NodeName, ...]) -> dict[Uid, NodeName]:
+    placed = tuple(m.node for m in members if m.node is not None)
+    waiting = [m for m in members if m.node is None]
+    free = targets.left(nodes, placed)
+    return {m.pod.uid: node for m, node in zip(waiting, free, strict=False)}
+
+
+def _whole(plan: Plan, part: Room, room: Room) -> Plan:
+    """Return the plan with the whole room after it, not the part."""
+    after = plan.placement.room
+    used = after.used - part.used + room.used
+    used.setflags(write=False)
+    return replace(
+        plan,
+        placement=replace(plan.placement, room=after.replaced(used=used, ports=after.ports)),
+    )
