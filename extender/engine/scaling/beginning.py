@@ -187,4 +187,4 @@ def _disturbs(one: Wanted, job: Job) -> bool:
     """Say whether anybody who leaves has a place, or one on the way."""
     if one.to == 0:
         return bool(job.having(State.BOUND, State.SEATED))
-    return len(one.crew.leaving(one.to)) > one.crew.waiting
+    return len(one.crew.leaving(one.to, one.before)) > one.crew.waiting

@@ -31,9 +31,18 @@ class Crew:
     placed: int = 0
     pods: int = 0
 
-    def leaving(self, to: int) -> tuple[Member, ...]:
-        """Return who leaves when the owner is told to have ``to`` workers."""
-        return self.live[: max(0, len(self.live) - to)]
+    def leaving(self, to: int, told: int) -> tuple[Member, ...]:
+        """Return who may leave when the owner is told to have ``to`` workers in place of ``told``.
+
+        Where one is just being replaced, it may be one that stays: then one more of these leaves.
+        """
+        return self.live[: max(0, max(len(self.live), told) - to)]
+
+    @property
+    def least_kept(self) -> int:
+        """The smallest number by which nobody leaves who has a place, or one on the way."""
+        placed = self.live[self.waiting :]
+        return max([len(placed), *(1 + m.index for m in placed if m.index is not None)])
 
     @property
     def waiting(self) -> int:

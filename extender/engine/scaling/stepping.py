@@ -134,7 +134,7 @@ def _withdrawn(case: Case) -> ChangeOwner:
     """
     one, now = case.rescale, case.reading.now
     least = case.job.wishes.workers.least if case.job and case.job.wishes.workers else 1
-    to = max(len(case.crew.live) - case.crew.waiting, one.before, least)
+    to = max(case.crew.least_kept, one.before, least)
     if one.cause is Cause.SLOT or to >= one.to:
         return done(case, R.NO_ROOM)
     given_back = replace(
