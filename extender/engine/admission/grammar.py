@@ -239,4 +239,4 @@ def _seconds(text: str) -> float:
 
 def _plain(number: float) -> str:
     """Write a number without an exponent, to the last bit."""
-    return format(Decimal(repr(float(number))), "f")
+    return format(Decimal(repr(float(number))).normalize(), "f")

@@ -103,7 +103,10 @@ def _of_price(told: api.ExplainResponse, asked: Asked, known: Bargaining) -> api
     """Say what the price is made of and what would admit it: nodes are no matter until it is."""
     if told.reason not in _BY_PRICE:
         return told
-    plain = changed(told, cause="price", changes=(), tried=(), short={}, needs=0, fits=0)
+    message = known.standings[JobKey(told.job)].message or told.message
+    plain = changed(
+        told, message=message, cause="price", changes=(), tried=(), short={}, needs=0, fits=0
+    )
     if known.book is None:
         return plain
     one = bids.bid(asked, JobKey(told.job), known.book, known.history)

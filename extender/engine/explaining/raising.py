@@ -20,6 +20,7 @@ _HALVINGS: Final = 5
 """Of the interval between a change that is too small and one that is enough."""
 _LARGEST_FACTOR: Final = 1024.0
 _SLOT_FIELD: Final = "time slot"
+_MINUTE_SECONDS: Final = 60
 
 
 def changes(one: Bid) -> tuple[Change, ...]:
@@ -42,7 +43,7 @@ def _later(one: Bid) -> Iterator[Change]:
     )
     if slots is not None:
         plural = "" if slots == 1 else "s"
-        says = f"let it be done {slots:.0f} slot{plural} ({_minutes(slots * seconds)}) later"
+        says = f"let it be done {slots:.0f} slot{plural} ({_time(slots * seconds)}) later"
         yield _annotated(one, text(slots), says)
 
 
@@ -66,7 +67,7 @@ def _wait(one: Bid) -> Iterator[Change]:
     if slots is not None:
         at = slot_time.begins_at(one.seen.first + slots, one.seen.slot_seconds)
         step = Step(kind=StepKind.WAIT, subject=one.job, field=_SLOT_FIELD, at=at)
-        says = "wait until cheaper slots come in sight"
+        says = "wait until further slots come in sight"
         yield Change(kind=StepKind.WAIT, says=says, steps=(step,))
 
 
@@ -130,6 +131,9 @@ def _annotated(one: Bid, text: str, says: str) -> Change:
     return Change(kind=step.kind, says=said, steps=(step,))
 
 
-def _minutes(seconds: float) -> str:
-    minutes = seconds / 60
-    return f"{seconds:g} s" if minutes < 1 else f"{minutes:.0f} min"
+def _time(seconds: float) -> str:
+    if seconds < _MINUTE_SECONDS:
+        return f"{seconds:g} s"
+    hours, minutes = divmod(round(seconds / _MINUTE_SECONDS), 60)
+    parts = [f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (minutes > 0)
+    return " ".join(parts)
