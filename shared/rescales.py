@@ -19,7 +19,8 @@ class RescaleEntry(Struct, frozen=True, kw_only=True):
         cause: Why it was begun, a token: ``MoreImportant``, ``SavesTime``, ``Slot``, …
         before: Workers before it.
         to: Workers it leads to; 0: the job pauses.
-        phase: Where it is: ``Asked``, ``Shrinking``, ``Growing``, ``Done``, ``Aborted``.
+        phase: Where it is: ``Asked``, ``Shrinking``, ``Growing``, ``Done``, ``Aborted``, or
+            ``Withdrawn``: the new workers found no room in time and were given back.
         open: It has not ended.
         begun_at: When it was begun.
         since: When it entered its phase.

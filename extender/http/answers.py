@@ -18,7 +18,7 @@ from extender.engine.migration import accounting
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.reporting import Freshness
-from extender.engine.scaling.record import Rescale
+from extender.engine.scaling.following import Ended
 from extender.engine.snapshot import Snapshot
 from extender.http import manifests
 from extender.http.foresight import Foresight
@@ -35,7 +35,7 @@ from shared.tenancy import NamespacesResponse
 
 _Subject = TypeVar("_Subject")
 
-Rescales = tuple[Sequence[Rescale], Sequence[Declined]]
+Rescales = tuple[Sequence[Ended], Sequence[Declined]]
 """Changes of workers that have ended, and the jobs that were not changed when looked at last."""
 
 

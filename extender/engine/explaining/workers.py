@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from extender.engine import jobs, worker_gang
 from extender.engine.jobs import Job, State
 from extender.engine.scaling import records
 from extender.engine.scaling.declined import TEXTS, ScalingReason
+from extender.engine.scaling.following import Ended
 from extender.engine.scaling.record import Rescale
 from extender.engine.scaling.scaled import scaled
 from extender.engine.snapshot import Snapshot
@@ -33,22 +36,28 @@ def workers(snapshot: Snapshot, job: Job) -> WorkersEntry | None:
     )
 
 
-def ledger(snapshot: Snapshot, past: Iterable[Rescale] = ()) -> tuple[RescaleEntry, ...]:
+def ledger(snapshot: Snapshot, past: Iterable[Ended] = ()) -> tuple[RescaleEntry, ...]:
     """Return all changes that are known, oldest first.
 
     Args:
         snapshot: Its owners say the last change of each job.
-        past: Earlier ones; the word of an owner about the same one wins.
+        past: Those that ended; of the same one the word of its owner wins, but for its outcome.
     """
+    ended = {one.rescale.id: one for one in past}
     said = (noted.rescale for noted in records.of(snapshot).by_owner.values())
-    by_id = {one.id: one for one in (*past, *said)}
+    by_id = {one.id: one for one in (*(one.rescale for one in ended.values()), *said)}
     ordered = sorted(by_id.values(), key=lambda one: (one.at, one.id))
-    return tuple(entry(snapshot, one) for one in ordered)
+    return tuple(_told(snapshot, one, ended.get(one.id)) for one in ordered)
 
 
 def of_job(entries: Iterable[RescaleEntry], key: JobKey) -> tuple[RescaleEntry, ...]:
     """Return the changes of one job."""
     return tuple(one for one in entries if f"{one.namespace}/{one.kind}/{one.job}" == key)
+
+
+def _told(snapshot: Snapshot, one: Rescale, ended: Ended | None) -> RescaleEntry:
+    found = entry(snapshot, one)
+    return found if one.open or ended is None else replace(found, phase=ended.outcome.value)
 
 
 def entry(snapshot: Snapshot, one: Rescale) -> RescaleEntry:

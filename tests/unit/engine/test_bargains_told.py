@@ -12,6 +12,7 @@ from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.reporting import Freshness
 from extender.engine.scaling import record
+from extender.engine.scaling.following import Ended, Outcome
 from extender.engine.scaling.proposal import Cause
 from extender.engine.scaling.record import Phase, Rescale
 from shared import labels
@@ -114,8 +115,9 @@ def owned(*rescales: Rescale):
 def test_the_ledger_is_in_order_and_an_owners_word_is_the_newer() -> None:
     asked = changed(CHANGE, phase=Phase.ASKED, since=5.0)
     older = changed(CHANGE, id="q", at=1.0, why="NoRoom")
-    told = workers.ledger(snapshot_of(NODES, owned(CHANGE)), (asked, older))
-    assert [(one.id, one.phase) for one in told] == [("q", "Done"), ("r", "Done")]
+    past = (Ended(asked, Outcome.DONE), Ended(older, Outcome.WITHDRAWN))
+    told = workers.ledger(snapshot_of(NODES, owned(CHANGE)), past)
+    assert [(one.id, one.phase) for one in told] == [("q", "Withdrawn"), ("r", "Done")]
     assert told[0].message.startswith("not all new workers found room")
     assert (told[1].namespace, told[1].kind, told[1].job) == ("default", "job", "big")
     assert workers.of_job(told, JOB) == told
