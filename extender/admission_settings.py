@@ -1,12 +1,11 @@
-"""The sections of the settings file that decide which training jobs are admitted, at what price.
-
-So far only ``shuntyard-sim`` reads them: the service admits no jobs, it orders those that wait.
-"""
+"""The sections of the settings file that decide which training jobs are admitted, at what price."""
 
 from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from extender.engine.admission import slot_time
+from extender.engine.admission.slot_time import SlotTimeParameters, WhenGone
 from extender.policy import admission, price_bounds, schedule
 from extender.policy.admission import AdmissionParameters, Replanning
 from extender.policy.price_bounds import BoundsParameters, Rule
@@ -22,24 +21,52 @@ def _bound(name: str, description: str) -> Any:
     return bounded(BoundsParameters, price_bounds.BOUNDS, name, description)
 
 
+def _time(name: str, description: str) -> Any:
+    return bounded(SlotTimeParameters, slot_time.BOUNDS, name, description)
+
+
 class AdmissionSection(Section):
     """Which training jobs are admitted, and when they run (docs/policies/admission.md).
 
-    So far read by `shuntyard-sim` alone; the service admits every job.
+    Only jobs with `shuntyard.io/utility` are admitted by price.
     """
 
+    enabled: bool = Field(
+        default=SlotTimeParameters.enabled,
+        description="Whether jobs with a utility are admitted by price and follow a plan over time "
+        "slots; else they wait like all others.",
+    )
+    slot_seconds: float = _time("slot_seconds", "Length of a time slot.")
+    horizon: int = _time("horizon", "Slots that plans reach ahead, the present one counted.")
+    share: float = _time(
+        "share",
+        "Part of every node that belongs to jobs with a utility while `enabled`; the others have "
+        "the rest, whoever waits.",
+    )
+    server_label: str = Field(
+        default=SlotTimeParameters.server_label,
+        description="Label of nodes that plans use for parameter servers and for no workers; "
+        "empty: every node can hold both.",
+    )
+    when_gone: WhenGone = Field(
+        default=SlotTimeParameters.when_gone,
+        description="What becomes of a job that would be worth nothing even if it began now: "
+        "`hold`: it waits on; `queue`: it waits like a job without a utility.",
+    )
     replanning: Replanning = Field(
         default=AdmissionParameters.replanning,
         description="When new jobs arrive: `never`: admitted jobs keep their schedules (the "
-        "paper); `admitted-first`: all is planned anew, admitted jobs choose first; "
-        "`without-commitment`: an admitted job may lose its place.",
+        "paper); `admitted-first`: all is planned anew, in the service as a slot begins, admitted "
+        "jobs choose first; `without-commitment`: an admitted job may lose its place "
+        "(`shuntyard-sim` alone: the service takes no promise back).",
     )
     colocation_gbps: float | None = Field(
         default=AdmissionParameters.colocation_bandwidth,
         ge=admission.BOUNDS["colocation_bandwidth"][0],
         le=admission.BOUNDS["colocation_bandwidth"][1],
         description="Bandwidth inside one machine, for jobs that may have all workers and "
-        "parameter servers on one; no value: they never share a machine.",
+        "parameter servers on one; no value: they never share a machine. "
+        "`shuntyard-sim` alone: the service lets them share, and counts no gain.",
     )
     granularity: Granularity = Field(
         default=SlotParameters.granularity,
@@ -59,11 +86,22 @@ class AdmissionSection(Section):
         search = SlotParameters(self.granularity, self.most_units, self.most_idle_share)
         return AdmissionParameters(self.replanning, self.colocation_gbps, search)
 
+    def slot_time(self) -> SlotTimeParameters:
+        """Return how time and machines are given to jobs with a utility."""
+        return SlotTimeParameters(
+            enabled=self.enabled,
+            slot_seconds=self.slot_seconds,
+            horizon=self.horizon,
+            share=self.share,
+            server_label=self.server_label,
+            when_gone=self.when_gone,
+        )
+
 
 class PriceBoundsSection(Section):
     """Between which prices a resource costs over time slots (docs/policies/price_bounds.md).
 
-    So far read by `shuntyard-sim` alone; a node's price for placement is in `pricing`.
+    Read where jobs are admitted by price; a node's price for placement is in `pricing`.
     """
 
     rule: Rule = Field(

@@ -365,5 +365,6 @@ def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EnginePa
         scaling=settings.scaling.parameters(),
         speed=settings.scaling.speed(),
         admission=settings.admission.parameters(),
+        slot_time=settings.admission.slot_time(),
         price_bounds=settings.price_bounds.parameters(),
     )

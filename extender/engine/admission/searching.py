@@ -68,6 +68,7 @@ def best(
         elapsed: Part of the present slot that is over: what runs in it does so much less.
         least_payoff: The payoff must be above this.
     """
+    params = replace(params, colocation_bandwidth=None)  # nobody measured how much faster it is
     one = wanted
     for _ in range(3):
         found = _best(one, state, params, 1, least_payoff)
@@ -93,8 +94,8 @@ def _best(
     found = admission.offer(
         wanted.job, open_state, params, start=start, least_payoff=least_payoff
     ).schedule
-    if found is None or found.colocated:
-        return found
+    if found is None:
+        return None
     counts = found.workers.by_slot()
     settled = _settled(wanted, state, counts, (found.workers, found.servers), least_payoff)
     return settled or _level(wanted, state, open_state, params, found, least_payoff)
@@ -142,7 +143,7 @@ def _level(
             flat.promised.workers.take(likes, job.server)
             job = replace(job, fixed_servers=0)
         again = admission.offer(job, flat, params, start=first, least_payoff=least_payoff).schedule
-        if again is None or again.colocated:
+        if again is None:
             continue
         counts = again.workers.by_slot()
         if settled := _settled(wanted, state, counts, (again.workers, likes), least_payoff):
