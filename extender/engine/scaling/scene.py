@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.engine import queueing
-from extender.engine.admission import planned
+from extender.engine.admission import gate, planned
 from extender.engine.commands import ReleaseGang
 from extender.engine.jobs import Job
 from extender.engine.memory import Memory, Reading
@@ -40,7 +40,8 @@ class Scene:
 
     Attributes:
         cycle: What the queue would do now.
-        room: What is free, less the seats of those who start in that cycle.
+        room: What is free for jobs without a utility, less the seats of those who start in that
+            cycle.
         crowds: Jobs whose workers could change.
         paces: What is known of their training.
         waiting: Whole jobs that wait for room and nothing else.
@@ -82,7 +83,7 @@ def scene(
         reading=reading,
         params=params,
         cycle=cycle,
-        room=_after(snapshot.room, cycle),
+        room=gate.others(_after(snapshot.room, cycle), snapshot, params),
         crowds=crowds,
         paces={k: speeds.pace(snapshot, c.job, known, reading, params) for k, c in crowds.items()},
         waiting=_waiting(cycle, snapshot, reading.now, params),
