@@ -9,7 +9,7 @@
 Nothing else is remembered: the same annotations give the same decisions in any life.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -114,7 +114,7 @@ def look(
         standings=one.standings,
         book=_book(revision, seen) if present or history.jobs else None,
         offered=_offered(present, history),
-        ended=_ended(memory, revision, slot),
+        ended=_ended(memory, revision, seen),
         step_seconds={},
         wake_at=wake_at,
     )
@@ -134,7 +134,7 @@ def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Look) -> Rev
         plan, before = revision.plans[one_case.key], known[one_case.key]
         if plan != before.plan:
             one.write(before.owner, plan, before.plan)
-        one.standings[one_case.key] = telling.standing(plan, seen.first, runs=one_case.runs)
+        one.standings[one_case.key] = telling.standing(plan, seen, runs=one_case.runs)
     return revision
 
 
@@ -245,7 +245,7 @@ def _offer(
     revision.state.accept(wanted.job, Decision(True, schedule.payoff, schedule))
     revision.plans[key] = plan
     one.write(candidate.owner, plan, None)
-    one.standings[key] = telling.standing(plan, seen.first, runs=False)
+    one.standings[key] = telling.standing(plan, seen, runs=False)
     return None
 
 
@@ -271,10 +271,9 @@ def _offered(present: Mapping[Uid, Asked], history: History) -> tuple[PastJob, .
     return tuple(PastJob(uid, asked) for uid, asked in present.items() if uid not in known)
 
 
-def _ended(memory: AdmissionMemory, revision: Revision, slot: int) -> tuple[Ended, ...]:
-    over: Iterable[SlotPlan] = (
-        plan for key, plan in sorted(memory.plans.items()) if key not in revision.plans
-    )
+def _ended(memory: AdmissionMemory, revision: Revision, seen: Sight) -> tuple[Ended, ...]:
+    over = (plan for key, plan in sorted(memory.plans.items()) if key not in revision.plans)
     return tuple(
-        Ended(plan, Promise.KEPT if slot <= plan.promise else Promise.BROKEN) for plan in over
+        Ended(plan, Promise.BROKEN if telling.is_over(plan, seen) else Promise.KEPT)
+        for plan in over
     )

@@ -4,6 +4,7 @@ from typing import Final
 
 from extender.engine.admission import slot_plan
 from extender.engine.admission.outcome import Promise, Standing
+from extender.engine.admission.searching import GRACE
 from extender.engine.admission.sight import Sight
 from extender.engine.admission.slot_plan import SlotPlan
 from extender.engine.commands import EmitEvent
@@ -36,8 +37,9 @@ def change(owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: Sight) -
     )
 
 
-def standing(plan: SlotPlan, slot: int, *, runs: bool) -> Standing:
-    """Return how a job with a plan stands in a slot."""
+def standing(plan: SlotPlan, seen: Sight, *, runs: bool) -> Standing:
+    """Return how a job with a plan stands now."""
+    slot = seen.first
     waits = None if plan.workers_at(slot) or runs else Reason.AWAITING_SLOT
     return Standing(
         job=plan.job,
@@ -47,15 +49,21 @@ def standing(plan: SlotPlan, slot: int, *, runs: bool) -> Standing:
         bill=plan.bill,
         reason=waits,
         message="" if waits is None else MESSAGES[waits],
-        promise=promise(plan, slot),
+        promise=promise(plan, seen),
     )
 
 
-def promise(plan: SlotPlan, slot: int) -> Promise:
-    """Return what became of the promise of a job that is not done in this slot."""
-    if slot > plan.promise:
+def promise(plan: SlotPlan, seen: Sight) -> Promise:
+    """Return what became of the promise of a job that is not done yet."""
+    if is_over(plan, seen):
         return Promise.BROKEN
     return Promise.KEPT if plan.completion <= plan.promise else Promise.SLIPPED
+
+
+def is_over(plan: SlotPlan, seen: Sight) -> bool:
+    """Say whether the promised slot is over: by as much as starting takes may a job be late."""
+    last = seen.first - 1 if seen.elapsed <= GRACE else seen.first
+    return last > plan.promise
 
 
 def too_dear(utility: float, bill: float) -> str:

@@ -26,8 +26,8 @@ from shared.model import (
     Upsert,
     WorkerCount,
 )
-from shared.progress import NodeReport, PodReport, Progress
 from tests.fakes.builders import make_owner, make_pod
+from tests.fakes.reports import make_pod_report, make_report
 
 SLOT = 600.0
 START = 1_000 * SLOT
@@ -170,7 +170,7 @@ class PricedYard:
             return
         placed = {i: pod.node_name for i, pod in enumerate(workers[:wanted]) if pod.node_name}
         nodes = targets.workers(plan, self.slot)
-        here = [node for node in placed.values() if node is not None]
+        here = list(placed.values())
         free = targets.left(nodes, here)
         assert len(free) + len(here) == wanted, (name, "somebody would have to move", span, placed)
         seats = iter(free)
@@ -204,23 +204,16 @@ class PricedYard:
         return next(owner for owner in owners if owner.name == name)
 
     def report(self, name: str, done: float) -> None:
-        """Have an agent report how much of the training is done."""
+        """Have agents report how much of the training is done."""
         snapshot = self.store.snapshot()
         for pod in snapshot.jobs[JobKey(f"default/job/{name}")]:
             node = snapshot.bound.get(pod.uid)
-            if node is None:
-                continue
-            progress = Progress(
-                metric="loss", source="jsonl", updated_at=self.now,
-                step=round(done * 10_000), total_steps=10_000,
-            )  # fmt: skip
-            said = {pod.uid: PodReport(uid=pod.uid, progress=progress)}
-            self.add(
-                NodeReport(
-                    node=NodeName(node), boot="b", sequence=1, sent_at=self.now,
-                    received_at=self.now, complete=True, pods=said,
-                )
-            )  # fmt: skip
+            if node is not None:
+                said = make_pod_report(pod.uid, step=round(done * 10_000), total_steps=10_000)
+                known = self.store.reported(node)
+                others = [] if known is None else known.pods.values()
+                told = {p.uid: p for p in others} | {said.uid: said}
+                self.store.report(make_report(node, told.values(), received_at=self.now))
 
     def pod(self, name: str) -> Pod:
         return self.store.snapshot().pods[PodKey(f"default/{name}")]
