@@ -23,7 +23,7 @@ class Deployment:
 
     kind = "deployment"
     marks = NO_MARKS
-    any_worker = True
+    any_worker = False
 
     def claims(self, pod: Pod) -> bool:
         """The pod is controlled by a ReplicaSet that a Deployment made."""
@@ -49,17 +49,17 @@ class Deployment:
         return size_of_kind(above, "Deployment")
 
     def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
-        """Without a node, not running, of low deletion cost; then the newest, if nominated."""
+        """Without a node, not running, of low deletion cost, as the controller has it.
+
+        Among pods of one cost it goes by how long they have been ready, in powers of two, then by
+        uid: nobody can say beforehand, so here the newest stand first, to be nominated.
+        """
         return tuple(sorted(workers, key=_rank))
 
     def nominations(
         self, leaving: Sequence[Pod], staying: Sequence[Pod]
     ) -> Mapping[PodKey, Mapping[str, str]]:
-        """Say the deletion costs that put those who leave below those who stay.
-
-        Among pods of one cost the ReplicaSet's controller goes by how long they have been ready,
-        in powers of two, then by uid: nobody can say beforehand.
-        """
+        """Say the deletion costs that put those who leave below those who stay."""
         least = min((_cost(pod) for pod in staying), default=_HIGHEST_COST)
         below = {labels.POD_DELETION_COST: str(max(least - 1, _LOWEST_COST))}
         return {pod.key: below for pod in leaving if _cost(pod) >= least > _LOWEST_COST}
