@@ -191,6 +191,25 @@ def memory(rows: Sequence[Row]) -> Iterator[str]:
         yield _line([str(row["nodes"]), str(row["pods"]), *sizes, *times, changed])
 
 
+def series(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how many series a cluster makes."""
+    yield from _head(["program", "nodes", "pods", "series", "page", "making the page", "measuring"])
+    for row in rows:
+        sizes = [f"{row[key]:,}" for key in ("nodes", "pods", "series")]
+        page = f"{row['page_bytes'] / 1000:.0f} kB"
+        times = [f"{row['render_ms']:.1f} ms", f"{row['look_ms']:.0f} ms"]
+        yield _line([row["program"], *sizes, page, *times])
+
+
+def scrapes(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what Prometheus says of its scrapes in a live run."""
+    yield from _head(["job", "instance", "series", "scrapes", "median", "longest"])
+    for row in rows:
+        counts = [str(row[key]) for key in ("series", "scrapes")]
+        times = [f"{1000 * row[key]:.1f} ms" for key in ("median_seconds", "longest_seconds")]
+        yield _line([row["job"], row["instance"], *counts, *times])
+
+
 def profile(rows: Sequence[Row]) -> Iterator[str]:
     """Yield where the extender's time goes."""
     yield from _head(["part of the extender", "share"])
@@ -207,6 +226,8 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Row]], Iterator[str]]]] = {
     "waiting": waiting,
     "memory": memory,
     "profile": profile,
+    "series": series,
+    "scrapes": scrapes,
     "decisions": decisions,
     "scaling": scaling,
     "simulated": simulated,

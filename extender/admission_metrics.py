@@ -23,6 +23,8 @@ from extender.series import Series
 from shared.model import JobKey
 
 GAIN_BUCKETS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+AHEAD: Final = (0, 1, 2, 4, 8, 16, 32, 64)
+"""How many slots from now on the prices to come are told of; beyond the horizon there is none."""
 RUNS: Final = "none"
 """Stands for the reason of a job that has a plan and nothing against it."""
 
@@ -108,6 +110,12 @@ class AdmissionMetrics:
             resource=Priced,
             of=Of,
         )
+        self.prices_ahead = series.gauge(
+            "shuntyard_slot_price_ahead_ratio",
+            "Mean price so many slots from now, on the same scale, over all nodes.",
+            resource=Priced,
+            ahead=[*map(str, AHEAD)],
+        )
 
     def observe(
         self, look: AdmissionLook, before: AdmissionMemory, planned: Collection[JobKey]
@@ -162,6 +170,10 @@ class AdmissionMetrics:
             self.promised.labels(resource=priced.value).set(promised)
             self.price.labels(resource=priced.value, of=Of.MEAN.value).set(mean)
             self.price.labels(resource=priced.value, of=Of.MOST.value).set(most)
+            ahead = _ahead(book, columns) if book is not None and columns else {}
+            for slots in AHEAD:
+                labels = {"resource": priced.value, "ahead": str(slots)}
+                self.prices_ahead.labels(**labels).set(ahead.get(slots, 0.0))
 
 
 def _columns(book: Book) -> Mapping[Priced, list[int]]:
@@ -184,3 +196,13 @@ def _measured(book: Book, columns: list[int]) -> tuple[float, float, float]:
     whole = float(capacity.sum()) * used.shape[1]
     prices = used[:, 0, :][there] / capacity[there]
     return float(used.sum()) / whole, float(np.mean(prices)), float(np.max(prices))
+
+
+def _ahead(book: Book, columns: list[int]) -> Mapping[int, float]:
+    """Return the mean price of these columns so many slots from now."""
+    pool = book.state.promised.workers
+    there = pool.capacity[columns] > 0
+    used: FloatCube = pool.used[columns]
+    known = [slots for slots in AHEAD if slots < used.shape[1] and there.any()]
+    capacity = pool.capacity[columns][there]
+    return {slots: float(np.mean(used[:, slots, :][there] / capacity)) for slots in known}

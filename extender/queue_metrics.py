@@ -126,6 +126,14 @@ class QueueMetrics:
         self._observe_waiting(left, now)
         self._observe_terms([one.value for one in left])
 
+    def forget(self) -> None:
+        """Show an empty queue: the replica that decides shows the true one."""
+        for reason in Reason:
+            self._waiting_jobs.labels(reason=reason.value).set(0)
+        self._queue_jobs.set(0)
+        self._observe_waiting([], 0.0)
+        self._observe_terms([])
+
     def _observe_released(self, entries: Iterable[QueueEntry], now: float) -> None:
         for entry in entries:
             self._wait_seconds.observe(max(0.0, now - entry.job.created_at))

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; return its exit code: 0 if all jobs went as they should."""
     options = _options(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    _offer_our_python()
+    offer_our_python()
     demo: Demo | None = None
     try:
         demo = bring_up(options.dir)
@@ -55,7 +55,7 @@ def _take_down(demo: Demo) -> None:
     say(f"The cluster has ended; its logs are in {demo.cluster.directory / 'logs'}.")
 
 
-def _offer_our_python() -> None:
+def offer_our_python() -> None:
     """Let ``python3`` in a container be the interpreter that runs us: it has numpy."""
     ours = Path(sys.executable).parent
     os.environ["PATH"] = os.pathsep.join([str(ours), os.environ.get("PATH", os.defpath)])

@@ -45,24 +45,24 @@ _NOW: Final = (
 )
 _COUNTDOWN: Final = (
     stacked(
-        wide(
-            lines(
-                "Countdown",
-                "Waiting jobs that have a maximum wait, by how much of it is left at most.",
-                Unit.NUMBER,
-                ("sum by (left) (shuntyard_max_wait_jobs{@})", "{{left}}"),
-            )
+        lines(
+            "Countdown",
+            "Waiting jobs that have a maximum wait, by how much of it is left at most.",
+            Unit.NUMBER,
+            ("sum by (left) (shuntyard_max_wait_jobs{@})", "{{left}}"),
         )
     ),
-    wide(
-        lines(
-            "Time left, and jobs that were late",
-            "The least that is left of a waiting job's maximum wait, and how many jobs were "
-            "released too late, a second.",
-            Unit.SECONDS,
-            ("min(shuntyard_max_wait_left_seconds{@} > -Inf)", "least time left"),
-            (f"sum(rate(shuntyard_max_wait_missed_total{{@}}[{RATE}]))", "missed a second"),
-        )
+    lines(
+        "Time left",
+        "The least that is left of a waiting job's maximum wait; below 0 it is over.",
+        Unit.SECONDS,
+        ("min(shuntyard_max_wait_left_seconds{@} > -Inf)", "least time left"),
+    ),
+    lines(
+        "Jobs that were late",
+        "Jobs that were released after their maximum wait, in the window.",
+        Unit.NUMBER,
+        (f"sum(increase(shuntyard_max_wait_missed_total{{@}}[{WINDOW}]))", "late"),
     ),
 )
 _WAITS: Final = (

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from monitoring.panels import Dashboard, Row, Unit, heatmap, lines
+from monitoring.panels import WINDOW, Dashboard, Row, Unit, heatmap, lines, quantiles, stacked, wide
 
 RESOURCES: Final = ("memory", "gpu", "cpu", "pods")
 _PRICES: Final = (
@@ -42,10 +42,81 @@ _NODES: Final = (
         "band",
     ),
 )
+_SLOTS: Final = (
+    heatmap(
+        "Prices of $resource in the slots to come",
+        "Mean price of the chosen resource so many slots from now, of what belongs to jobs with a "
+        "utility: the darker, the dearer. Node by node: shuntyard prices.",
+        Unit.NUMBER,
+        'max by (ahead) (shuntyard_slot_price_ahead_ratio{@, resource="$resource"})',
+        "ahead",
+    ),
+    wide(
+        lines(
+            "Price in the present slot",
+            "Mean and highest price over all nodes of what belongs to jobs with a utility: 0 "
+            "nothing is promised, 1 all is.",
+            Unit.SHARE,
+            (
+                "max by (resource, of) (shuntyard_slot_price_ratio{@})",
+                "{{resource}} {{of}}",
+            ),
+        )
+    ),
+)
+_ADMISSION: Final = (
+    lines(
+        "Offers",
+        "Jobs with a utility in the window that were admitted, turned away, or lost their place.",
+        Unit.NUMBER,
+        (
+            f"sum by (outcome) (increase(shuntyard_admission_offers_total{{@}}[{WINDOW}]))",
+            "{{outcome}}",
+        ),
+    ),
+    lines(
+        "Payoff",
+        "Payoff of the jobs admitted in the window, in the unit of their utilities.",
+        Unit.NUMBER,
+        (f"sum(increase(shuntyard_admission_payoff_total{{@}}[{WINDOW}]))", "payoff"),
+    ),
+    lines(
+        "What admitted jobs keep",
+        "Payoff as a part of the utility, of the jobs admitted in the window: 1 pays nothing.",
+        Unit.SHARE,
+        *quantiles("shuntyard_admission_gain_ratio", WINDOW),
+    ),
+    stacked(
+        lines(
+            "Jobs with a utility",
+            "By why they do not run now; none: they are to run.",
+            Unit.NUMBER,
+            ("sum by (reason) (shuntyard_admission_jobs{@}) > 0", "{{reason}}"),
+        )
+    ),
+    lines(
+        "Promises",
+        "Admitted jobs that have not ended, by what is becoming of the promised slot.",
+        Unit.NUMBER,
+        ("sum by (promise) (shuntyard_promised_jobs{@})", "{{promise}}"),
+    ),
+    lines(
+        "How much is promised",
+        "Part of what belongs to jobs with a utility that is promised in the slots to come.",
+        Unit.SHARE,
+        ("max by (resource) (shuntyard_promised_ratio{@})", "{{resource}}"),
+    ),
+)
 PRICES: Final = Dashboard(
     name="prices",
     title="Prices",
     about="What a resource costs, where it is dear, what was admitted at that price.",
-    rows=(Row("Prices", _PRICES), Row("Nodes", _NODES)),
+    rows=(
+        Row("Prices", _PRICES),
+        Row("Nodes", _NODES),
+        Row("Slots", _SLOTS),
+        Row("Admission", _ADMISSION[:3]),
+        Row("Admitted jobs", _ADMISSION[3:]),
+    ),
     choices=(("resource", RESOURCES),),
 )

@@ -36,7 +36,7 @@ TRAINING: Final = (
     Alert(
         "ShuntyardAgentDropsEvents",
         Severity.INFO,
-        "increase(shuntyard_agent_dropped_events[1h]) > 0",
+        "delta(shuntyard_agent_dropped_events[1h]) > 0",
         "",
         "The agent at {{ $labels.instance }} dropped events.",
         "No replica took the agent's heartbeats for so long that it had to drop events.",

@@ -108,6 +108,11 @@ def test_prices_are_those_of_the_present_slot_and_what_is_promised_of_all(
     most = float(state.promised.g[0].max()) / 4
     assert value(metrics, "slot_price_ratio", resource="cpu", of="most") == most > 0
     assert value(metrics, "promised_ratio", resource="gpu") == 0
+    later = float(state.promised.g[1].sum()) / 8
+    found = [
+        value(metrics, "slot_price_ahead_ratio", resource="cpu", ahead=n) for n in ("0", "1", "2")
+    ]
+    assert found == [taken / 8, later, 0]
 
 
 def test_gpus_of_every_maker_are_one_resource(metrics: ExtenderMetrics) -> None:

@@ -97,3 +97,11 @@ def test_terms_of_v_are_parts_of_what_each_can_be():
     assert (terms["mean"]["user"], terms["mean"]["time"]) == (0.75, 0.75)
     said.look()
     assert said.value("priority_term_ratio", whose="first", term="user") == 0
+
+
+def test_who_stands_by_shows_an_empty_queue_and_keeps_its_counts():
+    said = Counted().look(entry("a", Reason.RELEASING), entry("b"), released=["a"])
+    said.queue.forget()
+    assert said.value("waiting_jobs", reason="Fragmented") == 0
+    assert (said.value("queue_jobs"), said.value("longest_wait_seconds")) == (0, 0)
+    assert said.value("job_wait_seconds_count") == 1

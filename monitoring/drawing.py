@@ -1,0 +1,207 @@
+"""A dashboard as a picture, about as Grafana shows it: for documentation, where nothing runs."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+
+from monitoring import grafana
+from monitoring.panels import Dashboard, Kind, Panel, Unit
+from monitoring.server import Line
+
+WIDTH_INCHES: Final = 15.0
+UNIT_INCHES: Final = 0.36
+"""Of one line of Grafana's grid."""
+TITLE_INCHES: Final = 0.5
+LEGEND_UNITS: Final = 2
+"""Lines of the grid that a panel leaves to its legend."""
+LEGEND_ROWS: Final = 3
+LETTERS_PER_COLUMN: Final = 8.0
+"""Letters of a legend that fit into one of the grid's columns."""
+MARK_LETTERS: Final = 6
+"""What the mark before a legend takes."""
+_LONG_SECONDS: Final = 600.0
+"""From here on times are shown in minutes."""
+_LABEL: Final = re.compile(r"{{(\w+)}}")
+COLOURS: Final = [
+    *("#2f6db5", "#e07b2a", "#3a9a5b", "#c23b3b", "#7d5fb2"),
+    *("#8c6a4f", "#d06ba8", "#6f7782", "#b3a72a", "#2ba3b0"),
+]
+_SETTINGS: Final[Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "shuntyard",
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "axes.prop_cycle": f"cycler('color', {COLOURS})",
+}
+
+Span = tuple[float, float]
+"""Begin and end, seconds since the epoch."""
+Answers = Mapping[str, Sequence[tuple[str, Line]]]
+"""Panel's key → legend and line of each series."""
+
+
+def key(panel: Panel) -> str:
+    """Return what names a panel on its page: a number and a curve may have the same title."""
+    return f"{panel.kind.value} {panel.title}"
+
+
+def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
+    """Write the picture; ``path`` says in which format."""
+    placed = [one for one in grafana.page(dashboard)["panels"] if one["type"] != "row"]
+    rows = max(one["gridPos"]["y"] + one["gridPos"]["h"] for one in placed)
+    with mpl.rc_context(_SETTINGS):
+        height = rows * UNIT_INCHES + TITLE_INCHES
+        figure = Figure(figsize=(WIDTH_INCHES, height))
+        top = 1 - TITLE_INCHES / height
+        grid = GridSpec(rows, grafana.COLUMNS, figure, 0.045, 0.0, 0.985, top, 0.6, 2.0)
+        title = f"Shuntyard / {dashboard.title}"
+        figure.text(0.015, 1 - 0.12 / height, title, fontsize=14, va="top")
+        span = _span(answers)
+        for one, panel in zip(placed, dashboard.panels, strict=True):
+            place = one["gridPos"]
+            rows_of_it = slice(place["y"], place["y"] + place["h"] - LEGEND_UNITS)
+            axes = figure.add_subplot(grid[rows_of_it, place["x"] : place["x"] + place["w"]])
+            axes.set_title(panel.title)
+            _DRAW[panel.kind](axes, panel, answers.get(key(panel), ()), span)
+        _headings(figure, dashboard, grid)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _span(answers: Answers) -> tuple[float, float]:
+    """Return when the first and the last value of all are, so that all axes are alike."""
+    times = [at for found in answers.values() for _, line in found for at, _ in line.points]
+    return min(times, default=0.0), max(times, default=1.0)
+
+
+def _headings(figure: Figure, dashboard: Dashboard, grid: GridSpec) -> None:
+    rows = [one for one in grafana.page(dashboard)["panels"] if one["type"] == "row"]
+    _, tops, lefts, _ = grid.get_grid_positions(figure)
+    for one in rows:
+        place = one["gridPos"]["y"]
+        figure.text(lefts[0], tops[place], one["title"], fontsize=11, color="#555555", va="center")
+
+
+def _number(axes: Axes, panel: Panel, found: Sequence[tuple[str, Line]], _span: Span) -> None:
+    axes.set_axis_off()
+    value = found[0][1].points[-1][1] if found else None
+    text = "no data" if value is None else shown(value, panel.unit)
+    size = 12 if value is None else 20
+    axes.text(0.02, 0.45, text, fontsize=size, va="center", transform=axes.transAxes)
+
+
+def _curves(axes: Axes, panel: Panel, found: Sequence[tuple[str, Line]], span: Span) -> None:
+    names, begin = [_legend(legend, line) for legend, line in found], span[0]
+    if panel.stacked and found:
+        times = sorted({at for _, line in found for at, _ in line.points})
+        values = [[dict(line.points).get(at, 0.0) for at in times] for _, line in found]
+        axes.stackplot([at - begin for at in times], values, labels=names, alpha=0.75)
+    else:
+        for name, (_, line) in zip(names, found, strict=True):
+            at = [when - begin for when, _ in line.points]
+            marker = "." if len(at) == 1 else None
+            axes.plot(at, [value for _, value in line.points], label=name, lw=1.1, marker=marker)
+    _dress(axes, panel.unit, span, drawn=bool(found))
+    if found:
+        _explain(axes, panel.width)
+
+
+def _explain(axes: Axes, width: int) -> None:
+    """Put the legend below, in as many columns as there is room for; what is too much is cut."""
+    handles, names = axes.get_legend_handles_labels()
+    longest = max(map(len, names)) + MARK_LETTERS
+    columns = max(1, int(width * LETTERS_PER_COLUMN / longest))
+    fit = columns * LEGEND_ROWS
+    if len(names) > fit:
+        names[fit - 1] = f"and {len(names) - fit + 1} more"
+    axes.legend(
+        handles[:fit], names[:fit], fontsize=6.5, ncols=columns, loc="upper left",
+        bbox_to_anchor=(-0.01, -0.11), frameon=False, handlelength=1.0, columnspacing=1.0,
+        borderaxespad=0.0, labelspacing=0.2,
+    )  # fmt: skip
+
+
+def _heat(axes: Axes, panel: Panel, found: Sequence[tuple[str, Line]], span: Span) -> None:
+    bands = sorted(found, key=lambda one: _height(_legend(*one)))
+    times = sorted({at for _, line in bands for at, _ in line.points})
+    if not times:
+        _dress(axes, panel.unit, span, drawn=False)
+        return
+    begin = span[0]
+    cells = np.array([[dict(line.points).get(at, 0.0) for at in times] for _, line in bands])
+    if "le" in dict(bands[0][1].labels):
+        cells = np.diff(cells, axis=0, prepend=0.0)
+    axes.grid(visible=False)
+    axes.pcolormesh(
+        [at - begin for at in times], range(len(bands)), np.where(cells > 0, cells, np.nan),
+        cmap="Oranges", shading="nearest", vmin=0.0, rasterized=True,
+    )  # fmt: skip
+    names = [_legend(*one) for one in bands]
+    heights = [_seconds(_height(name)) if panel.unit is Unit.SECONDS else name for name in names]
+    axes.set_yticks(range(len(bands)), heights, fontsize=6.5)
+    axes.set_xlim(0.0, span[1] - begin)
+    axes.tick_params(labelsize=7)
+
+
+def _dress(axes: Axes, unit: Unit, span: Span, *, drawn: bool) -> None:
+    axes.tick_params(labelsize=7)
+    axes.set_xlim(0.0, span[1] - span[0])
+    axes.xaxis.set_major_formatter(lambda value, _place: f"{value:g} s")
+    if not drawn:
+        axes.text(0.5, 0.5, "nothing in this run", ha="center", transform=axes.transAxes)
+        axes.set_yticks([])
+        return
+    low, high = axes.dataLim.ymin, axes.dataLim.ymax
+    low, high = min(0.0, low), high if high > max(0.0, low) else 1.0
+    axes.set_ylim(1.05 * low, 1.05 * high)
+    axes.yaxis.set_major_formatter(lambda value, _place: shown(value, unit))
+
+
+def _legend(legend: str, line: Line) -> str:
+    return _LABEL.sub(lambda name: line.labels.get(name[1], ""), legend).strip()
+
+
+def _height(band: str) -> float:
+    return float("inf") if band in {"over", "+Inf"} else float(band)
+
+
+def shown(value: float, unit: Unit) -> str:
+    """Return a value with its unit, short."""
+    match unit:
+        case Unit.SECONDS:
+            return _seconds(value)
+        case Unit.SHARE:
+            return f"{100 * value:.3g}%"
+        case Unit.BYTES:
+            return f"{value / 2**20:.0f} MiB"
+        case Unit.PER_SECOND | Unit.REQUESTS:
+            return f"{value:.3g}/s"
+        case _:
+            return f"{value:.4g}"
+
+
+def _seconds(value: float) -> str:
+    size = abs(value)
+    if size and size < 1:
+        return f"{1000 * value:.3g} ms"
+    return f"{value:.3g} s" if size < _LONG_SECONDS else f"{value / 60:.3g} min"
+
+
+_DRAW: Final[Mapping[Kind, Callable[[Axes, Panel, Sequence[tuple[str, Line]], Span], None]]] = {
+    Kind.LINES: _curves,
+    Kind.NUMBER: _number,
+    Kind.HEATMAP: _heat,
+}

@@ -1,0 +1,23 @@
+"""The number of series does not grow with the cluster: 5000 nodes, 100,000 pods, in one store."""
+
+from agent.metrics import MOST_PODS, SERIES
+from bench.series import of_an_agent, of_the_extender
+
+NODES, PODS = 5000, 100_000
+MOST_SERIES = 2500
+"""Of an extender, all histograms included; a scrape of so many takes some 20 ms."""
+MOST_OF_AN_AGENT = 150
+
+
+def test_an_extender_of_a_large_cluster_has_the_series_of_a_small_one():
+    small = of_the_extender(2, 4)
+    large = of_the_extender(NODES, PODS)
+    assert large.series == small.series
+    assert large.series < MOST_SERIES
+
+
+def test_an_agents_series_are_those_of_so_many_pods_at_most():
+    none, full, beyond = (of_an_agent(pods).series for pods in (0, MOST_PODS, 3 * MOST_PODS))
+    assert none < MOST_OF_AN_AGENT
+    assert full - none == MOST_PODS * (len(SERIES) + 1)
+    assert beyond == full

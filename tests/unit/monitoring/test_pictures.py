@@ -1,0 +1,116 @@
+"""Queries are asked as Grafana would ask them, and what comes back becomes a picture."""
+
+from pathlib import Path
+
+import pytest
+
+from monitoring import pictures
+from monitoring.dashboards import ALL
+from monitoring.drawing import shown
+from monitoring.panels import Dashboard, Query, Row, Unit, heatmap, lines, number, stacked
+from monitoring.pictures import Asked, Span
+from monitoring.querying import filled
+from monitoring.quiet import QUIET
+from monitoring.server import Line
+
+SPAN = Span(begin=100.0, end=103.0, step=1.0, rate="10s", window="5m")
+PANELS = (
+    number("Jobs", "Jobs.", Unit.NUMBER, "sum(x{@})"),
+    lines("Rates", "Rates.", Unit.PER_SECOND, ("rate(y_total{@}[$__rate_interval])", "{{verb}}")),
+    stacked(lines("Parts", "Parts.", Unit.SHARE, ("z{@}", "{{verb}} {{missing}}"))),
+    heatmap("Waits", "Waits.", Unit.SECONDS, 'w_bucket{@, r="$resource"}', "le"),
+    lines("Empty", "Empty.", Unit.SECONDS, ("nothing{@}", "nothing")),
+)
+BOARD = Dashboard(
+    "board", "Board", "All.", (Row("One", PANELS[:3]), Row("Two", PANELS[3:])),
+    choices=(("resource", ("gpu", "cpu")),),
+)  # fmt: skip
+
+
+class Server:
+    """Answers as a Prometheus would, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def between(self, query: str, begin: float, end: float, step: float) -> tuple[Line, ...]:
+        self.asked.append(query)
+        assert (begin, end, step) == (100.0, 103.0, 1.0)
+        if query.startswith("nothing"):
+            return ()
+        labels = [{"verb": "bind", "le": "1.0"}, {"verb": "filter", "le": "+Inf"}]
+        points = ((100.0, 1.0), (101.0, 2.0), (102.0, float("nan")), (103.0, 4.0))
+        return tuple(Line(one, points) for one in labels)
+
+
+def answers() -> tuple[Asked, ...]:
+    return tuple(pictures.ask(Server(), (BOARD,), SPAN))  # type: ignore[arg-type]
+
+
+def test_variables_are_what_is_chosen_first() -> None:
+    server = Server()
+    tuple(pictures.ask(server, (BOARD,), SPAN))  # type: ignore[arg-type]
+    all_of_them = '{job=~".+", instance=~".+"'
+    assert server.asked[1] == f"rate(y_total{all_of_them}}}[10s])"
+    assert server.asked[3] == f'w_bucket{all_of_them}, r="gpu"}}'
+
+
+def test_a_variable_that_the_page_does_not_have_is_found_out() -> None:
+    with pytest.raises(KeyError, match="nobody"):
+        filled(Query("x{@} * $nobody", ""), BOARD, rate="1m", window="1h")
+
+
+def test_what_is_no_number_is_as_if_it_were_not_there() -> None:
+    assert all(len(line.points) == 3 for one in answers() for line in one.lines)
+
+
+def test_reasons_are_given_for_panels_that_exist() -> None:
+    known = {(board.name, panel.title) for board in ALL for panel in board.panels}
+    assert QUIET.keys() <= known
+    assert all(QUIET.values())
+
+
+def test_what_finds_nothing_is_named_unless_it_has_a_reason() -> None:
+    assert pictures.empty(answers(), {}) == (("board", "Empty", "nothing{@}"),)
+    assert pictures.empty(answers(), {("board", "Empty"): "nobody waits"}) == ()
+
+
+def test_a_picture_has_every_title_every_heading_and_every_name(tmp_path: Path) -> None:
+    pictures.draw(answers(), tmp_path)
+    text = (tmp_path / "board.svg").read_text()
+    for word in ("Shuntyard / Board", "One", "Two", "bind", "filter", "nothing in this run"):
+        assert f">{word}<" in text, word
+    assert [panel.title for panel in BOARD.panels if f">{panel.title}<" not in text] == []
+
+
+def test_the_same_answers_give_the_same_picture(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        pictures.draw(answers(), tmp_path / folder)
+    first, second = (tmp_path / folder / "board.svg" for folder in ("a", "b"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("dashboard", ALL, ids=lambda one: one.name)
+def test_every_dashboard_can_be_drawn_without_any_answer(
+    dashboard: Dashboard, tmp_path: Path
+) -> None:
+    nothing = [Asked(dashboard, p, q, ()) for p in dashboard.panels for q in p.queries]
+    pictures.draw(nothing, tmp_path, "png")
+    assert (tmp_path / f"{dashboard.name}.png").stat().st_size > 0
+
+
+SHOWN = {
+    "a short time": (0.0123, Unit.SECONDS, "12.3 ms"),
+    "a time": (12.34, Unit.SECONDS, "12.3 s"),
+    "a long time": (1800.0, Unit.SECONDS, "30 min"),
+    "over": (-5.0, Unit.SECONDS, "-5 s"),
+    "a share": (0.125, Unit.SHARE, "12.5%"),
+    "memory": (2.0**21, Unit.BYTES, "2 MiB"),
+    "a rate": (1.5, Unit.REQUESTS, "1.5/s"),
+    "a number": (3.0, Unit.NUMBER, "3"),
+}
+
+
+@pytest.mark.parametrize(("value", "unit", "text"), SHOWN.values(), ids=SHOWN)
+def test_values_are_shown_with_their_unit(value: float, unit: Unit, text: str) -> None:
+    assert shown(value, unit) == text
