@@ -1,6 +1,7 @@
 """A small Debian root directory, made by debootstrap from where this machine's apt looks."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -57,14 +58,18 @@ def mirror(release: str) -> str:
     raise MachineError(f"apt has no source for {release}; it has {[name for name, _ in found]}")
 
 
-def make_root(root: Path) -> None:
+def make_root(root: Path, packages: Sequence[str] = PACKAGES) -> None:
     """Make a root directory with Python in it; takes most of a minute.
+
+    Args:
+        root: The directory; it must not be there yet.
+        packages: What is in it beside the essential packages.
 
     Raises:
         MachineError: debootstrap failed.
     """
     release = suite()
-    options = ("--variant=minbase", f"--include={','.join(PACKAGES)}")
+    options = ("--variant=minbase", f"--include={','.join(packages)}")
     place = (release, str(root), mirror(release))
     run(*ALONE, "debootstrap", *options, *place, seconds=_SECONDS)
     for name in _UNUSED:

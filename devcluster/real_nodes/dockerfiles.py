@@ -1,0 +1,125 @@
+"""The project's Dockerfiles, built here by buildah on a stand-in for their base image.
+
+The stand-in is called like the base and is Debian with its own Python: no registry is asked. What
+is built rests on it, and is for tests alone.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from devcluster.assets import cache_directory
+from devcluster.real_nodes import debian
+from devcluster.real_nodes.commands import run, succeeds
+from devcluster.state import alone
+
+BASE: Final = "localhost/python:3.11-slim"
+IMAGES: Final = ("shuntyard-extender", "shuntyard-agent")
+"""Each has a Dockerfile named after its last word."""
+
+_ROOT: Final = Path(__file__).parents[2]
+_PACKAGES: Final = (*debian.PACKAGES, "python3-venv", "python3-pip")
+_LENT: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
+_SECONDS: Final = 900.0
+
+
+def why_not() -> tuple[str, ...]:
+    """Return why nothing can be built here; nothing if it can."""
+    reasons = []
+    if os.geteuid() != 0:
+        reasons.append("you are not root")
+    reasons += [
+        f"{program} is missing (Debian package {program})"
+        for program in ("buildah", "debootstrap")
+        if shutil.which(program) is None
+    ]
+    return tuple(reasons)
+
+
+@dataclass(frozen=True)
+class Builder:
+    """A store of images of its own, so that nobody else's are touched.
+
+    Attributes:
+        directory: The store, below the cache: the base is made once.
+        report: Told what takes long.
+    """
+
+    directory: Path
+    report: Callable[[str], None]
+
+    def build(self, name: str) -> str:
+        """Build one of `IMAGES` from this checkout and return what it is called.
+
+        Raises:
+            MachineError: debootstrap or buildah failed.
+        """
+        with alone(self.directory / "build.lock"):
+            self._ensure_base()
+            self.report(f"building {name} by buildah")
+            tag = f"localhost/{name}:test"
+            dockerfile = _ROOT / f"Dockerfile.{name.rpartition('-')[2]}"
+            options = ("--pull-never", "--isolation=chroot", "--network=host", "--timestamp=0")
+            self._buildah(
+                "build", *options, *_volumes(), "--file", str(dockerfile), "--tag", tag, str(_ROOT)
+            )
+        return tag
+
+    def run(self, image: str, *command: str) -> str:
+        """Run a command as the image's own user in a container of its own; return what it says.
+
+        Raises:
+            MachineError: It failed.
+        """
+        container = self._buildah("from", "--pull-never", image).strip()
+        try:
+            return self._buildah("run", "--isolation=chroot", container, "--", *command)
+        finally:
+            self._buildah("rm", container)
+
+    def save(self, image: str, archive: Path) -> Path:
+        """Write an image to an archive that containerd imports, and return it."""
+        self._buildah("push", "--quiet", image, f"docker-archive:{archive}:{image}")
+        return archive
+
+    def inspect(self, image: str, template: str) -> str:
+        """Return what a Go template finds in the image's description."""
+        return self._buildah("inspect", "--type=image", f"--format={template}", image).strip()
+
+    def _ensure_base(self) -> None:
+        if succeeds(*self._command("inspect", "--type=image", BASE)):
+            return
+        self.report("making a stand-in for the base image by debootstrap (once; a minute or two)")
+        root = self.directory / "root"
+        shutil.rmtree(root, ignore_errors=True)  # of a build that was killed
+        try:
+            debian.make_root(root, _PACKAGES)
+            (root / "usr/bin/python").symlink_to("python3")
+            container = self._buildah("from", "scratch").strip()
+            self._buildah("add", "--quiet", container, str(root), "/")
+            self._buildah("commit", "--quiet", "--rm", container, BASE)
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+
+    def _buildah(self, *arguments: str) -> str:
+        return run(*self._command(*arguments), seconds=_SECONDS)
+
+    def _command(self, *arguments: str) -> tuple[str, ...]:
+        # vfs works everywhere, also where the directory is itself on an overlay
+        store = ("--storage-driver", "vfs", "--root", str(self.directory / "store"))
+        return ("buildah", *store, "--runroot", str(self.directory / "run"), *arguments)
+
+
+def builder(report: Callable[[str], None], environ: Mapping[str, str] = os.environ) -> Builder:
+    """Return the builder that keeps its store in the cache of the built programs."""
+    directory = cache_directory(environ) / "images"
+    directory.mkdir(parents=True, exist_ok=True)
+    return Builder(directory, report)
+
+
+def _volumes() -> tuple[str, ...]:
+    """Lend the build what pip needs here to reach its index; nothing of it stays in the image."""
+    return tuple(f"--volume={file}:{file}:ro" for file in _LENT if Path(file).is_file())
