@@ -56,10 +56,7 @@ def case(one: Planned, facts: Facts, seen: Sight) -> Case:
     if wanted is None:
         return Case(Planned(one.owner, plan), facts, None, Misfit(), 0.0)
     whole = wanted.job.whole_work
-    if facts.done is not None:
-        left = whole * (1.0 - facts.done)
-    else:
-        left = work_ahead(plan, seen) + _missed(plan, facts, seen)
+    left = _left(one.plan, whole, facts, seen)
     if left <= 0.0:  # its plan is over and it is not: one slot more, and another look
         left = float(max(plan.workers_at(plan.completion), plan.asked.least))
     job = replace(wanted.job, done=1.0 - left / whole)
@@ -73,24 +70,33 @@ def case(one: Planned, facts: Facts, seen: Sight) -> Case:
     return Case(Planned(one.owner, plan), facts, wanted, schedule, left)
 
 
-def _missed(plan: SlotPlan, facts: Facts, seen: Sight) -> float:
-    """Return the worker-slots that were planned while the job's pods had no place."""
-    if facts.waiting_since is None:
-        return 0.0
-    since = max(plan.since, slot_time.slot_at(facts.waiting_since, seen.slot_seconds))
-    past = sum(plan.workers_at(slot) for slot in range(since, seen.first))
-    return past + seen.elapsed * plan.workers_at(seen.first)
+def _left(plan: SlotPlan, whole: float, facts: Facts, seen: Sight) -> float:
+    """Return the worker-slots that are left: measured, else as the plan has it."""
+    if facts.done is not None:
+        return whole * (1.0 - facts.done)
+    if not plan.spans:
+        return whole * (1.0 - plan.done)
+    missed = 0.0
+    if facts.waiting_since is not None:
+        slot = slot_time.slot_at(facts.waiting_since, plan.slot_seconds)
+        since = slot_time.begins_at(max(plan.since, slot), plan.slot_seconds)
+        missed = _work(plan, since, seen.reading.now) / seen.slot_seconds
+    return work_ahead(plan, seen) + missed
 
 
 def work_ahead(plan: SlotPlan, seen: Sight) -> float:
     """Return the worker-slots that the plan still has, the rest of the present slot counted."""
-    first = seen.first
-    total = sum(
-        (span.last - max(span.first, first) + 1) * sum(span.workers.values())
-        for span in plan.spans
-        if span.last >= first
-    )
-    return total - seen.elapsed * plan.workers_at(first)
+    return _work(plan, seen.reading.now, float("inf")) / seen.slot_seconds
+
+
+def _work(plan: SlotPlan, since: float, until: float) -> float:
+    """Return the worker-seconds that are planned between two moments."""
+    total = 0.0
+    for span in plan.spans:
+        begin = slot_time.begins_at(span.first, plan.slot_seconds)
+        end = slot_time.begins_at(span.last + 1, plan.slot_seconds)
+        total += max(0.0, min(end, until) - max(begin, since)) * sum(span.workers.values())
+    return total
 
 
 def is_behind(one: Case, seen: Sight) -> bool:
