@@ -23,6 +23,7 @@ from extender.engine.receiving import Kind
 from extender.engine.reporting import Reporting
 from extender.migration_metrics import MigrationMetrics
 from extender.queue_metrics import QueueMetrics
+from extender.scaling_metrics import ScalingMetrics
 from extender.series import Series
 from extender.yard_metrics import YardMetrics
 
@@ -77,6 +78,7 @@ class Writing(StrEnum):
     RELEASE = "release"
     REPLAN = "replan"
     CLEAR = "clear"
+    UNGATE = "ungate"
     NOTICE = "notice"
 
 
@@ -176,6 +178,7 @@ class ExtenderMetrics:
         )
         self.queue = QueueMetrics(self.series)
         self.moves = MigrationMetrics(self.series)
+        self.scaling = ScalingMetrics(self.series)
         self.yard = YardMetrics(self.series)
         self.admission = AdmissionMetrics(self.series)
         self._of_requests()

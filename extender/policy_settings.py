@@ -104,6 +104,14 @@ class GangSection(Section):
         description="How long seats are kept for members of a gang without our gate that do not "
         "exist yet, counted from the last one that came.",
     )
+    show_unplaceable_seconds: float | None = Field(
+        default=EngineParameters.show_unplaceable_seconds,
+        ge=0,
+        le=86400,
+        description="After how long a job that the nodes could not hold even if all were empty "
+        "loses its gate, so that cluster autoscalers see its pods as unschedulable and add nodes "
+        "(docs/coexistence.md); it still starts whole. No value: never.",
+    )
 
     @model_validator(mode="after")
     def _is_in_order(self) -> Self:
@@ -348,6 +356,7 @@ def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EnginePa
         backoff_seconds=settings.gang.backoff_seconds,
         most_backoff_seconds=settings.gang.most_backoff_seconds,
         direct_wait_seconds=settings.gang.direct_wait_seconds,
+        show_unplaceable_seconds=settings.gang.show_unplaceable_seconds,
         priority=settings.priority.parameters(),
         weighting=WeightingParameters(
             settings.weighting.class_weight, settings.weighting.user_weight
@@ -363,6 +372,7 @@ def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EnginePa
         migration=replace(settings.migration.parameters(), topology=settings.topology.parameters()),
         cpu_weights=settings.cpu_weights.parameters(),
         scaling=settings.scaling.parameters(),
+        rescaling=settings.scaling.rescaling(),
         speed=settings.scaling.speed(),
         admission=settings.admission.parameters(),
         slot_time=settings.admission.slot_time(),

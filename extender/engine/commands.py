@@ -61,6 +61,13 @@ class ClearSeat(Struct, frozen=True, tag=True):
     annotated: bool
 
 
+class OpenGate(Struct, frozen=True, tag=True):
+    """Remove our gate from the pods of a job, and nothing else: they get no seats."""
+
+    job: str
+    pods: tuple[tuple[PodKey, Uid], ...]
+
+
 class DeletePod(Struct, frozen=True, tag=True):
     """Delete so that the owner recreates it. A ``bare`` pod nobody recreates: the shell does."""
 
@@ -93,4 +100,6 @@ class EmitEvent(Struct, frozen=True, tag=True):
     action: str = "Queue"
 
 
-Command = ReleaseGang | RewriteSeat | ClearSeat | DeletePod | SetQueuedCondition | EmitEvent
+Command = (
+    ReleaseGang | RewriteSeat | ClearSeat | OpenGate | DeletePod | SetQueuedCondition | EmitEvent
+)

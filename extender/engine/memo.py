@@ -86,6 +86,7 @@ class Memo:
         views: Jobs as ``jobs.view`` saw them, by key.
         accepted: Whether the node of a pod's seat accepts it (``repairing``), by uid.
         refusals: Why jobs were not placed (``refusing``).
+        emptied: The room with nobody on it (``unplaceable``).
         lone: What nodes are for single pods, by shape (``planning``).
         rescales: What owners say about changes of their workers (``scaling.records``).
         parts: What of the room jobs without a utility see (``admission.gate``).
@@ -95,6 +96,7 @@ class Memo:
         self.views: Kept[str] = Kept()
         self.accepted: Kept[str] = Kept()
         self.refusals = Refusals()
+        self.emptied: Kept[str] = Kept()
         self.lone = LoneSeats()
         self.rescales: Kept[str] = Kept()
         self.parts: Kept[str] = Kept()

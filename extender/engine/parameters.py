@@ -48,6 +48,8 @@ class EngineParameters:
         most_backoff_seconds: Where the doubling ends.
         direct_wait_seconds: How long seats are kept for members of a direct gang that do not
             exist yet, counted from the last one that came.
+        show_unplaceable_seconds: After how long a job that the nodes could not hold even if all
+            were empty loses its gate, so that autoscalers see it; None: never.
     """
 
     scheduler_name: str = labels.SCHEDULER_NAME
@@ -58,6 +60,7 @@ class EngineParameters:
     backoff_seconds: float = 5.0
     most_backoff_seconds: float = 300.0
     direct_wait_seconds: float = 30.0
+    show_unplaceable_seconds: float | None = None
     priority: PriorityParameters = field(default_factory=PriorityParameters)
     weighting: WeightingParameters = field(default_factory=WeightingParameters)
     topology: TopologyParameters = field(default_factory=TopologyParameters)

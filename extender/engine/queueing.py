@@ -8,7 +8,8 @@
    A pod that takes the place of one that moves waits for it, then goes where its migration says
    (``reserving``).
 5. Dissolve gangs that stay partial and cannot be completed.
-6. Say why the others wait: condition where the token changed, one Event per job and change.
+6. Show to autoscalers what waits for nodes that do not exist (``unplaceable``).
+7. Say why the others wait: condition where the token changed, one Event per job and change.
 """
 
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from extender.engine import (
     repairing,
     sharing,
     tenants,
+    unplaceable,
 )
 from extender.engine.admission import gate as gating
 from extender.engine.admission.gate import Gate
@@ -119,6 +121,7 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     for job in seen:
         if repairing.is_partial(job) and job.key not in work.whole:
             _watch_partial(job, work, completed=job.key in placed)
+    work.commands += unplaceable.shown(entries, snapshot, params, reading.now)
     told, notices = tell(entries, memory.told, reading.now)
     return Cycle(
         entries=tuple(entries),

@@ -17,6 +17,7 @@ from extender.engine.commands import (
     Command,
     DeletePod,
     EmitEvent,
+    OpenGate,
     ReleaseGang,
     ReleasePod,
     RewriteSeat,
@@ -65,6 +66,8 @@ class Executor:
                 await self._rewrite(command)
             elif isinstance(command, ClearSeat):
                 await self._clear(command)
+            elif isinstance(command, OpenGate):
+                await self._open(command)
             elif isinstance(command, DeletePod):
                 await self._delete(command)
         for _, wave in groupby(releases, key=_is_gang_of_its_own):
@@ -154,6 +157,19 @@ class Executor:
                 resource_version=command.resource_version,
             )
             await self._written(Writing.CLEAR, command.pod, command.uid, None, write)
+
+    async def _open(self, command: OpenGate) -> None:
+        """Remove the gates; what was not written is tried again in the next cycle."""
+        log.info("%s waits without the gate: the nodes could not hold it", command.job)
+        async with asyncio.TaskGroup() as group:
+            for pod, uid in command.pods:
+                group.create_task(self._ungate(pod, uid))
+
+    async def _ungate(self, pod: PodKey, uid: Uid) -> None:
+        async with self._slots:
+            if self.acting():
+                write = writes.release(self.client, pod, uid, gates=(), annotations={})
+                await self._written(Writing.UNGATE, pod, uid, None, write)
 
     async def _written(
         self, kind: Writing, key: PodKey, uid: Uid, node: NodeName | None, write: Awaitable[object]

@@ -23,7 +23,7 @@ from tests.fakes.eventually import eventually
 pytestmark = pytest.mark.controlplane
 
 PATIENCE_SECONDS = 45.0
-SETTINGS = {"tenancy": {"fair_share": True}}
+SETTINGS = {"tenancy": {"fair_share": True}, "gang": {"show_unplaceable_seconds": 2.0}}
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +88,15 @@ async def test_a_suspended_job_is_left_alone_until_it_is_resumed(
 
 
 async def test_what_waits_behind_the_gate_makes_no_autoscaler_add_nodes(yard: Yard) -> None:
-    await yard.nodes(KwokNodes(1, cpu="2"))
+    await yard.nodes(KwokNodes(1, cpu="4"))
+    await yard.submit(job("first", 1))
+    await yard.until_bound("first")
     await yard.submit(job("wide", 4))
     await yard.until_waiting("wide", "GangDoesNotFit")
-    await yard.submit(job("neighbour", 1))
-    await yard.until_bound("neighbour")
+    for i in range(4):  # longer than what waits for nodes that do not exist keeps its gate
+        await yard.after_this_second()
+        await yard.submit(job(f"neighbour{i}", 1, Pods(cpu="100m")))
+        await yard.until_bound(f"neighbour{i}")
     assert all(is_gated(found) for found in yard.of("wide"))
     assert ever(yard, "wide") == {("False", "SchedulingGated")}
 
@@ -104,6 +108,27 @@ async def test_a_gang_without_the_gate_asks_for_nodes_and_starts_whole_on_them(y
     assert yard.bound("wide") == 0
     await yard.nodes(KwokNodes(1, cpu="2", first=1))
     await yard.until_bound("wide")
+
+
+MISFITS: dict[str, tuple[Manifest, KwokNodes]] = {
+    "larger than the cluster": (job("it", 4), KwokNodes(1, cpu="2", first=1)),
+    "larger than any node": (job("it", 1, Pods(cpu="8")), KwokNodes(1, cpu="8", first=1)),
+}
+
+
+@pytest.mark.parametrize(("manifest", "nodes"), MISFITS.values(), ids=MISFITS.keys())
+async def test_what_no_empty_cluster_could_hold_loses_its_gate_and_asks_for_nodes(
+    yard: Yard, manifest: Manifest, nodes: KwokNodes
+) -> None:
+    await yard.nodes(KwokNodes(1, cpu="2"))
+    await yard.submit(manifest)
+    size = yard.sizes[yard.key("it")]
+    await eventually(lambda: unschedulable(yard, "it") == size, PATIENCE_SECONDS)
+    assert not any(is_gated(found) for found in yard.of("it"))
+    assert yard.bound("it") == 0
+    assert len(await yard.events("GateRemoved")) >= 1
+    await yard.nodes(nodes)
+    await yard.until_bound("it")
 
 
 async def test_a_released_gang_that_cannot_spread_asks_for_nodes_and_stays_whole(

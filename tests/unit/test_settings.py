@@ -265,6 +265,7 @@ OTHER: dict[tuple[str, ...], object] = {
     ("admission", "granularity"): "chunks",
     ("admission", "most_idle_share"): 0.1,
     ("price_bounds", "rule"): "kappa",
+    ("gang", "show_unplaceable_seconds"): 60.0,
     ("tenancy", "tolerance_ratio"): 0.25,
     ("price_bounds", "floor"): 0.1,
     ("price_bounds", "low_quantile"): 0.5,
@@ -286,7 +287,7 @@ POLICY_FIELDS = [
     # what a loop does with its time, not what the engine decides
     if path[0] != "queue" or path[1] == "order"
     if path[1] not in {"bind_wait_seconds", "bind_parallelism"}
-    if path[1] not in {"interval_seconds", "restore_seconds"}
+    if path[1] not in {"interval_seconds", "restore_seconds", "history_namespace"}
 ]
 
 
