@@ -53,6 +53,12 @@ class AdmissionSection(Section):
         description="What becomes of a job that would be worth nothing even if it began now: "
         "`hold`: it waits on; `queue`: it waits like a job without a utility.",
     )
+    history_namespace: str = Field(
+        default="shuntyard-system",
+        min_length=1,
+        description="Namespace of the ConfigMap `shuntyard-admission-history`, which keeps what "
+        "past jobs taught; without the ConfigMap that is forgotten at the next start.",
+    )
     replanning: Replanning = Field(
         default=AdmissionParameters.replanning,
         description="When new jobs arrive: `never`: admitted jobs keep their schedules (the "
