@@ -11,6 +11,7 @@ import pytest
 from extender.loops import catalog, optional_kind
 from extender.loops.catalog import Catalog
 from extender.loops.optional_kind import OptionalKind
+from shared import labels
 from shared.kube import discovery, paths, reflector
 from shared.kube.errors import ApiError, NotFoundError
 from shared.kube.reflector import Reflector
@@ -119,6 +120,24 @@ async def test_a_kind_is_read_while_it_is_defined(
             await undefine(server, kind)
         await eventually(lambda: mirror.sizes() == {}, PATIENCE_SECONDS)
         await eventually(lambda: not mirror.kind.present, PATIENCE_SECONDS)
+
+
+async def test_only_deployments_that_name_a_job_are_read(server: Server) -> None:
+    kind = KINDS["Deployment"]
+    if server.fake is not None:
+        server.fake.install(kind.path)
+    match, pods = {"app": "it"}, {"containers": [{"name": "main", "image": "example.org/none:1"}]}
+    template = {"metadata": {"labels": match}, "spec": pods}
+    spec = {"replicas": 0, "selector": {"matchLabels": match}, "template": template}
+    for name, given in (("training", {labels.JOB: "training"}), ("web", {})):
+        body = _named(kind, name, spec)
+        await server.create(kind.path, {**body, "metadata": {"name": name, "labels": given}})
+    async with mirroring(server, kind) as mirror:
+        await eventually(lambda: mirror.sizes() == {"training": 0}, PATIENCE_SECONDS)
+        for name, job, want in (("training", None, {}), ("web", "web", {"web": 0})):
+            path = paths.namespaced(kind.path, server.namespace, name)
+            await server.client.patch(path, {"metadata": {"labels": {labels.JOB: job}}})
+            await eventually(lambda want=want: mirror.sizes() == want, PATIENCE_SECONDS)
 
 
 async def test_the_groups_of_the_server_are_listed_with_their_versions(server: Server) -> None:
