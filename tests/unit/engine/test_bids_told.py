@@ -162,3 +162,13 @@ def test_a_job_that_waits_for_its_slot_is_told_when_that_begins() -> None:
     assert told.admission is not None
     assert told.admission.resumes_at == NOW.now + 2 * SLOT
     assert [step.at for change in told.changes for step in change.steps] == [NOW.now + 2 * SLOT]
+
+
+def test_a_job_whose_utility_is_gone_is_told_which_deadline_would_do() -> None:
+    snapshot = snapshot_of(NODE, job("late", "steps:10m=100", created_at=-SLOT))
+    look = looked(snapshot)
+    assert look.standings[JOB].reason is Reason.UTILITY_GONE
+    told = explained(snapshot, look, History(jobs=look.offered))
+    (change,) = told.changes
+    again = snapshot_of(NODE, job("late", change.steps[0].after, created_at=-SLOT))
+    assert looked(again, History(jobs=look.offered)).standings[JOB].plan is not None
