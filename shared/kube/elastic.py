@@ -186,16 +186,22 @@ def volcano_job(spec: sizes.VolcanoJobSpec) -> Changes:
     """Return the replicas of each task, with those least numbers that would be above them.
 
     The webhook refuses a ``minAvailable`` above the replicas, and writes one that equals them where
-    none is stated: such a one changes with them. One that is stated and lower is a bound.
+    none is stated: such a one changes with them. One that is stated and lower is a bound. A task
+    of partitions has as many pods as they have together.
 
     Source:
-        Volcano pkg/webhooks/admission/jobs/validate/admit_job.go (``validateJobUpdate``),
-        pkg/webhooks/admission/jobs/mutate/mutate_job.go,
-        pkg/controllers/job/job_controller_actions.go (``syncJob``): indices beyond the number go.
+        Volcano v1.15.1 pkg/webhooks/admission/jobs/validate/admit_job.go (``validateJobUpdate``,
+        ``validatePartitionPolicy``), pkg/webhooks/admission/jobs/mutate/mutate_job.go,
+        pkg/controllers/job/job_controller_actions.go (``syncJob``): indices beyond the number go;
+        pkg/controllers/job/state/running.go: none at all leaves the job as it is.
     """
     tasks = spec.tasks or []
     total = sum(task.replicas for task in tasks)
-    counts = (_of_task(place, task, spec.min_available, total) for place, task in enumerate(tasks))
+    counts = (
+        _of_task(place, task, spec.min_available, total)
+        for place, task in enumerate(tasks)
+        if task.partition_policy is None
+    )
     if len(tasks) == 1:
         counts = (replace(count, role="") for count in counts)
     return Changes(tuple(counts))

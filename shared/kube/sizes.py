@@ -9,6 +9,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Raw, Struct
 
+from shared.kube import wire
+
 Count = Annotated[int, Meta(ge=0)]
 
 WAIT_FOR_WORKERS: Final = "WaitForWorkersReady"
@@ -172,6 +174,7 @@ class VolcanoTask(Struct, rename="camel"):
     name: str = ""
     replicas: Count = 0
     min_available: Count | None = None
+    partition_policy: wire.Present | None = None
 
 
 class VolcanoJobSpec(Struct, rename="camel"):

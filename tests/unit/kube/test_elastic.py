@@ -260,6 +260,11 @@ COUNTS: dict[str, tuple[str, Any, tuple[WorkerCount, ...]]] = {
             of_task(1, "worker", 4, "minAvailable", totals=((OF_ALL, 2),)),
         ),
     ),
+    "a task of partitions is fixed": (
+        "Job.batch.volcano.sh",
+        {"tasks": [{**task("worker", 4), "partitionPolicy": {"totalPartitions": 2}}]},
+        (),
+    ),
     "nothing is known of what says nothing": ("Job.batch.volcano.sh", None, ()),
 }
 
