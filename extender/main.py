@@ -19,7 +19,7 @@ from typing import Protocol
 
 from aiohttp import web
 
-from extender import replay
+from extender import looping, replay
 from extender.engine.parameters import EngineParameters
 from extender.engine.replaying import parameters_hash
 from extender.http.agent_answers import AgentAnswers
@@ -33,6 +33,7 @@ from extender.http.app import (
 )
 from extender.http.certificate import ServerCertificate
 from extender.http.foresight import Foresight
+from extender.loops.admission import AdmissionLoop
 from extender.loops.agents import AgentsLoop
 from extender.loops.bell import Bell
 from extender.loops.bind import BindBarrier
@@ -42,16 +43,13 @@ from extender.loops.execute import Executor
 from extender.loops.lead import Leadership
 from extender.loops.measure import MeasureLoop
 from extender.loops.migrate import MigrateLoop
-from extender.loops.moving import Mover
 from extender.loops.observe import Observer
 from extender.loops.record import Recorder
-from extender.loops.requests import RequestWriter
-from extender.loops.resize import ResizeLoop
+from extender.loops.rescale import RescaleLoop
 from extender.loops.schedule import ScheduleLoop
 from extender.loops.segments import SegmentFiles
 from extender.loops.tell import Teller
 from extender.metrics import ExtenderMetrics
-from extender.migration_settings import CpuWeightsSection
 from extender.policy_settings import engine_parameters
 from extender.settings import AgentsSection, ExtenderSettings
 from extender.state.store import ClusterStore
@@ -188,27 +186,25 @@ def build(
     teller = Teller(client, clock, metrics, beat("tell"), identity)
     writers = settings.gang.bind_parallelism
     executor = Executor(client, recorder, teller, acting, metrics, writers)
-    schedule = ScheduleLoop(
-        executor, recorder, params, clock, acting, metrics, beat("schedule"), changed,
-        settings.queue.settle_seconds, settings.queue.interval_seconds,
-    )  # fmt: skip
-    bindings = Bindings(client, recorder, metrics, writers)
-    wait_seconds = settings.gang.bind_wait_seconds
-    barrier = BindBarrier(store, bindings, params, acting, metrics, beat("bind"), wait_seconds)
+    schedule = looping.schedule_loop(settings, executor, params, clock, beat("schedule"), changed)
+    barrier = _barrier(settings, executor, params, beat("bind"))
     health.conditions = {"synced": lambda: observer.synced}
     desk = DirectDesk(recorder, schedule)
     answers = SchedulerAnswers(store, params, acting, desk, barrier.bind, recorder)
-    mover = Mover(client, recorder, teller, acting, metrics)
-    migrate = MigrateLoop(
-        mover, recorder, params.migration, clock, acting, lambda: observer.has_migrations,
-        metrics, beat("migrate"), changed.follower(), settings.migration.interval_seconds,
-    )  # fmt: skip
-    resize = _resize_loop(settings.cpu_weights, executor, params, clock, beat("resize"))
-    reads = _read_answers(store, params, clock, schedule, migrate)
+    migrate = looping.migrate_loop(
+        settings, schedule, observer, beat("migrate"), changed.follower()
+    )
+    resize = looping.resize_loop(settings.cpu_weights, executor, params, clock, beat("resize"))
+    rescale = looping.rescale_loop(settings, schedule, changed, beat("rescale"))
+    admission = looping.admission_loop(settings, rescale, changed, beat("admission"))
+    reads = _read_answers(store, params, clock, schedule, migrate, rescale, admission)
     measure = MeasureLoop(
         store, params.pricing, clock, metrics, beat("measure"), health, barrier.waiting
     )
-    loops = (observer, leadership, recorder, schedule, barrier, teller, migrate, resize, measure)
+    loops = (
+        *(observer, leadership, recorder, schedule, barrier, teller),
+        *(migrate, resize, rescale, admission, measure),
+    )
     parts = Parts(loops, _listeners(settings, answers, reads, health, metrics), resize.farewell)
     return _with_agents(parts, settings, certificate, observer, acting, beat)
 
@@ -219,6 +215,8 @@ def _read_answers(
     clock: Clock,
     schedule: ScheduleLoop,
     migrate: MigrateLoop,
+    rescale: RescaleLoop,
+    admission: AdmissionLoop,
 ) -> ReadAnswers:
     return ReadAnswers(
         store,
@@ -227,29 +225,26 @@ def _read_answers(
         schedule.acting,
         lambda: schedule.last,
         migrate.declined,
+        rescale.ledger,
+        admission,
         foresight=Foresight(store, params, clock),
+    )
+
+
+def _barrier(
+    settings: ExtenderSettings, executor: Executor, params: EngineParameters, heartbeat: Heartbeat
+) -> BindBarrier:
+    metrics, recorder = executor.metrics, executor.recorder
+    bindings = Bindings(executor.client, recorder, metrics, executor.parallelism)
+    wait_seconds = settings.gang.bind_wait_seconds
+    return BindBarrier(
+        recorder.store, bindings, params, executor.acting, metrics, heartbeat, wait_seconds
     )
 
 
 def _acts(observer: Observer, leadership: Leadership) -> bool:
     """Say whether this replica decides now: it is the one, and knows the cluster."""
     return observer.synced and leadership.acting()
-
-
-def _resize_loop(
-    section: CpuWeightsSection,
-    executor: Executor,
-    params: EngineParameters,
-    clock: Clock,
-    heartbeat: Heartbeat,
-) -> ResizeLoop:
-    """Return the loop of CPU weights, with as many writers as releases have."""
-    acting, metrics = executor.acting, executor.metrics
-    writer = RequestWriter(executor.client, acting, metrics, executor.parallelism)
-    return ResizeLoop(
-        writer, executor.recorder, params, clock, acting, metrics, heartbeat,
-        section.interval_seconds, section.restore_seconds,
-    )  # fmt: skip
 
 
 def _listeners(

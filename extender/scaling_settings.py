@@ -4,6 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
+from extender.engine.scaling import parameters as scaling_parameters
+from extender.engine.scaling.parameters import RescaleParameters
 from extender.policy import scaling, speed
 from extender.policy.scaling import ScalingParameters
 from extender.policy.speed import SpeedParameters
@@ -14,15 +16,55 @@ def _scaling(name: str, description: str) -> Any:
     return bounded(ScalingParameters, scaling.BOUNDS, name, description)
 
 
+def _limit(name: str, description: str) -> Any:
+    return bounded(RescaleParameters, scaling_parameters.BOUNDS, name, description)
+
+
 def _speed(name: str, description: str) -> Any:
     return bounded(SpeedParameters, speed.BOUNDS, name, description)
 
 
 class ScalingSection(Section):
-    """How jobs give up workers, and get more (docs/policies/scaling.md).
+    """How jobs give up workers, and get more (docs/elastic.md, docs/policies/scaling.md).
 
-    Only `shuntyard-sim` reads this so far: the extender changes no job's workers.
+    Limits and deadlines of a change, and then the rule that decides who shrinks and who grows.
     """
+
+    enabled: bool = Field(
+        default=RescaleParameters.enabled,
+        description="Whether jobs with the annotation `shuntyard.io/workers` change at all; a slot "
+        "plan's changes are made in any case.",
+    )
+    interval_seconds: float = Field(
+        default=5.0, ge=0.05, le=3600, description="New changes are looked for this often."
+    )
+    cooldown_seconds: float = _limit(
+        "cooldown_seconds",
+        "Pause of a job from one change to the next, but to make room for a job that starts; it "
+        "doubles with each aborted change in a row, up to 32 times.",
+    )
+    most_rescales_per_hour: int = _limit(
+        "most_rescales_per_hour",
+        "Changes of one job in any hour, but to make room for a job that starts; a slot plan's do "
+        "not count.",
+    )
+    most_open: int = _limit(
+        "most_open", "Changes that are open at a time; those of slot plans come on top."
+    )
+    checkpoint_seconds: float = _limit(
+        "checkpoint_seconds", "How long trainers have to save before workers leave."
+    )
+    hold_seconds: float = _limit(
+        "hold_seconds", "How long they then wait for the workers to leave, before they go on."
+    )
+    leave_seconds: float = _limit(
+        "leave_seconds",
+        "How long workers that leave may take to end, before the change counts as done without "
+        "them.",
+    )
+    grow_seconds: float = _limit(
+        "grow_seconds", "How long new workers may wait for room before they are given back."
+    )
 
     marginal_gain: bool = Field(
         default=ScalingParameters.marginal_gain,
@@ -64,6 +106,19 @@ class ScalingSection(Section):
             self.start_with_fewer,
             self.starvation_seconds,
             self.reserve,
+        )
+
+    def rescaling(self) -> RescaleParameters:
+        """Return the limits and deadlines of changes."""
+        return RescaleParameters(
+            self.enabled,
+            self.cooldown_seconds,
+            self.most_rescales_per_hour,
+            self.checkpoint_seconds,
+            self.hold_seconds,
+            self.grow_seconds,
+            self.leave_seconds,
+            self.most_open,
         )
 
     def speed(self) -> SpeedParameters:

@@ -19,6 +19,9 @@ from extender.engine.queueing import Cycle
 from extender.engine.resizing import resizing
 from extender.engine.resizing.memory import ResizeMemory
 from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
+from extender.engine.scaling import rescaling
+from extender.engine.scaling.following import RescaleMemory
+from extender.engine.scaling.rescaling import RescaleLook, RescaleOccasion
 from extender.engine.snapshot import Snapshot
 from shared.model import JobKey, NodeName, Pod, Uid
 
@@ -61,6 +64,17 @@ class ResizeInput(Struct, frozen=True):
     memory: ResizeMemory | None
 
 
+class RescaleInput(Struct, frozen=True):
+    """What a look at changes of workers was given beside the snapshot.
+
+    ``memory`` as above; ``queue``, which the last cycle left, stands where ``memory`` does.
+    """
+
+    occasion: RescaleOccasion
+    memory: RescaleMemory | None
+    queue: Memory | None
+
+
 class AdmissionInput(Struct, frozen=True):
     """What a look at admission was given beside the snapshot; the last two as ``memory`` above."""
 
@@ -85,6 +99,12 @@ def look_output(look: Look) -> dict[str, Any]:
 def resize_output(look: ResizeLook) -> dict[str, Any]:
     """Return what is kept of a look at CPU requests: its commands."""
     return {"commands": look.commands}
+
+
+def rescale_output(look: RescaleLook) -> dict[str, Any]:
+    """Return what is kept of a look at changes of workers: its commands, and why not others."""
+    declined = {job: why.reason for job, why in sorted(look.memory.declined.items())}
+    return {"commands": look.commands, "declined": declined}
 
 
 def admission_output(look: AdmissionLook) -> dict[str, Any]:
@@ -120,6 +140,7 @@ class Replayer:
         self._memory = Memory()
         self._moves = MigrationMemory()
         self._weights = ResizeMemory()
+        self._rescales = RescaleMemory()
         self._offers = AdmissionMemory()
         self._history = History()
         self._admission: AdmissionLook | None = None
@@ -136,6 +157,8 @@ class Replayer:
             return self._look(snapshot, msgspec.convert(given, LookInput))
         if kind == "resize":
             return self._resize(snapshot, msgspec.convert(given, ResizeInput))
+        if kind == "rescale":
+            return self._rescale(snapshot, msgspec.convert(given, RescaleInput))
         if kind in {"admission-begins", "admission"}:
             return self._admit(snapshot, kind, given)
         if kind in {"filter", "prioritize"}:
@@ -179,6 +202,13 @@ class Replayer:
         look = resizing.look(snapshot, memory, given.occasion, self._params)
         self._weights = look.memory
         return resize_output(look)
+
+    def _rescale(self, snapshot: Snapshot, given: RescaleInput) -> dict[str, Any]:
+        memory = self._rescales if given.memory is None else given.memory
+        self._memory = self._memory if given.queue is None else given.queue
+        look = rescaling.look(snapshot, self._memory, memory, given.occasion, self._params)
+        self._rescales = look.memory
+        return rescale_output(look)
 
 
 def parameters_hash(params: EngineParameters) -> str:

@@ -24,15 +24,19 @@ from extender.engine.replaying import (
     CycleInput,
     LookInput,
     RequestInput,
+    RescaleInput,
     ResizeInput,
     admission_output,
     cycle_output,
     look_output,
+    rescale_output,
     resize_output,
     verdict_output,
 )
 from extender.engine.resizing.memory import ResizeMemory
 from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
+from extender.engine.scaling.following import RescaleMemory
+from extender.engine.scaling.rescaling import RescaleLook, RescaleOccasion
 from extender.loops.segments import NEW_SEGMENT, SegmentFiles
 from extender.metrics import ExtenderMetrics
 from extender.state import recording
@@ -83,6 +87,7 @@ class Recorder:
     _memory_due: bool = True
     _moves_due: bool = True
     _weights_due: bool = True
+    _rescales_due: bool = True
     _admission_due: bool = True
     _admitting: bool = False
 
@@ -203,6 +208,20 @@ class Recorder:
         self._weights_due = False
         self._decision("resize", occasion.reading.now, given, resize_output(look))
 
+    def rescaled(
+        self,
+        occasion: RescaleOccasion,
+        queue: Memory,
+        memory: RescaleMemory,
+        look: RescaleLook,
+    ) -> None:
+        """Keep one look at changes of workers; the memories are what it started from."""
+        self._open_segment()
+        due = self._rescales_due
+        given = RescaleInput(occasion, memory if due else None, queue if due else None)
+        self._rescales_due = False
+        self._decision("rescale", occasion.reading.now, given, rescale_output(look))
+
     def admission_begins(self, reading: Reading, memory: AdmissionMemory, history: History) -> None:
         """Keep what a look at admission starts from: it is worked out while the store changes.
 
@@ -257,6 +276,7 @@ class Recorder:
     def start_anew(self) -> None:
         """The next cycle and looks start from another memory than the last ones left."""
         self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
+        self._rescales_due = True
 
     async def run(self) -> None:
         """Write what was kept once a second; returns only by cancellation, after a last write."""
@@ -294,6 +314,7 @@ class Recorder:
         self._lines.append(NEW_SEGMENT)
         self._segment_bytes = 0
         self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
+        self._rescales_due = True
         self._add(recording.opening(self.store.export(), self.parameters_hash))
 
     def _add(self, line: bytes) -> None:

@@ -50,7 +50,15 @@ VERSION: Final = 2
 """Of the line format; a log of another version is refused."""
 
 Kind = Literal[
-    "cycle", "filter", "prioritize", "bind", "migrate", "resize", "admission-begins", "admission"
+    "cycle",
+    "filter",
+    "prioritize",
+    "bind",
+    "migrate",
+    "resize",
+    "rescale",
+    "admission-begins",
+    "admission",
 ]
 
 

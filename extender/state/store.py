@@ -276,11 +276,12 @@ class ClusterStore:
         """Put, unless it is older than the object of that name that is held.
 
         Only here: in a watch the end of an object comes before its successor, so an older one is
-        late. A list is true as it is, and two API servers' clocks may differ. Of a Migration the
-        answer to our own write is taken over before the watch has come to it.
+        late. A list is true as it is, and two API servers' clocks may differ. Of a Migration and
+        of an owner the answer to our own write is taken over, before the watch comes to it or
+        after that.
         """
         held = self._collections[type(entity).__name__].get(entity.key)
-        if isinstance(entity, Migration) and isinstance(held, Migration) and _older(entity, held):
+        if isinstance(entity, Migration | Owner) and _older(entity, held):
             return False
         if held is not None and _uid(held) != _uid(entity):
             late = _created_at(entity) < _created_at(held)
@@ -341,12 +342,14 @@ def _only_later(node: Entity, held: Entity | None) -> bool:
     return replace(node, resource_version=held.resource_version) == held
 
 
-def _older(one: Migration, held: Migration) -> bool:
+def _older(one: Migration | Owner, held: Entity | None) -> bool:
     """Say whether ``one`` is an earlier state of the same object.
 
     Source:
         KEP-5504: resource versions of one resource are integers that grow.
     """
+    if not isinstance(held, Migration | Owner):
+        return False
     versions = (one.resource_version, held.resource_version)
     numbers = [int(v) for v in versions if v.isascii() and v.isdecimal()]
     return one.uid == held.uid and len(numbers) == len(versions) and numbers[0] < numbers[1]

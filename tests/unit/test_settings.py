@@ -51,6 +51,8 @@ NUMBERS_WITHOUT_UNIT = {
     ("scaling", "least_pauses"),
     ("scaling", "near_cost"),
     ("scaling", "least_counts"),
+    ("scaling", "most_rescales_per_hour"),
+    ("scaling", "most_open"),
     ("admission", "most_units"),
     ("admission", "horizon"),
     ("admission", "share"),
@@ -302,7 +304,7 @@ def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
 def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
     """A setting that nobody reads would be a promise that is not kept."""
     readers = ("main.py", "policy_settings.py", "migration_settings.py", "scaling_settings.py")
-    readers += ("admission_settings.py", "tenancy_settings.py")
+    readers += ("admission_settings.py", "tenancy_settings.py", "looping.py")
     text = "".join((ROOT / "extender" / name).read_text() for name in readers)
     assert re.search(rf"\.{path[-1]}\b", text)
 

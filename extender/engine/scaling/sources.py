@@ -1,5 +1,6 @@
 """Who proposes changes of workers: slot plans first, then DRS for jobs without one."""
 
+from extender.engine.admission import slotting
 from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.scaling import proposing
@@ -16,4 +17,5 @@ def proposals(
     params: EngineParameters,
 ) -> tuple[Proposal, ...]:
     """Return what should change now, what matters most in front."""
-    return proposing.proposals(snapshot, queue, speeds, reading, params)
+    planned = slotting.proposals(snapshot, reading, params)
+    return (*planned, *proposing.proposals(snapshot, queue, speeds, reading, params))

@@ -1,0 +1,94 @@
+"""The loops that decide, each built from its section of the settings and from what all share."""
+
+import asyncio
+
+from extender.engine.parameters import EngineParameters
+from extender.loops.admission import AdmissionLoop
+from extender.loops.bell import Bell
+from extender.loops.execute import Executor
+from extender.loops.history import HistoryKeeper
+from extender.loops.migrate import MigrateLoop
+from extender.loops.moving import Mover
+from extender.loops.observe import Observer
+from extender.loops.owners import OwnerWriter
+from extender.loops.requests import RequestWriter
+from extender.loops.rescale import RescaleLoop
+from extender.loops.resize import ResizeLoop
+from extender.loops.schedule import ScheduleLoop
+from extender.migration_settings import CpuWeightsSection
+from extender.settings import ExtenderSettings
+from shared.clock import Clock
+from shared.health import Heartbeat
+
+
+def schedule_loop(
+    settings: ExtenderSettings,
+    executor: Executor,
+    params: EngineParameters,
+    clock: Clock,
+    heartbeat: Heartbeat,
+    changed: Bell,
+) -> ScheduleLoop:
+    """Return the loop of the queue."""
+    return ScheduleLoop(
+        executor, executor.recorder, params, clock, executor.acting, executor.metrics, heartbeat,
+        changed, settings.queue.settle_seconds, settings.queue.interval_seconds,
+    )  # fmt: skip
+
+
+def migrate_loop(
+    settings: ExtenderSettings,
+    schedule: ScheduleLoop,
+    observer: Observer,
+    heartbeat: Heartbeat,
+    changed: asyncio.Event,
+) -> MigrateLoop:
+    """Return the loop of migrations; without their resource it does nothing."""
+    executor, recorder, metrics = schedule.executor, schedule.recorder, schedule.metrics
+    mover = Mover(executor.client, recorder, executor.teller, executor.acting, metrics)
+    return MigrateLoop(
+        mover, recorder, schedule.parameters.migration, schedule.clock, schedule.acting,
+        lambda: observer.has_migrations, metrics, heartbeat, changed,
+        settings.migration.interval_seconds,
+    )  # fmt: skip
+
+
+def resize_loop(
+    section: CpuWeightsSection,
+    executor: Executor,
+    params: EngineParameters,
+    clock: Clock,
+    heartbeat: Heartbeat,
+) -> ResizeLoop:
+    """Return the loop of CPU weights, with as many writers as releases have."""
+    acting, metrics = executor.acting, executor.metrics
+    writer = RequestWriter(executor.client, acting, metrics, executor.parallelism)
+    return ResizeLoop(
+        writer, executor.recorder, params, clock, acting, metrics, heartbeat,
+        section.interval_seconds, section.restore_seconds,
+    )  # fmt: skip
+
+
+def rescale_loop(
+    settings: ExtenderSettings, schedule: ScheduleLoop, changed: Bell, heartbeat: Heartbeat
+) -> RescaleLoop:
+    """Return the loop of elastic jobs; it asks the queue who waits for room."""
+    executor, clock, acting = schedule.executor, schedule.clock, schedule.acting
+    recorder = schedule.recorder
+    writer = OwnerWriter(executor.client, recorder, executor.teller, acting, clock)
+    return RescaleLoop(
+        writer, recorder, schedule.parameters, clock, acting, schedule.metrics, heartbeat,
+        changed.follower(), lambda: schedule.memory, settings.scaling.interval_seconds,
+    )  # fmt: skip
+
+
+def admission_loop(
+    settings: ExtenderSettings, rescale: RescaleLoop, changed: Bell, heartbeat: Heartbeat
+) -> AdmissionLoop:
+    """Return the loop of admission by price; its plans are written as changes of workers are."""
+    writer, clock = rescale.writer, rescale.clock
+    keeper = HistoryKeeper(writer.client, settings.admission.history_namespace, clock)
+    return AdmissionLoop(
+        writer, keeper, rescale.recorder, rescale.parameters, clock, rescale.acting,
+        rescale.metrics, heartbeat, changed.follower(), changed.set,
+    )  # fmt: skip
