@@ -6,9 +6,9 @@ workers is the business of rescales. A look may take long, so it is worked out b
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from extender.engine.admission import keeping, offering
 from extender.engine.admission.history import History
@@ -17,9 +17,9 @@ from extender.engine.admission.planned import planned
 from extender.engine.explaining import NOT_BY_PRICE, rooms
 from extender.engine.memo import Memo
 from extender.engine.memory import Reading
-from extender.engine.owner_changes import ChangeOwner
 from extender.engine.parameters import EngineParameters
 from extender.loops.history import HistoryKeeper
+from extender.loops.owners import OwnerWriter
 from extender.loops.record import Recorder
 from extender.metrics import ExtenderMetrics
 from shared.clock import Clock
@@ -34,14 +34,6 @@ REST_RATIO: Final = 3.0
 """Pause after a look, in times of how long it took: deciding takes a quarter of a core at most."""
 NOTHING_YET: Final = "no job with a utility was offered so far: nobody knows what anything is worth"
 NOT_ACTING: Final = "this replica does not act: the one that does knows the slots"
-
-
-class OwnerWriter(Protocol):
-    """Changes owners, each only if it still is as it was read."""
-
-    async def carry_out(self, commands: Sequence[ChangeOwner]) -> object:
-        """Carry out the commands of one look."""
-        ...
 
 
 @dataclass

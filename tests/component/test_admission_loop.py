@@ -119,7 +119,7 @@ def yard(tmp_path: Path) -> Yard:
     stirred: list[float] = []
     made: list[Yard] = []
     loop = AdmissionLoop(
-        writer,
+        writer,  # type: ignore[arg-type] - it is asked for no more
         keeper,  # type: ignore[arg-type] - it is asked for no more
         recorder,
         PARAMS,
