@@ -82,6 +82,9 @@ class Play:
 
         Pods that are being deleted are gone at once.
         """
+        if self.params.fair_share.enabled:
+            everybody = (one.tenant for one in running)
+            self._shares = sharing.of_tenants(everybody, self.snapshot, self.params)
         self._leave([one for one in running if one.end is None])
         self.guests = [one for one in running if one.end is not None]
         self._turn(first=True)
@@ -111,8 +114,9 @@ class Play:
 
     def _turn(self, *, first: bool) -> None:
         """Place at this moment whoever can be placed."""
-        tenants = [one.tenant for one in self.guests]
-        self._shares = sharing.of_tenants(tenants, self.snapshot, self.params)
+        shares = self._shares
+        if shares is not None:
+            shares.begin()
         line = Line(
             room=self.room,
             now=self.now,
@@ -121,7 +125,7 @@ class Play:
             project=self._attempt,
             tenants=lambda: [one.tenant for one in self.guests],
             lasts=self._lasts,
-            shares=self._shares,
+            shares=shares,
         )
         for one, result in line.results(self._ranked()):
             if isinstance(result, Plan):
@@ -141,6 +145,9 @@ class Play:
     def _leave(self, gone: Sequence[Running]) -> None:
         if gone:
             self.room = reservation.without(self.room, [one.tenant for one in gone])
+        if self._shares is not None:
+            for one in gone:
+                self._shares.leave(one.tenant)
 
     def _next_moment(self) -> float | None:
         if not self.pending:

@@ -39,7 +39,7 @@ Held = Mapping[str, Iterable[PodShape]]
 
 
 class Shares:
-    """What each namespace holds, as turns change it. Mutable, and never leaves one row of turns.
+    """What each namespace holds, as turns change it. Mutable; it belongs to one cycle or play.
 
     Args:
         held: By whom the cluster is held at the beginning; not looked at where fair share is off.
@@ -68,6 +68,16 @@ class Shares:
         """Count what a job was given."""
         if self._params.enabled:
             self._add(job.namespace, (shape for shape, _ in seats))
+
+    def begin(self) -> None:
+        """Begin another row of turns: nothing is kept for anybody."""
+        self._kept_for.clear()
+
+    def leave(self, tenant: Tenant) -> None:
+        """Count no more what a job held that has ended."""
+        namespace = tenant.job.partition("/")[0]
+        gone = holdings.total((shape for shape, _ in tenant.seats), self._snapshot.room)
+        self._held[namespace] = self._holds(namespace) - gone
 
     def keep_for(self, job: Job, refusal: Refusal) -> None:
         """Leave the rest of its namespace's quota to a job whose maximum wait is over.
@@ -162,9 +172,9 @@ def shares(snapshot: Snapshot, params: EngineParameters) -> Shares:
 
 
 def of_tenants(tenants: Iterable[Tenant], snapshot: Snapshot, params: EngineParameters) -> Shares:
-    """Return the same of jobs that run in a play, which began on that snapshot."""
+    """Return the same of jobs that run at the beginning of a play on that snapshot."""
     found: dict[str, list[PodShape]] = {}
-    for one in tenants if params.fair_share.enabled else ():
+    for one in tenants:
         shapes = (shape for shape, _ in one.seats)
         found.setdefault(one.job.partition("/")[0], []).extend(shapes)
     return Shares(found, snapshot, params)
