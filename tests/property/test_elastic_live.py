@@ -94,7 +94,7 @@ def cases(draw):
             "priority": draw(st.sampled_from([0, 5, 9])),
         }
         at = draw(st.sampled_from([NOW - 100.0, NOW - 10.0]))
-        wait = draw(st.sampled_from([{}, {}, {labels.MAX_WAIT: "50s"}]))
+        wait = draw(st.sampled_from([{}, {labels.MAX_WAIT: "50s"}]))
         entities.append(waiting(name, size, workers=text, at=at, notes=wait, pod=pod))
     reports = [make_report(node, pods, received_at=NOW) for node, pods in said.items()]
     return Case(nodes, entities, reports, SpeedMemory(samples=samples), draw(PARAMS))

@@ -6,6 +6,7 @@ whose number must not change now, whatever the reason, runs with that number as 
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -22,7 +23,8 @@ from extender.policy.speed import Speed
 from extender.policy.weighting import Weight
 from shared.model import JobKey, NodeName, Pod, PodShape, Uid
 
-_PLACED = (State.BOUND, State.SEATED, State.LOOSE)
+_ON_THE_WAY: Final = (State.SEATED, State.LOOSE)
+_UNPLACED: Final = (*_ON_THE_WAY, State.GATED, State.HELD, State.DIRECT, State.IN_TREE)
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,9 @@ def crowd(snapshot: Snapshot, key: JobKey) -> Crowd | None:
         return None
     mine = {m.pod.uid for m in found.workers}
     others = tuple(m for m in job.having(State.BOUND) if m.pod.uid not in mine)
+    awaited = any(m.pod.uid not in mine for m in job.having(*_UNPLACED))
     least = _least(job, wished, len(others))
-    if least > len(bound) or planning.missing(job):
+    if least > len(bound) or awaited:
         return None
     most = max(wished.most, len(bound))
     newcomer = modelling.own_shape(snapshot, bound[0].pod)
@@ -114,7 +117,7 @@ def candidate(job: Job, weight: Weight, now: float) -> Candidate | None:
 
     ``now`` is in seconds since the epoch.
     """
-    if job.placed or job.kept or job.having(*_PLACED):
+    if job.placed or job.kept or job.having(State.BOUND, *_ON_THE_WAY):
         return None
     waiting = planning.in_order(job.having(*planning.UNPLANNED_STATES))
     workers, others = split(waiting)

@@ -5,16 +5,25 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
+from extender.engine.admission.slot_time import SlotTimeParameters
 from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.scaling import proposing
 from extender.engine.scaling.proposal import Cause, Proposal
 from extender.engine.scaling.record import Phase
 from extender.engine.scaling.speed_samples import Sample, Samples, SpeedMemory
+from extender.policy.fair_share import FairShareParameters
 from extender.policy.scaling import ScalingParameters
 from shared import labels
 from shared.model import JobKey, WorkerCount
-from tests.fakes.builders import make_node, make_owner, make_pod, make_shape, pinned_to
+from tests.fakes.builders import (
+    make_namespace,
+    make_node,
+    make_owner,
+    make_pod,
+    make_shape,
+    pinned_to,
+)
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.engine.clusters import queued_job, store_of
 from tests.unit.engine.elastic_yard import changing, key_of, more_workers, running, waiting
@@ -98,7 +107,7 @@ STARTS = {
         [
             changing(victim("w", nodes="aa"), 1, starts=key_of("t"), phase=Phase.ASKED),
             victim(nodes="aa"),
-            waiting("t", 1, at=950.0),
+            waiting("t", 1, at=950.0, **HIGH),
             STARTER,
         ],
         [],
@@ -262,6 +271,30 @@ def test_who_grows_by_what_was_measured(known, wanted) -> None:
         for one in proposed(victim(nodes="aa"), **known)
     ]
     assert found == wanted
+
+
+def test_growth_stays_within_what_the_namespace_may_hold() -> None:
+    limit = {labels.GUARANTEED_SHARE: "0.5", labels.BORROWING_LIMIT: "0.25"}
+    shared = dataclasses.replace(PATIENT, fair_share=FairShareParameters(enabled=True))
+    space = make_namespace(annotations=limit)
+    assert proposed(victim(nodes="aa"), space) == (grows("v", 4),)
+    assert proposed(victim(nodes="aa"), space, params=shared) == (grows("v", 3),)
+
+
+def test_growth_leaves_the_part_of_jobs_with_a_utility_alone() -> None:
+    half = SlotTimeParameters(enabled=True, share=0.25)
+    params = dataclasses.replace(PATIENT, slot_time=half)
+    assert proposed(victim(nodes="aa"), params=params) == (grows("v", 3),)
+
+
+def test_a_job_that_still_waits_for_another_pod_of_its_own_is_left_alone() -> None:
+    owner, *pods = victim(nodes="aa")
+    owner = replace(owner, size=3, counts=(replace(owner.counts[0], role="worker"),))
+    workers = [replace(pod, labels={**pod.labels, labels.ROLE: "worker"}) for pod in pods]
+    server = make_pod("v-ps", owner=owner, role="ps", index=0, memory="0", gated=True, cpu="9")
+    placed_ = make_pod("v-ps", owner=owner, role="ps", index=0, memory="0", node="a", plan="p-v")
+    assert proposed(owner, workers, server) == ()
+    assert proposed(owner, workers, placed_) == (grows("v", 3),)
 
 
 def test_where_nobody_has_a_range_nothing_is_looked_at(monkeypatch) -> None:
