@@ -1,8 +1,11 @@
 """A dashboard as a picture, about as Grafana shows it: for documentation, where nothing runs."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 import matplotlib as mpl
@@ -22,9 +25,11 @@ TITLE_INCHES: Final = 0.5
 LEGEND_UNITS: Final = 2
 """Lines of the grid that a panel leaves to its legend."""
 LEGEND_ROWS: Final = 3
-LETTERS_PER_COLUMN: Final = 8.0
+LETTERS_PER_COLUMN: Final = 11.0
 """Letters of a legend that fit into one of the grid's columns."""
 MARK_LETTERS: Final = 6
+GAP_STEPS: Final = 1.5
+"""So much longer than the shortest step is a gap."""
 """What the mark before a legend takes."""
 _LONG_SECONDS: Final = 600.0
 """From here on times are shown in minutes."""
@@ -66,15 +71,16 @@ def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
         height = rows * UNIT_INCHES + TITLE_INCHES
         figure = Figure(figsize=(WIDTH_INCHES, height))
         top = 1 - TITLE_INCHES / height
-        grid = GridSpec(rows, grafana.COLUMNS, figure, 0.045, 0.0, 0.985, top, 0.6, 2.0)
+        grid = GridSpec(rows, grafana.COLUMNS, figure, 0.045, 0.0, 0.985, top, 0.6, 8.0)
         title = f"Shuntyard / {dashboard.title}"
         figure.text(0.015, 1 - 0.12 / height, title, fontsize=14, va="top")
         span = _span(answers)
         for one, panel in zip(placed, dashboard.panels, strict=True):
             place = one["gridPos"]
-            rows_of_it = slice(place["y"], place["y"] + place["h"] - LEGEND_UNITS)
+            below = LEGEND_UNITS if panel.kind is not Kind.NUMBER else 1
+            rows_of_it = slice(place["y"], place["y"] + place["h"] - below)
             axes = figure.add_subplot(grid[rows_of_it, place["x"] : place["x"] + place["w"]])
-            axes.set_title(panel.title)
+            axes.set_title(_title(panel, dashboard))
             _DRAW[panel.kind](axes, panel, answers.get(key(panel), ()), span)
         _headings(figure, dashboard, grid)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,9 +101,15 @@ def _headings(figure: Figure, dashboard: Dashboard, grid: GridSpec) -> None:
         figure.text(lefts[0], tops[place], one["title"], fontsize=11, color="#555555", va="center")
 
 
+def _title(panel: Panel, dashboard: Dashboard) -> str:
+    chosen = {name: values[0] for name, values in dashboard.choices}
+    return Template(panel.title).safe_substitute(chosen)
+
+
 def _number(axes: Axes, panel: Panel, found: Sequence[tuple[str, Line]], _span: Span) -> None:
     axes.set_axis_off()
-    value = found[0][1].points[-1][1] if found else None
+    known = [value for _, value in found[0][1].points if not math.isnan(value)] if found else []
+    value = known[-1] if known else None
     text = "no data" if value is None else shown(value, panel.unit)
     size = 12 if value is None else 20
     axes.text(0.02, 0.45, text, fontsize=size, va="center", transform=axes.transAxes)
@@ -111,12 +123,26 @@ def _curves(axes: Axes, panel: Panel, found: Sequence[tuple[str, Line]], span: S
         axes.stackplot([at - begin for at in times], values, labels=names, alpha=0.75)
     else:
         for name, (_, line) in zip(names, found, strict=True):
-            at = [when - begin for when, _ in line.points]
+            at, values_of_it = _with_gaps(line, begin)
             marker = "." if len(at) == 1 else None
-            axes.plot(at, [value for _, value in line.points], label=name, lw=1.1, marker=marker)
+            axes.plot(at, values_of_it, label=name, lw=1.1, marker=marker)
     _dress(axes, panel.unit, span, drawn=bool(found))
     if found:
         _explain(axes, panel.width)
+
+
+def _with_gaps(line: Line, begin: float) -> tuple[list[float], list[float]]:
+    """Return times and values; where a value lacks, the line is broken as in Grafana."""
+    steps = [later[0] - one[0] for one, later in pairwise(line.points)]
+    usual = min(steps, default=0.0)
+    times, values = [line.points[0][0] - begin], [line.points[0][1]]
+    for step, (at, value) in zip(steps, line.points[1:], strict=True):
+        if step > GAP_STEPS * usual:
+            times.append(at - begin - usual)
+            values.append(math.nan)
+        times.append(at - begin)
+        values.append(value)
+    return times, values
 
 
 def _explain(axes: Axes, width: int) -> None:

@@ -12,7 +12,7 @@ from monitoring.panels import Dashboard, Kind, Panel, Query, Row
 
 SCHEMA_VERSION: Final = 39
 COLUMNS: Final = 24
-HEIGHTS: Final = {Kind.LINES: 8, Kind.NUMBER: 4, Kind.HEATMAP: 8}
+HEIGHTS: Final = {Kind.LINES: 8, Kind.NUMBER: 3, Kind.HEATMAP: 8}
 SOURCE: Final = {"type": "prometheus", "uid": "$datasource"}
 BUILDS: Final = '{__name__=~"shuntyard_build_info|shuntyard_agent_build_info"}'
 WINDOWS: Final = ("1h", "5m", "15m", "6h", "1d", "7d")

@@ -58,10 +58,10 @@ def ask(server: Prometheus, dashboards: Sequence[Dashboard], span: Span) -> Iter
 
 
 def _finite(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield what can be drawn: a quantile of nothing is no number, and so is nothing by nothing."""
+    """Yield what says something: a quantile of nothing is no number."""
     for line in lines:
-        points = tuple(point for point in line.points if math.isfinite(point[1]))
-        if points:
+        points = tuple((at, v if math.isfinite(v) else math.nan) for at, v in line.points)
+        if not all(math.isnan(value) for _, value in points):
             yield Line(line.labels, points)
 
 

@@ -8,5 +8,6 @@ from monitoring.dashboards.health import HEALTH
 from monitoring.dashboards.migrations import MIGRATIONS
 from monitoring.dashboards.overview import OVERVIEW
 from monitoring.dashboards.prices import PRICES
+from monitoring.dashboards.rescales import RESCALES
 
-ALL: Final = (OVERVIEW, FAIRNESS, PRICES, CONVERGENCE, MIGRATIONS, HEALTH)
+ALL: Final = (OVERVIEW, FAIRNESS, PRICES, CONVERGENCE, MIGRATIONS, HEALTH, RESCALES)

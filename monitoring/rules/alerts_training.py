@@ -69,6 +69,24 @@ TRAINING: Final = (
         "what it had saved.",
     ),
     Alert(
+        "ShuntyardRescalesAborted",
+        Severity.INFO,
+        'sum by (job) (increase(shuntyard_rescales_total{outcome="Aborted"}[1h])) > 5',
+        "",
+        "Changes of workers were given up in the last hour: {{ $value }}.",
+        "Elastic jobs were to give up workers or to get more, and it was given up: their trainers "
+        "did not save in time, or there was no room for new workers.",
+    ),
+    Alert(
+        "ShuntyardPromisesBroken",
+        Severity.WARNING,
+        'sum by (job) (increase(shuntyard_promises_total{promise="broken"}[6h])) > 0',
+        "",
+        "Promises of slots that were not kept in six hours: {{ $value }}.",
+        "Jobs that were admitted by price ended later than the slot that was promised, or lost "
+        "their place. What they are worth to their owners may be gone.",
+    ),
+    Alert(
         "ShuntyardMigrationStuck",
         Severity.WARNING,
         "max by (job) (shuntyard_migrating_jobs) > 0 "

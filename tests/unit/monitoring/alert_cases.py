@@ -250,6 +250,24 @@ TRAINING: Final = {
         labels=EXTENDER,
         said="Migrations of the last hour lost 50 training steps.",
     ),
+    "ShuntyardRescalesAborted": Case(
+        fires={f'shuntyard_rescales_total{{{JOB}, outcome="Aborted"}}': "0+1x120"},
+        quiet={
+            f'shuntyard_rescales_total{{{JOB}, outcome="Aborted"}}': "0x80 2x40",
+            f'shuntyard_rescales_total{{{JOB}, outcome="Done"}}': "0+1x120",
+        },
+        labels=EXTENDER,
+        said="Changes of workers were given up in the last hour: 60.",
+    ),
+    "ShuntyardPromisesBroken": Case(
+        fires={f'shuntyard_promises_total{{{JOB}, promise="broken"}}': "0x80 1x40"},
+        quiet={
+            f'shuntyard_promises_total{{{JOB}, promise="broken"}}': "1x120",
+            f'shuntyard_promises_total{{{JOB}, promise="kept"}}': "0+1x120",
+        },
+        labels=EXTENDER,
+        said="Promises of slots that were not kept in six hours: 1.",
+    ),
     "ShuntyardMigrationStuck": Case(
         fires={
             f"shuntyard_migrating_jobs{{{JOB}}}": "1x180",

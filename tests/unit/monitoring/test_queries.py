@@ -43,6 +43,28 @@ def test_every_metric_that_is_asked_for_exists() -> None:
     assert asked - known() == set()
 
 
+def vocabularies() -> dict[tuple[str, str], set[str]]:
+    """Metric and label → the values that are there from the start."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for registry in (ExtenderMetrics().registry, AgentMetrics().registry):
+        for metric in registry.collect():
+            for sample in metric.samples:
+                for label, value in sample.labels.items():
+                    found.setdefault((sample.name, label), set()).add(value)
+    return found
+
+
+def test_every_label_value_that_is_asked_for_is_in_its_vocabulary() -> None:
+    closed, asked = vocabularies(), 0
+    for text in expressions():
+        for name, matchers in re.findall(r"\b(shuntyard_\w+)\{([^}]*)\}", text):
+            for label, value in re.findall(r'(\w+)(?:=~|=|!=)"([^"]*)"', matchers):
+                if (name, label) in closed and value != ".+":
+                    asked += 1
+                    assert set(value.split("|")) <= closed[name, label], text
+    assert asked > 20
+
+
 def test_every_recorded_name_that_is_asked_for_is_recorded() -> None:
     asked = {name for text in expressions() for name in re.findall(r"\bjob\w*:\w+:\w+", text)}
     assert asked <= {name for name, _ in printing.expressions()}

@@ -1,0 +1,64 @@
+"""Rescales: whose workers changed and why, how it ended."""
+
+from typing import Final
+
+from monitoring.panels import WINDOW, Dashboard, Row, Unit, lines, number
+
+
+def _in_the_window(metric: str, by: str = "") -> str:
+    return f"sum{by} (increase({metric}{{@}}[{WINDOW}]))"
+
+
+_NOW: Final = (
+    number(
+        "Jobs that change",
+        "Jobs of which the number of workers is just changing.",
+        Unit.NUMBER,
+        "sum(shuntyard_rescaling_jobs{@})",
+    ),
+    number(
+        "Workers added",
+        "Workers that jobs were given in the window.",
+        Unit.NUMBER,
+        _in_the_window("shuntyard_workers_added_total"),
+    ),
+    number(
+        "Workers removed",
+        "Workers that left jobs in the window.",
+        Unit.NUMBER,
+        _in_the_window("shuntyard_workers_removed_total"),
+    ),
+    number(
+        "Aborted",
+        "Changes of the window that were given up; shuntyard rescales says why.",
+        Unit.NUMBER,
+        f'sum(increase(shuntyard_rescales_total{{@, outcome="Aborted"}}[{WINDOW}]))',
+    ),
+)
+_WHY: Final = (
+    lines(
+        "Why jobs changed",
+        "Changes of workers that ended in the window, by why they were begun.",
+        Unit.NUMBER,
+        (_in_the_window("shuntyard_rescales_total", " by (cause)"), "{{cause}}"),
+    ),
+    lines(
+        "How it ended",
+        "The same by how they ended.",
+        Unit.NUMBER,
+        (_in_the_window("shuntyard_rescales_total", " by (outcome)"), "{{outcome}}"),
+    ),
+    lines(
+        "Workers that came and left",
+        "Workers in the window that jobs were given, and that left jobs.",
+        Unit.NUMBER,
+        (_in_the_window("shuntyard_workers_added_total"), "added"),
+        (_in_the_window("shuntyard_workers_removed_total"), "removed"),
+    ),
+)
+RESCALES: Final = Dashboard(
+    name="rescales",
+    title="Rescales",
+    about="Whose workers changed and why, how it ended.",
+    rows=(Row("In the window", _NOW), Row("Changes", _WHY)),
+)
