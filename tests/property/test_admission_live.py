@@ -1,0 +1,248 @@
+"""Laws of admission on a played cluster: no promise twice, none dropped, nobody starved."""
+
+from collections import Counter
+from fractions import Fraction
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from extender.engine import queueing
+from extender.engine.admission import candidates, machines, worths
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import AdmissionMemory
+from extender.engine.admission.sight import Sight
+from extender.engine.commands import ReleaseGang
+from extender.engine.memory import Memory, Reading
+from extender.engine.reasons import Reason
+from extender.policy import admission
+from extender.policy.admission import AdmissionParameters, Replanning
+from tests.fakes.builders import make_node
+from tests.unit.engine.clusters import queued_job
+from tests.unit.engine.priced import SLOT, START, PricedYard, params, priced_job
+
+UTILITIES = ["sigmoid:100,0,2h", "sigmoid:50,1,30m", "sigmoid:80,9,40m", "steps:20m=90,1h=30"]
+cpus = st.lists(st.integers(1, 6), min_size=1, max_size=3)
+shares = st.sampled_from([0.3, 0.5, 1.0])
+job_rows = st.fixed_dictionaries(
+    {
+        "workers": st.integers(1, 3),
+        "extra": st.integers(0, 3),
+        "elastic": st.booleans(),
+        "work": st.integers(1, 10),
+        "utility": st.sampled_from(UTILITIES),
+        "checkpoint": st.booleans(),
+        "ps": st.sampled_from([0, 0, 1, 2]),
+        "arrives": st.integers(0, 4),
+        "cpu": st.sampled_from(["1", "2"]),
+    }
+)
+job_lists = st.lists(job_rows, min_size=1, max_size=5)
+events = st.lists(
+    st.sampled_from(
+        ["as planned", "as planned", "slower", "faster", "node goes", "node comes", "node shrinks"]
+    ),
+    min_size=6,
+    max_size=6,
+)
+
+
+def job_of(name, row, **said):
+    most = row["workers"] + row["extra"] if row["elastic"] else None
+    return priced_job(
+        name,
+        row["workers"],
+        work=row["work"],
+        most=most,
+        utility=row["utility"],
+        checkpoint=row["checkpoint"],
+        ps=row["ps"],
+        cpu=row["cpu"],
+        created_at=START + row["arrives"] * SLOT,
+        **said,
+    )
+
+
+def yard_of(sizes, **said):
+    nodes = [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
+    return PricedYard(nodes, params(**said))
+
+
+def check_room(world, share):
+    """No node is promised beyond its share, in integers."""
+    nodes = {node.name: node for node in world.store.snapshot().room.nodes}
+    used = Counter()
+    for plan in world.plans().values():
+        for span in plan.spans:
+            for slot in range(max(span.first, world.slot), span.last + 1):
+                used.update(taken(span.workers, plan.asked.worker, slot))
+                used.update(taken(span.servers, plan.asked.server, slot))
+    part = Fraction(share).limit_denominator(1000)
+    for (_, node, resource), amount in used.items():
+        assert amount <= part * nodes[node].allocatable[resource]
+
+
+def taken(there, shape, slot):
+    return {
+        (slot, node, resource): count * amount
+        for node, count in there.items()
+        for resource, amount in shape.requests
+        if resource != "pods"
+    }
+
+
+def disturb(world, event, number):
+    """Have something happen to the cluster; nodes in use do not go."""
+    if event in {"slower", "faster"}:
+        for name, plan in world.plans().items():
+            done = 0.1 if event == "slower" else 0.95
+            if plan.at(world.slot) and name not in world.over:
+                world.report(name, done)
+    elif event == "node comes":
+        world.add(make_node(f"new{number}", cpu="3"))
+    elif event == "node shrinks":
+        node = world.store.snapshot().room.nodes[0]
+        world.add(replace(node, allocatable={**node.allocatable, "cpu": 2000}))
+    elif event == "node goes":
+        room = world.store.snapshot().room
+        bound = set(world.store.snapshot().bound.values())
+        idle = [node for node in room.nodes if node.name not in bound]
+        if idle and len(room.nodes) > 1:
+            world.remove(idle[0])
+
+
+@settings(max_examples=60)
+@given(
+    cpus, job_lists, shares, st.sampled_from([Replanning.NEVER, Replanning.ADMITTED_FIRST]), events
+)
+def test_no_node_is_promised_twice_and_nobody_who_was_admitted_is_dropped(
+    sizes, rows, share, replanning, happens
+):
+    world = yard_of(sizes, share=share, admission=AdmissionParameters(replanning=replanning))
+    world.over = set()
+    admitted = {}
+    for slot, event in enumerate(happens):
+        world.now = START + slot * SLOT
+        world.over |= {n for n, p in world.plans().items() if p.spans and p.completion < world.slot}
+        world.follow()
+        world.add(*(job_of(f"j{i}", row) for i, row in enumerate(rows) if row["arrives"] == slot))
+        world.look()
+        check_room(world, share)
+        world.follow()
+        plans = world.plans()
+        for name, promise in admitted.items():
+            assert plans[name].promise == promise  # still there, and the promise is the first one
+        admitted = {name: plan.promise for name, plan in plans.items()}
+        disturb(world, event, slot)
+        world.look()
+        check_room(world, share)
+        for name in admitted.keys() - world.over:
+            plan = world.plans()[name]
+            for span in plan.spans:
+                workers = sum(span.workers.values())
+                assert plan.asked.least <= workers <= plan.asked.most
+                assert sum(span.servers.values()) == plan.asked.servers
+
+
+@given(cpus, job_rows, shares)
+def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
+    row = {**row, "elastic": True, "checkpoint": True, "ps": 0, "arrives": 0}
+    world = yard_of(sizes, share=share)
+    world.add(job_of("a", row))
+    look = world.look()
+    snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
+    nodes = machines.machines(snapshot, world.params.slot_time)
+    seen = Sight(snapshot, reading, world.params, nodes, world.slot, boundary=True)
+    (one,), _ = candidates.candidates(snapshot, (), History())
+    bounds = worths.of(History(), {one.owner.uid: one.asked}, seen)
+    state = admission.empty(nodes.cluster, bounds)
+    decision = admission.offer(one.wanted(seen).job, state, world.params.admission)
+    assert decision.admitted == ("a" in world.plans())
+    if decision.schedule is not None:
+        assert world.counts("a") == decision.schedule.workers.by_slot()
+        assert world.plans()["a"].promise == decision.promise + world.slot - 1
+        payoff = look.standings["default/job/a"].payoff
+        assert abs(payoff - decision.payoff) <= 1e-9 * decision.schedule.utility
+
+
+@settings(max_examples=40)
+@given(cpus, job_lists, st.lists(st.sampled_from([0.0, 0.0, 0.3]), min_size=5, max_size=5))
+def test_another_life_decides_the_same(sizes, rows, within):
+    world = yard_of(sizes)
+    for slot, part in enumerate(within):
+        world.now = START + slot * SLOT
+        world.follow()
+        for moment in {0.0, part}:
+            world.now = START + (slot + moment) * SLOT
+            if moment == part:
+                arriving = [f"j{i}" for i, row in enumerate(rows) if row["arrives"] == slot]
+                world.add(*(job_of(name, rows[int(name[1:])]) for name in arriving))
+            remembered = world.memory
+            ours = world.look(apply=False)
+            world.memory = AdmissionMemory()
+            others = world.look(apply=False)
+            world.memory = remembered
+            assert others.memory.plans == ours.memory.plans
+            assert {k: s.reason for k, s in others.standings.items()} == {
+                k: s.reason for k, s in ours.standings.items()
+            }
+            world.look()
+        world.follow()
+
+
+@given(st.integers(1, 4), st.integers(2, 6), job_lists, st.randoms(use_true_random=False))
+def test_other_names_of_equal_nodes_change_nothing_but_names(count, cpu, rows, dice):
+    names = [f"n{i}" for i in range(count)]
+    others = [f"m{i}" for i in range(count)]
+    dice.shuffle(others)
+    found = []
+    for called in (names, others):
+        world = PricedYard([make_node(name, cpu=str(cpu)) for name in called], params())
+        world.add(*(job_of(f"j{i}", {**row, "arrives": 0}) for i, row in enumerate(rows)))
+        look = world.look()
+        payoffs = {key: round(s.payoff, 9) for key, s in look.standings.items()}
+        found.append(({name: world.counts(name) for name in world.plans()}, payoffs))
+    assert found[0] == found[1]
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.integers(4, 8), min_size=1, max_size=3),
+    st.sampled_from([0.25, 0.5]),
+    st.lists(st.integers(1, 2), min_size=1, max_size=4),
+    st.integers(1, 4),
+)
+def test_neither_side_starves_the_other(sizes, share, plain, width):
+    """Jobs with a utility come in every slot; some without one wait; each runs one slot."""
+    world = yard_of(sizes, share=share)
+    assume(any(width <= int(share * cpu) for cpu in sizes))
+    waiting = {f"p{i}": members for i, members in enumerate(plain)}
+    for name, members in waiting.items():
+        assume(members <= max(cpu - int(share * cpu) for cpu in sizes))
+        world.add(queued_job(name, members, created_at=START))
+    ran, began = set(), set()
+    for slot in range(len(waiting) + 2):
+        world.now = START + slot * SLOT
+        for name in ran & set(waiting):
+            world.finish(name)
+            del waiting[name]
+        world.follow()
+        utility = "sigmoid:100,1,2h"
+        world.add(priced_job(f"u{slot}", width, work=width, utility=utility, created_at=world.now))
+        world.look()
+        result = queueing.cycle(
+            world.store.snapshot(), Memory(), Reading(world.now, world.now), world.params
+        )
+        due = {n for n, p in world.plans().items() if p.workers_at(world.slot)} - began
+        reasons = {entry.job.name: entry.reason for entry in result.entries}
+        assert all(reasons[name] is Reason.RELEASING for name in due)
+        began |= due
+        for gang in result.commands:
+            if isinstance(gang, ReleaseGang):
+                ran.add(gang.job.rsplit("/", 1)[1])
+                for one in gang.pods:
+                    pod = world.store.snapshot().pods[one.pod]
+                    world.add(replace(pod, gates=(), node_name=one.node, phase="Running"))
+    assert set(world.plans()) == {f"u{i}" for i in range(len(plain) + 2)}
+    assert {f"p{i}" for i in range(len(plain))} <= ran
+    assert "u0" in began
