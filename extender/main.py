@@ -184,7 +184,7 @@ def build(
     leadership = Leadership(client, lease, identity, clock, metrics, changed)
     acting = partial(_acts, observer, leadership)
     teller = Teller(client, clock, metrics, beat("tell"), identity)
-    writers, wait_seconds = settings.gang.bind_parallelism, settings.gang.bind_wait_seconds
+    writers = settings.gang.bind_parallelism
     executor = Executor(client, recorder, teller, acting, metrics, writers)
     schedule = looping.schedule_loop(settings, executor, params, clock, beat("schedule"), changed)
     barrier = _barrier(settings, executor, params, beat("bind"))
@@ -236,6 +236,7 @@ def _barrier(
 ) -> BindBarrier:
     metrics, recorder = executor.metrics, executor.recorder
     bindings = Bindings(executor.client, recorder, metrics, executor.parallelism)
+    wait_seconds = settings.gang.bind_wait_seconds
     return BindBarrier(
         recorder.store, bindings, params, executor.acting, metrics, heartbeat, wait_seconds
     )
