@@ -184,8 +184,7 @@ def build(
     leadership = Leadership(client, lease, identity, clock, metrics, changed)
     acting = partial(_acts, observer, leadership)
     teller = Teller(client, clock, metrics, beat("tell"), identity)
-    writers = settings.gang.bind_parallelism
-    executor = Executor(client, recorder, teller, acting, metrics, writers)
+    executor = Executor(client, recorder, teller, acting, metrics, settings.gang.bind_parallelism)
     schedule = looping.schedule_loop(settings, executor, params, clock, beat("schedule"), changed)
     barrier = _barrier(settings, executor, params, beat("bind"))
     health.conditions = {"synced": lambda: observer.synced}
