@@ -17,7 +17,14 @@ IGNORED = "AnnotationIgnored"
 YOUNG_SECONDS: Final = 3.0
 """A job that waits no longer than this is not told why, unless somebody must correct it."""
 
-_WARNINGS = frozenset({Reason.MISCONFIGURED, Reason.GANG_SIZE_UNKNOWN, Reason.NO_SUCH_NODE})
+_WARNINGS = frozenset(
+    {
+        Reason.MISCONFIGURED,
+        Reason.GANG_SIZE_UNKNOWN,
+        Reason.EXCEEDS_MAX_QUOTA,
+        Reason.NO_SUCH_NODE,
+    }
+)
 
 
 @dataclass(frozen=True)

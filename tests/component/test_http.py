@@ -22,6 +22,7 @@ from extender.metrics import ExtenderMetrics
 from shared import api
 from shared.prices import PricesResponse
 from shared.rescales import RescalesResponse
+from shared.tenancy import NamespacesResponse
 from tests.fakes.ports import (
     EXPLAIN,
     EXPLAIN_JOB,
@@ -227,6 +228,7 @@ READ = {
     "/v1/migrations": api.MigrationsResponse,
     "/v1/rescales": RescalesResponse,
     "/v1/prices": PricesResponse,
+    "/v1/namespaces": NamespacesResponse,
 }
 
 

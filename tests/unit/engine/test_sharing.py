@@ -137,6 +137,13 @@ def test_a_job_waits_for_quota_or_is_told_that_it_never_fits_it():
     assert found == {"a": "", "b": "WaitingForQuota", "c": "ExceedsMaxQuota"}
 
 
+def test_that_it_never_fits_is_told_at_once_and_as_a_warning():
+    space = make_namespace(annotations=noted("", "", "0.5"))
+    cycle = decided([NODE, space, *queued_job("c", 6, created_at=100.0)])
+    (event,) = [c for c in cycle.commands if isinstance(c, EmitEvent)]
+    assert (event.reason, event.warning) == ("ExceedsMaxQuota", True)
+
+
 def test_switched_off_a_limit_is_nothing():
     assert waits(*queued_job("c", 6), params=EngineParameters()) == {"c": ""}
 
