@@ -1,0 +1,266 @@
+"""An elastic job over the fake API server: its Job controller, its trainer, its node's agent.
+
+Job ``j`` is Indexed and shares one checkpoint directory: worker 0 speaks for all. A worker that is
+removed while it runs and the trainer does not hold is counted as ``lost``.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from extender.engine.migration import asking
+from extender.engine.migration.asking import Ask, Cancel
+from extender.engine.receiving import Heard
+from extender.engine.scaling.record import Rescale
+from extender.loops.record import Recorder
+from shared import labels
+from shared.kube import paths
+from shared.model import NodeName, Uid
+from shared.progress import Checkpoint, CheckpointPhase, PodReport
+from shared.system_clock import SystemClock
+from tests.component.shell import Extender, MiniScheduler, extender, pod
+from tests.component.training import index_of, is_owned, mark_deleted
+from tests.fakes.kube import FakeKube
+
+CLOCK = SystemClock()
+LOOK_SECONDS = 0.01
+END_SECONDS = 0.1
+PATIENCE_SECONDS = 20.0
+JOB = "j"
+QUICK = {
+    "interval_seconds": 0.1,
+    "cooldown_seconds": 0.0,
+    "checkpoint_seconds": 3.0,
+    "hold_seconds": 4.0,
+    "grow_seconds": 2.0,
+    "starvation_seconds": None,
+}
+CHECKPOINT = {labels.CHECKPOINT: ""}
+TERMINATE = {labels.SHRINK: "terminate"}
+
+
+def put_job(
+    fake: FakeKube,
+    workers: int,
+    notes: dict[str, str],
+    *,
+    name: str = JOB,
+    span: str = "1..4",
+    priority: int = 0,
+) -> None:
+    """Put an Indexed Job; with a ``span`` it is elastic."""
+    said = {labels.WORKERS: span, **notes} if span else notes
+    spec = {**pod("")["spec"], "priority": priority}
+    made = {"metadata": {"annotations": said}, "spec": spec}
+    counts = {"parallelism": workers, "completions": workers, "completionMode": "Indexed"}
+    fake.put(
+        paths.JOBS,
+        {
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"template": made, **counts},
+        },
+    )
+
+
+@dataclass
+class Crew:
+    """The world around the extender.
+
+    Attributes:
+        deaf: The trainer does not answer.
+        unable: It cannot save.
+        silent: The agent does not report.
+        lost: Workers of ``j`` that were removed while they trained.
+        written: Each number of ``j`` after the first, in order.
+    """
+
+    fake: FakeKube
+    deaf: bool = False
+    unable: bool = False
+    silent: bool = False
+    lost: list[str] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+    phase: CheckpointPhase = CheckpointPhase.NONE
+    request: str = ""
+    hold_until: float = 0.0
+    extender: Extender | None = None
+    _ending: dict[str, float] = field(default_factory=dict)
+    _sequence: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Crew"]:
+        async def live() -> None:
+            while True:
+                self._own()
+                self._run_pods()
+                self._train()
+                await asyncio.sleep(LOOK_SECONDS)
+
+        task = asyncio.create_task(live(), name="crew")
+        try:
+            yield self
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    def running_workers(self, job: str = JOB) -> int:
+        """Workers that run and are not on their way out."""
+        return sum(
+            p["status"]["phase"] == "Running" and "deletionTimestamp" not in p["metadata"]
+            for p in self._pods(job)
+        )
+
+    def wanted(self) -> int:
+        """The number of workers that ``j`` is told to have."""
+        spec = self._job()["spec"]
+        assert spec["parallelism"] == spec["completions"]
+        return 0 if spec.get("suspend") else int(spec["parallelism"])
+
+    def rescale(self) -> Rescale | None:
+        """The word about the change of ``j`` that is under way, or was the last."""
+        found = self._job()["metadata"].get("annotations") or {}
+        text = found.get(labels.RESCALE)
+        return None if text is None else msgspec.json.decode(text, type=Rescale)
+
+    def _job(self) -> dict[str, Any]:
+        found = self.fake.object(paths.JOBS, JOB, "default")
+        assert found is not None
+        return found
+
+    def _pods(self, job: str) -> list[dict[str, Any]]:
+        return [p for p in self.fake.objects(paths.PODS) if _job_of(p) == job]
+
+    def _own(self) -> None:
+        for job in self.fake.objects(paths.JOBS):
+            mine = [p for p in self.fake.objects(paths.PODS) if is_owned(p, job)]
+            spec = job["spec"]
+            wanted = 0 if spec.get("suspend") else int(spec["parallelism"])
+            if job["metadata"]["name"] == JOB and [wanted] != self.written[-1:]:
+                self.written.append(wanted)
+            for found in mine:
+                if index_of(found) >= wanted and "deletionTimestamp" not in found["metadata"]:
+                    self._remove(found)
+            for index in set(range(wanted)) - {index_of(p) for p in mine}:
+                self._make(job, index)
+        owners = {j["metadata"]["name"] for j in self.fake.objects(paths.JOBS)}
+        for found in self.fake.objects(paths.PODS):
+            if _job_of(found) and _job_of(found) not in owners:
+                self.fake.remove(paths.PODS, found["metadata"]["name"], "default")
+
+    def _remove(self, found: dict[str, Any]) -> None:
+        trains = found["status"]["phase"] == "Running" and self.phase is not CheckpointPhase.ACKED
+        if trains and _job_of(found) == JOB:
+            self.lost.append(found["metadata"]["name"])
+        mark_deleted(self.fake, found)
+
+    def _make(self, job: dict[str, Any], index: int) -> None:
+        template, owner = job["spec"]["template"], job["metadata"]
+        reference = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": owner["name"],
+            "uid": owner["uid"],
+            "controller": True,
+        }
+        metadata = {
+            "name": f"{owner['name']}-{index}-{next(self._sequence):05x}",
+            "namespace": "default",
+            "labels": {labels.JOB_INDEX_LABEL: str(index)},
+            "annotations": dict(template["metadata"]["annotations"]),
+            "ownerReferences": [reference],
+        }
+        self.fake.put(paths.PODS, {"metadata": metadata, "spec": template["spec"]})
+
+    def _run_pods(self) -> None:
+        for found in self.fake.objects(paths.PODS):
+            meta = found["metadata"]
+            if meta.get("deletionTimestamp"):
+                ends_at = self._ending.setdefault(meta["uid"], time.monotonic() + END_SECONDS)
+                if time.monotonic() >= ends_at:
+                    self.fake.remove(paths.PODS, meta["name"], meta["namespace"])
+            elif found["spec"].get("nodeName") and found["status"]["phase"] == "Pending":
+                status = {**found["status"], "phase": "Running"}
+                self.fake.put(paths.PODS, {**found, "status": status})
+
+    def _train(self) -> None:
+        if self.phase is CheckpointPhase.ACKED and CLOCK.now() >= self.hold_until:
+            self.phase = CheckpointPhase.RELEASED
+        if self.extender is None or self.extender.task.done() or self.silent:
+            return
+        loops = self.extender.parts.loops
+        recorder = next(loop for loop in loops if isinstance(loop, Recorder))
+        for node in self.fake.objects(paths.NODES):
+            name = NodeName(node["metadata"]["name"])
+            recorder.report(self._heard(name))
+            for command in asking.commands(recorder.store.snapshot(), name):
+                self._obey(command)
+
+    def _heard(self, node: NodeName) -> Heard:
+        checkpoint = Checkpoint(phase=self.phase, request=self.request)
+        here = [p for p in self._pods(JOB) if p["spec"].get("nodeName") == node]
+        running = [p for p in here if p["status"]["phase"] == "Running" and index_of(p) == 0]
+        return Heard(
+            node=node,
+            boot="boot",
+            sequence=next(self._sequence),
+            sent_at=CLOCK.now(),
+            received_at=time.monotonic(),
+            full=True,
+            pods=tuple(
+                PodReport(uid=Uid(p["metadata"]["uid"]), checkpoint=checkpoint) for p in running
+            ),
+        )
+
+    def _obey(self, command: Ask | Cancel) -> None:
+        match command:
+            case Ask() if command.id != self.request and not self.deaf:
+                refused = self.unable
+                self.phase = CheckpointPhase.REFUSED if refused else CheckpointPhase.ACKED
+                self.request, self.hold_until = command.id, command.hold_deadline
+            case Cancel() if command.id == self.request and self.phase is CheckpointPhase.ACKED:
+                self.phase = CheckpointPhase.RELEASED
+            case _:
+                return
+
+
+def settings(scaling: dict[str, Any], log: Path | None = None) -> dict[str, Any]:
+    """Sections of the extender's settings."""
+    return {
+        "scaling": {**QUICK, **scaling},
+        "migration": {"policy": "none", "stale_seconds": 1.0},
+        "health": {"drain_seconds": 0.01},
+        "decision_log": {"directory": log},
+    }
+
+
+@contextlib.asynccontextmanager
+async def yard(
+    fake: FakeKube, *, log: Path | None = None, **scaling: Any
+) -> AsyncIterator[tuple[Crew, Extender]]:
+    """Run workers, agents, the Job controller, a scheduler and an extender."""
+    async with Crew(fake).running() as crew, life(fake, crew, log=log, **scaling) as running:
+        yield crew, running
+
+
+@contextlib.asynccontextmanager
+async def life(
+    fake: FakeKube, crew: Crew, *, log: Path | None = None, **scaling: Any
+) -> AsyncIterator[Extender]:
+    """Run an extender; its agents and kube-scheduler are there as well."""
+    async with extender(fake, **settings(scaling, log)) as running:
+        crew.extender = running
+        async with MiniScheduler(fake, running.scheduler_url).running():
+            yield running
+
+
+def _job_of(found: dict[str, Any]) -> str:
+    references = found["metadata"].get("ownerReferences") or ()
+    return str(references[0]["name"]) if references else ""

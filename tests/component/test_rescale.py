@@ -1,0 +1,81 @@
+"""An elastic job grows into idle room, makes room for a more important one, and grows again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender import replay
+from extender.engine.scaling.proposal import Cause
+from extender.engine.scaling.record import Phase
+from extender.policy_settings import engine_parameters
+from extender.settings import ExtenderSettings
+from shared import labels
+from shared.kube import paths
+from tests.component.crew_yard import (
+    CHECKPOINT,
+    JOB,
+    PATIENCE_SECONDS,
+    TERMINATE,
+    Crew,
+    put_job,
+    settings,
+    yard,
+)
+from tests.component.shell import QUICK, lease, node
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeKube]:
+    async with FakeKube.running() as server, lease(server):
+        server.put(paths.NODES, node("a"))
+        yield server
+
+
+async def grown(crew: Crew, workers: int) -> None:
+    await eventually(
+        lambda: (
+            crew.running_workers() == workers
+            and (one := crew.rescale()) is not None
+            and one.phase is Phase.DONE
+            and one.to == workers
+        ),
+        PATIENCE_SECONDS,
+        str(crew.rescale()),
+    )
+
+
+def events(fake: FakeKube) -> set[str]:
+    return {e["reason"] for e in fake.objects(paths.EVENTS) if e["regarding"]["name"] == JOB}
+
+
+@pytest.mark.parametrize("notes", [CHECKPOINT, TERMINATE], ids=["checkpoint", "terminate"])
+async def test_room_is_used_lent_and_used_again(
+    fake: FakeKube, notes: dict[str, str], tmp_path: Path
+) -> None:
+    put_job(fake, 2, notes)
+    async with yard(fake, log=tmp_path) as (crew, _):
+        await grown(crew, 4)
+        put_job(fake, 2, {}, name="s", span="", priority=1000)
+        await eventually(
+            lambda: crew.running_workers("s") == 2, PATIENCE_SECONDS, str(crew.rescale())
+        )
+        await grown(crew, 2)
+        made_room = crew.rescale()
+        assert made_room is not None
+        assert (made_room.cause, made_room.starts) == (
+            Cause.MORE_IMPORTANT,
+            "default/job/s",
+        )
+        fake.remove(paths.JOBS, "s", "default")
+        await grown(crew, 4)
+        assert crew.written == [2, 4, 2, 4]
+        assert len(crew.lost) == (0 if notes is CHECKPOINT else 2)
+        await eventually(lambda: events(fake) >= {"Rescaling", "Rescaled"})
+    changes: dict[str, Any] = {**QUICK, **settings({})}
+    params = engine_parameters(ExtenderSettings.model_validate(changes), labels.SCHEDULER_NAME)
+    assert await asyncio.to_thread(replay.run, tmp_path, params) == 0

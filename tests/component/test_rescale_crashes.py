@@ -1,0 +1,188 @@
+"""Killed at any write of a change of workers, the extender goes on; no number is written twice."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from extender.engine.scaling.record import Phase
+from shared.kube import paths
+from tests.component.crew_yard import (
+    CHECKPOINT,
+    JOB,
+    PATIENCE_SECONDS,
+    TERMINATE,
+    Crew,
+    life,
+    put_job,
+    yard,
+)
+from tests.component.shell import lease, node
+from tests.fakes import kube_faults
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+LONG: dict[str, Any] = {"checkpoint_seconds": 30.0, "hold_seconds": 30.0}
+"""No deadline passes while the extender is down."""
+
+
+@dataclass(frozen=True)
+class Undisturbed(kube_faults.Fault):
+    """No fault: lets a request pass on the way to the one that is meant."""
+
+
+@pytest.fixture
+async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
+    monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)  # two extenders a test
+    async with FakeKube.running() as server, lease(server):
+        server.put(paths.NODES, node("a"))
+        yield server
+
+
+WAYS = {
+    "checkpoint": (CHECKPOINT, ("grow", "grown", "ask", "shrink", "shrunk")),
+    "terminate": (TERMINATE, ("grow", "grown", "shrink", "shrunk")),
+}
+CASES = {
+    f"{way}-{how}-{step}": (notes, number, how)
+    for way, (notes, steps) in WAYS.items()
+    for number, step in enumerate(steps, start=1)
+    for how in ("before", "after")
+}
+
+
+def _is_settled(crew: Crew) -> bool:
+    one = crew.rescale()
+    closed = one is None or not one.open
+    return closed and crew.running_workers() == crew.wanted() == crew.running_workers("s") == 2
+
+
+async def _grows_and_makes_room(fake: FakeKube, crew: Crew) -> None:
+    """Let ``j`` grow, then put the job for which it makes room."""
+    await eventually(lambda: crew.running_workers() == 4 or not fake.faults.left, PATIENCE_SECONDS)
+    put_job(fake, 2, {}, name="s", span="", priority=1000)
+
+
+@pytest.mark.parametrize(("notes", "count", "how"), CASES.values(), ids=CASES)
+async def test_a_change_goes_on_wherever_the_extender_is_killed(
+    fake: FakeKube, notes: dict[str, str], count: int, how: str
+) -> None:
+    """Before a write: it never happens. After it: it happened, and nobody heard the answer."""
+    put_job(fake, 2, notes)
+    stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()
+    async with yard(fake, **LONG) as (crew, first):
+        fake.faults.order("patch", f"*/jobs/{JOB}", *[Undisturbed()] * (count - 1), stop)
+        await _grows_and_makes_room(fake, crew)
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS, str(crew.rescale()))
+        await first.kill()
+        async with life(fake, crew, **LONG):
+            await eventually(lambda: _is_settled(crew), PATIENCE_SECONDS, str(crew.rescale()))
+    assert crew.written in ([2, 4, 2], [2, 2], [2])
+    assert notes is TERMINATE or crew.lost == []
+
+
+async def test_a_write_that_somebody_else_was_quicker_than_is_not_made(fake: FakeKube) -> None:
+    put_job(fake, 2, CHECKPOINT)
+    held = kube_faults.Slow()
+    async with yard(fake, **LONG) as (crew, _):
+        fake.faults.order("patch", f"*/jobs/{JOB}", held)
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+        by_hand(fake, 3)
+        held.gate.set()
+        await eventually(lambda: crew.running_workers() == 4, PATIENCE_SECONDS)
+    assert crew.written == [2, 3, 4]
+
+
+def by_hand(fake: FakeKube, number: int) -> None:
+    job = fake.object(paths.JOBS, JOB, "default")
+    assert job is not None
+    fake.put(
+        paths.JOBS, {**job, "spec": {**job["spec"], "parallelism": number, "completions": number}}
+    )
+
+
+async def _asked(fake: FakeKube, crew: Crew) -> None:
+    await eventually(lambda: crew.running_workers() == 4, PATIENCE_SECONDS)
+    put_job(fake, 2, {}, name="s", span="", priority=1000)
+    await eventually(
+        lambda: (one := crew.rescale()) is not None and one.phase is Phase.ASKED, PATIENCE_SECONDS
+    )
+
+
+async def _ended(crew: Crew, *why: str) -> None:
+    await eventually(
+        lambda: (
+            (one := crew.rescale()) is not None and one.phase is Phase.ABORTED and one.why in why
+        ),
+        PATIENCE_SECONDS,
+        str(crew.rescale()),
+    )
+
+
+async def test_a_trainer_that_does_not_answer_keeps_its_workers(fake: FakeKube) -> None:
+    put_job(fake, 2, CHECKPOINT)
+    async with yard(fake, checkpoint_seconds=1.0, cooldown_seconds=60.0) as (crew, _):
+        crew.deaf = True
+        await _asked(fake, crew)
+        await _ended(crew, "CheckpointTimeout")
+        assert crew.running_workers() == 4
+    assert (crew.written, crew.lost) == ([2, 4], [])
+
+
+async def test_a_trainer_that_cannot_save_keeps_its_workers(fake: FakeKube) -> None:
+    put_job(fake, 2, CHECKPOINT)
+    async with yard(fake, cooldown_seconds=60.0) as (crew, _):
+        crew.unable = True
+        await _asked(fake, crew)
+        await _ended(crew, "CheckpointFailed")
+    assert (crew.written, crew.lost) == ([2, 4], [])
+
+
+async def test_an_agent_that_falls_silent_keeps_the_workers_there(fake: FakeKube) -> None:
+    put_job(fake, 2, CHECKPOINT)
+    async with yard(fake, checkpoint_seconds=2.0, cooldown_seconds=60.0) as (crew, _):
+        crew.deaf = True
+        await _asked(fake, crew)
+        crew.silent = True
+        await _ended(crew, "AgentStale")
+    assert (crew.written, crew.lost) == ([2, 4], [])
+
+
+async def test_who_changes_the_number_by_hand_has_the_last_word(fake: FakeKube) -> None:
+    put_job(fake, 2, CHECKPOINT)
+    async with yard(fake, cooldown_seconds=60.0, **LONG) as (crew, _):
+        crew.deaf = True
+        await _asked(fake, crew)
+        by_hand(fake, 3)
+        await _ended(crew, "OwnerChanged")
+        assert crew.wanted() == 3
+
+
+async def test_a_pod_that_is_deleted_while_it_is_asked_ends_the_change(fake: FakeKube) -> None:
+    put_job(fake, 2, CHECKPOINT)
+    async with yard(fake, cooldown_seconds=60.0, **LONG) as (crew, _):
+        crew.deaf = True
+        await _asked(fake, crew)
+        first = next(p for p in fake.objects(paths.PODS) if p["metadata"]["name"].startswith("j-0"))
+        fake.remove(paths.PODS, first["metadata"]["name"], "default")
+        await _ended(crew, "PodGone")
+    assert crew.written == [2, 4]
+
+
+async def test_new_workers_without_room_are_given_back(fake: FakeKube) -> None:
+    put_job(fake, 2, CHECKPOINT)
+    async with yard(fake, grow_seconds=1.0, cooldown_seconds=60.0) as (crew, _):
+        await eventually(lambda: crew.running_workers() == 2, PATIENCE_SECONDS)
+        await eventually(lambda: crew.wanted() == 4, PATIENCE_SECONDS)
+        put_foreign(fake, 2)
+        await eventually(lambda: crew.written == [2, 4, 2], PATIENCE_SECONDS, str(crew.rescale()))
+        assert crew.lost == []
+
+
+def put_foreign(fake: FakeKube, cpu: int) -> None:
+    """Put a pod of another scheduler on the node."""
+    containers = [{"name": "main", "image": "x", "resources": {"requests": {"cpu": str(cpu)}}}]
+    spec = {"nodeName": "a", "schedulerName": "default-scheduler", "containers": containers}
+    manifest = {"metadata": {"name": "foreign", "namespace": "default"}, "spec": spec}
+    fake.put(paths.PODS, {**manifest, "status": {"phase": "Running"}})

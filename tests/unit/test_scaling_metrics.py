@@ -1,0 +1,40 @@
+"""Changes of workers are counted when they ended, workers when they came or left."""
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from extender.engine.scaling.following import Ended, Outcome
+from extender.engine.scaling.proposal import Cause
+from extender.engine.scaling.record import Phase
+from extender.scaling_metrics import ScalingMetrics
+from extender.series import Series
+from tests.unit.scaling.crews import rescale
+
+CASES = {
+    "shrunk": (4, 2, Outcome.DONE, (0, 2)),
+    "grown": (2, 5, Outcome.DONE, (3, 0)),
+    "given back": (2, 5, Outcome.WITHDRAWN, (3, 0)),
+    "aborted": (4, 2, Outcome.ABORTED, (0, 0)),
+}
+
+
+@pytest.mark.parametrize(("before", "to", "outcome", "moved"), CASES.values(), ids=CASES)
+def test_what_is_counted(before: int, to: int, outcome: Outcome, moved: tuple[int, int]) -> None:
+    registry = CollectorRegistry()
+    metrics = ScalingMetrics(Series(registry))
+    one = rescale(Phase.DONE, before, to, cause=Cause.SLOWS)
+    metrics.observe(Ended(one, outcome))
+    count = registry.get_sample_value(
+        "shuntyard_rescales_total", {"cause": "Slows", "outcome": outcome.value}
+    )
+    assert count == 1.0
+    names = ("shuntyard_workers_added_total", "shuntyard_workers_removed_total")
+    assert tuple(registry.get_sample_value(n, {"cause": "Slows"}) for n in names) == moved
+
+
+def test_every_cause_and_outcome_is_there_from_the_start() -> None:
+    registry = CollectorRegistry()
+    ScalingMetrics(Series(registry))
+    (family,) = (f for f in registry.collect() if f.name == "shuntyard_rescales")
+    told = {(s.labels["cause"], s.labels["outcome"]) for s in family.samples}
+    assert told == {(c.value, o.value) for c in Cause for o in Outcome}
