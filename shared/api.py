@@ -304,7 +304,7 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
         fits: How many of its waiting pods could be placed together now.
         cause: What decides, as in ``NodeGroup.causes``, or ``annotation``, ``gang-size``,
             ``pods-missing``, ``gate``, ``back-off``, ``old-pod``, ``scheduler``, ``reservation``,
-            ``topology``; empty if nothing hinders.
+            ``topology``, ``quota``, ``price``, ``slot``; empty if nothing hinders.
         short: How much is missing for them, by resource: in total, or where the total is enough,
             on the node that lacks least.
         tried: Its waiting pods by role and shape, and what each node said to them.

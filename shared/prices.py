@@ -60,7 +60,8 @@ class SlotPrices(Struct, frozen=True, kw_only=True):
         first: Number of the present slot, counted since the epoch.
         slots: How many slots are planned ahead.
         share: Part of every node that those jobs have.
-        scales: By resource.
+        scales: By resource, of the machines of workers.
+        server_scales: Of those of parameter servers; empty where they are the same machines.
         rows: The nodes.
     """
 
@@ -69,6 +70,7 @@ class SlotPrices(Struct, frozen=True, kw_only=True):
     slots: int
     share: float
     scales: Mapping[str, Scale]
+    server_scales: Mapping[str, Scale] = {}
     rows: tuple[SlotRow, ...] = ()
 
 

@@ -85,6 +85,8 @@ async def test_the_viewers_role_is_enough_for_every_command(yard: Yard, viewer: 
         ("explain", f"{yard.team}/{pod}"): (pod, "GangDoesNotFit"),
         ("explain", f"{yard.team}/wide"): ("6 pods at once", "What would make it run"),
         ("migrations",): ("there is no migration",),
+        ("rescales",): ("there is no rescale",),
+        ("prices",): ("kwok-0000", "TIMES-IDLE"),
         ("what-if", "--workers", "3", "--cpu", "1", "-n", yard.team): (
             "Starts:   now",
             "kwok-0000",

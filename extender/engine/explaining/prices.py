@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
 from extender.policy import pricing
 from extender.policy.pricing import FloatVector
+from extender.policy.slots import Pool
 from shared.model import NodeName
 from shared.prices import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
 
@@ -41,40 +42,54 @@ def prices(
 
 
 def slot_prices(book: Book, params: EngineParameters) -> SlotPrices:
-    """Return the prices of every slot, nodes with the same ones in one row, in order of names."""
+    """Return the prices of every slot, nodes with the same ones in one row, in order of names.
+
+    Machines of parameter servers, where they are others, come after those of workers.
+    """
     promised, bounds = book.state.promised, book.state.bounds
-    capacity = promised.workers.capacity[:, None, :]
-    used = promised.workers.used
-    shares = np.divide(used, capacity, out=np.zeros(used.shape), where=capacity > 0)
-    rounded = np.round(shares, _DIGITS)  # resources, slots, machines
-    groups: dict[bytes, list[int]] = defaultdict(list)
-    for row in np.argsort(np.array(book.nodes, dtype=object), kind="stable").tolist():
-        present = (promised.workers.capacity[:, row] > 0).tobytes()
-        groups[present + rounded[:, :, row].tobytes()].append(row)
+    rows = _rows(book.nodes, book.resources, promised.workers)
+    server_scales: Mapping[str, Scale] = {}
+    if book.server_nodes != book.nodes:
+        rows += _rows(book.server_nodes, book.resources, promised.servers)
+        server_scales = _scales(book, bounds.log_low_servers, bounds.log_high_servers)
     return SlotPrices(
         slot_seconds=params.slot_time.slot_seconds,
         first=book.first,
-        slots=used.shape[1],
+        slots=promised.workers.used.shape[1],
         share=params.slot_time.share,
-        scales={
-            name: Scale(
-                log_low=round(float(bounds.log_low_workers[r]), _DIGITS),
-                log_high=round(float(bounds.log_high_workers[r]), _DIGITS),
-            )
-            for r, name in enumerate(book.resources)
-        },
-        rows=tuple(
-            SlotRow(
-                nodes=tuple(book.nodes[row] for row in rows),
-                prices={
-                    name: tuple(rounded[r, :, rows[0]].tolist())
-                    for r, name in enumerate(book.resources)
-                    if promised.workers.capacity[r, rows[0]] > 0
-                },
-            )
-            for rows in groups.values()
-        ),
+        scales=_scales(book, bounds.log_low_workers, bounds.log_high_workers),
+        server_scales=server_scales,
+        rows=tuple(rows),
     )
+
+
+def _rows(names: Sequence[NodeName], resources: Sequence[str], pool: Pool) -> list[SlotRow]:
+    capacity = pool.capacity[:, None, :]
+    shares = np.divide(pool.used, capacity, out=np.zeros(pool.used.shape), where=capacity > 0)
+    rounded = np.round(shares, _DIGITS)  # resources, slots, machines
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for row in sorted(range(len(names)), key=lambda row: names[row]):
+        present = (pool.capacity[:, row] > 0).tobytes()
+        groups[present + rounded[:, :, row].tobytes()].append(row)
+    return [
+        SlotRow(
+            nodes=tuple(names[row] for row in rows),
+            prices={
+                name: tuple(rounded[r, :, rows[0]].tolist())
+                for r, name in enumerate(resources)
+                if pool.capacity[r, rows[0]] > 0
+            },
+        )
+        for rows in groups.values()
+    ]
+
+
+def _scales(book: Book, lows: FloatVector, highs: FloatVector) -> dict[str, Scale]:
+    pairs = zip(lows.tolist(), highs.tolist(), strict=True)
+    return {
+        name: Scale(log_low=round(low, _DIGITS), log_high=round(high, _DIGITS))
+        for name, (low, high) in zip(book.resources, pairs, strict=True)
+    }
 
 
 def _node(name: NodeName, resources: Sequence[str], logs: FloatVector, whole: float) -> NodePrices:

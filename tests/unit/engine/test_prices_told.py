@@ -1,6 +1,7 @@
 """Prices as people are told them: now by node, and by slot out of what is promised."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -41,7 +42,7 @@ def book(workers, *values):
         job = make_job(f"j{i}", worker_bandwidth=0.0, utility=Steps(((0.0, value),)))
         state.accept(job, admission.offer(job, state, PARAMS.admission))
     names = tuple(f"n{i}" for i in range(len(workers)))
-    return Book(state, names, (), ("cpu",), (1000.0,), first=7)
+    return Book(state, names, names, ("cpu",), (1000.0,), first=7)
 
 
 def test_nodes_with_the_same_prices_share_a_row():
@@ -68,3 +69,11 @@ def test_a_machine_without_the_resource_has_no_price_for_it():
         (("n0",), {}),
         (("n1",), {"cpu": (0.0, 0.0)}),
     ]
+
+
+def test_machines_of_parameter_servers_have_rows_and_a_scale_of_their_own():
+    found = replace(book([[4.0]], 90.0), server_nodes=("ps",))
+    told = explaining.slot_prices(found, PARAMS)
+    assert [row.nodes for row in told.rows] == [("n0",), ("ps",)]
+    assert told.server_scales.keys() == told.scales.keys() == {"cpu"}
+    assert explaining.slot_prices(book([[4.0]]), PARAMS).server_scales == {}
