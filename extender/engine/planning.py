@@ -49,6 +49,7 @@ def plan(
     *,
     was_whole: bool,
     targets: Mapping[Uid, NodeName] = MappingProxyType({}),
+    rule: str = aiming.MIGRATION,
     lone: LoneSeats | None = None,
 ) -> Plan | Refusal:
     """Seat every gated and direct member; if that fails, as many as fit if no more are needed.
@@ -56,7 +57,7 @@ def plan(
     Members that are bound or seated already count for the gang and draw the others to them.
     ``value`` is the job's V, recorded with the decision. A gang that never ``was_whole`` keeps the
     plan of its released members: after a restart that alone tells it from one that lost a member.
-    Members with ``targets`` go there if all of them fit, otherwise wherever the rules say. With
+    Members with ``targets`` go there by ``rule`` if all fit, otherwise wherever the rules say. With
     ``lone`` single pods that are alike are placed faster, and no differently.
     """
     if hindrance := _hindrance(job, params):
@@ -64,7 +65,7 @@ def plan(
     waiting = in_order(job.having(*UNPLANNED_STATES))
     result: Placement | Misfit | None = None
     if targets:
-        result = aiming.place(job, waiting, targets, room, params)
+        result = aiming.place(job, waiting, targets, room, params, rule)
     if lone is not None and result is None:
         result = _alone(job, waiting, room, params, lone)
     result = result or _place(job, waiting, room, params)

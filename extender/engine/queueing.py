@@ -35,7 +35,7 @@ from extender.engine.admission.gate import Gate
 from extender.engine.commands import Command, ReleaseGang
 from extender.engine.jobs import Job, State
 from extender.engine.memory import Backoff, Memory, Reading, strike
-from extender.engine.migration import reserving
+from extender.engine.migration import aiming, reserving
 from extender.engine.migration.reserving import NOBODY, Arrivals
 from extender.engine.ordering import Ranked
 from extender.engine.parameters import EngineParameters
@@ -201,9 +201,15 @@ def _attempt(job: Job, value: float, room: Room, work: _Work) -> Plan | Refusal:
         return within
 
     def place(one: Job, there: Room, targets: Mapping[Uid, NodeName]) -> Plan | Refusal:
-        memo = work.snapshot.memo
         return refusing.plan(
-            memo, one, there, work.params, value, was_whole=was_whole, targets=targets
+            work.snapshot.memo,
+            one,
+            there,
+            work.params,
+            value,
+            was_whole=was_whole,
+            targets=targets,
+            rule=aiming.MIGRATION if arrivals.targets else aiming.SLOT_PLAN,
         )
 
     if arrivals.targets:

@@ -11,6 +11,7 @@ from typing import Final
 from extender.engine import planning
 from extender.engine.jobs import Job, State
 from extender.engine.memo import Alike, Memo
+from extender.engine.migration import aiming
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Plan, Refusal
 from extender.policy.room import Room
@@ -30,11 +31,14 @@ def plan(
     *,
     was_whole: bool,
     targets: Mapping[Uid, NodeName],
+    rule: str = aiming.MIGRATION,
 ) -> Plan | Refusal:
     """Return what ``planning.plan`` does, without planning where the refusal is known."""
     alike = None if targets else asks_for(job)
     if alike is None:
-        return planning.plan(job, room, params, value, was_whole=was_whole, targets=targets)
+        return planning.plan(
+            job, room, params, value, was_whole=was_whole, targets=targets, rule=rule
+        )
     refusals = memo.refusals.of(room, params)
     known: Refusal | None = refusals.get(alike)
     if known is not None:

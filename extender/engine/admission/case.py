@@ -80,16 +80,16 @@ def _left(plan: SlotPlan, whole: float, facts: Facts, seen: Sight) -> float:
     if facts.waiting_since is not None:
         slot = slot_time.slot_at(facts.waiting_since, plan.slot_seconds)
         since = slot_time.begins_at(max(plan.since, slot), plan.slot_seconds)
-        missed = _work(plan, since, seen.reading.now) / seen.slot_seconds
+        missed = work_between(plan, since, seen.reading.now) / seen.slot_seconds
     return work_ahead(plan, seen) + missed
 
 
 def work_ahead(plan: SlotPlan, seen: Sight) -> float:
     """Return the worker-slots that the plan still has, the rest of the present slot counted."""
-    return _work(plan, seen.reading.now, float("inf")) / seen.slot_seconds
+    return work_between(plan, seen.reading.now, float("inf")) / seen.slot_seconds
 
 
-def _work(plan: SlotPlan, since: float, until: float) -> float:
+def work_between(plan: SlotPlan, since: float, until: float) -> float:
     """Return the worker-seconds that are planned between two moments."""
     total = 0.0
     for span in plan.spans:

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from extender.engine.admission.slot_time import SlotTimeParameters
 from extender.engine.snapshot import Snapshot
 from extender.policy import slots
-from extender.policy.room import IntMatrix, Room
+from extender.policy.room import IntMatrix, IntVector, Room
 from extender.policy.slots import FloatVector, SlotCluster
 from shared.model import PODS, NodeName, Pod, PodShape
 
@@ -49,12 +50,12 @@ class Machines:
     cluster: SlotCluster
     mark: str
 
-    @property
+    @cached_property
     def rows(self) -> Mapping[NodeName, int]:
         """Node → row among the workers' machines."""
         return {name: row for row, name in enumerate(self.names)}
 
-    @property
+    @cached_property
     def server_rows(self) -> Mapping[NodeName, int]:
         """Node → row among the servers' machines."""
         return {name: row for row, name in enumerate(self.server_names)}
@@ -69,9 +70,16 @@ class Machines:
 
     def usable(self, shape: PodShape, *, server: bool = False) -> BoolVector:
         """Return on which rows such a pod may run, by labels, taints and affinity."""
-        mask = self.room.classes.mask(shape)
-        names = self.server_names if server else self.names
-        return np.array([bool(mask[self.room.index[name]]) for name in names], dtype=np.bool_)
+        found: BoolVector = self.room.classes.mask(shape)[self._columns[server]]
+        return found
+
+    @cached_property
+    def _columns(self) -> tuple[IntVector, IntVector]:
+        index = self.room.index
+        return (
+            np.array([index[name] for name in self.names], dtype=np.int64),
+            np.array([index[name] for name in self.server_names], dtype=np.int64),
+        )
 
 
 def machines(snapshot: Snapshot, params: SlotTimeParameters) -> Machines | None:

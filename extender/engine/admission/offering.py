@@ -18,6 +18,7 @@ from extender.engine.admission import (
     case,
     described,
     machines,
+    measuring,
     planned,
     promised,
     revising,
@@ -68,6 +69,7 @@ class _Look:
     standings: dict[JobKey, Standing] = field(default_factory=dict)
     pending: dict[Uid, Pending] = field(default_factory=dict)
     refused: dict[JobKey, Refused] = field(default_factory=dict)
+    measured: dict[str, float] = field(default_factory=dict)
 
     def write(self, owner: Owner, plan: SlotPlan, before: SlotPlan | None) -> None:
         """Have the plan written on its owner, and count it as written."""
@@ -115,7 +117,7 @@ def look(
         book=_book(revision, seen) if present or history.jobs else None,
         offered=_offered(present, history),
         ended=_ended(memory, revision, seen),
-        step_seconds={},
+        step_seconds=one.measured,
         wake_at=wake_at,
     )
 
@@ -129,6 +131,8 @@ def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Look) -> Rev
         stands = facts(seen.snapshot, each, seen.first, seen.reading, stale)
         if not stands.ended:
             cases.append(case.case(each, stands, seen))
+        elif each.plan.job in one.memory.plans:  # it ended since the last look
+            one.measured |= measuring.step_seconds(each.plan, stands, seen.reading.now)
     revision = revising.revised(cases, prices, seen)
     for one_case in cases:
         plan, before = revision.plans[one_case.key], known[one_case.key]

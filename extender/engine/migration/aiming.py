@@ -1,4 +1,4 @@
-"""Members whose nodes are chosen already: those that a migration brings to its target."""
+"""Members whose nodes are chosen already: by a migration's target, or by a plan over time slots."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -13,7 +13,8 @@ from extender.policy.room import BoolVector, Room
 from shared.model import NodeName, PodShape, Uid
 
 MIGRATION: Final = "migration"
-"""Rule of such a placement, beside those of docs/policies/gang.md."""
+SLOT_PLAN: Final = "slot-plan"
+"""Rules of such placements, beside those of docs/policies/gang.md."""
 
 
 def place(
@@ -22,6 +23,7 @@ def place(
     targets: Mapping[Uid, NodeName],
     room: Room,
     params: EngineParameters,
+    rule: str = MIGRATION,
 ) -> Placement | None:
     """Return the placement of all members on their targets; None if one has none, or does not fit.
 
@@ -48,7 +50,7 @@ def place(
             m.pod.uid: _spares(m.shape, nodes[m.pod.uid], after, params.gang.spares, home)
             for m in members
         },
-        rule=MIGRATION,
+        rule=rule,
         room=after,
         bucket_of={},
         terms={},

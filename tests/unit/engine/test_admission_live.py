@@ -287,6 +287,17 @@ def test_a_step_time_that_is_missing_comes_from_earlier_runs_of_the_name():
     assert "whole-step=300" in world.plans()["train-12345"].asked.training
 
 
+def test_a_job_that_ends_teaches_how_long_its_steps_take():
+    world = yard(priced_job("train-1", 2, work=4, chunks=2))
+    world.look()
+    world.follow()
+    world.now += 1.5 * SLOT  # it is faster than it said: two workers for a slot and a half
+    world.finish("train-1")
+    look = world.look()
+    assert look.step_seconds == {"default/job/train": 3 * SLOT / (4 * 2)}
+    assert world.look().step_seconds == {}
+
+
 def test_a_gang_that_is_not_whole_is_not_offered():
     owner, *pods = priced_job("a", 3, work=3)
     world = yard([owner, *pods[:2]])
