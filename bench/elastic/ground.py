@@ -65,6 +65,7 @@ def settings(contestant: Contestant, scale: float) -> Mapping[str, Any]:
         "scaling": {"enabled": contestant.scaled_by_us},
     }
     ours = {
+        "interval_seconds": 15.0 * scale,
         "cooldown_seconds": 60.0 * scale,
         "most_rescales_per_hour": 1000,
         "checkpoint_seconds": 10.0,
