@@ -1,0 +1,33 @@
+"""The page about elastic jobs names every phase, cause, reason and setting there is."""
+
+import re
+from pathlib import Path
+
+from extender.engine.scaling.declined import ScalingReason
+from extender.engine.scaling.parameters import BOUNDS
+from extender.engine.scaling.proposal import Cause
+from extender.engine.scaling.record import Phase
+from extender.scaling_settings import ScalingSection
+
+PAGE = (Path(__file__).parents[2] / "docs/elastic.md").read_text()
+SAID = set(re.findall(r"`([^`\n]+)`", PAGE))
+
+
+def test_every_phase_and_cause_is_in_a_table():
+    rows = "\n".join(line for line in PAGE.splitlines() if line.startswith("| `"))
+    told = set(re.findall(r"`([^`\n]+)`", rows))
+    assert {*Phase, *Cause} <= told
+
+
+def test_every_reason_is_explained_and_none_is_invented():
+    tokens = {word for word in SAID if re.fullmatch(r"([A-Z][a-z]*){2,}", word)}
+    known = {*ScalingReason, *Phase, *Cause, "Rescaling", "Rescaled", "RescaleAborted"}
+    assert set(ScalingReason) <= SAID
+    assert tokens <= known
+
+
+def test_settings_are_called_as_they_are():
+    names = {word for word in SAID if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)}
+    metrics = {word for word in names if word.startswith("shuntyard_")}
+    assert names - metrics <= ScalingSection.model_fields.keys()
+    assert BOUNDS.keys() <= names
