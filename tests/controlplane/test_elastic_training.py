@@ -114,11 +114,12 @@ async def test_workers_are_lent_to_a_more_important_job_and_come_back(yard: Trai
     await yard.until_bound("important")
     (ack,) = ours.acks()
     assert first_leaving(yard) > ack.written_at
-    assert numbers(yard)[:2] == [MOST, LEFT]
     assert left(yard) == {"2", "3"}
 
     await until_workers(ours, MOST)
-    assert numbers(yard) == [MOST, *range(LEFT, MOST + 1)]  # one by one, as its speed is measured
+    first, *then = numbers(yard)
+    assert (first, then[0], then[-1]) == (MOST, LEFT, MOST)
+    assert then == sorted(then)
     steps = files.steps(ours.directory)
     assert [step.number for step in steps] == list(range(1, len(steps) + 1))
     expected = await asyncio.to_thread(alone.losses, replace(job, steps=len(steps)))
