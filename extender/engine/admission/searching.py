@@ -2,7 +2,8 @@
 
 The paper's schedule (``policy.admission``) may put a job on other machines in every slot. First its
 workers are seated so that each stays where it is (``seating``). If that cannot be done, the job is
-offered only what every machine has left in all slots of a stretch: there everybody can stay.
+offered only what every machine has left in all slots of a stretch: there everybody can stay. At
+last it is offered the same number of workers in slots in a row, wherever those find seats.
 """
 
 from collections.abc import Iterator, Sequence
@@ -98,7 +99,12 @@ def _best(
         return None
     counts = found.workers.by_slot()
     settled = _settled(wanted, state, counts, (found.workers, found.servers), least_payoff)
-    return settled or _level(wanted, state, open_state, params, found, least_payoff)
+    return (
+        settled
+        or _level(wanted, state, open_state, params, found, least_payoff)
+        or _unchanging(wanted, state, open_state, start, least_payoff)
+        or _elsewhere(wanted, state, open_state, least_payoff)
+    )
 
 
 def _unchanging(
@@ -114,6 +120,16 @@ def _unchanging(
         if settled := _settled(wanted, state, one.counts, likes, least_payoff):
             return settled
     return None
+
+
+def _elsewhere(
+    wanted: Wanted, state: SlotState, open_state: SlotState, least_payoff: float
+) -> Schedule | None:
+    """Search for a job that runs as if it paused first: then it may come back anywhere."""
+    if not wanted.here:
+        return None
+    paused = replace(wanted, here=(), here_servers=())
+    return _unchanging(paused, state, open_state, 2, least_payoff)
 
 
 def _widths(job: TrainingJob) -> list[int]:
