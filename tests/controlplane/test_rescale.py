@@ -1,0 +1,82 @@
+"""Workers come and leave under the real controllers: what we write is what they do.
+
+kwok plays the nodes; the jobs need no checkpoint, everything else is real. With trainers that save:
+``test_elastic_training``.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from shared import labels
+from shared.kube import paths
+from tests.controlplane import yard as yards
+from tests.controlplane.jobs import Manifest, Pods, job, priority_class, stateful_set
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+PATIENCE_SECONDS = 60.0
+MOST, LEFT = 6, 2
+NODES = KwokNodes(1, cpu=str(MOST), prefix="elastic")
+SETTINGS = {
+    "scaling": {"interval_seconds": 0.3, "cooldown_seconds": 0, "grow_seconds": 5},
+    "queue": {"settle_seconds": 0.05},
+}
+ELASTIC = Pods().annotated({labels.WORKERS: f"1..{MOST}", labels.SHRINK: "terminate"})
+
+
+OWNERS: dict[str, tuple[Manifest, str, str]] = {
+    "indexed job": (job("j", LEFT, ELASTIC), paths.JOBS, "parallelism"),
+    "stateful set": (stateful_set("j", LEFT, ELASTIC), paths.STATEFULSETS, "replicas"),
+}
+
+
+@pytest.fixture(scope="module")
+def extender_settings() -> Mapping[str, Any]:
+    return SETTINGS
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+    async with yards.opened(cluster) as yard:
+        await yard.nodes(NODES)
+        yield yard
+
+
+@pytest.mark.parametrize(("manifest", "collection", "number"), OWNERS.values(), ids=OWNERS)
+async def test_room_is_used_lent_and_used_again(
+    yard: Yard, manifest: Manifest, collection: str, number: str
+) -> None:
+    path = paths.namespaced(collection, yard.team, "j")
+
+    async def wanted() -> int:
+        return int(json.loads(await yard.client.get(path))["spec"][number])
+
+    async def settled(workers: int) -> bool:
+        return await wanted() == workers == len(yard.of("j")) == yard.bound("j")
+
+    await yard.submit(manifest)
+    yard.sizes.pop(yard.key("j"))  # a gang of one, whatever its number of workers
+    await eventually(lambda: settled(MOST), PATIENCE_SECONDS, "it grows into the room")
+    high = job("s", MOST - LEFT, Pods(spec={"priorityClassName": "high"}))
+    await yard.submit(priority_class("high", 1000), high)
+    await yard.until_bound("s")
+    await eventually(lambda: settled(LEFT), PATIENCE_SECONDS, "it has made room")
+    assert {index(one) for one in yard.of("j")} == set(range(LEFT))
+    await yard.client.delete(paths.namespaced(paths.JOBS, yard.team, "s"), propagation="Background")
+    await eventually(lambda: settled(MOST), PATIENCE_SECONDS, "it has its room again")
+    assert await yard.events("Rescaled")
+    told = json.loads(await yard.read("/v1/rescales"))["entries"]
+    causes = [one["cause"] for one in told if one["job"].endswith("j")]
+    assert "MoreImportant" in causes
+
+
+def index(pod: Mapping[str, Any]) -> int:
+    marks = pod["metadata"]["labels"]
+    return int(marks.get(labels.JOB_INDEX_LABEL) or marks[labels.STATEFULSET_INDEX_LABEL])
