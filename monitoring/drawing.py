@@ -31,8 +31,9 @@ MARK_LETTERS: Final = 6
 GAP_STEPS: Final = 1.5
 """So much longer than the shortest step is a gap."""
 """What the mark before a legend takes."""
-_LONG_SECONDS: Final = 600.0
-"""From here on times are shown in minutes."""
+MOST_DIGITS: Final = 1000.0
+UNITS_FROM: Final = 5.0
+"""From so many hours or minutes on times are shown in them."""
 _LABEL: Final = re.compile(r"{{(\w+)}}")
 COLOURS: Final = [
     *("#2f6db5", "#e07b2a", "#3a9a5b", "#c23b3b", "#7d5fb2"),
@@ -52,6 +53,8 @@ _SETTINGS: Final[Any] = {
     "axes.prop_cycle": f"cycler('color', {COLOURS})",
 }
 
+_UNSIGNED: Final = {"Date": None, "Creator": None}
+"""No moment and no version in the file: the same drawing gives the same bytes."""
 Span = tuple[float, float]
 """Begin and end, seconds since the epoch."""
 Answers = Mapping[str, Sequence[tuple[str, Line]]]
@@ -71,7 +74,10 @@ def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
         height = rows * UNIT_INCHES + TITLE_INCHES
         figure = Figure(figsize=(WIDTH_INCHES, height))
         top = 1 - TITLE_INCHES / height
-        grid = GridSpec(rows, grafana.COLUMNS, figure, 0.045, 0.0, 0.985, top, 0.6, 8.0)
+        grid = GridSpec(
+            rows, grafana.COLUMNS, figure,
+            left=0.045, right=0.985, bottom=0.0, top=top, wspace=14.0, hspace=0.6,
+        )  # fmt: skip
         title = f"Shuntyard / {dashboard.title}"
         figure.text(0.015, 1 - 0.12 / height, title, fontsize=14, va="top")
         span = _span(answers)
@@ -84,7 +90,7 @@ def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
             _DRAW[panel.kind](axes, panel, answers.get(key(panel), ()), span)
         _headings(figure, dashboard, grid)
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.savefig(path, metadata=_UNSIGNED if path.suffix == ".svg" else None)
 
 
 def _span(answers: Answers) -> tuple[float, float]:
@@ -216,14 +222,16 @@ def shown(value: float, unit: Unit) -> str:
         case Unit.PER_SECOND | Unit.REQUESTS:
             return f"{value:.3g}/s"
         case _:
-            return f"{value:.4g}"
+            return f"{value:.3g}" if abs(value) < MOST_DIGITS else f"{value:.0f}"
 
 
 def _seconds(value: float) -> str:
-    size = abs(value)
-    if size and size < 1:
-        return f"{1000 * value:.3g} ms"
-    return f"{value:.3g} s" if size < _LONG_SECONDS else f"{value / 60:.3g} min"
+    if math.isinf(value):
+        return "more"
+    for unit, name in ((3600.0, "h"), (60.0, "min")):
+        if abs(value) >= UNITS_FROM * unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{1000 * value:.3g} ms" if 0 < abs(value) < 1 else f"{value:.3g} s"
 
 
 _DRAW: Final[Mapping[Kind, Callable[[Axes, Panel, Sequence[tuple[str, Line]], Span], None]]] = {

@@ -18,6 +18,12 @@ from shared.health import Health, Heartbeat
 LOOK_SECONDS: Final = 5.0
 """Prometheus asks every 15 or 30 seconds; what it is told is at most so old."""
 
+PAUSES: Final = 50
+"""The pause is at least so many times as long as a look: it costs a fiftieth of a core."""
+
+MOST_SECONDS: Final = 20.0
+"""Nor is it longer than this, whatever a look takes."""
+
 
 @dataclass
 class MeasureLoop:
@@ -43,8 +49,10 @@ class MeasureLoop:
             yard = self.metrics.yard
             yard.barrier_pods.set(self.barrier())
             yard.observe_loops(self.health.heartbeats.values())
-            await asyncio.to_thread(self.measure, self.store.snapshot(), self.clock.monotonic())
-            await asyncio.sleep(LOOK_SECONDS)
+            begun = self.clock.monotonic()
+            await asyncio.to_thread(self.measure, self.store.snapshot(), begun)
+            took = self.clock.monotonic() - begun
+            await asyncio.sleep(min(max(LOOK_SECONDS, PAUSES * took), MOST_SECONDS))
 
     def measure(self, snapshot: Snapshot, monotonic: float) -> None:
         """Take over what a snapshot says; ``monotonic`` is the clock's reading."""

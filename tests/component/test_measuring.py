@@ -1,0 +1,35 @@
+"""The measuring loop tells what the cluster and our own loops are like."""
+
+import asyncio
+import contextlib
+
+from bench import made_up
+from extender.loops.measure import MeasureLoop
+from extender.metrics import ExtenderMetrics
+from extender.policy.pricing import PricingParameters
+from shared.health import Health
+from shared.kube import parse
+from shared.model import Upsert
+from shared.system_clock import SystemClock
+from tests.fakes.eventually import eventually
+
+
+async def test_one_look_fills_every_gauge_of_the_yard() -> None:
+    store, metrics, clock = made_up.store(2, 0), ExtenderMetrics(), SystemClock()
+    pod = made_up.pod("large", 0, 1, on=made_up.node_name(0), cpu="16")
+    store.apply(Upsert(parse.decode_pod(pod)))
+    health = Health(clock.monotonic)
+    beat = health.heartbeat("measure", 60.0)
+    loop = MeasureLoop(store, PricingParameters(), clock, metrics, beat, health, lambda: 3)
+    task = asyncio.create_task(loop.run())
+
+    def value(name: str, **labels: str) -> float | None:
+        return metrics.registry.get_sample_value(f"shuntyard_{name}", labels)
+
+    await eventually(lambda: value("taken_ratio", resource="cpu") == 0.5)
+    assert value("barrier_pods") == 3
+    assert value("nodes", state="ready") == 2
+    assert value("loop_silence_seconds", loop="measure") is not None
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
