@@ -144,6 +144,7 @@ def test_no_node_is_promised_twice_and_nobody_who_was_admitted_is_dropped(
                 assert sum(span.servers.values()) == plan.asked.servers
 
 
+@settings(max_examples=50)
 @given(cpus, job_rows, shares)
 def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
     row = {**row, "elastic": True, "checkpoint": True, "ps": 0, "arrives": 0}
@@ -165,7 +166,7 @@ def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
         assert abs(payoff - decision.payoff) <= 1e-9 * decision.schedule.utility
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(cpus, job_lists, st.lists(st.sampled_from([0.0, 0.0, 0.3]), min_size=5, max_size=5))
 def test_another_life_decides_the_same(sizes, rows, within):
     world = yard_of(sizes)
@@ -190,6 +191,7 @@ def test_another_life_decides_the_same(sizes, rows, within):
         world.follow()
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 4), st.integers(2, 6), job_lists, st.randoms(use_true_random=False))
 def test_other_names_of_equal_nodes_change_nothing_but_names(count, cpu, rows, dice):
     names = [f"n{i}" for i in range(count)]
