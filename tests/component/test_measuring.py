@@ -23,13 +23,17 @@ async def test_one_look_fills_every_gauge_of_the_yard() -> None:
     loop = MeasureLoop(store, PricingParameters(), clock, metrics, beat, health, lambda: 3)
     task = asyncio.create_task(loop.run())
 
-    def value(name: str, **labels: str) -> float | None:
-        return metrics.registry.get_sample_value(f"shuntyard_{name}", labels)
+    async def page() -> str:
+        return (await asyncio.to_thread(metrics.render)).decode()
 
-    await eventually(lambda: value("taken_ratio", resource="cpu") == 0.5)
-    assert value("barrier_pods") == 3
-    assert value("nodes", state="ready") == 2
-    assert value("loop_silence_seconds", loop="measure") is not None
+    async def told() -> bool:
+        return 'shuntyard_taken_ratio{resource="cpu"} 0.5\n' in await page()
+
+    await eventually(told)
+    text = await page()
+    assert "shuntyard_barrier_pods 3.0\n" in text
+    assert 'shuntyard_nodes{state="ready"} 2.0\n' in text
+    assert 'shuntyard_loop_silence_seconds{loop="measure"}' in text
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
