@@ -203,6 +203,12 @@ class Draft:
         room = self.room.with_pods([(found.elastic.worker, self.room.index[worker.node])])
         return Draft(room, {**self.running, job: found.with_one(worker)})
 
+    def with_back(self, job: JobKey, worker: Worker) -> "Draft":
+        """Return the draft with a worker back that had left; nothing is taken on a node gone."""
+        if worker.node in self.room.index:
+            return self.with_one(job, worker)
+        return Draft(self.room, {**self.running, job: self.running[job].with_one(worker)})
+
     def in_order(self) -> Sequence[Running]:
         """The running jobs, the most important first."""
         return sorted(self.running.values(), key=lambda one: one.elastic.rank)

@@ -63,6 +63,8 @@ def decide(
     room: Room,
     place: Place,
     params: ScalingParameters,
+    *,
+    most_starts: int | None = None,
 ) -> ScalingPlan:
     """Return what is to be done now.
 
@@ -80,6 +82,7 @@ def decide(
         room: What is free; the workers and servers of ``running`` are taken in it.
         place: Where a waiting job would go, the function that seats every other gang.
         params: See ``ScalingParameters``.
+        most_starts: Who follows after so many starts is not looked for; None: all are.
 
     Source:
         DRS, algorithm 5, corrected: as printed it shrinks even after a start, and tries no other
@@ -90,7 +93,9 @@ def decide(
     most_important = max((one.elastic.weight.utility for one in running), default=None)
     starts: list[Start] = []
     removals: list[Removal] = []
-    while found := _next_start(left, draft, most_important, place, params):
+    while len(starts) != most_starts and (
+        found := _next_start(left, draft, most_important, place, params)
+    ):
         candidate, start, shrunk = found
         left.remove(candidate)
         draft = Draft(

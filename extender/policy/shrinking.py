@@ -65,8 +65,10 @@ def shrink(starter: Candidate, victims: Sequence[JobKey], draft: Draft, fit: Fit
                 continue
             after = after.without(job, worker)
             releases.append((job, worker))
-            if seats := fit(after.room):
-                return _spared(Shrunk(tuple(releases), seats, after), draft, fit)
+            if _has_slots(starter, starter.elastic.least, after.room) and (
+                seats := fit(after.room)
+            ):
+                return _spared(starter, Shrunk(tuple(releases), seats, after), fit)
         if len(releases) == before:
             return None
 
@@ -99,6 +101,18 @@ def _never_enough(starter: Candidate, victims: Sequence[JobKey], draft: Draft) -
     return spare == 0 or bool((_needs(starter, job.least, room) > sums).any())
 
 
+def _has_slots(starter: Candidate, workers: int, room: Room) -> bool:
+    """Say whether so many of the starter's workers fit on the nodes, if nothing else mattered.
+
+    A placement costs a thousand times as much; most rooms on the way to one fail here.
+    """
+    worker = starter.elastic.worker
+    demand = room.demand(worker)
+    asked = demand > 0
+    slots = np.maximum(room.free[:, asked] // demand[asked], 0).min(axis=1, initial=workers)
+    return int(slots[room.classes.mask(worker)].sum()) >= workers
+
+
 def _next(running: Running, room: Room, starter: Candidate) -> Worker | None:
     """Return the worker that this job gives up next; None if it has none that could help."""
     if len(running.workers) <= running.elastic.least:
@@ -127,22 +141,24 @@ def _lack(needed: IntVector, room: Room) -> list[float]:
     return [float(share) for share in (missing / capacity).sum(axis=1)]
 
 
-def _spared(found: Shrunk, before: Draft, fit: Fit) -> Shrunk:
+def _spared(starter: Candidate, found: Shrunk, fit: Fit) -> Shrunk:
     """Return the same with those back whom the starter can do without, the last first.
 
     A job that gives up its workers in an order gets one back only with all that left after it.
     """
     best = found
+    kept: set[JobKey] = set()  # of whom one that left later is needed
+    kept.add(found.releases[-1][0])  # without the last one it did not fit
     for i in range(len(found.releases) - 2, -1, -1):
         job, worker = found.releases[i]
-        later = [one for one in found.releases[i + 1 :] if one in best.releases and one[0] == job]
-        if later and not before.running[job].any_worker:
+        if job in kept and not found.draft.running[job].any_worker:
+            continue
+        draft = best.draft.with_back(job, worker)
+        count = best.seats.workers
+        seats = fit(draft.room) if _has_slots(starter, count, draft.room) else None
+        if seats is None or seats.workers < count:
+            kept.add(job)
             continue
         left = tuple(one for one in best.releases if one != (job, worker))
-        draft = before
-        for release in left:
-            draft = draft.without(*release)
-        seats = fit(draft.room)
-        if seats is not None and seats.workers >= best.seats.workers:
-            best = Shrunk(left, seats, draft)
+        best = Shrunk(left, seats, draft)
     return best

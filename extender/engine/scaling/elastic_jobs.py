@@ -4,7 +4,7 @@ Who runs counts with the workers that are bound; those that wait for room leave 
 whose number must not change now, whatever the reason, runs with that number as least and most.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -143,12 +143,16 @@ def split(members: Sequence[Member]) -> tuple[list[Member], list[Member]]:
     return workers, [m for m in members if m.role not in roles]
 
 
-def weight(job: Job, snapshot: Snapshot, params: EngineParameters) -> Weight:
-    """Return the job's key in the order ``weighting``, whatever order the queue has."""
-    user, _ = ordering.user_priority(job.namespace, snapshot, _default(params))
-    weighed = ordering.weighed(job, user)
-    (found,) = weighting.weights([weighed], ordering.capacity(snapshot.room), params.weighting)
-    return found
+def weigher(snapshot: Snapshot, params: EngineParameters) -> Callable[[Job], Weight]:
+    """Return what gives a job's key in the order ``weighting``, whatever order the queue has."""
+    capacity = ordering.capacity(snapshot.room)
+
+    def weight(job: Job) -> Weight:
+        user, _ = ordering.user_priority(job.namespace, snapshot, _default(params))
+        (found,) = weighting.weights([ordering.weighed(job, user)], capacity, params.weighting)
+        return found
+
+    return weight
 
 
 def most_important(

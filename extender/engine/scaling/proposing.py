@@ -24,7 +24,7 @@ from extender.engine.scaling.scene import Scene, scene
 from extender.engine.scaling.speed_samples import SpeedMemory
 from extender.engine.snapshot import Snapshot
 from extender.policy import passing, scaling
-from extender.policy.elastic import Addition, Removal, Running, ScalingPlan
+from extender.policy.elastic import Addition, Candidate, Removal, Running, ScalingPlan
 from extender.policy.gang import Misfit, Placement
 from extender.policy.room import Room
 from shared.model import JobKey
@@ -69,11 +69,8 @@ def _starting(seen: Scene) -> tuple[Proposal, ...]:
         _running(seen, key, may_shrink=seen.may(key, one.least, Cause.STARVING, _SOMEBODY))
         for key, one in seen.crowds.items()
     ]
-    plan = _decided(seen, runs, seen.room)
-    starter = next((one.starts for one in plan.removals if one.starts is not None), None)
-    if starter is None:
-        return ()
-    return _removed(seen, [one for one in plan.removals if one.starts == starter])
+    plan = _decided(seen, runs, seen.waiting.values(), seen.room)
+    return _removed(seen, [one for one in plan.removals if one.starts is not None])
 
 
 def _settling(seen: Scene) -> tuple[Proposal, ...]:
@@ -90,8 +87,9 @@ def _settling(seen: Scene) -> tuple[Proposal, ...]:
     ]
     holder = seen.cycle.holder
     room = seen.room if holder is None else passing.open_room(holder, seen.room)
-    plan = _decided(seen, runs, room)
-    if plan.starts:  # there is room, or would be: that is the queue's business
+    first = list(seen.waiting.values())[:1] if seen.params.scaling.reserve else []
+    plan = _decided(seen, runs, first, room)
+    if plan.starts:  # whoever is to start has been seen to
         return ()
     return (*_removed(seen, plan.removals), *_added(seen, plan.additions, room))
 
@@ -102,20 +100,28 @@ def _running(
     one = seen.crowds[key]
     return elastic_jobs.running(
         one,
-        elastic_jobs.weight(one.job, seen.snapshot, seen.params),
+        seen.weights[key],
         seen.paces[key] if paced else Pace(),
         may_shrink=may_shrink,
         may_grow=may_grow,
     )
 
 
-def _decided(seen: Scene, runs: Sequence[Running], room: Room) -> ScalingPlan:
+def _decided(
+    seen: Scene,
+    runs: Sequence[Running],
+    waiting: Iterable[tuple[Job, Candidate]],
+    room: Room,
+) -> ScalingPlan:
     def place(key: JobKey, workers: int, free: Room) -> Placement | None:
+        if free is room:
+            return None  # the queue has just said so
         return placed(seen.waiting[key][0], workers, free, seen.params)
 
     everybody = [*runs, seen.fixed] if seen.fixed else list(runs)
-    candidates = [one for _, one in seen.waiting.values()]
-    return scaling.decide(everybody, candidates, room, place, seen.params.scaling)
+    candidates = [one for _, one in waiting]
+    params = seen.params.scaling
+    return scaling.decide(everybody, candidates, room, place, params, most_starts=1)
 
 
 def _removed(seen: Scene, removals: Iterable[Removal]) -> tuple[Proposal, ...]:

@@ -1,6 +1,6 @@
 """What a proposal is made from: who runs and can change, who waits for room, what is free."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,7 @@ from extender.engine.scaling.speed_samples import SpeedMemory
 from extender.engine.snapshot import Snapshot
 from extender.policy.elastic import Candidate, Running
 from extender.policy.room import Room
+from extender.policy.weighting import Weight
 from shared.model import JobKey
 
 LACKS_ROOM: Final = frozenset(
@@ -33,6 +34,10 @@ LACKS_ROOM: Final = frozenset(
 )
 """Reasons of a job that would start if others had fewer workers."""
 
+MOST_LOOKED_AT: Final = 20
+"""Jobs for which room is looked for, the most important ones: a count bounds the work, not a clock,
+so that it is the same again."""
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -44,7 +49,8 @@ class Scene:
             cycle.
         crowds: Jobs whose workers could change.
         paces: What is known of their training.
-        waiting: Whole jobs that wait for room and nothing else.
+        weights: Of the jobs that could change, in the order ``weighting``.
+        waiting: Whole jobs that wait for room and nothing else, the most important first.
         fixed: The most important of the others that run; None: none runs.
     """
 
@@ -55,6 +61,7 @@ class Scene:
     room: Room
     crowds: Mapping[JobKey, Crowd]
     paces: Mapping[JobKey, Pace]
+    weights: Mapping[JobKey, Weight]
     waiting: Mapping[JobKey, tuple[Job, Candidate]]
     fixed: Running | None
 
@@ -78,6 +85,7 @@ def scene(
     if not crowds:
         return None
     cycle = queueing.cycle(snapshot, queue, reading, params)
+    weight = elastic_jobs.weigher(snapshot, params)
     return Scene(
         snapshot=snapshot,
         reading=reading,
@@ -86,7 +94,8 @@ def scene(
         room=gate.others(_after(snapshot.room, cycle), snapshot, params),
         crowds=crowds,
         paces={k: speeds.pace(snapshot, c.job, known, reading, params) for k, c in crowds.items()},
-        waiting=_waiting(cycle, snapshot, reading.now, params),
+        weights={key: weight(one.job) for key, one in crowds.items()},
+        waiting=_waiting(cycle, weight, reading.now),
         fixed=elastic_jobs.most_important(snapshot, crowds.keys(), params),
     )
 
@@ -113,20 +122,16 @@ def _after(room: Room, cycle: Cycle) -> Room:
 
 
 def _waiting(
-    cycle: Cycle, snapshot: Snapshot, now: float, params: EngineParameters
+    cycle: Cycle, weight: Callable[[Job], Weight], now: float
 ) -> dict[JobKey, tuple[Job, Candidate]]:
     """Return the jobs that wait for room; the queue's holder alone, if there is one.
 
     Others must not take the room that is kept for it, nor what they would free for themselves.
     """
     holder = cycle.holder.job if cycle.holder else None
-    found: dict[JobKey, tuple[Job, Candidate]] = {}
-    for entry in cycle.entries:
-        job = entry.job
-        if entry.reason not in LACKS_ROOM or holder not in {None, job.key}:
-            continue
-        weight = elastic_jobs.weight(job, snapshot, params)
-        one = elastic_jobs.candidate(job, weight, now)
-        if one is not None:
-            found[job.key] = (job, one)
-    return found
+    lacking = (entry.job for entry in cycle.entries if entry.reason in LACKS_ROOM)
+    jobs = [job for job in lacking if holder in {None, job.key}]
+    known = [(job, elastic_jobs.candidate(job, weight(job), now)) for job in jobs]
+    found = [(job, one) for job, one in known if one is not None]
+    found.sort(key=lambda pair: pair[1].elastic.rank)
+    return {job.key: (job, one) for job, one in found[:MOST_LOOKED_AT]}
