@@ -13,6 +13,7 @@ from extender.engine.admission.grammar import Training, Worth
 from extender.engine.admission.machines import Machines
 from extender.engine.admission.slot_plan import Asked
 from extender.engine.jobs import Job, Member, State
+from extender.engine.scaling.scaled import Scaled, scaled
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Shrink
 from extender.engine.worker_gang import worker_roles
@@ -101,7 +102,8 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> As
     live = _live(job)
     workers = _workers(live)
     others = [m for m in live if m not in workers]
-    wished = job.wishes.workers
+    owned = scaled(snapshot, job)
+    wished = job.wishes.workers if owned is not None else None
     saves = job.wishes.shrink is Shrink.TERMINATE or _has_checkpoint(snapshot, job)
     least, most = (len(workers),) * 2 if wished is None else (wished.least, wished.most)
     return Asked(
@@ -113,7 +115,7 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> As
         most=min(most, training.chunks) if wished else most,
         servers=len(others),
         shrinks=wished is not None and saves,
-        pauses=bool(owner.suspend_field) and saves,
+        pauses=saves and owned is not None and _can_be_none(owned),
     )
 
 
@@ -163,6 +165,10 @@ def training_job(
         fixed_servers=what.servers,
     )
     return found if what.most == training.chunks else _of_width(found, what.most)
+
+
+def _can_be_none(owned: Scaled) -> bool:
+    return bool(owned.owner.suspend_field) or owned.count.least == 0
 
 
 def _of_width(job: TrainingJob, most: int) -> TrainingJob:

@@ -75,7 +75,7 @@ def priced_job(
     owner = replace(
         make_owner(name, size=workers + ps, created_at=created_at, annotations=notes),
         suspend_field="/spec/suspend",
-        counts=(WorkerCount(count=workers, fields=("/spec/parallelism",)),) if most else (),
+        counts=(WorkerCount(count=workers, fields=("/spec/parallelism",)),),
     )
     common: dict[str, Any] = {"owner": owner, "gated": True, "created_at": created_at}
     serving = [
