@@ -27,6 +27,8 @@ class RescaleEntry(Struct, frozen=True, kw_only=True):
         starts: ``namespace/kind/name`` of the job that gets the room; empty if none does.
         started: Whether that job runs now.
         saved_seconds: Training time that it was expected to save; None if not known.
+        step_seconds_before: What a step took with the workers before it; None: not measured.
+        step_seconds_after: The same with those after it.
         reason: What was in the way, a token; empty if nothing.
         message: The same in words.
     """
@@ -45,6 +47,8 @@ class RescaleEntry(Struct, frozen=True, kw_only=True):
     starts: str = ""
     started: bool = False
     saved_seconds: float | None = None
+    step_seconds_before: float | None = None
+    step_seconds_after: float | None = None
     reason: str = ""
     message: str = ""
 

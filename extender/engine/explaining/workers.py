@@ -57,7 +57,14 @@ def of_job(entries: Iterable[RescaleEntry], key: JobKey) -> tuple[RescaleEntry, 
 
 def _told(snapshot: Snapshot, one: Rescale, ended: Ended | None) -> RescaleEntry:
     found = entry(snapshot, one)
-    return found if one.open or ended is None else replace(found, phase=ended.outcome.value)
+    if one.open or ended is None:
+        return found
+    return replace(
+        found,
+        phase=ended.outcome.value,
+        step_seconds_before=ended.step_seconds_before,
+        step_seconds_after=ended.step_seconds_after,
+    )
 
 
 def entry(snapshot: Snapshot, one: Rescale) -> RescaleEntry:

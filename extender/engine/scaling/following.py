@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from extender.engine import durations
 from extender.engine.scaling.declined import ScalingReason
 from extender.engine.scaling.proposal import Cause
 from extender.engine.scaling.record import Phase, Rescale
@@ -28,10 +29,19 @@ class Outcome(StrEnum):
 
 
 class Ended(Struct, frozen=True):
-    """A change that is over; ``rescale`` as it was last."""
+    """A change that is over.
+
+    Attributes:
+        rescale: As it was last.
+        outcome: What came of it.
+        step_seconds_before: What a step took with the workers before; None if nobody measured it.
+        step_seconds_after: The same with those after it.
+    """
 
     rescale: Rescale
     outcome: Outcome
+    step_seconds_before: float | None = None
+    step_seconds_after: float | None = None
 
 
 class RescaleMemory(Struct, frozen=True):
@@ -64,6 +74,28 @@ def followed(
     ended = (*memory.ended, *history, *news)[-MOST_ENDED:]
     open_now = {uid: n.rescale for uid, n in book.by_owner.items() if n.rescale.open}
     return replace(memory, primed=True, open=open_now, ended=ended), news
+
+
+def measured(memory: RescaleMemory) -> RescaleMemory:
+    """Return the memory with what agents measured of jobs before and after their changes.
+
+    What is known once stays: later runs of the same name must not change it.
+    """
+    told = tuple(_measured(one, memory.speeds) for one in memory.ended)
+    return memory if told == memory.ended else replace(memory, ended=told)
+
+
+def _measured(one: Ended, speeds: SpeedMemory) -> Ended:
+    if one.step_seconds_before is not None and one.step_seconds_after is not None:
+        return one
+    samples = speeds.samples.get(durations.run_name(one.rescale.job))
+    known = {m.workers: m.seconds for m in samples.measured} if samples is not None else {}
+    before, after = one.step_seconds_before, one.step_seconds_after
+    return replace(
+        one,
+        step_seconds_before=known.get(one.rescale.before) if before is None else before,
+        step_seconds_after=known.get(one.rescale.to) if after is None else after,
+    )
 
 
 def _news(known: Mapping[Uid, Rescale], book: Records, now: float) -> Iterable[Ended]:

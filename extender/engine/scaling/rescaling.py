@@ -78,7 +78,7 @@ def look(
     memory, ended = following.followed(memory, book, reading.now)
     stale_seconds = params.migration.stale_seconds
     learned = speeds.learned(memory.speeds, snapshot, reading, stale_seconds)
-    memory = replace(memory, speeds=learned)
+    memory = following.measured(replace(memory, speeds=learned))
     steps = (_step(snapshot, book, noted, reading, params) for noted in book.open)
     commands = tuple(command for command in steps if command is not None)
     if occasion.due:

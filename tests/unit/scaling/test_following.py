@@ -1,8 +1,9 @@
 """The ledger: what is news, what is history, what is forgotten."""
 
-from extender.engine.scaling.following import MOST_ENDED, Ended, Outcome, RescaleMemory
+from extender.engine.scaling.following import MOST_ENDED, Ended, Outcome, RescaleMemory, measured
 from extender.engine.scaling.proposal import Cause
 from extender.engine.scaling.record import Phase
+from extender.engine.scaling.speed_samples import Samples, SpeedMemory
 from tests.unit.scaling.crews import NOW, crew, looked, owner_of, rescale, workers, yard
 
 OPEN = rescale(Phase.SHRINKING)
@@ -76,3 +77,25 @@ def test_the_ledger_is_bounded() -> None:
     after = looked(crew(3, rescale=CLOSED), memory=memory, due=False).memory
     assert len(after.ended) == MOST_ENDED
     assert (after.ended[0].rescale.id, after.ended[-1].rescale.id) == ("1", "r")
+
+
+def _speeds(**seconds: float) -> SpeedMemory:
+    """What is known of runs called ``j``, by number of workers."""
+    samples = Samples()
+    for number, one in seconds.items():
+        for _ in range(2):
+            samples = samples.with_interval(int(number[1:]), 0, one)
+    return SpeedMemory(samples={"default/job/j": samples})
+
+
+def test_the_ledger_learns_what_a_change_did_to_the_speed_and_keeps_it() -> None:
+    memory = RescaleMemory(ended=(Ended(CLOSED, Outcome.DONE),), speeds=_speeds(w4=0.5))
+    (one,) = measured(memory).ended
+    assert (one.step_seconds_before, one.step_seconds_after) == (0.5, None)
+    later = measured(RescaleMemory(ended=(one,), speeds=_speeds(w4=9.0, w3=0.75))).ended[0]
+    assert (later.step_seconds_before, later.step_seconds_after) == (0.5, 0.75)
+
+
+def test_of_a_job_that_nobody_measured_nothing_is_said() -> None:
+    memory = RescaleMemory(ended=(Ended(CLOSED, Outcome.DONE),))
+    assert measured(memory) is memory
