@@ -1,0 +1,97 @@
+"""A slot plan pauses a job and brings it back, wherever the extender is killed meanwhile."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from extender.engine.admission import slotting
+from extender.engine.scaling.proposal import Cause, Proposal
+from extender.engine.scaling.record import Phase
+from shared.kube import paths
+from shared.model import JobKey
+from tests.component.crew_yard import CHECKPOINT, JOB, PATIENCE_SECONDS, Crew, life, put_job, yard
+from tests.component.shell import lease, node
+from tests.fakes import kube_faults
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+QUIET: dict[str, Any] = {"enabled": False, "checkpoint_seconds": 30.0, "hold_seconds": 30.0}
+"""Only the plan changes the job."""
+
+
+@dataclass(frozen=True)
+class Undisturbed(kube_faults.Fault):
+    """No fault: lets a request pass on the way to the one that is meant."""
+
+
+@dataclass
+class Plan:
+    """The number of workers that the slot plan has now."""
+
+    workers: int = 2
+
+    def proposals(self, *_: object) -> tuple[Proposal, ...]:
+        return (Proposal(JobKey(f"default/job/{JOB}"), self.workers, Cause.SLOT),)
+
+
+@pytest.fixture
+async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
+    monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)  # two extenders a test
+    async with FakeKube.running() as server, lease(server):
+        server.put(paths.NODES, node("a"))
+        yield server
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
+    made = Plan()
+    monkeypatch.setattr(slotting, "proposals", made.proposals)
+    return made
+
+
+async def has(crew: Crew, workers: int) -> None:
+    await eventually(
+        lambda: (
+            crew.wanted() == workers == crew.running_workers()
+            and (one := crew.rescale()) is not None
+            and (one.phase, one.to) == (Phase.DONE, workers)
+        ),
+        PATIENCE_SECONDS,
+        str(crew.rescale()),
+    )
+
+
+STEPS = {"undisturbed": 0, "ask": 1, "suspend": 2, "paused": 3, "resume": 4, "back": 5}
+
+
+@pytest.mark.parametrize("how", ["before", "after"])
+@pytest.mark.parametrize("count", STEPS.values(), ids=STEPS)
+async def test_a_plan_pauses_a_job_after_its_checkpoint_and_brings_it_back(
+    fake: FakeKube, plan: Plan, count: int, how: str
+) -> None:
+    put_job(fake, 2, CHECKPOINT)
+    async with yard(fake, **QUIET) as (crew, first):
+        await eventually(lambda: crew.running_workers() == 2, PATIENCE_SECONDS)
+        if count:
+            stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()
+            fake.faults.order("patch", f"*/jobs/{JOB}", *[Undisturbed()] * (count - 1), stop)
+        plan.workers = 0
+        if count in {1, 2, 3}:
+            await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+            await first.kill()
+            async with life(fake, crew, **QUIET):
+                await has(crew, 0)
+                plan.workers = 3
+                await has(crew, 3)
+        else:
+            await has(crew, 0)
+            plan.workers = 3
+            if count:
+                await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+                await first.kill()
+                async with life(fake, crew, **QUIET):
+                    await has(crew, 3)
+            await has(crew, 3)
+    assert (crew.written, crew.lost) == ([2, 0, 3], [])
