@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.elastic.scenario import NODES
+from bench.specon.ground import favour
 from devcluster.cluster import Cluster
 from devcluster.extender_process import merged
 from devcluster.options import ClusterOptions, ProcessNodes
@@ -42,7 +43,9 @@ class Contestant(StrEnum):
 
 def bring_up(directory: Path) -> Cluster:
     """Start the control plane and the nodes."""
-    return Cluster.up(directory, ClusterOptions(process=PROCESS_NODES), report=_silently)
+    cluster = Cluster.up(directory, ClusterOptions(process=PROCESS_NODES), report=_silently)
+    favour(cluster)
+    return cluster
 
 
 def start(cluster: Cluster, contestant: Contestant, scale: float) -> None:

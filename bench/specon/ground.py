@@ -24,11 +24,11 @@ _WEIGHTS: Final = {"cpu.shares": "20480", "cpu.weight": "2000"}
 def bring_up(directory: Path) -> Cluster:
     """Start the control plane and the nodes."""
     cluster = Cluster.up(directory, ClusterOptions(process=NODES), report=_silently)
-    _favour(cluster)
+    favour(cluster)
     return cluster
 
 
-def _favour(cluster: Cluster) -> None:
+def favour(cluster: Cluster) -> None:
     """Let the nodes have their budgets also while others are at work on this machine.
 
     A control group, and all the nodes' pods are in one, counts like a single process otherwise.
