@@ -22,7 +22,18 @@ def ledger(answer: RescalesResponse, *, wide: bool) -> list[str]:
 
 
 def _entries(answer: RescalesResponse, *, wide: bool) -> list[str]:
-    header = ["JOB", "NAMESPACE", "CAUSE", "WORKERS", "FOR", "AGE", "TOOK", "SAVES", "PHASE"]
+    header = [
+        "JOB",
+        "NAMESPACE",
+        "CAUSE",
+        "WORKERS",
+        "FOR",
+        "AGE",
+        "TOOK",
+        "SAVES",
+        "STEP",
+        "PHASE",
+    ]
     header += ["KIND", "ID", "MESSAGE"] if wide else []
     rows = [_row(entry, answer.generated_at, wide=wide) for entry in answer.entries]
     return columns(header, rows, right="AGE TOOK SAVES")
@@ -32,7 +43,7 @@ def _row(entry: RescaleEntry, now: float, *, wide: bool) -> list[str]:
     row = [entry.job, entry.namespace, entry.cause, change(entry), _for(entry)]
     row += [duration(now - entry.begun_at), _took(entry)]
     row += [NOTHING if entry.saved_seconds is None else span(entry.saved_seconds)]
-    row += [f"{entry.phase}: {entry.reason}" if entry.reason else entry.phase]
+    row += [_step(entry), f"{entry.phase}: {entry.reason}" if entry.reason else entry.phase]
     return row + ([entry.kind, entry.id, entry.message or NOTHING] if wide else [])
 
 
@@ -46,6 +57,14 @@ def _for(entry: RescaleEntry) -> str:
     if not entry.starts:
         return NOTHING
     return f"{entry.starts} (runs)" if entry.started else entry.starts
+
+
+def _step(entry: RescaleEntry) -> str:
+    """Return what a step took before and after, in seconds: ``0.41s>0.62s``."""
+    times = (entry.step_seconds_before, entry.step_seconds_after)
+    if times == (None, None):
+        return NOTHING
+    return ">".join("?" if one is None else f"{one:.2g}s" for one in times)
 
 
 def _took(entry: RescaleEntry) -> str:

@@ -213,6 +213,8 @@ RESCALES = RescalesResponse(
             since=912.5,
             starts="team-b/job/bert",
             started=True,
+            step_seconds_before=0.41,
+            step_seconds_after=0.625,
         ),
         RescaleEntry(
             namespace="team-a",
