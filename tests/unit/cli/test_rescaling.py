@@ -11,15 +11,14 @@ from tests.fakes.ports import RESCALES
 from tests.unit.cli.conftest import ReadApi
 
 TABLE = """\
-JOB     NAMESPACE  CAUSE          WORKERS  FOR                         AGE   TOOK  SAVES  STEP         PHASE
-resnet  team-a     MoreImportant  6>4      team-b/job/bert (runs)    1m40s    12s      -  0.41s>0.62s  Done
-resnet  team-a     SavesTime      4>5      -                           10s      -  4m10s  -  Growing
-gpt     team-c     Starving       3>2      team-b/job/vit              50s    20s      -  -  \
-Aborted: NotSaved
+JOB NAMESPACE CAUSE WORKERS FOR AGE TOOK SAVES STEP PHASE
+resnet team-a MoreImportant 6>4 team-b/job/bert (runs) 1m40s 12s - 0.41s>0.62s Done
+resnet team-a SavesTime 4>5 - 10s - 4m10s - Growing
+gpt team-c Starving 3>2 team-b/job/vit 50s 20s - - Aborted: NotSaved
 
-NOT-CHANGED  NAMESPACE  REASON          AGO  MESSAGE
-bert         team-a     CoolingDown      1s  for 40 s
-gpt          team-c     NoCheckpoint  1m00s  it has none
+NOT-CHANGED NAMESPACE REASON AGO MESSAGE
+bert team-a CoolingDown 1s for 40 s
+gpt team-c NoCheckpoint 1m00s it has none
 """
 
 
