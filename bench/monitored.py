@@ -20,6 +20,7 @@ from bench import results
 from devcluster.cluster import Cluster
 from devcluster.demo import show
 from devcluster.demo.__main__ import offer_our_python
+from devcluster.extender_process import merged
 from devcluster.ports import free_ports
 from monitoring import manifests, pictures, server
 from monitoring.dashboards import ALL
@@ -35,6 +36,8 @@ LAST_LOOK_SECONDS: Final = 12.0
 """How long is scraped on after the last job: a rate needs two values."""
 QUIET_END_SECONDS: Final = 6.0
 """Pictures end so long before the last training does: numbers show a yard at work."""
+SURE_TO_MOVE: Final = {"migration": {"minimum_gain_ratio": 0}}
+"""A move need not pay, as in the paper: on a busy machine too somebody is moved and looked at."""
 RULES: Final = Path(manifests.FOLDER) / "plain/rules.yaml"
 PICTURES: Final = Path("docs/monitoring")
 
@@ -102,6 +105,7 @@ def watched(directory: Path) -> Watched:
     offer_our_python()
     (port,) = free_ports(1)
     demo = show.bring_up(directory / "cluster")
+    demo.settings = merged(show.SETTINGS, SURE_TO_MOVE)
     try:
         with server.running(
             directory / "prometheus", port, rules=RULES, interval_seconds=INTERVAL_SECONDS

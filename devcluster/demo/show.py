@@ -1,8 +1,8 @@
 """The demo from beginning to end: cluster, jobs, our scheduler, the live table, the summary."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,6 +49,7 @@ class Demo:
     volume: Path
     witness: Witness
     begun_at: float = 0.0
+    settings: Mapping[str, Any] = field(default_factory=lambda: SETTINGS)
 
     def rows(self) -> list[Row]:
         """Return the table's rows as things are now."""
@@ -103,7 +104,7 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
     ):
         tasks = [group.create_task(watch(client, demo.witness))]
         await _submit(demo, client)
-        await asyncio.to_thread(demo.cluster.start_shuntyard, SETTINGS)
+        await asyncio.to_thread(demo.cluster.start_shuntyard, demo.settings)
         tasks.append(group.create_task(listen(demo.cluster.extender_url, demo.witness)))
         await asyncio.to_thread(demo.cluster.start_default_scheduler)  # it places the agents
         await asyncio.to_thread(demo.cluster.start_agents, AGENT_SETTINGS)
