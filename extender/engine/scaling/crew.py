@@ -38,6 +38,10 @@ class Crew:
         """
         return self.live[: max(0, max(len(self.live), told) - to)]
 
+    def surplus(self, to: int) -> tuple[Member, ...]:
+        """Return who is too many now: an owner that removes whom it is told is told no others."""
+        return self.live[: max(0, len(self.live) - to)]
+
     @property
     def least_kept(self) -> int:
         """The smallest number by which nobody leaves who has a place, or one on the way."""

@@ -86,7 +86,7 @@ def enter(
         why=f"{phase.value} {_numbers(entered)}, {entered.cause.value}",
         fields=count.values(entered.to) if count else (),
         guards=count.guards if count else (),
-        leaving=_named(count, crew.leaving(entered.to, entered.before)) if count else (),
+        leaving=_named(count, crew.surplus(entered.to)) if count else (),
         suspend=_suspend(owner, entered),
         annotations=_said(entered),
         event=event,

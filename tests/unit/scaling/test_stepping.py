@@ -256,6 +256,13 @@ def test_the_owner_is_given_all_it_needs() -> None:
     assert command.leaving == (("/strategy", "gone", ("j-3",)),)
 
 
+def test_nobody_is_named_in_place_of_one_that_is_being_replaced() -> None:
+    count = WorkerCount(count=4, fields=("/w",), leaving="/strategy", leaving_key="gone")
+    owner = replace(owner_of(rescale=ASKED), counts=(count,))
+    command = only(looked(yard(owner, workers(owner, 3), seen=HOLDS)))
+    assert (command.fields, command.leaving) == ((("/w", 3),), ())
+
+
 def _pair(first: str, second: str, **fields: object):
     """Two jobs that make room for ``s``; a phase, or how far the trainer is."""
     phases = {"aborted": Phase.ABORTED, "shrinking": Phase.SHRINKING}
