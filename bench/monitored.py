@@ -36,8 +36,10 @@ LAST_LOOK_SECONDS: Final = 12.0
 """How long is scraped on after the last job: a rate needs two values."""
 QUIET_END_SECONDS: Final = 6.0
 """Pictures end so long before the last training does: numbers show a yard at work."""
-SURE_TO_MOVE: Final = {"migration": {"minimum_gain_ratio": 0}}
-"""A move need not pay, as in the paper: on a busy machine too somebody is moved and looked at."""
+SURE_TO_MOVE: Final = {
+    "migration": {"policy": "count", "count_pause_seconds": 5, "minimum_gain_ratio": 0}
+}
+"""Nodes are kept equally full, and a move need not pay: on a busy machine too somebody is moved."""
 RULES: Final = Path(manifests.FOLDER) / "plain/rules.yaml"
 PICTURES: Final = Path("docs/monitoring")
 
