@@ -79,9 +79,12 @@ def _measured(options: argparse.Namespace) -> Iterator[Outcome]:
 
 
 def _plans(options: argparse.Namespace) -> Iterator[Plan]:
+    """Yield the runs; with each seed another contestant begins, so that nobody always goes last."""
+    names = options.against.split(",")
     for experiment in options.experiments.split(","):
-        for seed in range(options.seed, options.seed + options.seeds):
-            for name in options.against.split(","):
+        for turn, seed in enumerate(range(options.seed, options.seed + options.seeds)):
+            first = turn % len(names)
+            for name in (*names[first:], *names[:first]):
                 yield Plan(Contestant(name), experiment, options.speed, seed, options.scale)
 
 

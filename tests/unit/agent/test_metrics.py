@@ -40,7 +40,9 @@ def value(found: AgentMetrics, name: str, **labels: str) -> float | None:
 
 
 def test_every_name_is_ours_and_ends_in_what_it_counts() -> None:
-    units = r"_(seconds|bytes|cores|ratio|info|total|pods|files|events|replicas|steps?|value|category)$"
+    units = (
+        r"_(seconds|bytes|cores|ratio|info|total|pods|files|events|replicas|steps?|value|category)$"
+    )
     suffixes = {"counter": "_total", "info": "_info"}
     for metric in AgentMetrics().registry.collect():
         if metric.name.startswith(("process_", "python_")):
