@@ -8,11 +8,9 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
+from extender.engine import owner_words
 from shared import labels
-from shared.errors import InputError
 from shared.model import JobKey, NodeName, Owner, PodShape
-
-_EXPECTED = "one line of JSON that we wrote"
 
 
 class Span(Struct, frozen=True, array_like=True):
@@ -113,13 +111,7 @@ def read(owner: Owner) -> SlotPlan | None:
     Raises:
         InputError: Somebody else has written there.
     """
-    found = owner.annotations.get(labels.SLOT_PLAN)
-    if found is None:
-        return None
-    try:
-        return _DECODER.decode(found)
-    except msgspec.MsgspecError:
-        raise InputError(f"annotation {labels.SLOT_PLAN}", found, _EXPECTED) from None
+    return owner_words.read(owner, labels.SLOT_PLAN, _DECODER)
 
 
 def text(plan: SlotPlan) -> str:

@@ -8,12 +8,10 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
+from extender.engine import owner_words
 from extender.engine.scaling.proposal import Cause
 from shared import labels
-from shared.errors import InputError
 from shared.model import JobKey, Owner, Uid
-
-_EXPECTED = "one line of JSON that we wrote"
 
 
 class Phase(StrEnum):
@@ -91,13 +89,7 @@ def read(owner: Owner) -> Rescale | None:
     Raises:
         InputError: Somebody else has written there.
     """
-    text = owner.annotations.get(labels.RESCALE)
-    if text is None:
-        return None
-    try:
-        return _DECODER.decode(text)
-    except msgspec.MsgspecError:
-        raise InputError(f"annotation {labels.RESCALE}", text, _EXPECTED) from None
+    return owner_words.read(owner, labels.RESCALE, _DECODER)
 
 
 def text(rescale: Rescale) -> str:
