@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.system_clock import SystemClock
 from tests.fakes import kube_patches, kube_pods, kube_resizes
 from tests.fakes.kube_errors import already_exists, conflict, gone, invalid, not_found
 from tests.fakes.kube_request import Target
@@ -20,12 +21,17 @@ WITH_STATUS = {"Pod", "Migration"}
 EVENT_FIELDS = ("reason", "action", "eventTime", "reportingController", "reportingInstance")
 
 
+AGE_SECONDS = 3600.0
+"""How old objects are when they appear: beyond what spares the young, far from any longest wait.
+A fixed moment would pass a day's wait on a certain day, and tests would fail from then on."""
+
+
 class Actions:
     """What each verb does; synchronous, so that every request is one step."""
 
     def __init__(self) -> None:
         self.store = Store()
-        self.now = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC).timestamp()
+        self.now = SystemClock().now() - AGE_SECONDS
         self._serial = itertools.count(1)
         self._snapshots: dict[str, tuple[int, list[Object]]] = {}
 
