@@ -11,6 +11,7 @@
 The conformance suite (tests/conformance) holds it to the real one.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -86,7 +87,9 @@ class FakeKube:
             yield fake
         finally:
             fake.watches.close()
+            server = runner.server
             await runner.cleanup()
+            await _close_late(server)
 
     @property
     def credentials(self) -> Credentials:
@@ -255,3 +258,10 @@ def _refused(refusal: Refusal) -> web.Response:
     if refusal.retry_after_seconds is not None:
         headers["Retry-After"] = str(refusal.retry_after_seconds)
     return web.json_response(refusal.body(), status=refusal.status, headers=headers)
+
+
+async def _close_late(server: web.Server | None) -> None:
+    """Close connections that came while the server ended: aiohttp leaves those open."""
+    for connection in [] if server is None else server.connections:
+        connection.force_close()
+    await asyncio.sleep(0)
