@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from extender.engine import jobs
 from extender.engine.above import above
 from extender.engine.memory import Reading
 from extender.engine.owner_changes import ChangeOwner
@@ -13,7 +14,9 @@ from extender.engine.scaling.beginning import Wanted
 from extender.engine.scaling.declined import TEXTS
 from extender.engine.scaling.declined import ScalingReason as R
 from extender.engine.scaling.proposal import Cause, Proposal
+from extender.engine.scaling.ranged import ranged
 from extender.engine.scaling.records import Records
+from extender.engine.scaling.scaled import scaled
 from extender.engine.snapshot import Snapshot
 from shared.ledger import Declined
 from shared.model import JobKey
@@ -39,7 +42,7 @@ def choose(
     left = params.rescaling.most_open
     left -= sum(noted.rescale.cause is not Cause.SLOT for noted in book.open)
     commands: list[ChangeOwner] = []
-    declined = dict(_unreadable(snapshot, book))
+    declined = {**dict(_unscalable(snapshot)), **dict(_unreadable(snapshot, book))}
     for group in _groups(p for p in proposals if _is_enabled(p, params)):
         if any(proposal.job in busy for proposal in group):
             continue  # whoever is on the way is proposed anew if need be
@@ -100,6 +103,14 @@ def _unreadable(snapshot: Snapshot, book: Records) -> Iterable[tuple[JobKey, R]]
     for job, pods in snapshot.jobs.items():
         if any(owner.uid in book.unreadable for owner in above(snapshot, pods[0]).owners):
             yield job, R.RESCALE_UNREADABLE
+
+
+def _unscalable(snapshot: Snapshot) -> Iterable[tuple[JobKey, R]]:
+    """Yield the jobs that run and state a range which nobody who is known could keep."""
+    for key in ranged(snapshot):
+        job = jobs.view(snapshot, key)
+        if job.placed and not job.problem and scaled(snapshot, job) is None:
+            yield key, R.OWNER_NOT_SUPPORTED
 
 
 def _declined(job: JobKey, why: R, now: float) -> Declined:

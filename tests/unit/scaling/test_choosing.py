@@ -124,3 +124,14 @@ def test_between_times_nothing_begins_and_what_was_said_stands() -> None:
     between = looked(crew(), propose(2), due=False, memory=first.memory)
     assert between.commands == ()
     assert why(between) == {"j": "NotElastic"}
+
+
+def test_a_range_that_nobody_keeps_is_told() -> None:
+    alone = make_pod("alone", job="x", node="a", annotations={labels.WORKERS: "1..4"})
+    look = looked(yard(alone))
+    (told,) = look.memory.declined.values()
+    assert (told.job, told.reason) == ("default/group/x", "OwnerNotSupported")
+
+
+def test_a_range_that_its_owner_keeps_is_not_told() -> None:
+    assert looked(several("j")).memory.declined == {}
