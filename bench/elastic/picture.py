@@ -43,8 +43,9 @@ def _chart(axes: Any, run: Outcome) -> None:
     heights = [[_workers(job, at) for at in moments] for job in run.jobs]
     names = [f"{job.name}" for job in run.jobs]
     axes.stackplot(moments, heights, labels=names, colors=COLOURS, step="post", linewidth=0)
-    axes.set_xlim(0, None)
-    axes.set_ylim(0, None)
+    # the runs of a row share their axes: a later one must not be cut to the first one's
+    axes.set_xlim(0, max(axes.get_xlim()[1], moments[-1]))
+    axes.set_ylim(0, max(axes.get_ylim()[1], 1.05 * max(map(sum, zip(*heights, strict=True)))))
     axes.set_title(f"{run.contestant}: makespan {run.makespan:.0f} s, mean {run.mean:.0f} s")
 
 
