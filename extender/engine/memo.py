@@ -89,6 +89,7 @@ class Memo:
         emptied: The room with nobody on it (``unplaceable``).
         lone: What nodes are for single pods, by shape (``planning``).
         rescales: What owners say about changes of their workers (``scaling.records``).
+        ranged: Which jobs have a range of workers (``scaling.ranged``).
         parts: What of the room jobs without a utility see (``admission.gate``).
     """
 
@@ -99,4 +100,5 @@ class Memo:
         self.emptied: Kept[str] = Kept()
         self.lone = LoneSeats()
         self.rescales: Kept[str] = Kept()
+        self.ranged: Kept[str] = Kept()
         self.parts: Kept[str] = Kept()

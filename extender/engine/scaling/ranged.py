@@ -1,6 +1,7 @@
-"""Which jobs have a range of workers: cheap to find out where nobody has one."""
+"""Which jobs have a range of workers: found once until a job, an owner or a group changes."""
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from extender.adapters import registry
 from extender.engine.above import above
@@ -8,9 +9,20 @@ from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.model import JobKey, Owner, Pod, Uid
 
+_ALL: Final = "all"
+
 
 def ranged(snapshot: Snapshot) -> tuple[JobKey, ...]:
     """Return the jobs of whose pods, group or owners one states a range, in order of key."""
+    source = (snapshot.jobs, snapshot.owners, snapshot.groups)
+    held: tuple[JobKey, ...] | None = snapshot.memo.ranged.get(_ALL, source)
+    if held is None:
+        held = _found(snapshot)
+        snapshot.memo.ranged.put(_ALL, source, held)
+    return held
+
+
+def _found(snapshot: Snapshot) -> tuple[JobKey, ...]:
     owners = {uid for uid, owner in snapshot.owners.items() if _states(owner)}
     groups = {key for key, group in snapshot.groups.items() if labels.WORKERS in group.annotations}
     found = (
