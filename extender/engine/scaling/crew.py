@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from extender.adapters import registry
 from extender.engine.above import above
 from extender.engine.jobs import Job, Member, State
+from extender.engine.scaling.scaled import in_removal_order
 from extender.engine.snapshot import Snapshot
 from extender.engine.worker_gang import worker_count
 from shared.model import Owner, Uid
@@ -66,8 +66,9 @@ def of(snapshot: Snapshot, job: Job | None, owner: Owner) -> Crew:
     count = worker_count(owner)
     workers = [m for m in mine if count is None or count.role in {"", m.role}]
     live = [m for m in workers if m.state not in ENDED and m.state is not State.LEAVING]
+    order = in_removal_order(live)
     return Crew(
-        live=_in_order(live),
+        live=tuple(live) if order is None else order,
         there=sum(m.state not in ENDED for m in workers),
         placed=sum(m.state in _PLACED for m in workers),
         pods=sum(m.state not in ENDED for m in mine),
@@ -76,11 +77,3 @@ def of(snapshot: Snapshot, job: Job | None, owner: Owner) -> Crew:
 
 def _is_of(snapshot: Snapshot, member: Member, owner: Uid) -> bool:
     return any(one.uid == owner for one in above(snapshot, member.pod).owners)
-
-
-def _in_order(live: list[Member]) -> tuple[Member, ...]:
-    adapter = registry.resizable(live[0].pod) if live else None
-    if adapter is None:
-        return tuple(live)
-    by_uid = {member.pod.uid: member for member in live}
-    return tuple(by_uid[pod.uid] for pod in adapter.removal_order([m.pod for m in live]))

@@ -1,6 +1,6 @@
 """A job whose number of workers may change: by which owner, and who leaves first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,13 +22,11 @@ class Scaled:
         owner: The owner that says the number.
         count: The number, and where it stands.
         workers: Live workers in the order in which the owner removes them, the first goes first.
-        any_worker: Whether a worker can be named that goes first.
     """
 
     owner: Owner
     count: WorkerCount
     workers: tuple[Member, ...]
-    any_worker: bool
 
 
 def scaled(snapshot: Snapshot, job: Job) -> Scaled | None:
@@ -46,12 +44,17 @@ def scaled(snapshot: Snapshot, job: Job) -> Scaled | None:
         return None
     ((owner, count, members),) = candidates
     workers = [m for m in members if count.role in {"", m.role}]
+    order = in_removal_order(workers)
+    return None if order is None else Scaled(owner, count, order)
+
+
+def in_removal_order(workers: Sequence[Member]) -> tuple[Member, ...] | None:
+    """Return workers of one owner, those first that it removes first; None: nobody knows."""
     adapter = registry.resizable(workers[0].pod) if workers else None
     if adapter is None:
         return None
     by_uid = {m.pod.uid: m for m in workers}
-    order = adapter.removal_order([m.pod for m in workers])
-    return Scaled(owner, count, tuple(by_uid[pod.uid] for pod in order), adapter.any_worker)
+    return tuple(by_uid[pod.uid] for pod in adapter.removal_order([m.pod for m in workers]))
 
 
 def _by_owner(
