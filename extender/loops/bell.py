@@ -24,3 +24,17 @@ class Bell(asyncio.Event):
         super().set()
         for follower in self._followers:
             follower.set()
+
+
+async def rung(event: asyncio.Event, *, within_seconds: float, settle_seconds: float) -> None:
+    """Return when an event was set, or after ``within_seconds`` without.
+
+    What was set is cleared ``settle_seconds`` later, so that a burst of changes is seen at once.
+    """
+    try:
+        async with asyncio.timeout(within_seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+    await asyncio.sleep(settle_seconds)
+    event.clear()

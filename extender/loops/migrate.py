@@ -10,6 +10,7 @@ from extender.engine.migration import migrating
 from extender.engine.migration.commands import Outcome
 from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
 from extender.engine.migration.parameters import MigrationParameters
+from extender.loops.bell import rung
 from extender.loops.moving import Mover
 from extender.loops.record import Recorder
 from extender.metrics import ExtenderMetrics
@@ -86,10 +87,8 @@ class MigrateLoop:
         self.metrics.moves.migrating_jobs.set(0)
 
     async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(min(OPEN_SECONDS, self.interval_seconds)):
-                await self.changed.wait()
-        except TimeoutError:
-            return
-        await asyncio.sleep(min(SETTLE_SECONDS, self.interval_seconds))
-        self.changed.clear()
+        await rung(
+            self.changed,
+            within_seconds=min(OPEN_SECONDS, self.interval_seconds),
+            settle_seconds=min(SETTLE_SECONDS, self.interval_seconds),
+        )

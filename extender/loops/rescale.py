@@ -10,6 +10,7 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.scaling import records, rescaling
 from extender.engine.scaling.following import Ended, RescaleMemory
 from extender.engine.scaling.rescaling import RescaleLook, RescaleOccasion
+from extender.loops.bell import rung
 from extender.loops.owners import OwnerWriter
 from extender.loops.record import Recorder
 from extender.metrics import ExtenderMetrics
@@ -89,10 +90,8 @@ class RescaleLoop:
         self.metrics.scaling.open.set(0)
 
     async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(min(OPEN_SECONDS, self.interval_seconds)):
-                await self.changed.wait()
-        except TimeoutError:
-            return
-        await asyncio.sleep(min(SETTLE_SECONDS, self.interval_seconds))
-        self.changed.clear()
+        await rung(
+            self.changed,
+            within_seconds=min(OPEN_SECONDS, self.interval_seconds),
+            settle_seconds=min(SETTLE_SECONDS, self.interval_seconds),
+        )

@@ -9,6 +9,7 @@ from extender.engine import direct, queueing, sharing
 from extender.engine.memory import Memory, Reading, refuse, turn_away
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
+from extender.loops.bell import rung
 from extender.loops.execute import Executor
 from extender.loops.record import Recorder
 from extender.metrics import ExtenderMetrics
@@ -140,10 +141,5 @@ class ScheduleLoop:
         ahead = self.last.wake_after_seconds if self.last else None
         pause = pause_seconds(self.interval_seconds, self._cycle_seconds)
         patience = pause if ahead is None else min(pause, ahead)
-        try:
-            async with asyncio.timeout(patience):
-                await self.changed.wait()
-        except TimeoutError:
-            return
-        await asyncio.sleep(max(self.settle_seconds, self._cycle_seconds))
-        self.changed.clear()
+        settle = max(self.settle_seconds, self._cycle_seconds)
+        await rung(self.changed, within_seconds=patience, settle_seconds=settle)
