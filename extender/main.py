@@ -33,6 +33,7 @@ from extender.http.app import (
 )
 from extender.http.certificate import ServerCertificate
 from extender.http.foresight import Foresight
+from extender.listener_settings import AgentsSection
 from extender.loops.admission import AdmissionLoop
 from extender.loops.agents import AgentsLoop
 from extender.loops.bell import Bell
@@ -51,7 +52,7 @@ from extender.loops.segments import SegmentFiles
 from extender.loops.tell import Teller
 from extender.metrics import ExtenderMetrics
 from extender.policy_settings import engine_parameters
-from extender.settings import AgentsSection, ExtenderSettings
+from extender.settings import ExtenderSettings
 from extender.state.store import ClusterStore
 from shared import logs
 from shared import settings as settings_files

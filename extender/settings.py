@@ -5,12 +5,14 @@ Read once in ``main``; parts get the values they need, never this object.
 
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from extender.certificate_settings import CertificatesSection
+from extender.lease_settings import EndpointSection, LeaseSection
+from extender.listener_settings import AgentsSection, ApiSection, SchedulerSection, Texts
 from extender.policy_settings import PolicySettings
-from shared import labels
 from shared.kube.resources import OPTIONAL
 from shared.sections import HealthSection, LoggingSection
 from shared.settings import Section
@@ -26,106 +28,10 @@ class KubernetesSection(Section):
     )
 
 
-class SchedulerSection(Section):
-    """The listener that kube-scheduler calls, and whose extender this is."""
-
-    scheduler_name: str = Field(
-        default=labels.SCHEDULER_NAME,
-        min_length=1,
-        description="`spec.schedulerName` of the pods that are ours; the profile's name in "
-        "kube-scheduler's configuration.",
-    )
-    listen_host: str = Field(
-        default="127.0.0.1",
-        min_length=1,
-        description="Address for kube-scheduler. There is no authentication: keep it on loopback.",
-    )
-    listen_port: int = Field(default=10261, ge=0, le=65535, description="Port; 0 takes a free one.")
-    identity: str | None = Field(
-        default=None,
-        min_length=1,
-        description="The part before the last `_` of kube-scheduler's identity in the Lease; no "
-        "value: this host's name.",
-    )
-
-
-class ApiSection(Section):
-    """The listener for people and probes: read API, `/livez`, `/readyz`, `/metrics`."""
-
-    listen_host: str = Field(default="127.0.0.1", min_length=1, description="Address.")
-    listen_port: int = Field(default=10262, ge=0, le=65535, description="Port; 0 takes a free one.")
-
-
-def _listed(found: object) -> object:
-    """Take a text, as the environment has it, for the items that its commas separate."""
-    return [part.strip() for part in found.split(",")] if isinstance(found, str) else found
-
-
-class AgentsSection(Section):
-    """The listener for node agents. It is open only with a certificate: agents send tokens."""
-
-    listen_host: str = Field(
-        default="127.0.0.1",
-        min_length=1,
-        description="Address; agents of other nodes must reach it.",
-    )
-    listen_port: int = Field(default=10263, ge=0, le=65535, description="Port; 0 takes a free one.")
-    certificate: Path | None = Field(
-        default=None,
-        description="Certificate chain in PEM, read again when it changes; no value: the listener "
-        "is not opened, and nothing is known of training progress.",
-    )
-    key: Path | None = Field(default=None, description="Its private key in PEM.")
-    audience: str = Field(
-        default="shuntyard-extender",
-        min_length=1,
-        description="Audience of the agents' projected service account tokens.",
-    )
-    accounts: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
-        default=("system:serviceaccount:shuntyard-agents:shuntyard-agent",),
-        min_length=1,
-        description="User names that agents may have; in the environment separated by commas.",
-    )
-    token_cache_seconds: float = Field(
-        default=60.0,
-        ge=0,
-        le=3600,
-        description="How long a token that the API server accepted is not asked about again. A "
-        "deleted agent's token is good for so long.",
-    )
-    most_body_bytes: int = Field(
-        default=4 * 2**20,
-        ge=2**16,
-        le=2**28,
-        description="Largest heartbeat, unpacked; a full one takes about 1.5 KB a pod.",
-    )
-
-    @model_validator(mode="after")
-    def _has_both_or_none(self) -> Self:
-        if (self.certificate is None) != (self.key is None):
-            raise ValueError("certificate and key: expected both or none of them")
-        return self
-
-
-class LeaseSection(Section):
-    """The Lease of kube-scheduler's leader election: who holds it decides who acts."""
-
-    namespace: str = Field(
-        default="kube-system",
-        min_length=1,
-        description="`leaderElection.resourceNamespace` of kube-scheduler's configuration.",
-    )
-    name: str = Field(
-        default=labels.SCHEDULER_NAME,
-        min_length=1,
-        description="`leaderElection.resourceName` of kube-scheduler's configuration.",
-    )
-
-
 class KindsSection(Section):
     """Job kinds and pod groups of other projects; each is read where it is installed."""
 
-    read: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+    read: Texts = Field(
         default=tuple(kind.resource for kind in OPTIONAL),
         description="Which ones, as `kubectl get crd` names them; in the environment separated by "
         "commas. Without a kind, gang sizes of its pods must be stated.",
@@ -173,7 +79,9 @@ class ExtenderSettings(PolicySettings):
     scheduler: SchedulerSection = SchedulerSection()
     api: ApiSection = ApiSection()
     agents: AgentsSection = AgentsSection()
+    certificates: CertificatesSection = CertificatesSection()
     lease: LeaseSection = LeaseSection()
+    endpoint: EndpointSection = EndpointSection()
     kinds: KindsSection = KindsSection()
     decision_log: DecisionLogSection = DecisionLogSection()
     logging: LoggingSection = LoggingSection()

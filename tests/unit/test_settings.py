@@ -18,6 +18,7 @@ from shared.errors import SettingsError
 ROOT = Path(__file__).parents[2]
 UNITS = (
     "_seconds",
+    "_days",
     "_bytes",
     "_milli",
     "_ratio",

@@ -1,0 +1,85 @@
+"""The section of the settings file for certificates that the extender makes for itself."""
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from extender.listener_settings import Texts
+from shared.settings import Section
+
+
+class CertificatesSection(Section):
+    """Certificates that the replicas make for themselves, and renew in time (docs/tls.md)."""
+
+    managed: bool = Field(
+        default=False,
+        description="Whether they do. The Secret and the ConfigMaps must exist; what is in them is "
+        "made. If not: mount the files, and name them in the sections of the listeners.",
+    )
+    directory: Path = Field(
+        default=Path("/run/shuntyard/certificates"),
+        description="Where `ca.crt`, `tls.crt`, `tls.key`, `client.crt` and `client.key` are put, "
+        "as links; a place in memory that can be written. Never `ca.key`.",
+    )
+    namespace: str = Field(
+        default="shuntyard-system", min_length=1, description="Namespace of the Secret."
+    )
+    secret: str = Field(
+        default="shuntyard-certificates",
+        min_length=1,
+        description="Where all of them are kept, and the authority's key.",
+    )
+    authority_config_map: str = Field(
+        default="shuntyard-ca",
+        min_length=1,
+        description="ConfigMap whose key `ca.crt` says to agents whom to trust.",
+    )
+    authority_namespaces: Texts = Field(
+        default=("shuntyard-agents",),
+        description="Namespaces that have that ConfigMap; in the environment separated by commas.",
+    )
+    names: Texts = Field(
+        default=(
+            "shuntyard-agents.shuntyard-system.svc",
+            "shuntyard-extender.shuntyard-system.svc",
+            "shuntyard-scheduler.shuntyard-system.svc",
+        ),
+        min_length=1,
+        description="DNS names and addresses that the listeners' certificate is for; it is made "
+        "anew when they change. In the environment separated by commas.",
+    )
+    client_name: str = Field(
+        default="shuntyard-kube-scheduler",
+        min_length=1,
+        max_length=64,
+        description="Common name of the client certificate for a kube-scheduler elsewhere.",
+    )
+    valid_days: float = Field(
+        default=90.0,
+        ge=0.001,
+        le=3650,
+        description="How long a certificate is good; after two thirds it is made anew.",
+    )
+    authority_valid_days: float = Field(
+        default=1825.0,
+        ge=0.01,
+        le=36500,
+        description="How long an authority is good. A new one is announced, beside the old one, "
+        "before it signs anything.",
+    )
+    wait_seconds: float = Field(
+        default=60.0,
+        ge=1,
+        le=600,
+        description="How long the start waits for the API server to give the certificates.",
+    )
+
+    @model_validator(mode="after")
+    def _has_an_authority_that_outlives_what_it_signs(self) -> Self:
+        if self.authority_valid_days < 4 * self.valid_days:
+            raise ValueError(
+                f"authority_valid_days {self.authority_valid_days:g}: expected at least four times "
+                f"valid_days {self.valid_days:g}"
+            )
+        return self

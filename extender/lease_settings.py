@@ -1,0 +1,89 @@
+"""The sections of the settings file that say who acts, and how the others find him."""
+
+import ipaddress
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from shared import labels
+from shared.settings import Section
+
+
+class LeaseSection(Section):
+    """The Lease that says who acts: kube-scheduler's, or with `hold` one of our own."""
+
+    namespace: str = Field(
+        default="kube-system",
+        min_length=1,
+        description="`leaderElection.resourceNamespace` of kube-scheduler's configuration.",
+    )
+    name: str = Field(
+        default=labels.SCHEDULER_NAME,
+        min_length=1,
+        description="`leaderElection.resourceName` of kube-scheduler's configuration.",
+    )
+    hold: bool = Field(
+        default=False,
+        description="Whether the extender takes the Lease itself, for a kube-scheduler that runs "
+        "elsewhere (docs/tls.md). Then it must not be kube-scheduler's.",
+    )
+    duration_seconds: float = Field(
+        default=15.0,
+        ge=1,
+        le=600,
+        description="With `hold`: how long others wait after the last renewal they saw.",
+    )
+    renew_deadline_seconds: float = Field(
+        default=10.0,
+        ge=0.5,
+        le=600,
+        description="With `hold`: without a renewal for so long, this replica stops acting.",
+    )
+    retry_seconds: float = Field(
+        default=2.0, ge=0.05, le=60, description="With `hold`: from one try to the next."
+    )
+
+    @model_validator(mode="after")
+    def _stops_before_another_may_begin(self) -> Self:
+        rising = (self.retry_seconds, self.renew_deadline_seconds, self.duration_seconds)
+        if not rising[0] < rising[1] < rising[2]:
+            raise ValueError(
+                "retry_seconds, renew_deadline_seconds, duration_seconds: "
+                f"{', '.join(f'{one:g}' for one in rising)} must rise"
+            )
+        return self
+
+
+class EndpointSection(Section):
+    """The way of a kube-scheduler elsewhere to the replica that acts (docs/tls.md)."""
+
+    service: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Service without a selector; the replica that acts writes itself into its "
+        "EndpointSlice, which must exist under the same name. No value: none is written.",
+    )
+    namespace: str = Field(
+        default="shuntyard-system", min_length=1, description="Namespace of the Service."
+    )
+    port_name: str = Field(
+        default="scheduler", description="Name of the Service's port; may be empty."
+    )
+    address: str | None = Field(
+        default=None,
+        description="This pod's IP address: `SHUNTYARD__ENDPOINT__ADDRESS` from the field "
+        "`status.podIP`.",
+    )
+
+    @field_validator("address")
+    @classmethod
+    def _is_an_address(cls, found: str | None) -> str | None:
+        if found is not None:
+            ipaddress.ip_address(found)
+        return found
+
+    @model_validator(mode="after")
+    def _knows_where_it_is(self) -> Self:
+        if self.service is not None and self.address is None:
+            raise ValueError("address: expected this pod's IP address, because service is set")
+        return self
