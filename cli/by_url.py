@@ -27,7 +27,7 @@ class ByUrl:
     def fetch(self, path: str, *, question: bytes | None = None, **query: str) -> bytes:
         """Return the body; see ``cli.client.Way``."""
         try:
-            status, body = connection.ask(self._server, Request(path, query, body=question))
+            status, body, _ = connection.ask(self._server, Request(path, query, body=question))
         except connection.FAILURES as error:
             problem = connection.failure(self._server, error)
             hint = "is the extender running? --url or SHUNTYARD_URL names its read API"

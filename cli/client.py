@@ -1,8 +1,6 @@
 """Ask the read API, by whichever way there is; what goes wrong becomes one sentence."""
 
-import os
 from argparse import Namespace
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -10,7 +8,6 @@ import msgspec
 from cli.by_url import ByUrl
 from cli.errors import UnansweredError
 from shared import api
-from shared.errors import SettingsError
 
 Answer = TypeVar("Answer", bound=api.Response)
 
@@ -39,7 +36,13 @@ def way(asked: Namespace) -> Way:
     Raises:
         UnansweredError: There is none, or what is said of it cannot be used.
     """
-    return ByUrl(asked.url) if asked.url else _through_the_api_server(asked)
+    if asked.url:
+        return ByUrl(asked.url)
+    # Reading a kubeconfig needs a parser of YAML, which takes a moment to load.
+    from cli import api_server  # noqa: PLC0415 - only who goes this way waits for it
+    from cli.by_service import ByService  # noqa: PLC0415 - as above
+
+    return ByService(api_server.of(asked), asked.service)
 
 
 def understand(body: bytes, kind: type[Answer]) -> Answer:
@@ -56,19 +59,3 @@ def understand(body: bytes, kind: type[Answer]) -> Answer:
         spoken = f"the extender speaks {answer.api_version}, this command {api.API_VERSION}"
         raise UnansweredError(f"{spoken}: use the command of the extender's release")
     return answer
-
-
-def _through_the_api_server(asked: Namespace) -> Way:
-    # Reading a kubeconfig needs a parser of YAML, which takes a moment to load.
-    from cli.by_service import ByService  # noqa: PLC0415 - only who goes this way waits for it
-    from shared.kube import auth  # noqa: PLC0415 - as above
-
-    file = asked.kubeconfig
-    if asked.context and not file and not os.environ.get("KUBECONFIG"):
-        file = Path.home() / ".kube" / "config"  # a pod's service account has no contexts
-    try:
-        credentials = auth.load(file, asked.context, unverified_allowed=True)
-    except (SettingsError, OSError) as error:
-        hint = "--kubeconfig and --context, or --url or SHUNTYARD_URL, say how to reach Shuntyard"
-        raise UnansweredError(f"{error}; {hint}") from error
-    return ByService(credentials, asked.service)

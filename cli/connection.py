@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from ssl import SSLCertVerificationError, SSLContext, create_default_context
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from typing_extensions import override
@@ -46,6 +46,14 @@ class Request:
     body: bytes | None = None
 
 
+class Answer(NamedTuple):
+    """What came back; ``date`` is the header of that name, empty if there is none."""
+
+    status: int
+    body: bytes
+    date: str = ""
+
+
 def split(text: str) -> SplitResult | None:
     """Return the parts of an http or https URL; None if the text is something else."""
     try:
@@ -56,8 +64,8 @@ def split(text: str) -> SplitResult | None:
     return url if usable else None
 
 
-def ask(server: Server, request: Request) -> tuple[int, bytes]:
-    """Return status and body.
+def ask(server: Server, request: Request) -> Answer:
+    """Return status, body, and when it was said.
 
     Raises:
         OSError: No connection, a certificate that is not trusted, or no time left.
@@ -72,7 +80,7 @@ def ask(server: Server, request: Request) -> tuple[int, bytes]:
         path = f"{server.url.path}{request.path}{query}"
         connection.request("POST" if asks else "GET", path, body=request.body, headers=headers)
         response = connection.getresponse()
-        return response.status, response.read()
+        return Answer(response.status, response.read(), response.headers.get("Date") or "")
     finally:
         connection.close()
 

@@ -1,0 +1,89 @@
+"""The API server, with the credentials that kubectl uses."""
+
+import os
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from cli import connection
+from cli.connection import Answer, Request, Server
+from cli.errors import UnansweredError
+from shared.errors import SettingsError
+from shared.kube import auth
+from shared.kube.auth import Credentials
+
+_UNAUTHORIZED: Final = 401
+
+
+class ApiServer:
+    """See the module.
+
+    Attributes:
+        url: Where it is.
+        namespace: Where whoever asks works, as the context says.
+
+    Raises:
+        UnansweredError: The kubeconfig's server is no URL.
+    """
+
+    def __init__(self, credentials: Credentials) -> None:
+        parts = connection.split(credentials.server)
+        if parts is None:
+            raise UnansweredError(f"kubeconfig: server {credentials.server!r} is not a URL")
+        self.namespace = credentials.namespace
+        self._server = Server(parts, credentials.ssl, credentials.server_name)
+        self._token = credentials.token
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self._server.url.geturl()
+
+    def ask(
+        self, path: str, query: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Answer:
+        """Return what it says to a GET, with a ``body`` to a POST; whatever the status.
+
+        A refused token is renewed once if it can be.
+
+        Raises:
+            UnansweredError: It cannot be reached, or there is no token to show.
+        """
+        answer = self._ask(path, query or {}, body)
+        if answer.status == _UNAUTHORIZED:
+            self._token.expire()
+            if self._token.due():
+                answer = self._ask(path, query or {}, body)
+        return answer
+
+    def _ask(self, path: str, query: Mapping[str, str], body: bytes | None) -> Answer:
+        request = Request(path, query, self._authorization(), body)
+        try:
+            return connection.ask(self._server, request)
+        except connection.FAILURES as error:
+            raise UnansweredError(connection.failure(self._server, error)) from error
+
+    def _authorization(self) -> dict[str, str]:
+        try:
+            token = self._token()
+        except (SettingsError, OSError) as error:
+            raise UnansweredError(str(error)) from error
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def of(asked: Namespace) -> ApiServer:
+    """Return the API server of the kubeconfig that was asked for, or that the environment names.
+
+    Raises:
+        UnansweredError: There is none, or what is said of it cannot be used.
+    """
+    file = asked.kubeconfig
+    if asked.context and not file and not os.environ.get("KUBECONFIG"):
+        file = Path.home() / ".kube" / "config"  # a pod's service account has no contexts
+    try:
+        credentials = auth.load(file, asked.context, unverified_allowed=True)
+    except (SettingsError, OSError) as error:
+        hint = "--kubeconfig and --context, or --url or SHUNTYARD_URL, say how to reach Shuntyard"
+        raise UnansweredError(f"{error}; {hint}") from error
+    return ApiServer(credentials)
