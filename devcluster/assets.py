@@ -47,11 +47,10 @@ def ensure(
     binaries = [binary for name, binary in release(kubernetes).items() if name in names]
     found = _given(binaries, environ)
     cache = cache_directory(environ)
-    store = cache / f"v{kubernetes}"
-    found |= _cached([binary for binary in binaries if binary.name not in found], store, report)
+    found |= _cached([binary for binary in binaries if binary.name not in found], cache, report)
     missing = [binary for binary in binaries if binary.name not in found]
     if missing:
-        found |= _build(missing, cache, store, report, environ)
+        found |= _build(missing, cache, report, environ)
     return found
 
 
@@ -101,9 +100,9 @@ def _given(binaries: list[Binary], environ: Mapping[str, str]) -> dict[str, Path
     return {binary.name: file for binary, file in present.items()}
 
 
-def _cached(binaries: list[Binary], store: Path, report: Callable[[str], None]) -> dict[str, Path]:
+def _cached(binaries: list[Binary], cache: Path, report: Callable[[str], None]) -> dict[str, Path]:
     def good(binary: Binary) -> bool:
-        file = store / binary.name
+        file = _place(binary, cache)
         if not file.exists():
             return False
         try:
@@ -116,23 +115,26 @@ def _cached(binaries: list[Binary], store: Path, report: Callable[[str], None]) 
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(good, binaries))
     return {
-        binary.name: store / binary.name
+        binary.name: _place(binary, cache)
         for binary, usable in zip(binaries, results, strict=True)
         if usable
     }
 
 
+def _place(binary: Binary, cache: Path) -> Path:
+    return cache / binary.folder / binary.name
+
+
 def _build(
     missing: list[Binary],
     cache: Path,
-    store: Path,
     report: Callable[[str], None],
     environ: Mapping[str, str],
 ) -> dict[str, Path]:
     cache.mkdir(parents=True, exist_ok=True)
     with _alone(cache / "build.lock", report):
         # Whoever held the lock may have built what is missing here.
-        found = _cached(missing, store, report)
+        found = _cached(missing, cache, report)
         todo = [binary for binary in missing if binary.name not in found]
         if not todo:
             return found
@@ -142,9 +144,10 @@ def _build(
                 target = workplace / binary.name
                 build(binary, go, target, report, f"{number} of {len(todo)}")
                 check(binary, target)
-                store.mkdir(exist_ok=True)
-                target.replace(store / binary.name)
-                found[binary.name] = store / binary.name
+                place = _place(binary, cache)
+                place.parent.mkdir(exist_ok=True)
+                target.replace(place)
+                found[binary.name] = place
         return found
 
 

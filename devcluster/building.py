@@ -68,7 +68,8 @@ def _wait(process: subprocess.Popen[bytes], progress: Callable[[float], None]) -
 
 def _command(binary: Binary, go: Path, target: Path) -> list[str]:
     ldflags = f"-s -w {binary.ldflags}".strip()
-    return [str(go), "build", "-ldflags", ldflags, "-o", str(target), binary.package]
+    pins = [f"-modfile={binary.pins}"] if binary.pins else []
+    return [str(go), "build", *pins, "-ldflags", ldflags, "-o", str(target), binary.package]
 
 
 def _environment() -> dict[str, str]:

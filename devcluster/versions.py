@@ -22,6 +22,7 @@ class Binary:
         package: Go package to build, as seen from that folder.
         pattern: Regular expression whose first group is the version in ``NAME --version``.
         ldflags: Linker flags of its own.
+        pins: File with the module's pins, where it is not ``go.mod``; its sums lie beside it.
     """
 
     name: str
@@ -30,6 +31,12 @@ class Binary:
     package: str
     pattern: re.Pattern[str]
     ldflags: str = ""
+    pins: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Where in the cache it lies: what serves several versions of Kubernetes is kept once."""
+        return f"v{self.version}" if self.module == "kubernetes" else f"{self.name}-{self.version}"
 
 
 def _kubernetes(name: str, version: str) -> Binary:
@@ -43,6 +50,7 @@ def _kubernetes(name: str, version: str) -> Binary:
         package=f"./cmd/{name}",
         pattern=re.compile(r"^Kubernetes v(\S+)", re.MULTILINE),
         ldflags=" ".join(f"-X {stamp}.{key}={value}" for key, value in values.items()),
+        pins="" if version == DEFAULT_KUBERNETES else f"{major}.{minor}.mod",
     )
 
 
@@ -52,7 +60,9 @@ def _coscheduling(version: str) -> Binary:
     The plugin names 1.34.7; 1.34.4 is the nearest one that every module mirror serves.
     """
     same = _kubernetes("kube-scheduler", version)
-    return dataclasses.replace(same, name="coscheduling", module="coscheduling", package=".")
+    return dataclasses.replace(
+        same, name="coscheduling", module="coscheduling", package=".", pins=""
+    )
 
 
 def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
@@ -75,9 +85,14 @@ def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
 
 
 RELEASES: Final[Mapping[str, Mapping[str, Binary]]] = {
-    "1.36.3": _release(kubernetes="1.36.3", etcd="3.6.14", kwok="0.8.0"),
+    version: _release(kubernetes=version, etcd="3.6.14", kwok="0.8.0")
+    for version in ("1.34.4", "1.35.4", DEFAULT_KUBERNETES)
 }
-"""Kubernetes version → its programs by name; a version here has its pins in devcluster/modules."""
+"""Kubernetes version → its programs by name.
+
+The pins of a version are in devcluster/modules/kubernetes: ``go.mod`` for the default one, else a
+file named after its minor (docs/versions.md says how one is added).
+"""
 
 
 def release(kubernetes: str) -> Mapping[str, Binary]:
