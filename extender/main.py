@@ -235,7 +235,8 @@ def _barrier(
     settings: ExtenderSettings, executor: Executor, params: EngineParameters, heartbeat: Heartbeat
 ) -> BindBarrier:
     metrics, recorder = executor.metrics, executor.recorder
-    bindings = Bindings(executor.client, recorder, metrics, executor.parallelism)
+    client, acting, parallelism = executor.client, executor.acting, executor.parallelism
+    bindings = Bindings(client, recorder, acting, metrics, parallelism)
     wait_seconds = settings.gang.bind_wait_seconds
     return BindBarrier(
         recorder.store, bindings, params, executor.acting, metrics, heartbeat, wait_seconds

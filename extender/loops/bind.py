@@ -165,9 +165,7 @@ class BindBarrier:
         return all(not task.result() for task in tasks)
 
     async def _bind_one(self, arrival: Arrival) -> str:
-        text = binding.STANDBY
-        if self.acting():
-            text = await self.bindings.post(arrival.pod, arrival.node, arrival.annotations)
+        text = await self.bindings.post(arrival.pod, arrival.node, arrival.annotations)
         self._finish(arrival, text)
         return text
 

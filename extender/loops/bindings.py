@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from extender.engine import binding
@@ -22,10 +22,15 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Bindings:
-    """Posts Bindings; ``parallelism`` of them at one time."""
+    """Posts Bindings; ``parallelism`` of them at one time.
+
+    Who acts is asked before each, when its turn has come: the process may have been frozen in the
+    middle of a burst, and the rest of it may be somebody else's by now.
+    """
 
     client: KubeClient
     recorder: Recorder
+    acting: Callable[[], bool]
     metrics: ExtenderMetrics
     parallelism: int
     _slots: asyncio.Semaphore = field(init=False)
@@ -52,20 +57,27 @@ class Bindings:
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(RETRY_SECONDS * 2**attempt)
-            try:
-                await writes.bind(self.client, pod.key, pod.uid, node, annotations)
-            except NotFoundError:
-                return binding.POD_GONE
-            except ApiError as error:
-                log.warning("binding %s to %s: %s", pod.key, node, error)
-                text = f"shuntyard: binding failed: {error.reason}"
-                if await self._is_bound(pod, node):
-                    return ""
-                if not transient(error):
-                    return text
-            else:
-                return ""
+            if not self.acting():
+                return text or binding.STANDBY
+            text, again = await self._attempt(pod, node, annotations)
+            if not again:
+                break
         return text
+
+    async def _attempt(
+        self, pod: Pod, node: NodeName, annotations: Mapping[str, str]
+    ) -> tuple[str, bool]:
+        """Return "" or the error's text, and whether another attempt may end otherwise."""
+        try:
+            await writes.bind(self.client, pod.key, pod.uid, node, annotations)
+        except NotFoundError:
+            return binding.POD_GONE, False
+        except ApiError as error:
+            log.warning("binding %s to %s: %s", pod.key, node, error)
+            if await self._is_bound(pod, node):
+                return "", False
+            return f"shuntyard: binding failed: {error.reason}", transient(error)
+        return "", False
 
     async def _is_bound(self, pod: Pod, node: NodeName) -> bool:
         try:

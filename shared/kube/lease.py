@@ -28,7 +28,8 @@ class LeaseObserver:
 
     Attributes:
         holder: ``holderIdentity``; empty if nobody holds it.
-        renewed_at: Monotonic second at which we last saw ``renewTime`` change; None: never.
+        renewed_at: Monotonic second after which the Lease was renewed for certain: when the
+            reading before the one with the newest ``renewTime`` was asked for; None: never.
         duration_seconds: ``leaseDurationSeconds``.
     """
 
@@ -36,14 +37,20 @@ class LeaseObserver:
     renewed_at: float | None = None
     duration_seconds: float = DEFAULT_DURATION_SECONDS
     _renew_time: str | None = None
+    _asked_at: float = 0.0
 
     def observe(
         self, holder: str, renew_time: str, monotonic: float, *, duration_seconds: float
     ) -> None:
-        """Take a reading. The first one proves nothing: that renewal may be of any age."""
+        """Take a reading that was asked for at ``monotonic``.
+
+        The first one proves nothing: that renewal may be of any age. A later one proves that the
+        renewal came after the reading before was asked for, and no more: whoever waits for the
+        Lease to run out may have seen it at once, and must not begin before we have ended.
+        """
         if self._renew_time is not None and renew_time != self._renew_time:
-            self.renewed_at = monotonic
-        self._renew_time = renew_time
+            self.renewed_at = self._asked_at
+        self._renew_time, self._asked_at = renew_time, monotonic
         self.holder = holder
         self.duration_seconds = duration_seconds
 

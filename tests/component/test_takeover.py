@@ -1,0 +1,72 @@
+"""Two extenders over one API server: who stops acting writes nothing more, the other goes on."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from extender.loops.bind import BindBarrier
+from extender.loops.lead import Leadership
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
+from tests.controlplane.watching import bound_twice, recording
+from tests.fakes import kube_faults
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+SIZE = 4
+PATIENCE_SECONDS = 30.0
+FIRST, SECOND = "host-a", "host-b"
+ONE_BY_ONE = {"bind_parallelism": 1, "bind_wait_seconds": 30.0, "bind_burst_seconds": 30.0}
+
+
+@pytest.fixture
+async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
+    monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)
+    async with FakeKube.running() as server:
+        server.put(paths.NODES, node("a"))
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def replica(fake: FakeKube, identity: str) -> AsyncIterator[Extender]:
+    changes = {"health": {"drain_seconds": 0.01}, "scheduler": {"identity": identity}}
+    async with extender(fake, gang=ONE_BY_ONE, **changes) as running:
+        yield running
+
+
+async def test_the_rest_of_a_burst_is_left_to_who_took_over(fake: FakeKube) -> None:
+    """As after a freeze in the middle of it: what waited for its turn is not posted any more."""
+    held = kube_faults.Slow()
+    fake.faults.order("create", "*/pods/j-?/binding", held)
+    async with (
+        KubeClient.connect(fake.credentials) as client,
+        recording(client) as history,
+        replica(fake, FIRST) as first,
+        replica(fake, SECOND) as second,
+        MiniScheduler(fake, first.scheduler_url).running() as scheduler,
+    ):
+        async with lease(fake, FIRST):
+            for i in range(SIZE):
+                fake.put(paths.PODS, pod(f"j-{i}", job="j", size=SIZE))
+            await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+        async with lease(fake, SECOND):
+            await eventually(lambda: acts(second) and not acts(first), PATIENCE_SECONDS)
+            held.gate.set()
+            await eventually(lambda: not barrier(first).waiting(), PATIENCE_SECONDS)
+            assert len(bound(fake)) == 1
+            scheduler.url = second.scheduler_url
+            await eventually(lambda: len(bound(fake)) == SIZE, PATIENCE_SECONDS)
+        await history.caught_up(client)
+        assert bound_twice(history) == ()
+
+
+def acts(one: Extender) -> bool:
+    (leadership,) = (loop for loop in one.parts.loops if isinstance(loop, Leadership))
+    return leadership.acting()
+
+
+def barrier(one: Extender) -> BindBarrier:
+    (found,) = (loop for loop in one.parts.loops if isinstance(loop, BindBarrier))
+    return found
