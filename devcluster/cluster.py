@@ -29,6 +29,7 @@ from devcluster.ports import LOOPBACK, free_ports
 from devcluster.process_nodes import process_nodes
 from devcluster.real_nodes import site
 from devcluster.real_nodes.machines import Machines
+from devcluster.rights import keeping
 from devcluster.state import ClusterState, alone
 from devcluster.supervision import Supervisor
 from shared.system_clock import SystemClock
@@ -40,6 +41,7 @@ _MADE: Final = (
     "pki",
     "config",
     "etcd",
+    "audit",
     "process",
     "volume",
     "real",
@@ -343,14 +345,11 @@ class Cluster:
 
     def _start(self, options: ClusterOptions) -> None:
         address = LOOPBACK if options.real is None else self.machines.prepare(options.real)
-        programs = assets.ensure(
-            _needed(options), kubernetes=options.kubernetes, report=self._report
-        )
-        grace, gangs = options.node_monitor_grace_seconds, options.in_tree_gangs
-        plane = control_plane.plan(
-            programs, self.layout, node_grace_seconds=grace, address=address, in_tree_gangs=gangs
-        )
+        wanted = control_plane.wanted(options)
+        programs = assets.ensure(wanted, kubernetes=options.kubernetes, report=self._report)
+        plane = control_plane.plan(programs, self.layout, options, address=address)
         bootstrap.create_identities(self.layout, plane.server, SystemClock())
+        grace = options.node_monitor_grace_seconds
         state = ClusterState(options.kubernetes, plane.server, grace, address)
         self._supervisor.file.write(state)
         for name, component in plane.components.items():  # each needs the one before it
@@ -376,6 +375,7 @@ class Cluster:
 
     def _take_down(self) -> None:
         self._supervisor.end_all()
+        keeping.keep_all(self.layout.audit)
         site.leave(self.layout, self._report)
         for name in _MADE:
             path = self.directory / name
@@ -388,13 +388,3 @@ class Cluster:
         kubernetes = self.state().kubernetes
         return assets.ensure(frozenset({name}), kubernetes=kubernetes, report=self._report)[name]
 
-
-def _needed(options: ClusterOptions) -> frozenset[str]:
-    names = set(control_plane.NAMES)
-    if options.real is not None:
-        names.add("kubelet")
-    if options.kwok is not None:
-        names.add("kwok")
-    if options.schedulers.default or options.schedulers.shuntyard:
-        names.add("kube-scheduler")
-    return frozenset(names)

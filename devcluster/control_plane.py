@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from devcluster.differences import differences, server_flags
 from devcluster.layout import Layout
+from devcluster.options import ClusterOptions
 from devcluster.ports import LOOPBACK, free_ports
+from devcluster.rights import audit, keeping
 from devcluster.state import Component, Probe
+from shared.errors import InputError
 
 NAMES: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager"})
 SERVICE_RANGE: Final = "10.96.0.0/16"
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
-GANG_GATES: Final = "GenericWorkload=true,GangScheduling=true"
-"""Feature gates of Kubernetes' own gangs (KEP-4671, alpha in 1.36): API server and scheduler."""
-_IN_TREE_GANGS: Final[Mapping[str, object]] = {
-    "feature-gates": GANG_GATES,
-    "runtime-config": "scheduling.k8s.io/v1alpha2=true",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +32,29 @@ class Plan:
     components: Mapping[str, Component]
 
 
+def wanted(options: ClusterOptions) -> frozenset[str]:
+    """Return the names of the programs without which ``up`` need not begin."""
+    names = set(NAMES)
+    if options.real is not None:
+        names.add("kubelet")
+    if options.kwok is not None:
+        names.add("kwok")
+    if options.schedulers.default or options.schedulers.shuntyard:
+        names.add("kube-scheduler")
+    return frozenset(names)
+
+
 def plan(
     programs: Mapping[str, Path],
     layout: Layout,
+    options: ClusterOptions,
     *,
-    node_grace_seconds: int,
     address: str = LOOPBACK,
-    in_tree_gangs: bool = False,
 ) -> Plan:
     """Choose ports and return the control plane, with the API server at ``address``.
 
-    ``in_tree_gangs`` lets the API server serve Kubernetes' own gangs, which are alpha.
+    Raises:
+        InputError: The version of Kubernetes does not have what is asked for.
     """
     etcd_port, peer_port, port, manager_port = free_ports(4)
     components = {
@@ -55,16 +65,30 @@ def plan(
             port,
             etcd_port,
             address=address,
-            in_tree_gangs=in_tree_gangs,
+            more={**_features(options), **_recording(options, layout)},
         ),
         "kube-controller-manager": kube_controller_manager(
             programs["kube-controller-manager"],
             layout,
             manager_port,
-            node_grace_seconds=node_grace_seconds,
+            node_grace_seconds=options.node_monitor_grace_seconds,
         ),
     }
     return Plan(f"https://{address}:{port}", components)
+
+
+def _features(options: ClusterOptions) -> Mapping[str, object]:
+    has = differences(options.kubernetes)
+    if not options.in_tree_gangs:
+        return {}
+    if has.gangs is None:
+        raise InputError("in_tree_gangs", f"Kubernetes {options.kubernetes}", "at least 1.35")
+    return server_flags((has.gangs,))
+
+
+def _recording(options: ClusterOptions, layout: Layout) -> Mapping[str, object]:
+    wanted = options.record_api_calls or keeping.place() is not None
+    return audit.flags(layout.audit) if wanted else {}
 
 
 def _flags(values: Mapping[str, object]) -> tuple[str, ...]:
@@ -117,9 +141,9 @@ def kube_apiserver(
     etcd_port: int,
     *,
     address: str = LOOPBACK,
-    in_tree_gangs: bool = False,
+    more: Mapping[str, object] | None = None,
 ) -> Component:
-    """Return kube-apiserver: TLS, RBAC, ServiceAccount admission (on by default)."""
+    """Return kube-apiserver: TLS, RBAC, ServiceAccount admission (on by default), further flags."""
     server, signing, client = layout.server, layout.signing, layout.etcd_client
     flags = {
         "etcd-servers": f"https://{LOOPBACK}:{etcd_port}",
@@ -128,8 +152,9 @@ def kube_apiserver(
         "etcd-keyfile": client.key,
         "bind-address": address,
         "advertise-address": address,
-        # Endpoints must not be loopback addresses, so there are none for the service "kubernetes".
-        "endpoint-reconciler-type": "none",
+        # Endpoints must not be loopback addresses: without real nodes the service "kubernetes" has
+        # none.
+        "endpoint-reconciler-type": "none" if address == LOOPBACK else "lease",
         "secure-port": port,
         "tls-cert-file": server.certificate,
         "tls-private-key-file": server.key,
@@ -146,7 +171,7 @@ def kube_apiserver(
         "max-mutating-requests-inflight": 750,
         "delete-collection-workers": 8,
         "shutdown-delay-duration": "0s",
-        **(_IN_TREE_GANGS if in_tree_gangs else {}),
+        **(more or {}),
     }
     probe = Probe(f"https://{address}:{port}/readyz")
     return _program("kube-apiserver", program, layout, flags, probe)

@@ -64,6 +64,11 @@ class Layout:
         return self.directory / "logs" / "decisions"
 
     @property
+    def audit(self) -> Path:
+        """Which calls our programs made at the API server (`devcluster.rights`)."""
+        return self.directory / "audit"
+
+    @property
     def process_nodes(self) -> Path:
         """A directory for each process node: its pods, their logs."""
         return self.directory / "process"

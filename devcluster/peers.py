@@ -8,12 +8,13 @@ import yaml
 
 from devcluster import api, schedulers
 from devcluster.building import MODULES
+from devcluster.differences import POD_GROUPS
 from devcluster.layout import Layout
 from devcluster.state import Component
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError, ThrottledError
 
-IN_TREE_GROUPS: Final = "/apis/scheduling.k8s.io/v1alpha2/podgroups"
+IN_TREE_GROUPS: Final = f"/apis/{POD_GROUPS.api}/podgroups"
 COSCHEDULING_GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 _SERVED_SECONDS: Final = 30.0
 

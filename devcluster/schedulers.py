@@ -7,7 +7,7 @@ from typing import Any, Final
 import yaml
 
 from devcluster.bootstrap import deploy_manifests
-from devcluster.control_plane import GANG_GATES
+from devcluster.differences import POD_GROUPS
 from devcluster.layout import Layout
 from devcluster.ports import LOOPBACK
 from devcluster.state import Component, Probe
@@ -23,7 +23,7 @@ def plain(program: Path, layout: Layout, port: int) -> Component:
 
 def in_tree(program: Path, layout: Layout, port: int) -> Component:
     """Return the plain kube-scheduler with Kubernetes' own gangs (alpha) switched on."""
-    flag = f"--feature-gates={GANG_GATES}"
+    flag = f"--feature-gates={POD_GROUPS.gates_flag}"
     return _scheduler("in-tree-scheduler", program, layout, port, _config(layout), flag)
 
 

@@ -2,15 +2,19 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from devcluster import control_plane, kwok, schedulers
 from devcluster.bootstrap import deploy_manifests
 from devcluster.extender_process import extender, merged
 from devcluster.layout import Layout
+from devcluster.options import ClusterOptions
+from devcluster.state import Component
 from extender.policy_settings import PolicySettings
 from extender.settings import ExtenderSettings
 from shared import labels
+from shared.errors import InputError
 from shared.settings import load
 
 
@@ -113,13 +117,45 @@ def test_every_server_listens_on_loopback_with_our_certificate(tmp_path: Path) -
 
 def test_kubernetes_own_gangs_are_served_and_scheduled_only_on_demand(tmp_path: Path) -> None:
     layout, program = Layout(tmp_path), Path("/bin/program")
-    gates = f"--feature-gates={control_plane.GANG_GATES}"
-    server = control_plane.kube_apiserver(program, layout, 3, 1, in_tree_gangs=True)
+    gates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
+    server = api_server(layout, ClusterOptions(in_tree_gangs=True))
     assert {gates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"} <= set(server.argv)
     assert gates in schedulers.in_tree(program, layout, 4).argv
-    without = (control_plane.kube_apiserver(program, layout, 3, 1),)
-    for component in (*without, schedulers.plain(program, layout, 5)):
+    without = (api_server(layout, ClusterOptions()), schedulers.plain(program, layout, 5))
+    for component in without:
         assert not any("feature-gates" in flag for flag in component.argv)
+
+
+def api_server(layout: Layout, options: ClusterOptions) -> Component:
+    programs = dict.fromkeys(control_plane.NAMES, Path("/bin/program"))
+    return control_plane.plan(programs, layout, options).components["kube-apiserver"]
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "api"),
+    [("1.35.4", "v1alpha1"), ("1.36.3", "v1alpha2")],
+)
+def test_kubernetes_own_gangs_have_another_api_in_each_version(
+    tmp_path: Path, kubernetes: str, api: str
+) -> None:
+    server = api_server(Layout(tmp_path), ClusterOptions(kubernetes, in_tree_gangs=True))
+    assert f"--runtime-config=scheduling.k8s.io/{api}=true" in server.argv
+
+
+def test_a_version_without_gangs_of_its_own_cannot_serve_them(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"in_tree_gangs.*at least 1\.35"):
+        api_server(Layout(tmp_path), ClusterOptions("1.34.4", in_tree_gangs=True))
+
+
+def test_calls_are_recorded_only_on_demand_and_of_our_programs_alone(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    without = api_server(layout, ClusterOptions())
+    assert not any("audit" in flag for flag in without.argv)
+    recording = api_server(layout, ClusterOptions(record_api_calls=True))
+    assert f"--audit-log-path={layout.audit / 'calls.log'}" in recording.argv
+    *ours, rest = yaml.safe_load((layout.audit / "policy.yaml").read_text())["rules"]
+    assert rest == {"level": "None"}
+    assert all(one["level"] == "Metadata" for one in ours)
 
 
 def test_coscheduling_orders_the_queue_alone(tmp_path: Path) -> None:
