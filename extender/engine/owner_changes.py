@@ -1,6 +1,7 @@
-"""A change of an owner's spec and annotations: executed by ``loops.owners`` alone.
+"""Changes of owners, and marks on their pods: executed by ``loops.owners`` alone.
 
-One write for both, so that what is done and the word about it cannot come apart.
+Spec and annotations of an owner are one write, so that what is done and the word about it cannot
+come apart.
 """
 
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from extender.engine.commands import EmitEvent
-from shared.model import Owner
+from shared.model import Owner, PodKey, Uid
 
 
 class ChangeOwner(Struct, frozen=True, tag=True):
@@ -33,3 +34,17 @@ class ChangeOwner(Struct, frozen=True, tag=True):
     suspend: bool | None = None
     annotations: Mapping[str, str | None] = {}
     event: EmitEvent | None = None
+
+
+class MarkPod(Struct, frozen=True, tag=True):
+    """Annotate a pod that is to leave, so that its owner removes it before others.
+
+    Attributes:
+        pod: Its name.
+        uid: The precondition.
+        annotations: What it gets.
+    """
+
+    pod: PodKey
+    uid: Uid
+    annotations: Mapping[str, str]

@@ -102,9 +102,9 @@ def resize_output(look: ResizeLook) -> dict[str, Any]:
 
 
 def rescale_output(look: RescaleLook) -> dict[str, Any]:
-    """Return what is kept of a look at changes of workers: its commands, and why not others."""
+    """Return what is kept of a look at changes of workers: what it orders, and why not more."""
     declined = {job: why.reason for job, why in sorted(look.memory.declined.items())}
-    return {"commands": look.commands, "declined": declined}
+    return {"commands": look.commands, "marks": look.marks, "declined": declined}
 
 
 def admission_output(look: AdmissionLook) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Changes of owners: numbers, suspension and annotations in one JSON Patch, or nothing of it.
 
+Marks on pods that are to leave go out before: the core waits until it sees them.
+
 The owner must be the very one that was looked at, in the version that was looked at. What the
 server answers is taken over at once; whether a write with a lost answer has happened, the next look
 reads from the owner.
@@ -11,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from extender.engine.owner_changes import ChangeOwner
+from extender.engine.owner_changes import ChangeOwner, MarkPod
 from extender.loops.record import Recorder
 from extender.loops.tell import Teller
 from shared.clock import Clock
-from shared.kube import paths, resources
+from shared.kube import paths, resources, writes
 from shared.kube.client import KubeClient, PatchKind
 from shared.kube.errors import (
     ApiError,
@@ -59,6 +61,30 @@ class OwnerWriter:
             for command in commands:
                 if command.owner.uid not in self._rests:
                     group.create_task(self._change(command))
+
+    async def mark(self, marks: Sequence[MarkPod]) -> None:
+        """Annotate pods; what fails comes again with the next look."""
+        now = self.clock.monotonic()
+        async with asyncio.TaskGroup() as group:
+            for one in marks:
+                if self._rests.get(one.uid, now) <= now:
+                    group.create_task(self._mark(one))
+
+    async def _mark(self, one: MarkPod) -> None:
+        if not self.acting():
+            return
+        body = {"metadata": {"annotations": dict(one.annotations)}}
+        try:
+            await writes.patch_pod(self.client, one.pod, one.uid, body)
+        except (ConflictError, NotFoundError) as error:
+            log.info("%s: not marked: %s", one.pod, error)
+        except (InvalidError, ForbiddenError) as error:
+            log.warning("%s: not marked: %s", one.pod, error)
+            self._rests[one.uid] = self.clock.monotonic() + REST_SECONDS
+        except ApiError as error:
+            log.warning("%s: not marked: %s", one.pod, error)
+        else:
+            log.info("%s: marked to leave first", one.pod)
 
     async def _change(self, command: ChangeOwner) -> None:
         owner = command.owner

@@ -56,6 +56,7 @@ class RescaleLoop:
             if not self.acting():
                 self._stand_by()
             elif (look := self.decide()) is not None:
+                await self.writer.mark(look.marks)
                 await self.writer.carry_out(look.commands)
 
     def decide(self) -> RescaleLook | None:

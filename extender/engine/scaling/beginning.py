@@ -8,7 +8,7 @@ from extender.engine.memory import Reading
 from extender.engine.owner_changes import ChangeOwner
 from extender.engine.parameters import EngineParameters
 from extender.engine.scaling import crew as crews
-from extender.engine.scaling import limits, phases, records, saving
+from extender.engine.scaling import limits, nominating, phases, records, saving
 from extender.engine.scaling.crew import Crew
 from extender.engine.scaling.declined import ScalingReason as R
 from extender.engine.scaling.proposal import Cause, Proposal
@@ -102,12 +102,16 @@ def first_write(
 
 
 def _written(one: Wanted, rescale: Rescale) -> ChangeOwner:
-    """A number goes out at once where nobody has to be asked and nobody to be waited for."""
+    """A number goes out at once where nobody is asked or marked before, nor waited for."""
     event = phases.begun(one.owner, rescale)
-    if one.to < one.before and (one.asked or rescale.group > 1):
+    if one.to < one.before and (one.asked or rescale.group > 1 or _unmarked(one)):
         return phases.note(one.owner, rescale, event)
     phase = Phase.GROWING if one.to > one.before else Phase.SHRINKING
     return phases.enter(one.owner, rescale, phase, rescale.at, one.crew, event)
+
+
+def _unmarked(one: Wanted) -> bool:
+    return one.to > 0 and bool(nominating.missing(one.crew, one.to))
 
 
 def _subject(snapshot: Snapshot, book: Records, proposal: Proposal) -> Wanted | R:

@@ -37,6 +37,7 @@ class ScalingReason(StrEnum):
     OWNER_GONE = "OwnerGone"
     OWNER_CHANGED = "OwnerChanged"
     STARTER_GONE = "StarterGone"
+    NOT_NOMINATED = "NotNominated"
     # what was not reached when one is done
     NO_ROOM = "NoRoom"
     WORKERS_STAY = "WorkersStay"
@@ -71,6 +72,7 @@ TEXTS: Final[Mapping[ScalingReason, str]] = {
     R.OWNER_GONE: "the owner is gone",
     R.OWNER_CHANGED: "somebody else changed the number of workers, or suspended or resumed the job",
     R.STARTER_GONE: "the job that was to get the room waits no more",
+    R.NOT_NOMINATED: "the pods that are to leave could not be marked in time",
     R.NO_ROOM: "not all new workers found room in time; the others wait",
     R.WORKERS_STAY: "not all workers that were to leave did in time",
 }

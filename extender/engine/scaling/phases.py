@@ -19,7 +19,7 @@ from extender.engine.scaling.record import Phase, Rescale
 from extender.engine.snapshot import Snapshot
 from extender.engine.worker_gang import worker_count
 from shared import labels
-from shared.model import Owner, OwnerReference, WorkerCount
+from shared.model import JobKey, Owner, OwnerReference, WorkerCount
 
 HOLD_MARGIN_RATIO: Final = 0.1
 """The last part of a trainer's hold, in which no number is written: clocks of nodes differ."""
@@ -38,6 +38,7 @@ class Case:
         job: The job; None while it has no pods.
         crew: Its workers.
         beside: All changes that make room for the same start, this one included.
+        unmarked: Those of them whose leaving pods lack a mark (``scaling.nominating``), by job.
         migrating: A pod of the job is on its way to another node.
     """
 
@@ -49,6 +50,7 @@ class Case:
     job: Job | None
     crew: Crew
     beside: tuple[Rescale, ...]
+    unmarked: frozenset[JobKey] = frozenset()
     migrating: bool = False
 
     @property

@@ -14,16 +14,26 @@ from msgspec.structs import replace
 
 from extender.engine import jobs
 from extender.engine.memory import Memory, Reading
-from extender.engine.owner_changes import ChangeOwner
+from extender.engine.owner_changes import ChangeOwner, MarkPod
 from extender.engine.parameters import EngineParameters
-from extender.engine.scaling import choosing, crew, following, records, speeds, stepping
+from extender.engine.scaling import (
+    choosing,
+    crew,
+    following,
+    nominating,
+    records,
+    speeds,
+    stepping,
+)
 from extender.engine.scaling.following import Ended, RescaleMemory
 from extender.engine.scaling.phases import Case
 from extender.engine.scaling.proposal import Proposal
+from extender.engine.scaling.record import Rescale
 from extender.engine.scaling.records import Noted, Records
 from extender.engine.scaling.sources import proposals
 from extender.engine.scaling.speed_samples import SpeedMemory
 from extender.engine.snapshot import Snapshot
+from shared.model import JobKey
 
 Propose = Callable[[Snapshot, Memory, SpeedMemory, Reading, EngineParameters], tuple[Proposal, ...]]
 """Who says what should change: ``sources.proposals``, or a test."""
@@ -49,11 +59,13 @@ class RescaleLook:
         commands: At most one for each owner.
         memory: For the next look.
         ended: Changes that ended since the last one.
+        marks: What pods that are to leave still lack.
     """
 
     commands: tuple[ChangeOwner, ...]
     memory: RescaleMemory
     ended: tuple[Ended, ...] = ()
+    marks: tuple[MarkPod, ...] = ()
 
 
 def look(
@@ -86,7 +98,7 @@ def look(
         chosen = choosing.choose(snapshot, book, found, reading, params)
         commands += chosen.commands
         memory = replace(memory, declined=chosen.declined)
-    return RescaleLook(commands, memory, ended)
+    return RescaleLook(commands, memory, ended, nominating.marks(snapshot, book))
 
 
 def _step(
@@ -104,6 +116,12 @@ def _step(
             job=job,
             crew=crew.of(snapshot, job, owner),
             beside=book.beside(one),
+            unmarked=_unmarked(snapshot, book, one),
             migrating=any(m.open and m.job == one.job for m in snapshot.migrations.values()),
         )
     )
+
+
+def _unmarked(snapshot: Snapshot, book: Records, one: Rescale) -> frozenset[JobKey]:
+    found = (book.by_job.get(beside.job) for beside in book.beside(one))
+    return frozenset(n.rescale.job for n in found if n and nominating.of(snapshot, n))

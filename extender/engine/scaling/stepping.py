@@ -8,8 +8,10 @@ of ours do nothing twice.
 =========  ===============================  ========================================================
 phase      what it does                     what ends it
 =========  ===============================  ========================================================
-Asked      answers to heartbeats carry the  all hold, and those beside it: the smaller number is
-           request (``migration.asking``)   written, Shrinking
+Asked      answers to heartbeats carry the  all hold and are marked, and those beside it: the
+           request (``migration.asking``);  smaller number is written, Shrinking
+           who leaves is marked, where
+           ``scaling.nominating`` says so
                                             a refusal, the deadline, a pod gone: Aborted
 Shrinking  the owner removes workers        as many are there as it says: Done
 Growing    the owner makes workers          all have a place: Done
@@ -61,7 +63,9 @@ def asked(case: Case) -> ChangeOwner | None:
     if one.asked and now >= hold_limit(one, case.params):
         return abort(case, R.HOLD_ENDED)
     if not _all_agree(case):
-        return None if now < one.ask_until else abort(case, R.OTHERS_STAY)
+        unmarked = one.job in case.unmarked
+        why = R.NOT_NOMINATED if unmarked else R.OTHERS_STAY
+        return None if now < one.ask_until else abort(case, why)
     return enter(case.owner, one, Phase.SHRINKING, now, case.crew)
 
 
@@ -124,7 +128,8 @@ def _holds(case: Case, one: Rescale) -> bool:
 def _all_agree(case: Case) -> bool:
     """Say whether everybody who makes room for the same start can, or has done so."""
     asked = (one for one in case.beside if one.phase is Phase.ASKED)
-    return len(case.beside) >= case.rescale.group and all(_holds(case, one) for one in asked)
+    there = len(case.beside) >= case.rescale.group and not case.unmarked
+    return there and all(_holds(case, one) for one in asked)
 
 
 def _withdrawn(case: Case) -> ChangeOwner:

@@ -1,0 +1,46 @@
+"""Who is named before an owner has fewer workers: of a Deployment the controller goes by a mark.
+
+The marks are written while the change stands at ``Asked``, and the smaller number only when all of
+them were seen in the cluster. One that stays behind after a crash or an abort harms nobody: who has
+it goes first the next time too.
+"""
+
+from extender.adapters import registry
+from extender.engine import jobs
+from extender.engine.owner_changes import MarkPod
+from extender.engine.scaling import crew as crews
+from extender.engine.scaling import phases
+from extender.engine.scaling.crew import Crew
+from extender.engine.scaling.record import Phase
+from extender.engine.scaling.records import Noted, Records
+from extender.engine.snapshot import Snapshot
+
+
+def missing(crew: Crew, to: int) -> tuple[MarkPod, ...]:
+    """Return the marks that those who leave still need when ``to`` workers stay.
+
+    None where the owner's own order says it already: who has no place goes before all others.
+    """
+    leaving = crew.surplus(to)
+    if len(leaving) <= crew.waiting:
+        return ()
+    adapter = registry.nominating(leaving[0].pod)
+    if adapter is None:
+        return ()
+    going, staying = [m.pod for m in leaving], [m.pod for m in crew.live[len(leaving) :]]
+    wanted = adapter.nominations(going, staying)
+    return tuple(MarkPod(p.key, p.uid, wanted[p.key]) for p in going if p.key in wanted)
+
+
+def marks(snapshot: Snapshot, book: Records) -> tuple[MarkPod, ...]:
+    """Return the marks that are missing for changes under way."""
+    return tuple(mark for noted in book.open for mark in of(snapshot, noted))
+
+
+def of(snapshot: Snapshot, noted: Noted) -> tuple[MarkPod, ...]:
+    """Return those of one change: of one that is asked for, and that nobody has interfered with."""
+    owner, one = noted.owner, noted.rescale
+    if one.phase is not Phase.ASKED or one.to == 0 or phases.number(owner) != one.before:
+        return ()
+    job = jobs.view(snapshot, one.job) if one.job in snapshot.jobs else None
+    return missing(crews.of(snapshot, job, owner), one.to)
