@@ -29,6 +29,7 @@ def extender(
     api_port: int,
     agents: tuple[str, int],
     settings: Mapping[str, Any],
+    name: str = "extender",
 ) -> Component:
     """Return the extender; ``settings`` win over what the cluster decides.
 
@@ -39,6 +40,7 @@ def extender(
         api_port: Where people ask it, on loopback.
         agents: Address and port where agents report.
         settings: Settings that differ from its defaults.
+        name: Of the component; its settings, its log and its decision log are named after it.
     """
     decided = {
         "kubernetes": {"kubeconfig": str(kubeconfig)},
@@ -50,34 +52,34 @@ def extender(
             "certificate": str(layout.server.certificate),
             "key": str(layout.server.key),
         },
-        "decision_log": {"directory": str(layout.decisions)},
+        "decision_log": {"directory": str(layout.decisions(name))},
     }
-    file = write_config(layout, "extender", merged(decided, settings))
+    file = write_config(layout, name, merged(decided, settings))
     return Component(
         argv=(sys.executable, "-m", "extender", "--settings", str(file)),
-        log=str(layout.log("extender")),
+        log=str(layout.log(name)),
         probe=Probe(f"http://{LOOPBACK}:{api_port}{READY_PATH}"),
     )
 
 
-def agents_url(layout: Layout) -> str:
-    """Return where the extender of this cluster listens for agents."""
-    section = yaml.safe_load((layout.config / "extender.yaml").read_text())["agents"]
+def agents_url(layout: Layout, name: str = "extender") -> str:
+    """Return where an extender of this cluster listens for agents."""
+    section = yaml.safe_load((layout.config / f"{name}.yaml").read_text())["agents"]
     return f"https://{section['listen_host']}:{section['listen_port']}"
 
 
-def write_kubeconfig(layout: Layout, server: str) -> Path:
+def write_kubeconfig(layout: Layout, server: str, name: str = "extender") -> Path:
     """Return a kubeconfig with a token of the extender's service account, valid for a year."""
 
     async def token(client: KubeClient) -> str:
         return await api.request_token(client, NAMESPACE, ACCOUNT, _TOKEN_SECONDS)
 
     layout.config.mkdir(exist_ok=True)
-    file = layout.config / "extender.token"
+    file = layout.config / f"{name}.token"
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as stream:
         stream.write(api.call(layout.kubeconfig, token))
-    kubeconfig = layout.user_kubeconfig(ACCOUNT)
+    kubeconfig = layout.user_kubeconfig(f"shuntyard-{name}")
     return kubeconfigs.write_for_token(kubeconfig, server, layout.authority, ACCOUNT, file)
 
 

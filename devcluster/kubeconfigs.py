@@ -25,6 +25,14 @@ def write_for_token(file: Path, server: str, authority: Path, user: str, token: 
     return _write(file, server, authority, user, {"tokenFile": str(token)})
 
 
+def with_server(given: Path, server: str, file: Path) -> Path:
+    """Write a kubeconfig as the given one, but for another way to the server; return its path."""
+    content = yaml.safe_load(given.read_text())
+    for cluster in content["clusters"]:
+        cluster["cluster"]["server"] = server
+    return _written(file, content)
+
+
 def _data(file: Path) -> str:
     return base64.b64encode(file.read_bytes()).decode()
 
@@ -42,8 +50,12 @@ def _write(
         "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
         "current-context": name,
     }
+    return _written(file, content)
+
+
+def _written(file: Path, content: Mapping[str, Any]) -> Path:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as stream:
-        yaml.safe_dump(content, stream, sort_keys=False)
+        yaml.safe_dump(dict(content), stream, sort_keys=False)
     return file

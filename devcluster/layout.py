@@ -58,10 +58,9 @@ class Layout:
         """What etcd stores."""
         return self.directory / "etcd"
 
-    @property
-    def decisions(self) -> Path:
-        """The extender's decision log."""
-        return self.directory / "logs" / "decisions"
+    def decisions(self, extender: str = "extender") -> Path:
+        """Return the decision log of an extender, by its component's name."""
+        return self.directory / "logs" / f"decisions{extender.removeprefix('extender')}"
 
     @property
     def audit(self) -> Path:

@@ -1,4 +1,4 @@
-"""Joins a port of every address of this machine with the extender's read API on loopback.
+"""Joins a port of every address of this machine with a server on loopback: the read API, mostly.
 
 The API server's service proxy never goes to a loopback address. The read API asks nobody who they
 are, so whoever comes from another machine is not let in.
@@ -7,6 +7,7 @@ are, so whoever comes from another machine is not let in.
 import argparse
 import asyncio
 import contextlib
+import sys
 from functools import partial
 from typing import Final
 
@@ -14,6 +15,11 @@ from devcluster.ports import LOOPBACK
 
 _EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - who may come in is looked at below
 _CHUNK_BYTES: Final = 2**16
+
+
+def relay_argv(port: int, target_port: int) -> tuple[str, ...]:
+    """Return the command line of a relay: to any server of this machine."""
+    return (sys.executable, "-m", "devcluster.read_api_relay", str(port), str(target_port))
 
 
 async def serve(port: int, target_port: int) -> None:

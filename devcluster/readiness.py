@@ -57,3 +57,18 @@ def _connection(
     if probe.certificate is not None:
         context.load_cert_chain(probe.certificate, probe.key)
     return http.client.HTTPSConnection(*address, timeout=_ANSWER_SECONDS, context=context)
+
+
+def answers(url: str, timeout_seconds: float) -> bool:
+    """Return whether a GET in the clear answers 200 in time, as a kubelet's probe asks."""
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(
+        parts.hostname or "", parts.port, timeout=timeout_seconds
+    )
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -63,6 +63,16 @@ class Supervisor:
             self._spawn(name)
         self._wait({name: self.file.component(name) for name in names})
 
+    def respawn(self, name: str) -> None:
+        """Start a component again as it was started before, without a look at how it does.
+
+        Raises:
+            ClusterStateError: The cluster has no such component, or it runs.
+        """
+        if self.process(name) is not None:
+            raise ClusterStateError(f"{name} already runs")
+        self._spawn(name)
+
     def stop(self, *names: str) -> None:
         """End components: SIGTERM, and SIGKILL after their ``stop_seconds``; dead ones are fine."""
         running = {name: self.process(name) for name in names}

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import aiohttp
 
-from devcluster import extender_process
 from devcluster.cluster import Cluster
 from shared import wire
 from shared.kube import paths
@@ -30,6 +29,8 @@ NAMESPACE: Final = "shuntyard-agents"
 ACCOUNT: Final = "shuntyard-agent"
 ACCOUNTS: Final = "/api/v1/serviceaccounts"
 BEAT_SECONDS: Final = 0.3
+ANSWER_SECONDS: Final = 2.0
+"""A replica that is frozen is not waited for any longer."""
 CLOCK: Final = SystemClock()
 
 
@@ -76,7 +77,8 @@ class PlayedAgents:
         await self._enrol()
         context = ssl.create_default_context(cafile=self.cluster.layout.authority)
         connector = aiohttp.TCPConnector(ssl=context)
-        async with aiohttp.ClientSession(connector=connector) as session:
+        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             task = asyncio.create_task(self._play(session), name="played agents")
             try:
                 yield self
@@ -114,7 +116,7 @@ class PlayedAgents:
             self._tokens[node] = json.loads(answer)["status"]["token"]
 
     async def _play(self, session: aiohttp.ClientSession) -> None:
-        url = f"{extender_process.agents_url(self.cluster.layout)}/v1/heartbeats"
+        urls = [f"{one}/v1/heartbeats" for one in self.cluster.agents_urls()]
         while True:
             pods = await self._running()
             self._train(pods)
@@ -123,11 +125,19 @@ class PlayedAgents:
                 here = [p for p in pods if p["spec"]["nodeName"] == node]
                 head = {"Authorization": f"Bearer {self._tokens[node]}"}
                 body = self._heartbeat(node, here).model_dump(mode="json")
-                async with session.post(url, json=body, headers=head) as response:
-                    if response.status == 200:
-                        answer = HeartbeatAnswer.model_validate_json(await response.read())
-                        self._obey(answer.commands)
+                for url in urls:
+                    await self._report(session, url, body, head)
             await asyncio.sleep(BEAT_SECONDS)
+
+    async def _report(
+        self, session: aiohttp.ClientSession, url: str, body: Any, head: dict[str, str]
+    ) -> None:
+        """Tell one replica, and obey if it acts; one that is away is told the next time."""
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+            async with session.post(url, json=body, headers=head) as response:
+                if response.status == 200:
+                    answer = HeartbeatAnswer.model_validate_json(await response.read())
+                    self._obey(answer.commands)
 
     async def _running(self) -> list[dict[str, Any]]:
         found = json.loads(await self.client.get(paths.pods(self.team)))["items"]

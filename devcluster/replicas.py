@@ -1,0 +1,131 @@
+"""Replicas of the scheduler: each is a kube-scheduler and the extender that it calls.
+
+kube-scheduler's identity in the Lease is its host name and a uuid, and the extender beside it acts
+while the Lease is held under its own host name. All of them run on this machine, so each pair of
+several gets a host name of its own. A single pair has the machine's.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from devcluster import extender_process, hosts, read_api_service, schedulers
+from devcluster.layout import Layout
+from devcluster.ports import LOOPBACK, free_ports
+from devcluster.read_api_relay import relay_argv
+from devcluster.read_api_service import MOST_REPLICAS, named, pod_name
+from devcluster.schedulers import LeaseTimes
+from devcluster.state import Component
+from devcluster.supervision import Supervisor
+
+KUBELET: Final = "kubelet"
+EXTENDER: Final = "extender"
+SCHEDULER: Final = "kube-scheduler"
+WAY: Final = "way"
+"""The relay between a replica and the API server: cut it, and the replica is alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """How many, and what is special about them.
+
+    Args:
+        count: Pairs; more than one needs root.
+        lease: Times of kube-scheduler's leader election; None: its defaults.
+        cared_for: Containers that ended or are not alive are started again (`kubelet_part`).
+        relayed: Each pair reaches the API server through a relay of its own (component ``way``).
+    """
+
+    count: int = 1
+    lease: LeaseTimes | None = None
+    cared_for: bool = False
+    relayed: bool = False
+
+
+ONE_REPLICA: Final = Replicas()
+
+
+def running(supervisor: Supervisor) -> tuple[int, ...]:
+    """Return the numbers of the replicas that were started, running or not."""
+    components = supervisor.file.read().components
+    return tuple(n for n in range(MOST_REPLICAS) if named(EXTENDER, n) in components)
+
+
+def agents_urls(supervisor: Supervisor, layout: Layout) -> list[str]:
+    """Return where agents report: to every replica."""
+    return [
+        extender_process.agents_url(layout, named(EXTENDER, number))
+        for number in running(supervisor)
+    ]
+
+
+def start(
+    supervisor: Supervisor,
+    layout: Layout,
+    program: Path,
+    wanted: Replicas,
+    settings: Mapping[str, Any],
+    report: Callable[[str], None],
+) -> None:
+    """Start all of them and wait until they are ready.
+
+    Raises:
+        ComponentError: One did not become ready.
+        DevclusterError: Several are wanted, and this machine has no host names for them.
+    """
+    _forget_further_ones(supervisor, wanted.count)
+    components: dict[str, Component] = {}
+    api_ports = []
+    for number in range(wanted.count):
+        port, scheduler_port, api_port, agents_port = free_ports(4)
+        server = supervisor.file.read().server
+        if wanted.relayed:
+            server = _through_relay(supervisor, layout, number, server)
+        pair = {
+            named(EXTENDER, number): extender_process.extender(
+                layout,
+                extender_process.write_kubeconfig(layout, server, named(EXTENDER, number)),
+                scheduler_port=scheduler_port,
+                api_port=api_port,
+                agents=(supervisor.file.read().address, agents_port),
+                settings=settings,
+                name=named(EXTENDER, number),
+            ),
+            named(SCHEDULER, number): schedulers.ours(
+                program, layout, port, scheduler_port,
+                name=named(SCHEDULER, number), server=server, lease=wanted.lease,
+            ),
+        }  # fmt: skip
+        if wanted.count > 1:
+            pair = {name: hosts.on_host(one, pod_name(number)) for name, one in pair.items()}
+        components |= pair
+        api_ports.append(api_port)
+    supervisor.launch(components)
+    if wanted.cared_for:
+        argv = (sys.executable, "-m", "devcluster.kubelet_part", "--dir", str(layout.directory))
+        supervisor.launch({KUBELET: Component(argv, str(layout.log(KUBELET)))})
+    read_api_service.serve(supervisor, layout, api_ports, report)
+
+
+def _through_relay(supervisor: Supervisor, layout: Layout, number: int, server: str) -> str:
+    """Start the relay of a replica and return the API server's URL behind it."""
+    (port,) = free_ports(1)
+    name = named(WAY, number)
+    target = int(server.rpartition(":")[2])
+    supervisor.launch({name: Component(relay_argv(port, target), str(layout.log(name)))})
+    return f"https://{LOOPBACK}:{port}"
+
+
+def _forget_further_ones(supervisor: Supervisor, count: int) -> None:
+    """Drop replicas of an earlier start that are more than are wanted now."""
+    further = [
+        named(program, number)
+        for number in running(supervisor)[count:]
+        for program in (SCHEDULER, EXTENDER, read_api_service.COMPONENT, WAY)
+    ]
+    known = supervisor.file.read().components
+    further = [name for name in further if name in known]
+    supervisor.stop(*further)
+    supervisor.forget(*further)
