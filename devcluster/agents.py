@@ -18,7 +18,7 @@ from shared.kube.client import KubeClient
 NAMESPACE: Final = "shuntyard-agents"
 NAME: Final = "shuntyard-agent"
 READY_SECONDS: Final = 120.0
-_MANIFESTS: Final = "base/agent.yaml"
+AUTHORITY: Final = "shuntyard-ca"
 _DAEMON_SET: Final = paths.namespaced("/apis/apps/v1/daemonsets", NAMESPACE, NAME)
 _ENVIRONMENT: Final = {
     "SHUNTYARD__EXTENDER__AUTHORITY": "/etc/shuntyard-ca/ca.crt",
@@ -52,10 +52,14 @@ async def start(
         "api": {"listen_port": 0},
         "sampling": {"cores": default_budget_cores(len(nodes), DEFAULT_CPU_BUDGET_CORES)},
     }
-    given = bootstrap.deploy_manifests(_MANIFESTS)
-    adapted = [_adapted(one, layout, merged(decided, settings)) for one in given]
-    wanted = [*adapted, _authority(layout)]
-    await api.apply(client, sorted(wanted, key=lambda one: str(one["kind"] != "Namespace")))
+    said = {"agent.yaml": yaml.safe_dump(merged(decided, settings))}
+    wanted = (
+        *bootstrap.deploy_manifests("base/namespaces.yaml"),
+        config_map(NAME, said),
+        config_map(AUTHORITY, {"ca.crt": layout.authority.read_text()}),
+        *(_adapted(one, layout) for one in bootstrap.deploy_manifests("base/agent.yaml")),
+    )
+    await api.apply(client, wanted)
 
     async def ready() -> bool:
         found = await api.get(client, _DAEMON_SET)
@@ -67,10 +71,14 @@ async def start(
     await api.poll(ready, READY_SECONDS)
 
 
-def _adapted(manifest: Manifest, layout: Layout, settings: Mapping[str, Any]) -> Manifest:
+def config_map(name: str, data: Mapping[str, str]) -> Manifest:
+    """Return a ConfigMap beside the agents; kustomize would have made it."""
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+
+
+def _adapted(manifest: Manifest, layout: Layout) -> Manifest:
     changed: dict[str, Any] = copy.deepcopy(dict(manifest))
-    if changed["kind"] == "ConfigMap":
-        changed["data"] = {"agent.yaml": yaml.safe_dump(dict(settings))}
     if changed["kind"] == "DaemonSet":
         _place(changed["spec"]["template"]["spec"], layout)
     return changed
@@ -91,12 +99,3 @@ def _place(pod: dict[str, Any], layout: Layout) -> None:
         else one
         for one in pod["volumes"]
     ]
-
-
-def _authority(layout: Layout) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "shuntyard-ca", "namespace": NAMESPACE},
-        "data": {"ca.crt": layout.authority.read_text()},
-    }

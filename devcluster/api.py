@@ -22,6 +22,7 @@ _COLLECTIONS: Final[Mapping[str, str]] = {
     "Namespace": paths.NAMESPACES,
     "ServiceAccount": "/api/v1/serviceaccounts",
     "ConfigMap": "/api/v1/configmaps",
+    "Secret": "/api/v1/secrets",
     "Pod": paths.PODS,
     "Service": "/api/v1/services",
     "Endpoints": "/api/v1/endpoints",
@@ -33,6 +34,7 @@ _COLLECTIONS: Final[Mapping[str, str]] = {
     "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
     "Role": f"{_RBAC}/roles",
     "RoleBinding": f"{_RBAC}/rolebindings",
+    "FlowSchema": "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
 }
 
 

@@ -17,6 +17,17 @@ from shared.kube.client import KubeClient
 DEPLOY: Final = Path(__file__).parents[1] / "deploy"
 """Our manifests, beside this package in the repository; they are no part of a wheel."""
 
+_BASE: Final = (
+    "namespaces.yaml",
+    "crd.yaml",
+    "rbac.yaml",
+    "rbac-kinds.yaml",
+    "certificates.yaml",
+    "admission.yaml",
+    "viewer.yaml",
+    "flow-control.yaml",
+)
+
 _USERS: Final = (
     "system:kube-controller-manager",
     "system:kube-scheduler",
@@ -53,6 +64,16 @@ async def prepare(client: KubeClient) -> None:
     await api.apply(client, roles.manifests())
     account = paths.namespaced("/api/v1/serviceaccounts", "default", "default")
     await api.wait_for(client, account, _ACCOUNT_SECONDS)
+
+
+def base_manifests() -> list[Mapping[str, Any]]:
+    """Return what of ``deploy/base`` is applied here: all but what runs as processes.
+
+    Raises:
+        DevclusterError: This is not a checkout of the repository.
+    """
+    given = [one for name in _BASE for one in deploy_manifests(f"base/{name}")]
+    return [*given, *roles.scheduler(deploy_manifests("base/rbac-scheduler.yaml"))]
 
 
 def deploy_manifests(name: str) -> list[Mapping[str, Any]]:

@@ -196,9 +196,7 @@ class Cluster:
 
     def apply_roles(self) -> None:
         """Apply namespace, service account and roles of the extender, and our kinds of objects."""
-        names = ("base/rbac.yaml", "base/crd.yaml", "base/viewer.yaml", "base/admission.yaml")
-        manifests = [one for name in names for one in bootstrap.deploy_manifests(name)]
-        api.call(self.kubeconfig, lambda client: api.apply(client, manifests))
+        api.call(self.kubeconfig, lambda client: api.apply(client, bootstrap.base_manifests()))
 
     def start_default_scheduler(self) -> None:
         """Start the plain kube-scheduler, for pods that name no scheduler."""

@@ -31,6 +31,14 @@ SERVICE: Final = "shuntyard-extender"
 PORT_NAME: Final = "api"
 _PORT: Final = 10262
 _POD: Final = "shuntyard-extender-0"
+_RESTRICTED: Final = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""Without it the namespace refuses the Pod."""
+
 _COLLECTIONS: Final = ("/api/v1/endpoints", "/api/v1/services")
 
 
@@ -144,6 +152,12 @@ def _pod() -> Mapping[str, Any]:
             "schedulerName": "nobody",
             "serviceAccountName": ACCOUNT,
             "automountServiceAccountToken": False,
-            "containers": [{"name": "extender", "image": "shuntyard-extender"}],
+            "containers": [
+                {
+                    "name": "extender",
+                    "image": "shuntyard-extender",
+                    "securityContext": _RESTRICTED,
+                }
+            ],
         },
     }

@@ -5,7 +5,7 @@ many. Real nodes' kubelets are each a user of that group; without the authorizer
 role that is made for it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 KWOK_USER: Final = "shuntyard:kwok"
@@ -30,6 +30,7 @@ _VOLUMES: Final = (
     ("discovery.k8s.io", ("endpointslices",), ("get", "list", "watch")),
 )
 
+_Manifest = Mapping[str, Any]
 _Rule = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
@@ -40,6 +41,24 @@ def manifests() -> tuple[Mapping[str, Any], ...]:
         *_role(PROCESS_NODES_USER, _NODE + _VOLUMES),
         _binding(_KUBELETS, "system:node", {"kind": "Group", "name": "system:nodes"}),
     )
+
+
+def scheduler(manifests: Iterable[_Manifest]) -> tuple[_Manifest, _Manifest]:
+    """Return the Role for our Lease, out of the base, and give it to kube-scheduler's own user.
+
+    The base's other bindings stay out. They are for one account that both programs share; here
+    each is somebody of its own, and a right that the extender lacks is noticed.
+    """
+    (role,) = (one for one in manifests if one["kind"] == "Role")
+    name, namespace = role["metadata"]["name"], role["metadata"]["namespace"]
+    binding = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name, "namespace": namespace},
+        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+        "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "system:kube-scheduler"}],
+    }
+    return role, binding
 
 
 def _role(user: str, rules: tuple[_Rule, ...]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -43,8 +43,8 @@ def coscheduling(program: Path, layout: Layout, port: int) -> Component:
 
 
 def ours(program: Path, layout: Layout, port: int, extender_port: int) -> Component:
-    """Return the kube-scheduler of deploy/scheduler-config.yaml, calling the extender here."""
-    (config,) = deploy_manifests("scheduler-config.yaml")
+    """Return the kube-scheduler of deploy/base/scheduler.yaml, calling the extender here."""
+    (config,) = deploy_manifests("base/scheduler.yaml")
     connection = {
         **config["clientConnection"],
         "kubeconfig": str(layout.user_kubeconfig(_USER)),

@@ -7,6 +7,7 @@ from typing import Any, Final
 import yaml
 
 from devcluster import api, bootstrap
+from devcluster.agents import AUTHORITY, NAME, NAMESPACE, READY_SECONDS, config_map
 from devcluster.extender_process import merged
 from devcluster.layout import Layout
 from devcluster.real_nodes import images, volumes
@@ -15,10 +16,7 @@ from shared import quantity
 from shared.kube import paths
 from shared.kube.client import KubeClient
 
-NAMESPACE: Final = "shuntyard-agents"
-NAME: Final = "shuntyard-agent"
 CLAIM: Final = "shuntyard-volume"
-READY_SECONDS: Final = 120.0
 
 Manifest = Mapping[str, Any]
 
@@ -37,12 +35,12 @@ def manifests(
     """
     decided = {"extender": {"urls": [url]}, "sampling": {"cores": cores}}
     said = yaml.safe_dump(merged(decided, settings))
-    given = bootstrap.deploy_manifests("base/agent.yaml")
-    ordered = sorted(given, key=lambda one: str(one["kind"] != "Namespace"))
     return [
-        *(_adapted(one, said) for one in ordered),
+        *bootstrap.deploy_manifests("base/namespaces.yaml"),
+        config_map(NAME, {"agent.yaml": said}),
+        config_map(AUTHORITY, {"ca.crt": layout.authority.read_text()}),
         *volumes.shared(NAMESPACE, CLAIM, layout.volume),
-        _settings("shuntyard-ca", {"ca.crt": layout.authority.read_text()}),
+        *(_adapted(one) for one in bootstrap.deploy_manifests("base/agent.yaml")),
     ]
 
 
@@ -80,9 +78,7 @@ async def _cores(client: KubeClient, name: str) -> float:
     return float(quantity.parse(node["status"]["allocatable"]["cpu"]))
 
 
-def _adapted(manifest: Manifest, settings: str) -> Manifest:
-    if manifest["kind"] == "ConfigMap":
-        return _settings(NAME, {"agent.yaml": settings})
+def _adapted(manifest: Manifest) -> Manifest:
     if manifest["kind"] != "DaemonSet":
         return manifest
     changed: dict[str, Any] = copy.deepcopy(dict(manifest))
@@ -90,8 +86,3 @@ def _adapted(manifest: Manifest, settings: str) -> Manifest:
     pod["nodeSelector"] = {LABEL: LABEL_VALUE}
     pod["containers"][0] |= {"image": images.SHUNTYARD, "imagePullPolicy": "Never"}
     return changed
-
-
-def _settings(name: str, data: Mapping[str, str]) -> Manifest:
-    metadata = {"name": name, "namespace": NAMESPACE}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}

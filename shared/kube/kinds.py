@@ -1,7 +1,7 @@
 """The job kinds of other projects: where they are served, and raw JSON to ``shared.owners.Owner``.
 
 A further kind is one line in ``OWNERS`` and, if it says how many pods it wants, a function in
-``sizes``, if that may change, one in ``elastic``; deploy/base/rbac.yaml must let us read it.
+``sizes``, if that may change, one in ``elastic``; deploy/base/rbac-kinds.yaml must let us read it.
 """
 
 from collections.abc import Callable
