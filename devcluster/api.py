@@ -26,6 +26,7 @@ _COLLECTIONS: Final[Mapping[str, str]] = {
     "Pod": paths.PODS,
     "Service": "/api/v1/services",
     "Endpoints": "/api/v1/endpoints",
+    "EndpointSlice": "/apis/discovery.k8s.io/v1/endpointslices",
     "DaemonSet": "/apis/apps/v1/daemonsets",
     "PersistentVolume": "/api/v1/persistentvolumes",
     "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",

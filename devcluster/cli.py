@@ -22,7 +22,7 @@ from devcluster.options import (
     parse_node_counts,
 )
 from devcluster.real_nodes import conditions, images, packages
-from devcluster.versions import DEFAULT_KUBERNETES
+from devcluster.versions import DEFAULT_KUBERNETES, REAL_NODE_PROGRAMS
 from shared.errors import InputError, ShuntyardError
 
 _DIRECTORY: Final = Path(".devcluster")
@@ -112,7 +112,7 @@ def _install_real_nodes(arguments: argparse.Namespace) -> int:
     if missing:
         packages.install(missing, _say)
     conditions.require(_say)
-    assets.ensure(frozenset({"kubelet"}), kubernetes=arguments.kubernetes, report=_say)
+    assets.ensure(frozenset(REAL_NODE_PROGRAMS), kubernetes=arguments.kubernetes, report=_say)
     images.ensure_layers(_say)
     _say("real nodes can be started: shuntyard-devcluster up --nodes real:2")
     return 0

@@ -17,6 +17,7 @@ from devcluster.options import ClusterOptions
 from devcluster.ports import LOOPBACK, free_ports
 from devcluster.rights import audit, keeping
 from devcluster.state import Component, Probe
+from devcluster.versions import REAL_NODE_PROGRAMS
 from shared.errors import InputError
 
 NAMES: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager"})
@@ -36,7 +37,7 @@ def wanted(options: ClusterOptions) -> frozenset[str]:
     """Return the names of the programs without which ``up`` need not begin."""
     names = set(NAMES)
     if options.real is not None:
-        names.add("kubelet")
+        names.update(REAL_NODE_PROGRAMS)
     if options.kwok is not None:
         names.add("kwok")
     if options.schedulers.default or options.schedulers.shuntyard:

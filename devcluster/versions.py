@@ -9,6 +9,8 @@ from typing import Final
 from devcluster.errors import AssetsError
 
 DEFAULT_KUBERNETES: Final = "1.36.3"
+REAL_NODE_PROGRAMS: Final = ("kubelet", "kube-proxy", "coredns")
+"""What runs on real nodes and for them, beside Debian's containerd."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,12 @@ def _coscheduling(version: str) -> Binary:
     )
 
 
+def _coredns(version: str) -> Binary:
+    """Return CoreDNS with the plugins of devcluster/modules/coredns."""
+    pattern = re.compile(r"^CoreDNS-(\S+)", re.MULTILINE)
+    return Binary("coredns", version, "coredns", ".", pattern)
+
+
 def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
     binaries = (
         Binary("etcd", etcd, "etcd", ".", re.compile(r"^etcd Version: (\S+)", re.MULTILINE)),
@@ -72,6 +80,8 @@ def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
         _kubernetes("kube-controller-manager", kubernetes),
         _kubernetes("kube-scheduler", kubernetes),
         _kubernetes("kubelet", kubernetes),
+        _kubernetes("kube-proxy", kubernetes),
+        _coredns("1.14.7"),
         _coscheduling("1.34.4"),
         Binary(
             "kwok",

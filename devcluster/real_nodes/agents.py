@@ -1,7 +1,7 @@
 """The agents of real nodes: deploy/base/agent.yaml as it is, with an image and a volume of ours."""
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
@@ -22,18 +22,18 @@ Manifest = Mapping[str, Any]
 
 
 def manifests(
-    layout: Layout, *, url: str, cores: float, settings: Mapping[str, Any]
+    layout: Layout, *, urls: Sequence[str], cores: float, settings: Mapping[str, Any]
 ) -> list[Manifest]:
     """Return the agents' manifests, in the order to apply them.
 
     Args:
         layout: The cluster's directory; its ``volume`` is what the agents' claim gets.
-        url: Where the extender listens for agents.
+        urls: Where the replicas of the extender listen for agents.
         cores: What a node offers. An agent sees all of the machine, other nodes' pods too, so it
             is told.
         settings: Settings of the agents that differ from their defaults.
     """
-    decided = {"extender": {"urls": [url]}, "sampling": {"cores": cores}}
+    decided = {"extender": {"urls": list(urls)}, "sampling": {"cores": cores}}
     said = yaml.safe_dump(merged(decided, settings))
     return [
         *bootstrap.deploy_manifests("base/namespaces.yaml"),
@@ -49,7 +49,7 @@ async def start(
     layout: Layout,
     names: Collection[str],
     *,
-    url: str,
+    urls: Sequence[str],
     settings: Mapping[str, Any],
 ) -> None:
     """Run an agent on each of the nodes, which are all there are, and wait until they are ready.
@@ -58,7 +58,7 @@ async def start(
         TimeoutError: Not all became ready.
     """
     offered = [await _cores(client, name) for name in names]
-    wanted = manifests(layout, url=url, cores=min(offered), settings=settings)
+    wanted = manifests(layout, urls=urls, cores=min(offered), settings=settings)
     await api.apply(client, wanted)
     path = paths.namespaced("/apis/apps/v1/daemonsets", NAMESPACE, NAME)
 

@@ -64,6 +64,7 @@ fi
 keep_running kubelet "$NODE_KUBELET" --config "$NODE_DIRECTORY/kubelet.yaml" \
   --kubeconfig "$NODE_KUBECONFIG" --hostname-override "$NODE_NAME" --node-ip "$NODE_ADDRESS" \
   --node-labels "$NODE_LABELS" &
+keep_running kube-proxy "$NODE_PROXY" --config "$NODE_DIRECTORY/kube-proxy.yaml" &
 while :; do
   wait                                     # whose parents have ended are this process's to reap
 done

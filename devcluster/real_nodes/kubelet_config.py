@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from devcluster.certificates import Pair
 from devcluster.options import RealNodes
+from devcluster.real_nodes import cluster_dns
 from shared import quantity
 from shared.errors import InputError
 
@@ -56,8 +57,10 @@ def config(
         "cgroupDriver": "cgroupfs",
         "failCgroupV1": False,
         "failSwapOn": False,
-        "makeIPTablesUtilChains": False,  # there are no Services
-        "resolvConf": "",  # and no cluster DNS
+        "makeIPTablesUtilChains": False,  # kube-proxy has nftables
+        "clusterDNS": [cluster_dns.ADDRESS],
+        "clusterDomain": cluster_dns.DOMAIN,
+        "resolvConf": "",  # there is no way to where other names lead
         "maxPods": nodes.pods,
         "oomScoreAdj": 0,  # lowering it needs CAP_SYS_RESOURCE
         "enforceNodeAllocatable": ["pods"],

@@ -8,14 +8,26 @@ from typing import Any, Final
 
 import psutil
 
-from devcluster import api, extender_process
+from devcluster import api, bootstrap, readiness, replicas
+from devcluster.certificates import Authority
 from devcluster.errors import ClusterStateError, ComponentError
 from devcluster.layout import Layout
 from devcluster.options import RealNodes
+from devcluster.ports import free_ports
 from devcluster.processes import wait
-from devcluster.real_nodes import agents, images, kubelet_config, network, node, site
+from devcluster.real_nodes import (
+    agents,
+    cluster_dns,
+    images,
+    kubelet_config,
+    network,
+    node,
+    service_proxy,
+    site,
+)
 from devcluster.real_nodes.addresses import GATEWAY, MOST_NODES, RealNode
 from devcluster.real_nodes.readiness import wait_until_ready
+from devcluster.state import Component
 from devcluster.supervision import Supervisor
 from shared.system_clock import SystemClock
 
@@ -57,8 +69,12 @@ class Machines:
         site.occupy(self._layout, self._report)
         return GATEWAY
 
-    def add(self, nodes: RealNodes, kubelet: Path) -> None:
-        """Start nodes and wait until they are Ready.
+    def add(self, nodes: RealNodes, programs: Mapping[str, Path]) -> None:
+        """Start nodes and wait until they are Ready and know the cluster's Services.
+
+        Args:
+            nodes: Which.
+            programs: Those of `REAL_NODE_PROGRAMS`, by name.
 
         Raises:
             ClusterStateError: The cluster was not started for real nodes.
@@ -74,6 +90,7 @@ class Machines:
             return
         begun = SystemClock().now()
         site.prepare(self._layout)
+        self._serve_names(state.server, programs["coredns"])
         files = images.write_images(self._layout.real_nodes / "images", self._report)
         components = {}
         for name, number in zip(nodes.names(), nodes.numbers(), strict=True):
@@ -82,7 +99,7 @@ class Machines:
             kubeconfig = node.write(
                 self._layout, one, nodes, state.server, node_grace_seconds=grace
             )
-            components[name] = node.component(self._layout, one, kubelet, kubeconfig, files)
+            components[name] = node.component(self._layout, one, programs, kubeconfig, files)
             site.connect(one)
         self._supervisor.launch(components)
         for name in components:
@@ -109,11 +126,11 @@ class Machines:
             TimeoutError: Not all became ready.
         """
         self._layout.volume.mkdir(exist_ok=True)
-        url = extender_process.agents_url(self._layout)
+        urls = replicas.agents_urls(self._supervisor, self._layout)
         names, wanted = self.nodes().keys(), settings or {}
         api.call(
             self._layout.kubeconfig,
-            lambda client: agents.start(client, self._layout, names, url=url, settings=wanted),
+            lambda client: agents.start(client, self._layout, names, urls=urls, settings=wanted),
         )
 
     def power_off(self, name: str) -> None:
@@ -204,6 +221,27 @@ class Machines:
             problem = f"was not Ready in {api.NODES_READY_SECONDS:.0f} s"
             log = self._layout.log(f"{name}-kubelet")
             raise ComponentError(name, problem, log) from None
+        self._await_services(name)
+
+    def _await_services(self, name: str) -> None:
+        """Wait until a node's kube-proxy has written its rules."""
+        log, probe = self._layout.log(f"{name}-kube-proxy"), service_proxy.probe(self._node(name))
+        component = Component((), str(log), probe)
+        alive = lambda: self._supervisor.process(name) is not None  # noqa: E731
+        readiness.wait_until_ready(name, component, self._layout.authority, alive)
+
+    def _serve_names(self, server: str, program: Path) -> None:
+        """Start the cluster's DNS server, unless it runs."""
+        if self._supervisor.process(cluster_dns.COMPONENT) is not None:
+            return
+        layout, (port, ready_port) = self._layout, free_ports(2)
+        api.call(layout.kubeconfig, lambda client: api.apply(client, cluster_dns.manifests(port)))
+        authority = Authority(layout.pki, SystemClock())
+        kubeconfig = bootstrap.write_user(layout, authority, server, cluster_dns.USER)
+        component = cluster_dns.component(
+            program, layout, kubeconfig, port=port, ready_port=ready_port
+        )
+        self._supervisor.launch({cluster_dns.COMPONENT: component})
 
     def _node(self, name: str) -> RealNode:
         nodes = self.nodes()

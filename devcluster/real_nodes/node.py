@@ -9,7 +9,7 @@ from devcluster import bootstrap
 from devcluster.certificates import Authority
 from devcluster.layout import Layout
 from devcluster.options import RealNodes
-from devcluster.real_nodes import control_groups, kubelet_config
+from devcluster.real_nodes import control_groups, kubelet_config, service_proxy
 from devcluster.real_nodes.addresses import BRIDGE, GATEWAY, RealNode
 from devcluster.real_nodes.commands import run
 from devcluster.state import Component
@@ -46,15 +46,29 @@ def write(
         nodes, authority=layout.authority, server=pair, node_grace_seconds=node_grace_seconds
     )
     _write_json(directory / "kubelet.yaml", config)
-    _write_json(directory / "net.d" / "10-bridge.conflist", pod_network(node))
+    _write_json(directory / "net.d" / "10-pods.conflist", pod_network(node))
+    proxy = bootstrap.write_user(layout, authority, server, service_proxy.USER)
+    _write_json(directory / "kube-proxy.yaml", service_proxy.config(node, proxy))
     user = f"system:node:{node.name}"
     return bootstrap.write_user(layout, authority, server, user, ("system:nodes",))
 
 
 def component(
-    layout: Layout, node: RealNode, kubelet: Path, kubeconfig: Path, images: Sequence[Path]
+    layout: Layout,
+    node: RealNode,
+    programs: Mapping[str, Path],
+    kubeconfig: Path,
+    images: Sequence[Path],
 ) -> Component:
-    """Return the process that is the node: when it is killed, all of the node is gone."""
+    """Return the process that is the node: when it is killed, all of the node is gone.
+
+    Args:
+        layout: The cluster's directory.
+        node: Which node.
+        programs: kubelet and kube-proxy, by name.
+        kubeconfig: The kubelet's.
+        images: Archives that containerd gets before there is a kubelet.
+    """
     environ = {
         "NODE_NAME": node.name,
         "NODE_LABELS": f"{LABEL}={LABEL_VALUE}",
@@ -70,7 +84,8 @@ def component(
         "NODE_LOGS": str(layout.log(node.name).parent),
         "NODE_SCRIPTS": str(SCRIPTS),
         "NODE_IMAGES": " ".join(map(str, images)),
-        "NODE_KUBELET": str(kubelet),
+        "NODE_KUBELET": str(programs["kubelet"]),
+        "NODE_PROXY": str(programs["kube-proxy"]),
         "NODE_KUBECONFIG": str(kubeconfig),
     }
     return Component(
@@ -82,20 +97,21 @@ def component(
 
 
 def pod_network(node: RealNode) -> Mapping[str, Any]:
-    """Return the node's CNI configuration: a bridge in the node, addresses that can be routed.
+    """Return the node's CNI configuration: a cable for each pod, addresses that can be routed.
+
+    There is no bridge between pods of a node: past it, the answer of a Service's pod would not
+    come by where the Service's address is put back.
 
     Source:
         https://github.com/containernetworking/cni/blob/spec-v0.4.0/SPEC.md
     """
     ranges = [[{"subnet": node.pods}]]
-    bridge = {
-        "type": "bridge",
-        "bridge": "cni0",
-        "isGateway": True,
+    cable = {
+        "type": "ptp",
         "ipMasq": False,
         "ipam": {"type": "host-local", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]},
     }
-    return {"cniVersion": "0.4.0", "name": "pods", "plugins": [bridge]}
+    return {"cniVersion": "0.4.0", "name": "pods", "plugins": [cable]}
 
 
 def _make_disk(file: Path) -> None:

@@ -19,6 +19,7 @@ PACKAGES: Final = (
     "e2fsprogs",
     "iproute2",
     "mount",
+    "nftables",
     "runc",
     "util-linux",
 )

@@ -1,5 +1,6 @@
 """What real nodes are told, and what is said where there can be none."""
 
+import ipaddress
 import json
 import re
 from pathlib import Path
@@ -12,9 +13,10 @@ from devcluster import control_plane, options
 from devcluster.certificates import Pair
 from devcluster.errors import MachineError
 from devcluster.layout import Layout
-from devcluster.options import RealNodes
+from devcluster.options import ClusterOptions, RealNodes
 from devcluster.real_nodes import (
     agents,
+    cluster_dns,
     conditions,
     control_groups,
     images,
@@ -23,14 +25,17 @@ from devcluster.real_nodes import (
     network,
     node,
     packages,
+    service_proxy,
     volumes,
 )
 from devcluster.real_nodes.addresses import GATEWAY, GATEWAY_CARD, MOST_NODES, NETWORK, RealNode
 from devcluster.real_nodes.readiness import reported_ready
+from devcluster.versions import REAL_NODE_PROGRAMS
 from shared.errors import InputError
 from tests.unit.devcluster.programs import write_script
 
 GIB = 2**30
+PROGRAMS = {name: Path("/bin") / name for name in REAL_NODE_PROGRAMS}
 
 
 # ---- names and addresses
@@ -68,13 +73,46 @@ def test_pods_get_addresses_of_their_nodes_range_and_keep_them_on_the_way_out() 
     assert plugin["ipMasq"] is False
 
 
+def test_the_names_server_is_where_pods_look_for_it_and_listens_on_the_bridge(
+    tmp_path: Path,
+) -> None:
+    layout = Layout(tmp_path)
+    server = cluster_dns.component(
+        Path("/bin/coredns"), layout, Path("/kubeconfig"), port=5353, ready_port=8181
+    )
+    service, slice_, *_ = cluster_dns.manifests(5353)
+    pair = Pair(tmp_path / "crt", tmp_path / "key")
+    kubelet = kubelet_config.config(
+        RealNodes(1, cpu="0", memory="0"), authority=Path("ca"), server=pair, node_grace_seconds=20
+    )
+    assert kubelet["clusterDNS"] == [service["spec"]["clusterIP"]]
+    network_ = ipaddress.ip_network(control_plane.SERVICE_RANGE)
+    assert ipaddress.ip_address(service["spec"]["clusterIP"]) in network_
+    assert slice_["endpoints"][0]["addresses"] == [GATEWAY]
+    assert {port["port"] for port in slice_["ports"]} == {5353}
+    assert slice_["metadata"]["labels"] == {"kubernetes.io/service-name": "kube-dns"}
+    corefile = Path(server.argv[-1]).read_text()
+    assert corefile.startswith("cluster.local:5353 in-addr.arpa:5353 {")
+    assert f"bind {GATEWAY}\n" in corefile
+
+
+def test_a_service_proxy_leaves_the_machines_limits_as_they_are() -> None:
+    one = RealNode("real-0001", 1)
+    config = service_proxy.config(one, Path("/kubeconfig"))
+    assert config["conntrack"]["maxPerCore"] == config["conntrack"]["min"] == 0
+    assert config["hostnameOverride"] == "real-0001"
+    assert service_proxy.probe(one).url == f"http://{config['healthzBindAddress']}/healthz"
+
+
 def test_the_api_server_of_real_nodes_listens_where_they_reach_it(tmp_path: Path) -> None:
     programs = {name: Path("/bin") / name for name in control_plane.NAMES}
     layout = Layout(tmp_path)
-    plan = control_plane.plan(programs, layout, node_grace_seconds=50, address=GATEWAY)
+    plan = control_plane.plan(programs, layout, ClusterOptions(), address=GATEWAY)
     server = plan.components["kube-apiserver"]
     assert plan.server.startswith(f"https://{GATEWAY}:")
     assert f"--bind-address={GATEWAY}" in server.argv
+    assert f"--advertise-address={GATEWAY}" in server.argv
+    assert "--endpoint-reconciler-type=lease" in server.argv
     assert server.probe is not None
     assert server.probe.url == f"{plan.server}/readyz"
 
@@ -82,7 +120,7 @@ def test_the_api_server_of_real_nodes_listens_where_they_reach_it(tmp_path: Path
 def test_a_node_is_a_process_whose_environment_says_all(tmp_path: Path) -> None:
     layout, one = Layout(tmp_path), RealNode("real-0001", 1)
     files = [Path("/images/a.tar"), Path("/images/b.tar")]
-    component = node.component(layout, one, Path("/bin/kubelet"), Path("/kubeconfig"), files)
+    component = node.component(layout, one, PROGRAMS, Path("/kubeconfig"), files)
     assert component.argv == ("/bin/sh", str(node.SCRIPTS / "enter.sh"))
     assert component.environ[node.NUMBER] == "1"
     assert component.environ["NODE_IMAGES"] == "/images/a.tar /images/b.tar"
@@ -90,7 +128,7 @@ def test_a_node_is_a_process_whose_environment_says_all(tmp_path: Path) -> None:
 
 
 def test_the_scripts_use_no_variable_that_a_node_is_not_given(tmp_path: Path) -> None:
-    given = node.component(Layout(tmp_path), RealNode("n", 0), Path(), Path(), []).environ
+    given = node.component(Layout(tmp_path), RealNode("n", 0), PROGRAMS, Path(), []).environ
     scripts = "\n".join(file.read_text() for file in node.SCRIPTS.glob("*.sh"))
     used = set(re.findall(r"\$\{?(NODE_\w+)", scripts))
     assert "NODE_GROUPS" in used
@@ -277,7 +315,9 @@ def test_agents_of_real_nodes_are_those_of_deploy_with_an_image_and_a_volume_of_
     layout.pki.mkdir()
     layout.authority.write_text("PEM")
     url = f"https://{GATEWAY}:1234"
-    made = agents.manifests(layout, url=url, cores=1.5, settings={"sampling": {"source": "none"}})
+    made = agents.manifests(
+        layout, urls=[url], cores=1.5, settings={"sampling": {"source": "none"}}
+    )
     by_kind = {one["kind"]: one for one in made if one["kind"] != "ConfigMap"}
     texts = {one["metadata"]["name"]: one["data"] for one in made if one["kind"] == "ConfigMap"}
     assert made[0]["kind"] == "Namespace"
