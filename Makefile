@@ -5,6 +5,7 @@ STAMP := $(VENV)/.installed-from-constraints
 FRAMEWORKS_VENV ?= .venv-frameworks
 FRAMEWORKS_STAMP := $(FRAMEWORKS_VENV)/.installed-from-constraints
 DEMO_DIR ?= .demo
+CALLS := .api-calls
 
 .DEFAULT_GOAL := help
 .PHONY: help venv check format lint types imports test test-e2e test-frameworks reproduce demo clean
@@ -40,8 +41,10 @@ test: $(STAMP) ## the gate: every test but the long ones; first two at a time, t
 	$(PYTHON) -m pytest -m 'controlplane and not e2e' $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed=1; \
 	exit $$failed
 
-test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real nodes, every law with 2000 examples
-	$(PYTHON) -m pytest -m e2e $(PYTEST_ARGS)
+test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real nodes, exact rights, every law with 2000 examples
+	rm -rf $(CALLS)
+	$(PYTHON) -m pytest -m e2e --record-api-calls $(CALLS) $(PYTEST_ARGS)
+	$(if $(PYTEST_ARGS),,$(PYTHON) -m devcluster rights $(CALLS))
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest tests/property tests/controlplane/test_oracle_masks.py $(PYTEST_ARGS)
 
 $(FRAMEWORKS_STAMP): trainer/constraints-frameworks.txt trainer/pyproject.toml
@@ -63,5 +66,5 @@ demo: $(STAMP) ## a real control plane, our extender, real training; ONCE=1 ends
 	@$(PYTHON) -m devcluster.demo --dir $(DEMO_DIR) $(if $(filter 1,$(ONCE)),--once)
 
 clean: ## caches, demo state and the virtual environment; not the built binaries
-	rm -rf $(VENV) $(FRAMEWORKS_VENV) $(DEMO_DIR) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(FRAMEWORKS_VENV) $(DEMO_DIR) $(CALLS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

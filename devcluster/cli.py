@@ -22,6 +22,7 @@ from devcluster.options import (
     parse_node_counts,
 )
 from devcluster.real_nodes import conditions, images, packages
+from devcluster.rights import comparing, keeping
 from devcluster.versions import DEFAULT_KUBERNETES, REAL_NODE_PROGRAMS
 from shared.errors import InputError, ShuntyardError
 
@@ -177,6 +178,15 @@ def _operator(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _rights(arguments: argparse.Namespace) -> int:
+    calls = keeping.kept(arguments.calls)
+    if not calls:
+        raise InputError("DIR", str(arguments.calls), "a directory with recorded calls")
+    verdict = comparing.compare(calls, comparing.base())
+    print(*comparing.report(verdict), sep="\n")
+    return 0 if verdict.exact else 1
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="shuntyard-devcluster", description="A real control plane on this machine."
@@ -194,6 +204,10 @@ def _parser() -> argparse.ArgumentParser:
     text = "run an operator of another project, built from its module, until interrupted"
     run = _command(commands, "operator", _operator, text)
     run.add_argument("operator", choices=sorted(operator_catalog.OPERATORS))
+    text = "compare the API calls that clusters recorded with the rights that deploy/base gives"
+    rights = commands.add_parser("rights", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    rights.add_argument("calls", type=Path, metavar="DIR", help=f"what {keeping.VARIABLE} named")
+    rights.set_defaults(command=_rights)
     text = "install the Debian packages of real nodes, build the kubelet and the images"
     install = commands.add_parser("install-real-nodes", help=text, description=f"{text}.")
     install.add_argument("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION")

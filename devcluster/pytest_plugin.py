@@ -4,25 +4,50 @@ The first use in a session starts it, and builds its programs where nothing is c
 on the terminal. Tests without the fixtures pay nothing.
 """
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions
+from devcluster.rights import calls, comparing, keeping
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what records the calls of all clusters of a run."""
+    parser.addoption(
+        "--record-api-calls",
+        metavar="DIR",
+        help="keep there which API calls our programs make (`python -m devcluster rights DIR`)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell all clusters of the run, also those of other processes."""
+    directory = config.getoption("--record-api-calls")
+    if directory:
+        os.environ[keeping.VARIABLE] = str(Path(directory).resolve())
 
 
 @pytest.fixture(scope="session")
 def control_plane(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[Cluster]:
-    """etcd, kube-apiserver and kube-controller-manager with our RBAC, without nodes."""
+    """etcd, kube-apiserver and kube-controller-manager with our RBAC, without nodes.
+
+    At its end the API server must have refused our programs nothing that our manifests do not name.
+    """
     directory = tmp_path_factory.mktemp("cluster")
-    Cluster.up(directory, ClusterOptions(), _terminal(pytestconfig))
+    Cluster.up(directory, ClusterOptions(record_api_calls=True), _terminal(pytestconfig))
     cluster = Cluster.attach(directory, _nothing)
     try:
         cluster.apply_roles()
         yield cluster
+        found = comparing.compare(calls.read(cluster.layout.audit), comparing.base())
+        if found.missing or found.foreign:
+            pytest.fail("\n".join(comparing.report(found)), pytrace=False)
     finally:
         cluster.down()
 

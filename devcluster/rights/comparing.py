@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from devcluster.bootstrap import DEPLOY
 from devcluster.rights.calls import Call
-from devcluster.rights.granted import Granted, Right, accounts
+from devcluster.rights.granted import Granted, Right, accounts, documents, granted
 
 EVERYBODYS: Final = frozenset(
     {"system:basic-user", "system:discovery", "system:public-info-viewer"}
@@ -53,6 +54,11 @@ def compare(calls: Counter[Call], given: Granted) -> Verdict:
             missing.append(call)
     unused = tuple(sorted(given.rights - used.keys()))
     return Verdict(tuple(missing), tuple(foreign), unused, used)
+
+
+def base() -> Granted:
+    """Return what deploy/base gives."""
+    return granted(documents(DEPLOY / "base"))
 
 
 def _covering(call: Call, given: Granted) -> Iterator[Right]:
