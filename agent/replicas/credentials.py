@@ -1,4 +1,8 @@
-"""Whom we trust and who we are: the CA file and the token file, read again when they change."""
+"""Whom we trust and who we are: the CA file and the token file, read again when they change.
+
+On a new cluster agents start before the extender has made an authority: while the CA's directory is
+there and the file is not, nobody is trusted and everything else goes on.
+"""
 
 import asyncio
 import logging
@@ -7,6 +11,7 @@ import ssl
 from pathlib import Path
 from typing import Final
 
+from agent.errors import UnreachableError
 from shared.clock import Clock
 from shared.errors import SettingsError
 
@@ -28,7 +33,7 @@ class Credentials:
         clock: For how often the files are looked at.
 
     Raises:
-        SettingsError: A file cannot be read.
+        SettingsError: A file cannot be read, other than a CA file that is still to come.
     """
 
     def __init__(self, authority: Path, token: Path, clock: Clock) -> None:
@@ -36,16 +41,28 @@ class Credentials:
         self._token_file = token
         self._clock = clock
         self._looked_at = clock.monotonic()
-        self._stamps = (_stamp(authority), _stamp(token))
-        self.context = _context(authority)
+        self._stamps = (_stamp_of_authority(authority), _stamp(token))
+        self._context = _context(authority) if self._stamps[0] else None
         self.token = _token(token)
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """Whom we trust.
+
+        Raises:
+            UnreachableError: Nobody: the CA file has not come yet.
+        """
+        if self._context is None:
+            raise UnreachableError(f"CA file {self._authority} is not there yet: nobody is trusted")
+        return self._context
 
     async def refresh(self) -> None:
         """Take over files that changed; looks at them every ``LOOK_SECONDS``.
 
-        A file that cannot be read now is logged, and what was known stays.
+        A file that cannot be read now is logged, and what was known stays. A CA file that has not
+        come yet is looked for each time.
         """
-        if self._clock.monotonic() - self._looked_at < LOOK_SECONDS:
+        if self._context and self._clock.monotonic() - self._looked_at < LOOK_SECONDS:
             return
         self._looked_at = self._clock.monotonic()
         try:
@@ -58,9 +75,10 @@ class Credentials:
         self._looked_at -= LOOK_SECONDS
 
     def _read_changed(self) -> None:
-        stamps = (_stamp(self._authority), _stamp(self._token_file))
+        look = _stamp if self._context else _stamp_of_authority
+        stamps = (look(self._authority), _stamp(self._token_file))
         if stamps[0] != self._stamps[0]:
-            self.context = _context(self._authority)
+            self._context = _context(self._authority)
         if stamps[1] != self._stamps[1]:
             self.token = _token(self._token_file)
         self._stamps = stamps
@@ -72,6 +90,16 @@ def _stamp(file: Path) -> _Stamp:
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error
     return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _stamp_of_authority(file: Path) -> _Stamp | None:
+    """Return the stamp; None: the directory is mounted, and has no such file yet."""
+    try:
+        return _stamp(file)
+    except SettingsError:
+        if file.parent.is_dir() and not os.path.lexists(file):
+            return None
+        raise
 
 
 def _context(authority: Path) -> ssl.SSLContext:

@@ -443,9 +443,23 @@ async def test_files_that_hang_do_not_keep_the_agent_from_ending(
     freed.set()
 
 
+async def test_an_agent_that_is_there_before_its_authority_waits_for_it(
+    node: Node, replica: FakeExtender, caplog: pytest.LogCaptureFixture
+) -> None:
+    authority = node.trust.authority
+    later = await asyncio.to_thread(authority.read_text)
+    await asyncio.to_thread(authority.unlink)
+    async with agent(node, replica) as running:
+        await eventually(lambda: "is not there yet: nobody is trusted" in caplog.text)
+        await ask(running.url, "readyz", 503)
+        assert replica.heartbeats == []
+        await asyncio.to_thread(authority.write_text, later)
+        await beats(replica)
+
+
 async def test_without_trust_or_name_the_agent_does_not_start(node: Node) -> None:
-    await asyncio.to_thread(node.trust.authority.unlink)
-    with pytest.raises(SettingsError, match=r"ca\.crt: No such file"):
+    await asyncio.to_thread(node.trust.token.unlink)
+    with pytest.raises(SettingsError, match="No such file"):
         async with agent(node):
             pass
     with pytest.raises(SettingsError, match="NODE_NAME"):

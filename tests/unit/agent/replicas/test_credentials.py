@@ -1,10 +1,12 @@
 """CA and token are read again when they change, and not more often."""
 
 import os
+import ssl
 from pathlib import Path
 
 import pytest
 
+from agent.errors import UnreachableError
 from agent.replicas.credentials import LOOK_SECONDS, Credentials
 from shared.errors import SettingsError
 from tests.fakes.extender import Trust
@@ -94,8 +96,28 @@ async def test_what_cannot_be_read_later_stays_as_it_was(tmp_path: Path, clock: 
     assert credentials.token == before
 
 
+async def test_a_ca_that_is_still_to_come_is_waited_for_and_then_looked_for_at_once(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    trust = Trust.create(tmp_path)
+    later = trust.authority.read_text()
+    trust.authority.unlink()
+    credentials = Credentials(trust.authority, trust.token, clock)
+    await credentials.refresh()
+    with pytest.raises(UnreachableError, match=f"{trust.authority} is not there yet"):
+        _ = credentials.context
+    trust.authority.write_text(later)
+    await credentials.refresh()
+    assert isinstance(credentials.context, ssl.SSLContext)
+
+
+def test_a_ca_whose_directory_is_not_mounted_is_a_mistake(tmp_path: Path, clock: HandClock) -> None:
+    trust = Trust.create(tmp_path)
+    with pytest.raises(SettingsError, match="nowhere"):
+        Credentials(tmp_path / "nowhere" / "ca.crt", trust.token, clock)
+
+
 UNUSABLE = {
-    "no CA file": ("authority", None),
     "a CA file without a certificate": ("authority", "nothing"),
     "no token file": ("token", None),
     "an empty token file": ("token", " \n"),
