@@ -1,0 +1,50 @@
+"""What the page on trouble names is there, and all that can be the trouble is named."""
+
+import re
+
+from extender.engine import binding, filtering
+from extender.engine.migration.reasons import MigrationReason
+from extender.engine.reasons import Reason
+from extender.engine.scaling.declined import ScalingReason
+from monitoring.rules.alerts import ALERTS
+from tests.docs import said
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs/troubleshooting.md"
+TEXT = PAGE.read_text()
+TOKENS = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)+)`", TEXT))
+OF_KUBERNETES = {
+    "SchedulingGated",
+    "FailedScheduling",
+    "OutOfcpu",
+    "OutOfmemory",
+    "BackoffLimitExceeded",
+}
+
+
+def test_every_command_on_the_page_is_one() -> None:
+    assert said.check_commands(TEXT) > 20
+
+
+def test_every_setting_and_every_key_on_the_page_exists() -> None:
+    assert said.odd_settings(TEXT) == []
+    assert said.settings_said(TEXT) > 10
+    assert said.odd_keys(TEXT) == set()
+
+
+def test_every_reason_for_waiting_is_there_and_no_token_is_invented() -> None:
+    assert set(Reason) <= TOKENS | {str(r) for r in Reason if f"`{r}`" in TEXT}
+    known = {*Reason, *MigrationReason, *ScalingReason, *OF_KUBERNETES}
+    assert {token for token in TOKENS if token not in known} <= {"OOMKilled"}
+
+
+def test_every_text_that_a_refused_pod_shows_is_explained() -> None:
+    texts = {filtering.NO_SEATS, filtering.NO_QUOTA, filtering.NO_ROOM_BESIDE_SEATS}
+    texts |= {filtering.PLANNED_NOT_OFFERED, binding.GANG_NOT_THERE, binding.STANDBY}
+    texts |= {binding.NO_SEAT, binding.PLAN_CHANGED, binding.NODE_GONE}
+    assert [text for text in sorted(texts) if f"`{text}`" not in TEXT] == []
+
+
+def test_every_alert_leads_to_its_runbook() -> None:
+    pages = {path.stem for path in said.linked(PAGE) if path.parent.name == "runbooks"}
+    assert pages == {alert.name for alert in ALERTS}
