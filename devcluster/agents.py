@@ -1,7 +1,7 @@
 """The node agents of a cluster: deploy/base/agent.yaml, with the places of this machine put in."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import yaml
@@ -32,14 +32,14 @@ Manifest = Mapping[str, Any]
 
 
 async def start(
-    client: KubeClient, layout: Layout, *, url: str, settings: Mapping[str, Any]
+    client: KubeClient, layout: Layout, *, urls: Sequence[str], settings: Mapping[str, Any]
 ) -> None:
     """Run an agent on every process node and wait until all are ready.
 
     Args:
         client: An administrator's.
         layout: The cluster's directory.
-        url: Where the extender listens for agents.
+        urls: Where the replicas of the extender listen for agents.
         settings: Settings of the agents that differ from their defaults.
 
     Raises:
@@ -48,7 +48,7 @@ async def start(
     found = await api.items(client, paths.NODES)
     nodes = [one for one in found if one["metadata"].get("labels", {}).get(KIND_LABEL) == KIND]
     decided = {
-        "extender": {"urls": [url]},
+        "extender": {"urls": list(urls)},
         "api": {"listen_port": 0},
         "sampling": {"cores": default_budget_cores(len(nodes), DEFAULT_CPU_BUDGET_CORES)},
     }

@@ -14,7 +14,6 @@ from devcluster import (
     bootstrap,
     control_plane,
     emptying,
-    extender_process,
     kwok,
     peers,
     read_api_service,
@@ -29,9 +28,12 @@ from devcluster.ports import LOOPBACK, free_ports
 from devcluster.process_nodes import process_nodes
 from devcluster.real_nodes import site
 from devcluster.real_nodes.machines import Machines
+from devcluster.replicas import KUBELET, ONE_REPLICA, Replicas, agents_urls
+from devcluster.replicas import start as start_replicas
 from devcluster.rights import keeping
 from devcluster.state import ClusterState, alone
 from devcluster.supervision import Supervisor
+from devcluster.versions import REAL_NODE_PROGRAMS
 from shared.system_clock import SystemClock
 
 _MADE: Final = (
@@ -91,14 +93,26 @@ class Cluster:
 
     @property
     def extender_url(self) -> str:
-        """URL of the extender's read API.
+        """URL of the extender's read API; of several the first one's.
 
         Raises:
             ClusterStateError: The cluster has no extender.
         """
-        probe = self._supervisor.file.component("extender").probe
+        return self.url_of("extender")
+
+    def url_of(self, extender: str) -> str:
+        """Return the URL of an extender's read API, by its component's name.
+
+        Raises:
+            ClusterStateError: The cluster has no such extender.
+        """
+        probe = self._supervisor.file.component(extender).probe
         assert probe is not None  # noqa: S101 - `extender_process.extender` gave it one
         return probe.url.removesuffix(READY_PATH)
+
+    def agents_urls(self) -> list[str]:
+        """Return where agents report: to every replica."""
+        return agents_urls(self._supervisor, self.layout)
 
     @classmethod
     def up(
@@ -215,26 +229,19 @@ class Cluster:
         component = peer.component(self._program(peer.program), self.layout, port)
         self._supervisor.launch({peer.value: component})
 
-    def start_shuntyard(self, settings: Mapping[str, Any] | None = None) -> None:
+    def start_shuntyard(
+        self, settings: Mapping[str, Any] | None = None, replicas: Replicas = ONE_REPLICA
+    ) -> None:
         """Apply our RBAC and start the extender and the kube-scheduler that calls it.
 
         Args:
             settings: Settings of the extender that differ from its defaults.
+            replicas: Further pairs (`devcluster.replicas`).
         """
-        port, scheduler_port, api_port, agents_port = free_ports(4)
         program = self._program("kube-scheduler")
         self.apply_roles()
-        extender = extender_process.extender(
-            self.layout,
-            extender_process.write_kubeconfig(self.layout, self.server),
-            scheduler_port=scheduler_port,
-            api_port=api_port,
-            agents=(self.address, agents_port),
-            settings=settings or {},
-        )
-        scheduler = schedulers.ours(program, self.layout, port, scheduler_port)
-        self._supervisor.launch({"extender": extender, "kube-scheduler": scheduler})
-        read_api_service.serve(self._supervisor, self.layout, api_port, self._report)
+        every = (self._supervisor, self.layout, program, replicas, settings or {}, self._report)
+        start_replicas(*every)
 
     def start_agents(self, settings: Mapping[str, Any] | None = None) -> None:
         """Run an agent on every process node and wait until all are ready.
@@ -248,11 +255,10 @@ class Cluster:
             TimeoutError: Not all became ready.
         """
         self.layout.volume.mkdir(exist_ok=True)
-        url = extender_process.agents_url(self.layout)
-        wanted = settings or {}
+        urls, wanted = self.agents_urls(), settings or {}
         api.call(
             self.kubeconfig,
-            lambda client: agents.start(client, self.layout, url=url, settings=wanted),
+            lambda client: agents.start(client, self.layout, urls=urls, settings=wanted),
         )
 
     def add_kwok_nodes(self, nodes: KwokNodes) -> None:
@@ -291,11 +297,12 @@ class Cluster:
             ComponentError: A node did not become Ready.
             MachineError: What they need could not be made here.
         """
-        self.machines.add(nodes, self._program("kubelet"))
+        self.machines.add(nodes, {name: self._program(name) for name in REAL_NODE_PROGRAMS})
 
     def empty(self) -> None:
         """End all but the control plane, and delete nodes, workloads and further namespaces."""
         names = [name for name in self.state().components if name not in control_plane.NAMES]
+        self._supervisor.stop(*(name for name in names if name == KUBELET))  # or it revives them
         self._supervisor.stop(*names)
         self._supervisor.forget(*names)
         site.clear(self.layout, self._report)
@@ -367,7 +374,7 @@ class Cluster:
         if options.schedulers.default:
             self.start_default_scheduler()
         if options.schedulers.shuntyard:
-            self.start_shuntyard(options.settings)
+            self.start_shuntyard(options.settings, Replicas(options.replicas))
         if options.agents:
             self.start_agents()
 
@@ -385,4 +392,3 @@ class Cluster:
     def _program(self, name: str) -> Path:
         kubernetes = self.state().kubernetes
         return assets.ensure(frozenset({name}), kubernetes=kubernetes, report=self._report)[name]
-

@@ -150,6 +150,7 @@ class ClusterOptions:
         real: Nodes with real containers; None for none, and none can be added later.
         schedulers: Which schedulers.
         settings: Settings of the extender that differ from its defaults.
+        replicas: Pairs of our kube-scheduler and extender; more than one needs root.
         agents: Run an agent on every process node; needs both schedulers.
         node_monitor_grace_seconds: After how long without a heartbeat a node is NotReady; kwok
             renews its nodes' Leases so that this is kept. Large values make idle nodes cheap.
@@ -164,6 +165,7 @@ class ClusterOptions:
     real: RealNodes | None = None
     schedulers: Schedulers = Schedulers.NONE
     settings: Mapping[str, Any] = field(default_factory=dict)
+    replicas: int = 1
     agents: bool = False
     node_monitor_grace_seconds: int = 50
     in_tree_gangs: bool = False

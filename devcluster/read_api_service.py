@@ -10,8 +10,7 @@ Source:
 
 import ipaddress
 import socket
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import psutil
@@ -20,6 +19,7 @@ from devcluster import api
 from devcluster.extender_process import ACCOUNT, NAMESPACE, READY_PATH
 from devcluster.layout import Layout
 from devcluster.ports import LOOPBACK, free_ports
+from devcluster.read_api_relay import relay_argv
 from devcluster.state import Component, Probe
 from devcluster.supervision import Supervisor
 from shared.kube import paths
@@ -30,7 +30,7 @@ COMPONENT: Final = "read-api"
 SERVICE: Final = "shuntyard-extender"
 PORT_NAME: Final = "api"
 _PORT: Final = 10262
-_POD: Final = "shuntyard-extender-0"
+MOST_REPLICAS: Final = 3
 _RESTRICTED: Final = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -42,23 +42,40 @@ _RESTRICTED: Final = {
 _COLLECTIONS: Final = ("/api/v1/endpoints", "/api/v1/services")
 
 
+def named(program: str, number: int) -> str:
+    """Return the name of a replica's component; the first one's is the program's."""
+    return program if number == 0 else f"{program}-{number}"
+
+
+def pod_name(number: int) -> str:
+    """Return the name of a replica's pod."""
+    return f"{SERVICE}-{number}"
+
+
 def serve(
-    supervisor: Supervisor, layout: Layout, api_port: int, report: Callable[[str], None]
+    supervisor: Supervisor,
+    layout: Layout,
+    api_ports: Sequence[int],
+    report: Callable[[str], None],
 ) -> None:
-    """Start the relay to ``api_port`` and make the Service, if this machine has an address for it.
+    """Start a relay to each replica and make the Service, if this machine has an address for it.
 
     Raises:
-        ComponentError: The relay did not start.
+        ComponentError: A relay did not start.
     """
     here = address(supervisor.file.read().address)
     if here is None:
         report("no Service for the read API: this machine has no address but loopback")
         return
-    if supervisor.process(COMPONENT) is not None:  # to the port of an earlier extender
-        supervisor.stop(COMPONENT)
-    (port,) = free_ports(1)
-    supervisor.launch({COMPONENT: relay(layout, here, port, api_port)})
-    api.call(layout.kubeconfig, lambda client: register(client, here, port))
+    ports = free_ports(len(api_ports))
+    relays = {}
+    for number, (port, api_port) in enumerate(zip(ports, api_ports, strict=True)):
+        name = named(COMPONENT, number)
+        if supervisor.process(name) is not None:  # to the port of an earlier extender
+            supervisor.stop(name)
+        relays[name] = relay(layout, name, here, port, api_port)
+    supervisor.launch(relays)
+    api.call(layout.kubeconfig, lambda client: register(client, here, ports))
 
 
 def address(preferred: str) -> str | None:
@@ -80,32 +97,36 @@ def address(preferred: str) -> str | None:
     return next((text for text in texts if _is_proxied_to(text)), None)
 
 
-def relay(layout: Layout, here: str, port: int, api_port: int) -> Component:
+def relay(layout: Layout, name: str, here: str, port: int, api_port: int) -> Component:
     """Return the relay from ``port`` to the read API's port on loopback."""
-    ports = (str(port), str(api_port))
     return Component(
-        argv=(sys.executable, "-m", "devcluster.read_api_relay", *ports),
-        log=str(layout.log(COMPONENT)),
+        argv=relay_argv(port, api_port),
+        log=str(layout.log(name)),
         probe=Probe(f"http://{here}:{port}{READY_PATH}"),
     )
 
 
-async def register(client: KubeClient, here: str, port: int) -> None:
-    """Make the Service, its Endpoints and the Pod behind them."""
-    await api.apply(client, (_service(), _pod(), _endpoints(here, port)))
+async def register(client: KubeClient, here: str, ports: Sequence[int]) -> None:
+    """Make the Service, its Endpoints, and a Pod behind each; those of an earlier start go."""
+    await withdraw(client)
+    pods = [_pod(number) for number in range(len(ports))]
+    await api.apply(client, (_service(), *pods, _endpoints(here, ports)))
     status = {
         "phase": "Running",
         "podIP": here,
         "podIPs": [{"ip": here}],
         "conditions": [{"type": "Ready", "status": "True"}],
     }
-    await client.patch(paths.pod(NAMESPACE, _POD, "status"), {"status": status})
+    for number in range(len(ports)):
+        path = paths.pod(NAMESPACE, pod_name(number), "status")
+        await client.patch(path, {"status": status})
 
 
 async def withdraw(client: KubeClient) -> None:
     """Delete what `register` made, if it is there."""
     wanted = [paths.namespaced(kind, NAMESPACE, SERVICE) for kind in _COLLECTIONS]
-    for path in (paths.pod(NAMESPACE, _POD), *wanted):
+    pods = [paths.pod(NAMESPACE, pod_name(number)) for number in range(MOST_REPLICAS)]
+    for path in (*pods, *wanted):
         try:
             await client.delete(path, grace_seconds=0)
         except NotFoundError:
@@ -127,27 +148,30 @@ def _service() -> Mapping[str, Any]:
     }
 
 
-def _endpoints(here: str, port: int) -> Mapping[str, Any]:
-    target = {"kind": "Pod", "namespace": NAMESPACE, "name": _POD}
+def _endpoints(here: str, ports: Sequence[int]) -> Mapping[str, Any]:
+    """Return them; all replicas have one address here, and a port of their own."""
     return {
         "apiVersion": "v1",
         "kind": "Endpoints",
         "metadata": {"name": SERVICE, "namespace": NAMESPACE},
-        "subsets": [
-            {
-                "addresses": [{"ip": here, "targetRef": target}],
-                "ports": [{"name": PORT_NAME, "port": port}],
-            }
-        ],
+        "subsets": [_subset(here, port, number) for number, port in enumerate(ports)],
     }
 
 
-def _pod() -> Mapping[str, Any]:
+def _subset(here: str, port: int, number: int) -> Mapping[str, Any]:
+    target = {"kind": "Pod", "namespace": NAMESPACE, "name": pod_name(number)}
+    return {
+        "addresses": [{"ip": here, "targetRef": target}],
+        "ports": [{"name": PORT_NAME, "port": port}],
+    }
+
+
+def _pod(number: int) -> Mapping[str, Any]:
     """Return the Pod; its scheduler is nobody, so it stays on no node."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": _POD, "namespace": NAMESPACE},
+        "metadata": {"name": pod_name(number), "namespace": NAMESPACE},
         "spec": {
             "schedulerName": "nobody",
             "serviceAccountName": ACCOUNT,

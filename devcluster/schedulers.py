@@ -1,11 +1,13 @@
 """kube-scheduler: plain, with our extender, and as its peers run it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from devcluster import kubeconfigs
 from devcluster.bootstrap import deploy_manifests
 from devcluster.differences import POD_GROUPS
 from devcluster.layout import Layout
@@ -42,17 +44,57 @@ def coscheduling(program: Path, layout: Layout, port: int) -> Component:
     return _scheduler("coscheduling", program, layout, port, config)
 
 
-def ours(program: Path, layout: Layout, port: int, extender_port: int) -> Component:
-    """Return the kube-scheduler of deploy/base/scheduler.yaml, calling the extender here."""
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Times of leader election, in seconds; the defaults are kube-scheduler's."""
+
+    duration_seconds: float = 15
+    renew_deadline_seconds: float = 10
+    retry_seconds: float = 2
+
+    def section(self) -> dict[str, str]:
+        """Return them as fields of ``leaderElection``."""
+        return {
+            "leaseDuration": f"{self.duration_seconds}s",
+            "renewDeadline": f"{self.renew_deadline_seconds}s",
+            "retryPeriod": f"{self.retry_seconds}s",
+        }
+
+
+def ours(
+    program: Path,
+    layout: Layout,
+    port: int,
+    extender_port: int,
+    *,
+    name: str = "kube-scheduler",
+    server: str | None = None,
+    lease: LeaseTimes | None = None,
+) -> Component:
+    """Return the kube-scheduler of deploy/base/scheduler.yaml, calling the extender here.
+
+    Args:
+        program: Its binary.
+        layout: The cluster's directory.
+        port: Its own.
+        extender_port: Where the extender listens for it.
+        name: Of the component.
+        server: URL of the API server, where it goes there another way; None: straight.
+        lease: Times of leader election; None: the defaults.
+    """
     (config,) = deploy_manifests("base/scheduler.yaml")
-    connection = {
-        **config["clientConnection"],
-        "kubeconfig": str(layout.user_kubeconfig(_USER)),
-    }
+    kubeconfig = layout.user_kubeconfig(_USER)
+    if server is not None:
+        kubeconfig = kubeconfigs.with_server(kubeconfig, server, kubeconfig.with_stem(name))
+    connection = {**config["clientConnection"], "kubeconfig": str(kubeconfig)}
     url = f"http://{LOOPBACK}:{extender_port}"
     extenders = [{**entry, "urlPrefix": url} for entry in config["extenders"]]
-    changed = {**config, "clientConnection": connection, "extenders": extenders}
-    return _scheduler("kube-scheduler", program, layout, port, changed)
+    election = {**config["leaderElection"], **(lease.section() if lease else {})}
+    changed = {
+        **config, "clientConnection": connection, "extenders": extenders,
+        "leaderElection": election,
+    }  # fmt: skip
+    return _scheduler(name, program, layout, port, changed)
 
 
 def _config(layout: Layout) -> dict[str, Any]:
@@ -80,7 +122,7 @@ def _scheduler(
     name: str, program: Path, layout: Layout, port: int, config: Mapping[str, Any], *more: str
 ) -> Component:
     file = write_config(layout, name, config)
-    kubeconfig = layout.user_kubeconfig(_USER)
+    kubeconfig = config["clientConnection"]["kubeconfig"]
     flags = (
         f"--config={file}",
         f"--authentication-kubeconfig={kubeconfig}",

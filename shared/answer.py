@@ -7,6 +7,9 @@ from msgspec import Struct
 
 API_VERSION: Final = "shuntyard.io/read/v1"
 
+FORWARDED: Final = "Shuntyard-Forwarded"
+"""Header of a question that a replica has passed on, or that is meant for this very replica."""
+
 
 class Response(Struct, frozen=True, kw_only=True):
     """See the module.
