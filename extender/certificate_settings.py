@@ -51,9 +51,10 @@ class CertificatesSection(Section):
     )
     client_name: str = Field(
         default="shuntyard-kube-scheduler",
-        min_length=1,
         max_length=64,
-        description="Common name of the client certificate for a kube-scheduler elsewhere.",
+        pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+        description="Common name, and DNS name, of the client certificate for a kube-scheduler "
+        "elsewhere.",
     )
     valid_days: float = Field(
         default=90.0,

@@ -9,31 +9,25 @@ import random
 import resource
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from aiohttp import web
 
-from extender import looping, replay
+from extender import listeners, looping, replay
+from extender.certificate_metrics import Door
+from extender.certificate_settings import CertificatesSection
 from extender.engine.parameters import EngineParameters
 from extender.engine.replaying import parameters_hash
-from extender.http.agent_answers import AgentAnswers
-from extender.http.agent_tokens import TokenCheck
+from extender.ground import Ground
 from extender.http.answers import ReadAnswers, SchedulerAnswers
-from extender.http.app import (
-    create_agents_app,
-    create_api_app,
-    create_runner,
-    create_scheduler_app,
-)
-from extender.http.certificate import ServerCertificate
+from extender.http.app import create_runner
 from extender.http.foresight import Foresight
-from extender.listener_settings import AgentsSection
+from extender.listeners import Certificates, Listener
 from extender.loops.admission import AdmissionLoop
 from extender.loops.agents import AgentsLoop
 from extender.loops.bell import Bell
@@ -46,11 +40,11 @@ from extender.loops.measure import MeasureLoop
 from extender.loops.migrate import MigrateLoop
 from extender.loops.observe import Observer
 from extender.loops.record import Recorder
+from extender.loops.renewal import RenewalLoop
 from extender.loops.rescale import RescaleLoop
 from extender.loops.schedule import ScheduleLoop
 from extender.loops.segments import SegmentFiles
 from extender.loops.tell import Teller
-from extender.metrics import ExtenderMetrics
 from extender.policy_settings import engine_parameters
 from extender.settings import ExtenderSettings
 from extender.state.store import ClusterStore
@@ -58,12 +52,11 @@ from shared import logs
 from shared import settings as settings_files
 from shared.clock import Clock
 from shared.errors import SettingsError
-from shared.health import Health, Heartbeat
-from shared.kube import auth, token_review
+from shared.health import Heartbeat
+from shared.kube import auth
 from shared.kube.auth import Credentials
 from shared.kube.client import KubeClient
 from shared.kube.resources import OPTIONAL
-from shared.system_clock import SystemClock
 
 log = logging.getLogger(__name__)
 
@@ -74,16 +67,6 @@ class Loop(Protocol):
     async def run(self) -> None:
         """Run until cancelled."""
         ...
-
-
-@dataclass(frozen=True)
-class Listener:
-    """An application and the address it is served on; ``tls`` None: in the clear."""
-
-    app: web.Application
-    host: str
-    port: int
-    tls: ssl.SSLContext | None = None
 
 
 @dataclass(frozen=True)
@@ -138,14 +121,18 @@ async def serve(
 
     Raises:
         ExceptionGroup: A loop died; the process is of no use any more.
-        SettingsError: The certificate for agents cannot be used; nothing ran.
+        SettingsError: A listener's certificate is not there, or cannot be used; nothing ran.
     """
-    certificate = await asyncio.to_thread(_certificate, settings.agents)
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             KubeClient.connect(credentials, user_agent="shuntyard-extender", max_connections=128)
         )
-        parts = build(settings, client, certificate)
+        ground = Ground.of(settings, client)
+        kept = await _keep_certificates(settings.certificates, ground, stop)
+        if stop.is_set():
+            return
+        shown = await asyncio.to_thread(listeners.certificates, settings)
+        parts = build(settings, ground, shown, kept)
         drain_seconds = settings.health.drain_seconds
         runners = [create_runner(one.app, drain_seconds=drain_seconds) for one in parts.listeners]
         for runner in runners:
@@ -166,14 +153,31 @@ async def serve(
                 task.cancel()
 
 
+async def _keep_certificates(
+    section: CertificatesSection, ground: Ground, stop: asyncio.Event
+) -> tuple[Loop, ...]:
+    """Have the listeners' certificates made, if that is wanted; return the loop that goes on."""
+    if not section.managed:
+        return ()
+    keeper = listeners.keeper(section, ground)
+    await keeper.first(section.wait_seconds, stop)
+    return (keeper,)
+
+
 def build(
-    settings: ExtenderSettings, client: KubeClient, certificate: ServerCertificate | None = None
+    settings: ExtenderSettings, ground: Ground, shown: Certificates, beside: tuple[Loop, ...] = ()
 ) -> Parts:
-    """Return every part wired to the others; nothing runs yet. No certificate: no agents."""
-    clock, metrics, changed = SystemClock(), ExtenderMetrics(), Bell()
+    """Return every part wired to the others; nothing runs yet.
+
+    Args:
+        settings: All of them.
+        ground: What every part stands on.
+        shown: The listeners' certificates; without one for agents their listener stays closed.
+        beside: Loops that are there already.
+    """
+    client, clock, metrics, beat = ground.client, ground.clock, ground.metrics, ground.beat
+    changed = Bell()
     params = engine_parameters(settings, settings.scheduler.scheduler_name)
-    health = Health(clock.monotonic)
-    beat = partial(health.heartbeat, max_age_seconds=settings.health.loop_max_age_seconds)
     identity = settings.scheduler.identity or socket.gethostname()
     store = ClusterStore(settings.scheduler.scheduler_name)
     files, name = _segments(settings), parameters_hash(params)
@@ -188,7 +192,7 @@ def build(
     executor = Executor(client, recorder, teller, acting, metrics, settings.gang.bind_parallelism)
     schedule = looping.schedule_loop(settings, executor, params, clock, beat("schedule"), changed)
     barrier = _barrier(settings, executor, params, beat("bind"))
-    health.conditions = {"synced": lambda: observer.synced}
+    ground.health.conditions = {"synced": lambda: observer.synced}
     desk = DirectDesk(recorder, schedule)
     answers = SchedulerAnswers(store, params, acting, desk, barrier.bind, recorder)
     migrate = looping.migrate_loop(
@@ -199,14 +203,21 @@ def build(
     admission = looping.admission_loop(settings, rescale, changed, beat("admission"))
     reads = _read_answers(store, params, clock, schedule, migrate, rescale, admission)
     measure = MeasureLoop(
-        store, params.pricing, clock, metrics, beat("measure"), health, barrier.waiting
+        store, params.pricing, clock, metrics, beat("measure"), ground.health, barrier.waiting
     )
-    loops = (
-        *(observer, leadership, recorder, schedule, barrier, teller),
-        *(migrate, resize, rescale, admission, measure),
+    renewal = RenewalLoop(shown, clock, metrics, beat("renewal"))
+    loops: tuple[Loop, ...] = (observer, leadership, recorder, schedule, barrier, teller)
+    loops += (migrate, resize, rescale, admission, measure, renewal, *beside)
+    opened: tuple[Listener, ...] = (
+        listeners.for_scheduler(settings.scheduler, answers, ground, shown),
+        listeners.for_people(settings.api, reads, ground, shown),
     )
-    parts = Parts(loops, _listeners(settings, answers, reads, health, metrics), resize.farewell)
-    return _with_agents(parts, settings, certificate, observer, acting, beat)
+    if Door.AGENTS in shown:
+        stale_seconds = settings.migration.stale_seconds
+        counting = AgentsLoop(store, clock, metrics, beat("agents"), stale_seconds)
+        agents = listeners.for_agents(settings.agents, observer, acting, ground, shown)
+        loops, opened = (*loops, counting), (*opened, agents)
+    return Parts(loops, opened, resize.farewell)
 
 
 def _read_answers(
@@ -246,62 +257,6 @@ def _barrier(
 def _acts(observer: Observer, leadership: Leadership) -> bool:
     """Say whether this replica decides now: it is the one, and knows the cluster."""
     return observer.synced and leadership.acting()
-
-
-def _listeners(
-    settings: ExtenderSettings,
-    answers: SchedulerAnswers,
-    reads: ReadAnswers,
-    health: Health,
-    metrics: ExtenderMetrics,
-) -> tuple[Listener, Listener]:
-    scheduler, people = settings.scheduler, settings.api
-    app, api_app = create_scheduler_app(answers, metrics), create_api_app(reads, health, metrics)
-    return (
-        Listener(app, scheduler.listen_host, scheduler.listen_port),
-        Listener(api_app, people.listen_host, people.listen_port),
-    )
-
-
-def _with_agents(
-    parts: Parts,
-    settings: ExtenderSettings,
-    certificate: ServerCertificate | None,
-    observer: Observer,
-    acting: Callable[[], bool],
-    beat: Callable[[str], Heartbeat],
-) -> Parts:
-    """Return the parts, the agents' listener, and the loop beside it; no certificate: no agents."""
-    if certificate is None:
-        return parts
-    clock, metrics, recorder = observer.clock, observer.metrics, observer.recorder
-    section, stale_seconds = settings.agents, settings.migration.stale_seconds
-    check = TokenCheck(
-        review=partial(token_review.review, observer.client, audience=section.audience),
-        audience=section.audience,
-        accounts=frozenset(section.accounts),
-        kept_seconds=section.token_cache_seconds,
-        clock=clock,
-        count=lambda verdict: metrics.token_reviews.labels(verdict=verdict.value).inc(),
-    )
-    answers = AgentAnswers(
-        recorder.store, clock, metrics, check.node_of, recorder.report,
-        synced=lambda: observer.synced, acting=acting, stir=observer.changed.set,
-    )  # fmt: skip
-    app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
-    listener = Listener(app, section.listen_host, section.listen_port, certificate.context)
-    loop = AgentsLoop(
-        recorder.store, clock, metrics, beat("agents"), certificate.renew, stale_seconds
-    )
-    return replace(parts, loops=(*parts.loops, loop), listeners=(*parts.listeners, listener))
-
-
-def _certificate(section: AgentsSection) -> ServerCertificate | None:
-    """Read the certificate for agents; None if the settings name none."""
-    if section.certificate is None or section.key is None:
-        log.info("no certificate for agents is set: their listener stays closed")
-        return None
-    return ServerCertificate(section.certificate, section.key)
 
 
 def _segments(settings: ExtenderSettings) -> SegmentFiles | None:

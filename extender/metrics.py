@@ -19,6 +19,7 @@ from prometheus_client import (
 from prometheus_client.process_collector import ProcessCollector
 
 from extender.admission_metrics import AdmissionMetrics
+from extender.certificate_metrics import CertificateMetrics
 from extender.engine.receiving import Kind
 from extender.engine.reporting import Reporting
 from extender.migration_metrics import MigrationMetrics
@@ -181,6 +182,7 @@ class ExtenderMetrics:
         self.scaling = ScalingMetrics(self.series)
         self.yard = YardMetrics(self.series)
         self.admission = AdmissionMetrics(self.series)
+        self.certificates = CertificateMetrics(self.series)
         self._of_requests()
         self._of_writes()
         self._of_watches()

@@ -3,11 +3,13 @@
 Nothing is started here: the composition root owns runners and loops.
 """
 
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
-from extender.http import admin, agents, handlers, middlewares, reading
+from extender.http import admin, agents, callers, handlers, middlewares, reading
 from extender.http.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
 from extender.http.page import MetricsPage
 from extender.http.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
@@ -21,9 +23,18 @@ KEEPALIVE_SECONDS: Final = 120.0
 """Longer than the 90 s of Go's client, so that it is never we who close a connection it reuses."""
 
 
-def create_scheduler_app(scheduler: SchedulerPort, metrics: ExtenderMetrics) -> web.Application:
-    """Return the application that kube-scheduler calls."""
-    app = _application(metrics)
+def create_scheduler_app(
+    scheduler: SchedulerPort, metrics: ExtenderMetrics, client_names: Collection[str] | None = None
+) -> web.Application:
+    """Return the application that kube-scheduler calls.
+
+    Args:
+        scheduler: Who answers.
+        metrics: What counts requests.
+        client_names: Names of which the caller's certificate must have one; None: it shows none.
+    """
+    checks = () if client_names is None else (callers.named(client_names),)
+    app = _application(metrics, checks=checks)
     app[SCHEDULER] = scheduler
     app.router.add_post("/filter", handlers.filter_nodes, name=Verb.FILTER)
     app.router.add_post("/prioritize", handlers.prioritize, name=Verb.PRIORITIZE)
@@ -87,9 +98,11 @@ def create_runner(app: web.Application, *, drain_seconds: float) -> web.AppRunne
 
 
 def _application(
-    metrics: ExtenderMetrics, most_body_bytes: int = MOST_BODY_BYTES
+    metrics: ExtenderMetrics,
+    most_body_bytes: int = MOST_BODY_BYTES,
+    checks: Sequence[Middleware] = (),
 ) -> web.Application:
-    stack = (middlewares.count, middlewares.refuse_bad_input)
+    stack = (middlewares.count, *checks, middlewares.refuse_bad_input)
     app = web.Application(middlewares=stack, client_max_size=most_body_bytes)
     app[METRICS] = metrics
     return app

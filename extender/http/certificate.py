@@ -1,24 +1,41 @@
-"""The certificate of a listener, renewed while it listens.
+"""The certificate of a listener, and whom it lets in by theirs, renewed while it listens.
 
-Each pair of files becomes a context of its own, and only a pair that can be used takes the place of
-the one before; the listener's own context hands every handshake on to the latest. A context that is
+Each set of files becomes a context of its own, and only one that can be used takes the place of the
+one before; the listener's own context hands every handshake on to the latest. A context that is
 given a key that does not fit its certificate accepts nobody any more, so none is ever changed.
 """
 
 import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from cryptography import x509
 
 from shared.errors import SettingsError
 
 OLDEST_TLS: Final = ssl.TLSVersion.TLSv1_2
 
 
-class ServerCertificate:
-    """Certificate chain and key of a server, out of two PEM files.
+@dataclass(frozen=True)
+class _Loaded:
+    context: ssl.SSLContext
+    contents: tuple[bytes, ...]
+    ends_at: float
 
-    Both are read through the directory that a link leads to: a mounted Secret is renewed by one
+
+class ServerCertificate:
+    """Certificate chain and key of a server, out of PEM files, and whose clients it takes.
+
+    All are read through the directory that a link leads to: a mounted Secret is renewed by one
     link, and the pair must be of one generation.
+
+    Args:
+        certificate: The chain.
+        key: Its key.
+        clients: Authorities; a client must show a certificate that one of them has signed. None:
+            clients show nothing.
 
     Attributes:
         context: What the listener is opened with.
@@ -27,49 +44,70 @@ class ServerCertificate:
         SettingsError: The files cannot be used.
     """
 
-    def __init__(self, certificate: Path, key: Path) -> None:
-        self._files = (certificate, key)
-        self._latest, self._read = self._load()
-        self.context = self._latest
+    def __init__(self, certificate: Path, key: Path, clients: Path | None = None) -> None:
+        self._files = (certificate, key, *([] if clients is None else [clients]))
+        self._latest = self._load()
+        self.context = self._latest.context
         self.context.sni_callback = self._hand_on
+
+    @property
+    def ends_at(self) -> float:
+        """Second since the epoch to which the certificate in use is good."""
+        return self._latest.ends_at
 
     def renew(self) -> bool:
         """Use the files as they are now; return whether they had changed. Blocks for file reads.
 
         Raises:
-            SettingsError: They cannot be used; the certificate before stays in use.
+            SettingsError: They cannot be used; what was read before stays in use.
         """
-        if _contents(*self._resolved()) == self._read:
+        if _contents(self._resolved()) == self._latest.contents:
             return False
-        self._latest, self._read = self._load()
+        self._latest = self._load()
         return True
 
     def _hand_on(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
         """Called in every handshake, also where the client names no server."""
-        connection.context = self._latest
+        connection.context = self._latest.context
 
-    def _resolved(self) -> tuple[Path, Path]:
-        certificate, key = self._files
-        return certificate.resolve(), key.resolve()
+    def _resolved(self) -> tuple[Path, ...]:
+        return tuple(file.resolve() for file in self._files)
 
-    def _load(self) -> tuple[ssl.SSLContext, tuple[bytes, bytes]]:
+    def _load(self) -> _Loaded:
         files = self._resolved()
-        read = _contents(*files)
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.minimum_version = OLDEST_TLS
+        contents = _contents(files)
         try:
-            context.load_cert_chain(*files)
-        except (ssl.SSLError, OSError) as error:
-            raise _unusable(*files, error) from error
-        return context, read
+            return _Loaded(_context(files), contents, _ends_at(contents[0]))
+        except (ssl.SSLError, OSError, ValueError) as error:
+            raise _unusable(files, error) from error
 
 
-def _contents(certificate: Path, key: Path) -> tuple[bytes, bytes]:
+def _context(files: Sequence[Path]) -> ssl.SSLContext:
+    certificate, key, *clients = files
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = OLDEST_TLS
+    context.load_cert_chain(certificate, key)
+    for authorities in clients:
+        context.load_verify_locations(authorities)
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.options |= ssl.OP_NO_TICKET  # every connection is checked, none is resumed
+        context.num_tickets = 0
+    return context
+
+
+def _ends_at(chain: bytes) -> float:
+    return x509.load_pem_x509_certificates(chain)[0].not_valid_after_utc.timestamp()
+
+
+def _contents(files: Sequence[Path]) -> tuple[bytes, ...]:
     try:
-        return certificate.read_bytes(), key.read_bytes()
+        return tuple(file.read_bytes() for file in files)
     except OSError as error:
-        raise _unusable(certificate, key, error) from error
+        raise _unusable(files, error) from error
 
 
-def _unusable(certificate: Path, key: Path, error: OSError) -> SettingsError:
-    return SettingsError(f"certificate {certificate} and key {key} cannot be used: {error}")
+def _unusable(files: Sequence[Path], error: Exception) -> SettingsError:
+    certificate, key, *clients = files
+    beside = "".join(f" and client authority {file}" for file in clients)
+    text = f"certificate {certificate} and key {key}{beside} cannot be used: {error}"
+    return SettingsError(text)

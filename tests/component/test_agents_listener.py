@@ -10,7 +10,9 @@ import aiohttp
 import pytest
 
 from extender import replay
+from extender.certificate_metrics import Door
 from extender.loops.agents import AgentsLoop
+from extender.loops.renewal import RenewalLoop
 from extender.policy_settings import engine_parameters
 from extender.settings import ExtenderSettings
 from shared import api, labels
@@ -334,14 +336,14 @@ async def test_a_renewed_certificate_is_used_and_a_broken_one_is_not(
     other = await asyncio.to_thread(trust.renewed)
     await asyncio.to_thread(_copy, trust, mounted)
     async with yard(mounted) as lent:
-        loop = _loop(lent)
+        renewal = next(one for one in lent.running.parts.loops if isinstance(one, RenewalLoop))
         assert await asyncio.to_thread(_issuer_is, lent, trust)
         await asyncio.to_thread(shutil.copy, other.certificate, mounted.certificate)
-        await loop.look()
+        await renewal.look(Door.AGENTS)
         assert "keeps its old certificate" in caplog.text
         assert await asyncio.to_thread(_issuer_is, lent, trust)
         await asyncio.to_thread(shutil.copy, other.key, mounted.key)
-        await loop.look()
+        await renewal.look(Door.AGENTS)
         assert await asyncio.to_thread(_issuer_is, lent, other)
         assert (await lent.call("GET", "/v1/nodes/a/pods", lent.token("a"))).status == 200
 
@@ -380,7 +382,6 @@ def _released(fake: FakeKube) -> int:
 
 async def test_nodes_are_counted_by_what_their_agents_say(lent: Yard) -> None:
     await lent.beat(heartbeat("a", 1))
-    await _loop(lent).look()
     _loop(lent).count()
     host, port = lent.running.others[0]
     async with lent.session.get(f"http://{host}:{port}/metrics") as response:

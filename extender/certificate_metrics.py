@@ -1,0 +1,63 @@
+"""What is counted of certificates: how long they are good, and what became of renewing them."""
+
+from enum import StrEnum
+from typing import Final
+
+from extender.series import Series
+
+AUTHORITY: Final = "authority"
+"""Beside the listeners, what has an end: the authority that the replicas made for themselves."""
+
+
+class Door(StrEnum):
+    """A listener."""
+
+    SCHEDULER = "scheduler"
+    API = "api"
+    AGENTS = "agents"
+
+
+class Renewing(StrEnum):
+    """What became of files that had changed."""
+
+    RENEWED = "renewed"
+    REFUSED = "refused"
+    """They cannot be used, and the certificate before stays."""
+
+
+class Made(StrEnum):
+    """What the replicas make for themselves."""
+
+    AUTHORITY = "authority"
+    SERVER = "server"
+    CLIENT = "client"
+
+
+class CertificateMetrics:
+    """See the module; series of what is not there are not there."""
+
+    def __init__(self, series: Series) -> None:
+        self.left_seconds = series.gauge(
+            "shuntyard_certificate_left_seconds",
+            "How long a certificate in use is still good: that of a listener (`scheduler`, `api`, "
+            "`agents`), and the `authority` that the replicas made for themselves; negative after "
+            "its end.",
+            ["certificate"],
+        )
+        self.renewals = series.counter(
+            "shuntyard_certificate_renewals",
+            "Looks at which the files of a listener's certificate had changed, by what became of "
+            "it: one that cannot be used is refused at every look.",
+            listener=Door,
+            outcome=Renewing,
+        )
+        self.made = series.counter(
+            "shuntyard_certificates_made",
+            "Certificates that this replica made and put into the Secret.",
+            certificate=Made,
+        )
+        self.problems = series.gauge(
+            "shuntyard_certificate_problems",
+            "What keeps the replicas from making their own certificates, or from saying whom to "
+            "trust; 0: nothing.",
+        )

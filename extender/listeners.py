@@ -1,0 +1,126 @@
+"""The listeners, each built from its section of the settings, and the certificates they show."""
+
+import logging
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from extender.certificate_metrics import Door
+from extender.certificate_settings import CertificatesSection
+from extender.certificates.deciding import Wanted
+from extender.ground import Ground
+from extender.http.agent_answers import AgentAnswers
+from extender.http.agent_tokens import TokenCheck
+from extender.http.app import create_agents_app, create_api_app, create_scheduler_app
+from extender.http.certificate import ServerCertificate
+from extender.http.ports import ReadPort, SchedulerPort
+from extender.listener_settings import AgentsSection, ApiSection, SchedulerSection
+from extender.loops.certificates import CertificateKeeper, Places
+from extender.loops.observe import Observer
+from extender.settings import ExtenderSettings
+from shared.kube import paths, token_review
+
+Certificates = Mapping[Door, ServerCertificate]
+_DAY_SECONDS: Final = 86400.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Listener:
+    """An application and the address it is served on; ``tls`` None: in the clear."""
+
+    app: web.Application
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:
+    """Return who makes certificates for the replicas and keeps them."""
+    maps = [
+        paths.namespaced(paths.CONFIG_MAPS, namespace, section.authority_config_map)
+        for namespace in section.authority_namespaces
+    ]
+    secret = paths.namespaced(paths.SECRETS, section.namespace, section.secret)
+    wanted = Wanted(
+        names=frozenset(section.names),
+        client_name=section.client_name,
+        valid_seconds=section.valid_days * _DAY_SECONDS,
+        authority_valid_seconds=section.authority_valid_days * _DAY_SECONDS,
+    )
+    places = Places(secret, maps, section.directory)
+    beat = ground.beat("certificates")
+    return CertificateKeeper(ground.client, places, wanted, ground.clock, ground.metrics, beat)
+
+
+def certificates(settings: ExtenderSettings) -> Certificates:
+    """Read the certificates of the listeners that have one. Blocks.
+
+    Raises:
+        SettingsError: One cannot be used.
+    """
+    scheduler, api, agents = settings.scheduler, settings.api, settings.agents
+    if agents.certificate is None:
+        log.info("no certificate for agents is set: their listener stays closed")
+    files: Mapping[Door, tuple[Path | None, Path | None, Path | None]] = {
+        Door.SCHEDULER: (scheduler.certificate, scheduler.key, scheduler.client_authority),
+        Door.API: (api.certificate, api.key, None),
+        Door.AGENTS: (agents.certificate, agents.key, None),
+    }
+    return {
+        door: ServerCertificate(certificate, key, clients)
+        for door, (certificate, key, clients) in files.items()
+        if certificate is not None and key is not None
+    }
+
+
+def for_scheduler(
+    section: SchedulerSection, answers: SchedulerPort, ground: Ground, shown: Certificates
+) -> Listener:
+    """Return the listener for kube-scheduler."""
+    names = section.client_names if section.client_authority is not None else None
+    app = create_scheduler_app(answers, ground.metrics, names)
+    return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.SCHEDULER))
+
+
+def for_people(
+    section: ApiSection, answers: ReadPort, ground: Ground, shown: Certificates
+) -> Listener:
+    """Return the listener for people and probes."""
+    app = create_api_app(answers, ground.health, ground.metrics)
+    return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.API))
+
+
+def for_agents(
+    section: AgentsSection,
+    observer: Observer,
+    acting: Callable[[], bool],
+    ground: Ground,
+    shown: Certificates,
+) -> Listener:
+    """Return the listener for agents."""
+    clock, metrics, recorder = ground.clock, ground.metrics, observer.recorder
+    check = TokenCheck(
+        review=partial(token_review.review, ground.client, audience=section.audience),
+        audience=section.audience,
+        accounts=frozenset(section.accounts),
+        kept_seconds=section.token_cache_seconds,
+        clock=clock,
+        count=lambda verdict: metrics.token_reviews.labels(verdict=verdict.value).inc(),
+    )
+    answers = AgentAnswers(
+        recorder.store, clock, metrics, check.node_of, recorder.report,
+        synced=lambda: observer.synced, acting=acting, stir=observer.changed.set,
+    )  # fmt: skip
+    app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
+    return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.AGENTS))
+
+
+def _tls(shown: Certificates, door: Door) -> ssl.SSLContext | None:
+    return shown[door].context if door in shown else None

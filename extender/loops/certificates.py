@@ -1,0 +1,195 @@
+"""Certificates of our own are kept in a Secret, made in time, and put where they are read.
+
+Every replica does this. What it makes it writes on the version of the Secret that it has read, so
+of two that begin at once one makes the authority, and the other one takes it.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from extender.certificate_metrics import AUTHORITY, Made
+from extender.certificates import deciding, directory, found, making, reading
+from extender.certificates.deciding import Plan, Wanted
+from extender.certificates.reading import Held, Read
+from extender.metrics import ExtenderMetrics
+from shared.clock import Clock
+from shared.errors import InputError, SettingsError
+from shared.health import Heartbeat
+from shared.kube import keyed_data
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError, ConflictError, ForbiddenError, NotFoundError
+from shared.kube.keyed_data import KeyedData
+
+LOOK_SECONDS: Final = 10.0
+"""How often; certificates are made anew long before they end."""
+RETRY_SECONDS: Final = 0.5
+"""From one try to the next at the start."""
+TRIES: Final = 5
+"""How often in a row the Secret is read again because somebody else has written it."""
+FILES: Final = (found.AUTHORITY, found.SERVER, found.SERVER_KEY, found.CLIENT, found.CLIENT_KEY)
+"""What is put into the directory: all but the authority's key."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where certificates are.
+
+    Attributes:
+        secret: Path of the Secret on the API server.
+        config_maps: Paths of the ConfigMaps that say whom to trust.
+        directory: Where the files are put.
+    """
+
+    secret: str
+    config_maps: Sequence[str]
+    directory: Path
+
+
+@dataclass
+class CertificateKeeper:
+    """See the module."""
+
+    client: KubeClient
+    places: Places
+    wanted: Wanted
+    clock: Clock
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    _told: tuple[str, ...] = field(default=())
+
+    async def first(self, wait_seconds: float, stop: asyncio.Event) -> None:
+        """Have the files in the directory, or give up when told to ``stop``.
+
+        Raises:
+            SettingsError: They are not there after ``wait_seconds``; says why.
+        """
+        deadline = self.clock.monotonic() + wait_seconds
+        while not await self.look() and not stop.is_set():
+            if self.clock.monotonic() >= deadline:
+                problems = "; ".join(self._told) or "there are none"
+                raise SettingsError(f"certificates: {problems}")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(RETRY_SECONDS):
+                    await stop.wait()
+
+    async def run(self) -> None:
+        """Look every ``LOOK_SECONDS``; returns only by cancellation."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.heartbeat.beat()
+            await self.look()
+
+    async def look(self) -> bool:
+        """Make what must be made, and put all of it in its places; say whether files are there.
+
+        What cannot be done is said once, and again when something else cannot.
+        """
+        problems: list[str] = []
+        kept = await self._kept(problems)
+        written = kept is not None and await self._put(kept, problems)
+        if kept is not None and found.AUTHORITY in kept.data:
+            for path in self.places.config_maps:
+                await self._publish(path, kept.data[found.AUTHORITY].decode(), problems)
+        self._tell(tuple(problems))
+        return written
+
+    async def _kept(self, problems: list[str]) -> KeyedData[bytes] | None:
+        """Return what the Secret holds, with what had to be made; None if it cannot be read."""
+        kept = None
+        try:
+            for _ in range(TRIES):
+                kept = await keyed_data.read_secret(self.client, self.places.secret)
+                try:
+                    return await self._renewed(kept)
+                except ConflictError:
+                    continue
+        except ApiError as error:
+            verb = "get" if kept is None else "patch"
+            problems.append(_without(verb, self.places.secret, error))
+        except InputError as error:
+            problems.append(f"{self.places.secret}: {error}")
+        return kept
+
+    async def _renewed(self, kept: KeyedData[bytes]) -> KeyedData[bytes]:
+        now = self.clock.now()
+        held = reading.read(kept.data)
+        plan = deciding.plan(reading.found(held, now), self.wanted, now)
+        if not plan.nothing:
+            made = making.make(held, plan, self.wanted, now)
+            path, version = self.places.secret, kept.version
+            kept = await keyed_data.write_secret(self.client, path, version, made)
+            self._count(plan)
+        return kept
+
+    def _count(self, plan: Plan) -> None:
+        for what in _made(plan):
+            self.metrics.certificates.made.labels(certificate=what.value).inc()
+        log.info("certificates were made", extra={"reasons": plan.reasons})
+
+    async def _put(self, kept: KeyedData[bytes], problems: list[str]) -> bool:
+        """Write the files if listeners can use them; say whether they are there."""
+        held, now = reading.read(kept.data), self.clock.now()
+        if isinstance(held.authority, Held):
+            left_seconds = reading.ends_at(held.authority.certificate) - now
+            self.metrics.certificates.left_seconds.labels(certificate=AUTHORITY).set(left_seconds)
+        if not _usable(held, now):
+            return False
+        files = {name: kept.data[name] for name in FILES if name in kept.data}
+        try:
+            await asyncio.to_thread(directory.write, self.places.directory, files)
+        except OSError as error:
+            problems.append(f"{self.places.directory} cannot be written: {error}")
+            return False
+        return True
+
+    async def _publish(self, path: str, trusted: str, problems: list[str]) -> None:
+        verb = "get"
+        try:
+            kept = await keyed_data.read_config_map(self.client, path)
+            if kept.data.get(found.AUTHORITY) != trusted:
+                verb = "patch"
+                changes = {found.AUTHORITY: trusted}
+                await keyed_data.write_config_map(self.client, path, kept.version, changes)
+        except ConflictError:
+            return  # the other replica did it, or the next look does
+        except ApiError as error:
+            problems.append(_without(verb, path, error))
+
+    def _tell(self, problems: tuple[str, ...]) -> None:
+        self.metrics.certificates.problems.set(len(problems))
+        for problem in problems:
+            if problem not in self._told:
+                log.error("certificates: %s", problem)
+        self._told = problems
+
+
+def _made(plan: Plan) -> Iterator[Made]:
+    wanted: Mapping[Made, bool] = {
+        Made.AUTHORITY: plan.authority,
+        Made.SERVER: plan.server,
+        Made.CLIENT: plan.client,
+    }
+    return (what for what, so in wanted.items() if so)
+
+
+def _usable(held: Read, now: float) -> bool:
+    server = held.server
+    return isinstance(server, Held) and reading.ends_at(server.certificate) > now
+
+
+def _without(verb: str, path: str, error: ApiError) -> str:
+    """Say what is missing where the API server refuses."""
+    match error:
+        case ForbiddenError():
+            return f"the right to {verb} {path} is missing (deploy/base/rbac.yaml): {error}"
+        case NotFoundError():
+            return f"{path} does not exist, and is not made by us (deploy/base): {error}"
+        case _:
+            return f"{verb} {path}: {error}"

@@ -1,0 +1,72 @@
+"""The certificates of the listeners are read again, and it is said how long they are good."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from extender.certificate_metrics import Door, Renewing
+from extender.metrics import ExtenderMetrics
+from shared.clock import Clock
+from shared.errors import SettingsError
+from shared.health import Heartbeat
+
+LOOK_SECONDS: Final = 10.0
+"""How often; a certificate is renewed days before it ends."""
+
+log = logging.getLogger(__name__)
+
+
+class Renewable(Protocol):
+    """A certificate in use."""
+
+    @property
+    def ends_at(self) -> float:
+        """Second since the epoch to which it is good."""
+        ...
+
+    def renew(self) -> bool:
+        """Take changed files into use and say whether there were any.
+
+        Blocks; raises ``SettingsError`` where they cannot be used.
+        """
+        ...
+
+
+@dataclass
+class RenewalLoop:
+    """See the module."""
+
+    certificates: Mapping[Door, Renewable]
+    clock: Clock
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    _told: dict[Door, str] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Look every ``LOOK_SECONDS``; returns only by cancellation."""
+        while True:
+            self.heartbeat.beat()
+            for door in self.certificates:
+                await self.look(door)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def look(self, door: Door) -> None:
+        """Renew a certificate if its files changed; what cannot be used is said once."""
+        metrics, certificate = self.metrics.certificates, self.certificates[door]
+        try:
+            if await asyncio.to_thread(certificate.renew):
+                metrics.renewals.labels(listener=door.value, outcome=Renewing.RENEWED.value).inc()
+                log.info("a listener has a new certificate", extra={"listener": door.value})
+            self._told.pop(door, None)
+        except SettingsError as error:
+            metrics.renewals.labels(listener=door.value, outcome=Renewing.REFUSED.value).inc()
+            self._tell(door, str(error))
+        left_seconds = certificate.ends_at - self.clock.now()
+        metrics.left_seconds.labels(certificate=door.value).set(left_seconds)
+
+    def _tell(self, door: Door, problem: str) -> None:
+        if self._told.get(door) != problem:
+            log.error("the listener %s keeps its old certificate: %s", door.value, problem)
+        self._told[door] = problem

@@ -1,0 +1,307 @@
+"""Replicas keep their certificates in a Secret of the fake API server."""
+
+import asyncio
+import base64
+import logging
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.certificates import found
+from extender.certificates.deciding import Wanted
+from extender.loops.certificates import CertificateKeeper, Places
+from extender.metrics import ExtenderMetrics
+from shared.errors import SettingsError
+from shared.health import Heartbeat
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from shared.system_clock import SystemClock
+from tests.component.shell import extender
+from tests.fakes.certificates import DAY, HOST, WANTED, chain
+from tests.fakes.clock import FakeClock
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+from tests.fakes.kube_faults import Answer, LostAnswer
+
+SYSTEM, AGENTS = "shuntyard-system", "shuntyard-agents"
+SECRET, AUTHORITY = "shuntyard-certificates", "shuntyard-ca"
+LOG = "extender.loops.certificates"
+FORBIDDEN = Answer(403, "Forbidden")
+
+
+def ship(fake: FakeKube, data: dict[str, bytes] | None = None) -> None:
+    """Apply what deploy/base ships: both empty."""
+    for name in (SYSTEM, AGENTS):
+        fake.put(paths.NAMESPACES, {"metadata": {"name": name}})
+    texts = {key: base64.b64encode(value).decode() for key, value in (data or {}).items()}
+    given = {"data": texts} if data else {}
+    fake.put(paths.SECRETS, {"metadata": {"name": SECRET, "namespace": SYSTEM}, **given})
+    fake.put(paths.CONFIG_MAPS, {"metadata": {"name": AUTHORITY, "namespace": AGENTS}})
+
+
+def kept(fake: FakeKube) -> dict[str, bytes]:
+    secret = fake.object(paths.SECRETS, SECRET, SYSTEM) or {}
+    return {key: base64.b64decode(text) for key, text in secret.get("data", {}).items()}
+
+
+def published(fake: FakeKube) -> str:
+    return (
+        (fake.object(paths.CONFIG_MAPS, AUTHORITY, AGENTS) or {}).get("data", {}).get("ca.crt", "")
+    )
+
+
+async def files(place: Path) -> dict[str, bytes]:
+    """Return what is in a directory; no links that lead to directories."""
+    return await asyncio.to_thread(
+        lambda: {one.name: one.read_bytes() for one in place.iterdir() if one.is_file()}
+    )
+
+
+def keeper(
+    client: KubeClient, place: Path, clock: FakeClock, wanted: Wanted = WANTED
+) -> CertificateKeeper:
+    places = Places(
+        paths.namespaced(paths.SECRETS, SYSTEM, SECRET),
+        [paths.namespaced(paths.CONFIG_MAPS, AGENTS, AUTHORITY)],
+        place,
+    )
+    beat = Heartbeat("certificates", 60, clock.monotonic)
+    return CertificateKeeper(client, places, wanted, clock, ExtenderMetrics(), beat)
+
+
+def made(one: CertificateKeeper, what: str) -> float:
+    return one.metrics.certificates.made.labels(certificate=what)._value.get()
+
+
+def problems(one: CertificateKeeper) -> float:
+    return one.metrics.certificates.problems._value.get()
+
+
+@pytest.fixture
+async def fake():
+    async with FakeKube.running() as lent:
+        yield lent
+
+
+@pytest.fixture
+async def client(fake: FakeKube):
+    async with KubeClient.connect(fake.credentials) as lent:
+        yield lent
+
+
+async def test_replicas_that_begin_at_once_make_one_authority(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    ship(fake)
+    clock = FakeClock()
+    replicas = [keeper(client, tmp_path / str(i), clock) for i in range(6)]
+    async with asyncio.TaskGroup() as group:
+        for one in replicas:
+            group.create_task(one.look())
+    assert sum(made(one, "authority") for one in replicas) == 1
+    assert fake.verbs("secrets").count("patch") > 1  # they did race
+    first, *others = [await files(tmp_path / str(i)) for i in range(6)]
+    assert all(other == first for other in others)
+    assert set(first) == {"ca.crt", "tls.crt", "tls.key", "client.crt", "client.key"}
+    assert published(fake).encode() == first["ca.crt"]
+
+
+async def test_a_real_handshake_accepts_what_was_made(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    """In both directions, over both lists of authorities, and after the authority was renewed."""
+    ship(fake)
+    clock = FakeClock(epoch=SystemClock().now() - 81 * DAY)
+    one = keeper(client, tmp_path, clock)
+    await one.look()
+    old = kept(fake)[found.AUTHORITY]
+    clock.pass_by(81 * DAY)
+    await one.look()
+    new = kept(fake)[found.AUTHORITY]
+    assert made(one, "authority") == 2
+    only_new = new.replace(old, b"")
+    for name, trusted in {"old": old, "both": new, "new": only_new}.items():
+        await asyncio.to_thread((tmp_path / name).write_bytes, trusted)
+        shown = await asyncio.to_thread(_handshake, tmp_path, tmp_path / name)
+        assert shown == "shuntyard-kube-scheduler"
+
+
+def _handshake(place: Path, trusted: Path) -> str:
+    """Return whom the server takes the client for."""
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=trusted)
+    server.verify_mode = ssl.CERT_REQUIRED
+    server.load_cert_chain(place / "tls.crt", place / "tls.key")
+    client = ssl.create_default_context(cafile=trusted)
+    client.load_cert_chain(place / "client.crt", place / "client.key")
+    for context in (server, client):
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        client.wrap_bio(back, there, server_hostname=HOST),
+        server.wrap_bio(there, back, server_side=True),
+    ]
+    for _ in range(6):
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    peer: Any = ends[1].getpeercert()
+    return peer["subject"][0][0][1]
+
+
+async def test_what_nears_its_end_is_made_anew_and_nothing_else_is_written(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    ship(fake)
+    clock = FakeClock()
+    one = keeper(client, tmp_path, clock)
+    await one.look()
+    first, writes = kept(fake), len(fake.verbs("secrets"))
+    clock.pass_by(19 * DAY)
+    await one.look()
+    assert kept(fake) == first
+    assert "patch" not in fake.verbs("secrets")[writes:]
+    clock.pass_by(1 * DAY + 1)
+    await one.look()
+    second = kept(fake)
+    assert {k for k in first if first[k] != second[k]} == {
+        *("tls.crt", "tls.key", "client.crt", "client.key")
+    }
+    assert (await files(tmp_path))["tls.crt"] == second["tls.crt"]
+    left = one.metrics.certificates.left_seconds.labels(certificate="authority")._value.get()
+    assert left == pytest.approx(100 * DAY, abs=2)
+
+
+async def test_a_broken_authority_is_named_and_left_alone(
+    fake: FakeKube, client: KubeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ship(fake, {"ca.crt": b"garbage", "ca.key": b"garbage"})
+    one = keeper(client, tmp_path, FakeClock())
+    with pytest.raises(SettingsError, match=r"shuntyard-certificates: ca\.crt: .*no certificates"):
+        await one.first(0.0, asyncio.Event())
+    assert "patch" not in fake.verbs("secrets")
+    assert problems(one) == 1
+    await one.look()
+    assert len([r for r in caplog.records if "ca.crt" in r.message]) == 1  # it is said once
+
+
+async def test_with_a_broken_authority_a_good_certificate_is_used_on(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    ship(fake)
+    await keeper(client, tmp_path / "a", FakeClock()).look()
+    before = kept(fake)
+    ship(fake, {**before, "ca.key": before["tls.key"]})
+    late = keeper(client, tmp_path / "b", FakeClock())
+    await late.first(0.0, asyncio.Event())
+    assert problems(late) == 1
+    assert (await files(tmp_path / "b"))["tls.crt"] == before["tls.crt"]
+
+
+async def test_a_broken_certificate_is_made_anew(
+    fake: FakeKube, client: KubeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, LOG)
+    ship(fake)
+    one = keeper(client, tmp_path, FakeClock())
+    await one.look()
+    before = kept(fake)
+    ship(fake, {**before, "tls.key": before["client.key"]})
+    await one.look()
+    assert chain(kept(fake))[0] != chain(before)[0]
+    assert kept(fake)["ca.crt"] == before["ca.crt"]
+    (last,) = [r for r in caplog.records if "made" in r.message][1:]
+    assert "tls.key: the key of another certificate" in last.reasons[0]  # type: ignore[attr-defined]
+
+
+REFUSALS = {
+    "reading": ("get", "the right to get /api/v1/namespaces/shuntyard-system/secrets/"),
+    "writing": ("patch", "the right to patch /api/v1/namespaces/shuntyard-system/secrets/"),
+}
+
+
+@pytest.mark.parametrize(("verb", "text"), REFUSALS.values(), ids=REFUSALS)
+async def test_a_right_that_is_missing_is_named(
+    fake: FakeKube, client: KubeClient, tmp_path: Path, verb: str, text: str
+) -> None:
+    ship(fake)
+    path = paths.namespaced(paths.SECRETS, SYSTEM, SECRET)
+    fake.faults.order(verb, path, FORBIDDEN)
+    with pytest.raises(SettingsError, match=text):
+        await keeper(client, tmp_path, FakeClock()).first(0.0, asyncio.Event())
+
+
+async def test_without_the_secret_it_is_said_that_it_is_missing(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match=r"shuntyard-certificates does not exist.*deploy/base"):
+        await keeper(client, tmp_path, FakeClock()).first(0.0, asyncio.Event())
+
+
+async def test_a_config_map_that_cannot_be_written_holds_nobody_up(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    ship(fake)
+    fake.faults.order("patch", paths.namespaced(paths.CONFIG_MAPS, AGENTS, AUTHORITY), FORBIDDEN)
+    one = keeper(client, tmp_path, FakeClock())
+    await one.first(0.0, asyncio.Event())
+    assert problems(one) == 1
+    assert not published(fake)
+    await one.look()
+    assert problems(one) == 0
+    assert published(fake).encode() == kept(fake)["ca.crt"]
+
+
+async def test_a_write_whose_answer_is_lost_is_not_made_twice(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    ship(fake)
+    one = keeper(client, tmp_path, FakeClock())
+    fake.faults.order("patch", paths.namespaced(paths.SECRETS, SYSTEM, SECRET), LostAnswer())
+    await one.look()
+    first = kept(fake)
+    await one.look()
+    assert kept(fake) == first
+    assert (await files(tmp_path))["ca.crt"] == first["ca.crt"]
+
+
+async def test_a_directory_that_cannot_be_written_is_said(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    ship(fake)
+    await asyncio.to_thread((tmp_path / "file").write_text, "")
+    one = keeper(client, tmp_path / "file" / "below", FakeClock())
+    with pytest.raises(SettingsError, match=r"below cannot be written"):
+        await one.first(0.0, asyncio.Event())
+
+
+async def test_the_extender_waits_for_its_certificates_and_opens_with_them(
+    fake: FakeKube, tmp_path: Path
+) -> None:
+    """The Secret comes only after the start, as with ``kubectl apply`` in any order."""
+    pair = {"certificate": tmp_path / "tls.crt", "key": tmp_path / "tls.key", "listen_port": 0}
+    managed = {"managed": True, "directory": tmp_path, "names": ["127.0.0.1", HOST]}
+
+    async def apply() -> None:
+        await eventually(lambda: fake.verbs("secrets"))
+        ship(fake)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(apply())
+        async with extender(fake, agents=pair, certificates=managed) as running:
+            shown = await asyncio.to_thread(ssl.get_server_certificate, running.others[1])
+            assert shown.encode() in kept(fake)["tls.crt"]
+
+
+async def test_told_to_end_while_it_waits_it_ends(
+    fake: FakeKube, client: KubeClient, tmp_path: Path
+) -> None:
+    stop = asyncio.Event()
+    waiting = asyncio.create_task(keeper(client, tmp_path, FakeClock()).first(60.0, stop))
+    await eventually(lambda: fake.verbs("secrets"))
+    stop.set()
+    await asyncio.wait_for(waiting, 5)
+    assert await files(tmp_path) == {}

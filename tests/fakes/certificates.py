@@ -1,0 +1,97 @@
+"""A Secret in memory that replicas keep, and clients that judge what a server shows."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from cryptography import x509
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+
+from extender.certificates import deciding, found, making, reading
+from extender.certificates.deciding import Plan, Wanted
+
+HOST = "shuntyard-agents.shuntyard-system.svc"
+DAY = 86400.0
+WANTED = Wanted(
+    names=frozenset([HOST]),
+    client_name="shuntyard-kube-scheduler",
+    valid_seconds=30 * DAY,
+    authority_valid_seconds=120 * DAY,
+)
+
+
+@dataclass
+class Shelf:
+    """The Secret: a write counts only on the version that was read."""
+
+    data: Mapping[str, bytes] = field(default_factory=dict)
+    version: int = 1
+
+    def write(self, version: int, changes: Mapping[str, bytes]) -> bool:
+        if version != self.version:
+            return False
+        self.data = {**self.data, **changes}
+        self.version += 1
+        return True
+
+
+@dataclass
+class Replica:
+    """Reads, and some time later writes what it has made of that."""
+
+    shelf: Shelf
+    wanted: Wanted = WANTED
+    skew_seconds: float = 0.0
+    _made: tuple[int, Mapping[str, bytes]] | None = None
+
+    def read(self, now: float) -> Plan:
+        now += self.skew_seconds
+        held = reading.read(self.shelf.data)
+        plan = deciding.plan(reading.found(held, now), self.wanted, now)
+        if not plan.nothing:
+            made = making.make(held, plan, self.wanted, now)
+            self._made = (self.shelf.version, made)
+        return plan
+
+    def write(self) -> bool:
+        made, self._made = self._made, None
+        return made is not None and self.shelf.write(*made)
+
+    def look(self, now: float) -> Plan:
+        plan = self.read(now)
+        self.write()
+        return plan
+
+
+def fresh(now: float, **changes: object) -> dict[str, bytes]:
+    """Return what a Secret holds after the first look."""
+    shelf = Shelf()
+    Replica(shelf, replace(WANTED, **changes)).look(now)  # type: ignore[arg-type]
+    return dict(shelf.data)
+
+
+def chain(data: Mapping[str, bytes], key: str = found.SERVER) -> list[x509.Certificate]:
+    return x509.load_pem_x509_certificates(data[key])
+
+
+def accepted(trusted: bytes, shown: list[x509.Certificate], now: float, host: str = HOST) -> bool:
+    """Say whether a client that trusts ``trusted`` accepts a server's certificate."""
+    at = dt.datetime.fromtimestamp(now, dt.UTC)
+    store = Store(x509.load_pem_x509_certificates(trusted))
+    verifier = PolicyBuilder().store(store).time(at).build_server_verifier(x509.DNSName(host))
+    try:
+        verifier.verify(shown[0], shown[1:])
+    except VerificationError:
+        return False
+    return True
+
+
+def client_accepted(trusted: bytes, shown: list[x509.Certificate], now: float) -> bool:
+    """Say whether a server that trusts ``trusted`` accepts a client's certificate."""
+    store = Store(x509.load_pem_x509_certificates(trusted))
+    at = dt.datetime.fromtimestamp(now, dt.UTC)
+    try:
+        PolicyBuilder().store(store).time(at).build_client_verifier().verify(shown[0], shown[1:])
+    except VerificationError:
+        return False
+    return True

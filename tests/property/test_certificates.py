@@ -1,0 +1,99 @@
+"""Over the years: one authority at a time, and nobody who may trust it is ever turned away."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+
+from extender.certificates import found, reading
+from extender.certificates.found import Authority
+from tests.fakes.certificates import (
+    DAY,
+    WANTED,
+    Replica,
+    Shelf,
+    accepted,
+    chain,
+    client_accepted,
+)
+
+LONGEST_PAUSE_DAYS = 9
+"""Replicas look every ten seconds; at the longest both are away for so long, which is less than
+what a certificate has left when it is made anew."""
+
+
+@dataclass
+class Client:
+    """It read the list of whom to trust at some time, and perhaps never again."""
+
+    trusted: bytes
+    ends_at: float = field(default=0.0)
+
+
+class Years(RuleBasedStateMachine):
+    """Two replicas, one clock that jumps, and clients with lists of any age."""
+
+    clients = Bundle("clients")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1_800_000_000.0
+        self.shelf = Shelf()
+        self.replicas = (Replica(self.shelf), Replica(self.shelf, skew_seconds=600.0))
+        self.readers: list[Client] = []
+
+    @initialize()
+    def both_begin_at_once(self) -> None:
+        for replica in self.replicas:
+            replica.read(self.now)
+        assert [replica.write() for replica in self.replicas] == [True, False]
+        self.new_client()
+
+    @rule(days=st.floats(0.01, LONGEST_PAUSE_DAYS), first=st.integers(0, 1))
+    def time_passes(self, days: float, first: int) -> None:
+        self.now += days * DAY
+        self.replicas[first].look(self.now)
+
+    @rule(first=st.integers(0, 1))
+    def both_look_at_once(self, first: int) -> None:
+        plans = [replica.read(self.now) for replica in self.replicas]
+        wrote = [self.replicas[i].write() for i in (first, 1 - first)]
+        assert sum(wrote) <= 1
+        assert any(wrote) == any(not plan.nothing for plan in plans)
+
+    @rule()
+    def new_client(self) -> None:
+        signing = reading.read(self.shelf.data).authority
+        assert isinstance(signing, reading.Held)
+        trusted = self.shelf.data[found.AUTHORITY]
+        self.readers.append(Client(trusted, reading.ends_at(signing.certificate)))
+
+    @invariant()
+    def nobody_is_turned_away_while_the_authority_he_knows_is_good(self) -> None:
+        if not self.shelf.data:
+            return
+        server, client = chain(self.shelf.data), chain(self.shelf.data, found.CLIENT)
+        for reader in self.readers:
+            if self.now < reader.ends_at:
+                assert accepted(reader.trusted, server, self.now)
+                assert client_accepted(reader.trusted, client, self.now)
+
+    @invariant()
+    def nothing_outlives_who_signed_it_and_all_fits(self) -> None:
+        if not self.shelf.data:
+            return
+        held = reading.found(reading.read(self.shelf.data), self.now)
+        assert isinstance(held.authority, Authority)
+        assert isinstance(held.server, found.Leaf)
+        assert isinstance(held.client, found.Leaf)
+        assert held.server.trusted
+        assert held.client.trusted
+        assert self.now < held.server.ends_at <= held.authority.ends_at
+        assert self.now < held.client.ends_at <= held.authority.ends_at
+        assert held.server.names == WANTED.names
+        assert len(chain(self.shelf.data, found.AUTHORITY)) <= 2
+
+
+TestYears = Years.TestCase
+TestYears.settings = settings(max_examples=6, stateful_step_count=40, deadline=None)
