@@ -49,7 +49,7 @@ def replicas(below: Owner, number: int = 4, *, bound: int | None = None, **costs
     """Pods of equal age, so that names decide: ``j-0`` leaves first; the last ones are unbound."""
     mark = {labels.JOB: "j", labels.POD_TEMPLATE_HASH: "5d4f"}
     placed = number if bound is None else bound
-    pods = [
+    return [
         make_pod(
             f"j-{i}",
             owner=below,
@@ -60,7 +60,6 @@ def replicas(below: Owner, number: int = 4, *, bound: int | None = None, **costs
         )
         for i in range(number)
     ]
-    return pods
 
 
 def job_of(pods: list[Pod], *owners: Owner) -> str:
