@@ -77,10 +77,10 @@ def foreign_keys() -> set[str]:
     """Return the keys of other projects that we read."""
     found: set[str] = set()
     for module in (foreign_labels, labels):
-        for value in vars(module).values():
-            found |= {value} if isinstance(value, str) else set()
-            found |= set(value) if isinstance(value, tuple) else set()
-    return {key for key in found if "/" in key or "-" in key}
+        for name, value in vars(module).items():
+            if name.isupper() and isinstance(value, str | tuple):
+                found |= {value} if isinstance(value, str) else set(value)
+    return found
 
 
 def linked(page: Path) -> set[Path]:
