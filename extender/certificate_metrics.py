@@ -56,8 +56,8 @@ class CertificateMetrics:
             "Certificates that this replica made and put into the Secret.",
             certificate=Made,
         )
-        self.problems = series.gauge(
-            "shuntyard_certificate_problems",
-            "What keeps the replicas from making their own certificates, or from saying whom to "
-            "trust; 0: nothing.",
+        self.failures = series.counter(
+            "shuntyard_certificate_failures",
+            "What kept this replica from making certificates, or from saying whom to trust; "
+            "counted at every look, ten seconds apart.",
         )

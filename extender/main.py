@@ -179,12 +179,8 @@ def build(
     changed = Bell()
     params = engine_parameters(settings, settings.scheduler.scheduler_name)
     identity = settings.scheduler.identity or socket.gethostname()
-    store = ClusterStore(settings.scheduler.scheduler_name)
-    files, name = _segments(settings), parameters_hash(params)
-    recorder = Recorder(store, clock, metrics, beat("record"), files, name)
-    rng = random.Random()  # noqa: S311 - jitter of back-offs, nothing secret
-    kinds = tuple(kind for kind in OPTIONAL if kind.resource in settings.kinds.read)
-    observer = Observer(client, recorder, clock, metrics, beat("observe"), changed, rng, kinds)
+    observer = _observer(settings, ground, params, changed)
+    recorder, store = observer.recorder, observer.recorder.store
     lease = (settings.lease.namespace, settings.lease.name)
     leadership = Leadership(client, lease, identity, clock, metrics, changed)
     acting = partial(_acts, observer, leadership)
@@ -218,6 +214,19 @@ def build(
         agents = listeners.for_agents(settings.agents, observer, acting, ground, shown)
         loops, opened = (*loops, counting), (*opened, agents)
     return Parts(loops, opened, resize.farewell)
+
+
+def _observer(
+    settings: ExtenderSettings, ground: Ground, params: EngineParameters, changed: Bell
+) -> Observer:
+    """Return who watches the cluster, with the store that he fills and the log of it."""
+    client, clock, metrics, beat = ground.client, ground.clock, ground.metrics, ground.beat
+    store = ClusterStore(settings.scheduler.scheduler_name)
+    files, name = _segments(settings), parameters_hash(params)
+    recorder = Recorder(store, clock, metrics, beat("record"), files, name)
+    rng = random.Random()  # noqa: S311 - jitter of back-offs, nothing secret
+    kinds = tuple(kind for kind in OPTIONAL if kind.resource in settings.kinds.read)
+    return Observer(client, recorder, clock, metrics, beat("observe"), changed, rng, kinds)
 
 
 def _read_answers(

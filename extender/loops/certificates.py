@@ -163,7 +163,7 @@ class CertificateKeeper:
             problems.append(_without(verb, path, error))
 
     def _tell(self, problems: tuple[str, ...]) -> None:
-        self.metrics.certificates.problems.set(len(problems))
+        self.metrics.certificates.failures.inc(len(problems))
         for problem in problems:
             if problem not in self._told:
                 log.error("certificates: %s", problem)

@@ -75,8 +75,8 @@ def made(one: CertificateKeeper, what: str) -> float:
     return one.metrics.certificates.made.labels(certificate=what)._value.get()
 
 
-def problems(one: CertificateKeeper) -> float:
-    return one.metrics.certificates.problems._value.get()
+def failures(one: CertificateKeeper) -> float:
+    return one.metrics.certificates.failures._value.get()
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ async def test_a_broken_authority_is_named_and_left_alone(
     with pytest.raises(SettingsError, match=r"shuntyard-certificates: ca\.crt: .*no certificates"):
         await one.first(0.0, asyncio.Event())
     assert "patch" not in fake.verbs("secrets")
-    assert problems(one) == 1
+    assert failures(one) == 1
     await one.look()
     assert len([r for r in caplog.records if "ca.crt" in r.message]) == 1  # it is said once
 
@@ -197,7 +197,7 @@ async def test_with_a_broken_authority_a_good_certificate_is_used_on(
     ship(fake, {**before, "ca.key": before["tls.key"]})
     late = keeper(client, tmp_path / "b", FakeClock())
     await late.first(0.0, asyncio.Event())
-    assert problems(late) == 1
+    assert failures(late) == 1
     assert (await files(tmp_path / "b"))["tls.crt"] == before["tls.crt"]
 
 
@@ -248,10 +248,10 @@ async def test_a_config_map_that_cannot_be_written_holds_nobody_up(
     fake.faults.order("patch", paths.namespaced(paths.CONFIG_MAPS, AGENTS, AUTHORITY), FORBIDDEN)
     one = keeper(client, tmp_path, FakeClock())
     await one.first(0.0, asyncio.Event())
-    assert problems(one) == 1
+    assert failures(one) == 1
     assert not published(fake)
     await one.look()
-    assert problems(one) == 0
+    assert failures(one) == 1
     assert published(fake).encode() == kept(fake)["ca.crt"]
 
 
