@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -132,7 +132,8 @@ async def serve(
         if stop.is_set():
             return
         shown = await asyncio.to_thread(listeners.certificates, settings)
-        parts = build(settings, ground, shown, kept)
+        renewal = RenewalLoop(shown, ground.clock, ground.metrics, ground.beat("renewal"))
+        parts = build(settings, ground, shown, (*kept, renewal))
         drain_seconds = settings.health.drain_seconds
         runners = [create_runner(one.app, drain_seconds=drain_seconds) for one in parts.listeners]
         for runner in runners:
@@ -201,19 +202,31 @@ def build(
     measure = MeasureLoop(
         store, params.pricing, clock, metrics, beat("measure"), ground.health, barrier.waiting
     )
-    renewal = RenewalLoop(shown, clock, metrics, beat("renewal"))
     loops: tuple[Loop, ...] = (observer, leadership, recorder, schedule, barrier, teller)
-    loops += (migrate, resize, rescale, admission, measure, renewal, *beside)
-    opened: tuple[Listener, ...] = (
+    loops += (migrate, resize, rescale, admission, measure, *beside)
+    opened = (
         listeners.for_scheduler(settings.scheduler, answers, ground, shown),
         listeners.for_people(settings.api, reads, ground, shown),
     )
-    if Door.AGENTS in shown:
-        stale_seconds = settings.migration.stale_seconds
-        counting = AgentsLoop(store, clock, metrics, beat("agents"), stale_seconds)
-        agents = listeners.for_agents(settings.agents, observer, acting, ground, shown)
-        loops, opened = (*loops, counting), (*opened, agents)
-    return Parts(loops, opened, resize.farewell)
+    parts = Parts(loops, opened, resize.farewell)
+    return _with_agents(parts, settings, observer, acting, ground, shown)
+
+
+def _with_agents(
+    parts: Parts,
+    settings: ExtenderSettings,
+    observer: Observer,
+    acting: Callable[[], bool],
+    ground: Ground,
+    shown: Certificates,
+) -> Parts:
+    """Return the parts, the agents' listener, and the loop beside it; no certificate: no agents."""
+    if Door.AGENTS not in shown:
+        return parts
+    store, stale_seconds = observer.recorder.store, settings.migration.stale_seconds
+    loop = AgentsLoop(store, ground.clock, ground.metrics, ground.beat("agents"), stale_seconds)
+    listener = listeners.for_agents(settings.agents, observer, acting, ground, shown)
+    return replace(parts, loops=(*parts.loops, loop), listeners=(*parts.listeners, listener))
 
 
 def _observer(
