@@ -111,6 +111,10 @@ class Replica:
         deadline = time.monotonic() + _EXIT_SECONDS
         while lost and self.cluster.runs(self.scheduler) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
+        self.start_ended()
+
+    def start_ended(self) -> None:
+        """Start again what has ended of its two programs; returns when they are ready."""
         for name in (self.extender, self.scheduler):
             if not self.cluster.runs(name):
                 self._start(name)

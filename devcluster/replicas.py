@@ -44,6 +44,9 @@ class Replicas:
     relayed: bool = False
 
 
+_PEERS: Final = {"peers": {"service": read_api_service.SERVICE}}
+"""A standby passes reads on."""
+
 ONE_REPLICA: Final = Replicas()
 
 
@@ -90,7 +93,7 @@ def start(
                 scheduler_port=scheduler_port,
                 api_port=api_port,
                 agents=(supervisor.file.read().address, agents_port),
-                settings=settings,
+                settings=extender_process.merged(_PEERS, settings),
                 name=named(EXTENDER, number),
             ),
             named(SCHEDULER, number): schedulers.ours(

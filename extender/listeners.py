@@ -18,10 +18,14 @@ from extender.http.agent_answers import AgentAnswers
 from extender.http.agent_tokens import TokenCheck
 from extender.http.app import create_agents_app, create_api_app, create_scheduler_app
 from extender.http.certificate import ServerCertificate
+from extender.http.forwarding import Forwarding
 from extender.http.ports import ReadPort, SchedulerPort
 from extender.listener_settings import AgentsSection, ApiSection, SchedulerSection
 from extender.loops.certificates import CertificateKeeper, Places
+from extender.loops.lead import Leadership
 from extender.loops.observe import Observer
+from extender.loops.peers import Peers
+from extender.peer_settings import PeersSection
 from extender.settings import ExtenderSettings
 from shared.kube import paths, token_review
 
@@ -89,11 +93,33 @@ def for_scheduler(
     return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.SCHEDULER))
 
 
+def forwarding(
+    section: PeersSection, leadership: Leadership, acting: Callable[[], bool], *, tls: bool
+) -> Forwarding | None:
+    """Return what passes reads on to who acts; None if nobody says where the replicas are."""
+    service, namespace = section.service, section.namespace
+    if service is None:
+        return None
+    peers = Peers(
+        leadership.client, leadership.clock, namespace, service, section.port_name,
+        lambda: leadership.observer.holder,
+    )  # fmt: skip
+    if not tls:
+        return Forwarding(acting, peers.acting)
+    name = section.server_name or f"{service}.{namespace}.svc"
+    trusted = partial(ssl.create_default_context, cafile=section.authority)
+    return Forwarding(acting, peers.acting, trusted, name)
+
+
 def for_people(
-    section: ApiSection, answers: ReadPort, ground: Ground, shown: Certificates
+    section: ApiSection,
+    answers: ReadPort,
+    ground: Ground,
+    shown: Certificates,
+    passing_on: Forwarding | None = None,
 ) -> Listener:
     """Return the listener for people and probes."""
-    app = create_api_app(answers, ground.health, ground.metrics)
+    app = create_api_app(answers, ground.health, ground.metrics, passing_on)
     return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.API))
 
 

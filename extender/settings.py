@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from extender.certificate_settings import CertificatesSection
 from extender.lease_settings import EndpointSection, LeaseSection
 from extender.listener_settings import AgentsSection, ApiSection, SchedulerSection, Texts
+from extender.peer_settings import PeersSection
 from extender.policy_settings import PolicySettings
 from shared.kube.resources import OPTIONAL
 from shared.sections import HealthSection, LoggingSection
@@ -81,6 +82,7 @@ class ExtenderSettings(PolicySettings):
     agents: AgentsSection = AgentsSection()
     certificates: CertificatesSection = CertificatesSection()
     lease: LeaseSection = LeaseSection()
+    peers: PeersSection = PeersSection()
     endpoint: EndpointSection = EndpointSection()
     kinds: KindsSection = KindsSection()
     decision_log: DecisionLogSection = DecisionLogSection()

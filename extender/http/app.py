@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from extender.http import admin, agents, callers, handlers, middlewares, reading
+from extender.http.forwarding import Forwarding
 from extender.http.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
 from extender.http.page import MetricsPage
 from extender.http.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
@@ -59,9 +60,24 @@ def create_agents_app(
     return app
 
 
-def create_api_app(read: ReadPort, health: HealthPort, metrics: ExtenderMetrics) -> web.Application:
-    """Return the application with the read API, the probes and the metrics."""
-    app = _application(metrics, MOST_MANIFEST_BYTES)
+def create_api_app(
+    read: ReadPort,
+    health: HealthPort,
+    metrics: ExtenderMetrics,
+    forwarding: Forwarding | None = None,
+) -> web.Application:
+    """Return the application with the read API, the probes and the metrics.
+
+    Args:
+        read: Who answers.
+        health: Who answers probes.
+        metrics: What counts requests, and is shown.
+        forwarding: Passes reads on to the replica that acts; None: nobody does.
+    """
+    checks = () if forwarding is None else (forwarding.middleware,)
+    app = _application(metrics, MOST_MANIFEST_BYTES, checks)
+    if forwarding is not None:
+        forwarding.install(app)
     app[READ], app[HEALTH], app[PAGE] = read, health, MetricsPage(metrics)
     app.router.add_get("/v1/queue", reading.queue, name=Verb.QUEUE)
     app.router.add_get("/v1/nodes", reading.nodes, name=Verb.NODES)
