@@ -204,9 +204,12 @@ def build(
     )
     loops: tuple[Loop, ...] = (observer, leadership, recorder, schedule, barrier, teller)
     loops += (migrate, resize, rescale, admission, measure, *beside)
+    passing_on = listeners.forwarding(
+        settings.peers, leadership, acting, tls=Door.API in shown
+    )
     opened = (
         listeners.for_scheduler(settings.scheduler, answers, ground, shown),
-        listeners.for_people(settings.api, reads, ground, shown),
+        listeners.for_people(settings.api, reads, ground, shown, passing_on),
     )
     parts = Parts(loops, opened, resize.farewell)
     return _with_agents(parts, settings, observer, acting, ground, shown)
