@@ -1,19 +1,33 @@
-"""What we have written on an owner: annotations of one line of JSON each, ours alone."""
+"""What we have written on an owner: annotations of one line of JSON each, ours alone.
 
-from typing import TypeVar
+Controllers copy annotations to what they make, as a Deployment's to its ReplicaSets, and people
+copy manifests. So each word names the owner that it is about; on any other it says nothing.
+"""
+
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from shared.errors import InputError
-from shared.model import Owner
+from shared.model import Owner, Uid
 
-Word = TypeVar("Word")
+
+class OfOwner(Protocol):
+    """A word that says whose it is; empty: of the owner that carries it."""
+
+    @property
+    def owner(self) -> Uid:
+        """Uid of the owner."""
+        ...
+
+
+Word = TypeVar("Word", bound=OfOwner)
 
 _EXPECTED = "one line of JSON that we wrote"
 
 
 def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[Word]") -> Word | None:
-    """Return what an annotation says; None if the owner has none.
+    """Return what an annotation says; None if the owner has none, or a copy of another's.
 
     Raises:
         InputError: Somebody else has written there.
@@ -22,6 +36,7 @@ def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[Word]") -> Word 
     if text is None:
         return None
     try:
-        return decoder.decode(text)
+        word = decoder.decode(text)
     except msgspec.MsgspecError:
         raise InputError(f"annotation {key}", text, _EXPECTED) from None
+    return word if word.owner in {"", owner.uid} else None

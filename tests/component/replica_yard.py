@@ -1,7 +1,8 @@
 """A Deployment over the fake API server, with a controller that is contrary wherever it may be.
 
-Of replicas that are alike to it, it removes those that we would remove last: only their deletion
-costs make it take those that we named. Its pods run on node ``a`` from the beginning.
+Like the real one it copies the Deployment's annotations to its ReplicaSet. Of replicas that are
+alike to it, it removes those that we would remove last: only their costs make it take those
+that we named. Its pods run on node ``a`` from the beginning.
 """
 
 import asyncio
@@ -96,11 +97,20 @@ class Replicas:
         wanted = int(self._top()["spec"]["replicas"])
         if [wanted] != self.written[-1:]:
             self.written.append(wanted)
+        self._copy_annotations()
         costs = self.pods()
         contrary = sorted(sorted(costs, reverse=True), key=lambda name: costs[name])
         for name in contrary[: len(costs) - wanted]:
             self.gone.append(name)
             self.fake.remove(paths.PODS, name, "default")
+
+    def _copy_annotations(self) -> None:
+        notes = self._top()["metadata"].get("annotations") or {}
+        below = self.fake.object(paths.REPLICASETS, f"{NAME}-5d4f", "default")
+        assert below is not None
+        if below["metadata"].get("annotations") != notes:
+            metadata = {**below["metadata"], "annotations": dict(notes)}
+            self.fake.put(paths.REPLICASETS, {**below, "metadata": metadata})
 
     def _made(
         self,

@@ -20,6 +20,7 @@ from tests.fakes.kube import FakeKube
 
 BEFORE, AFTER = 4, 2
 OWNER, PODS = f"*/deployments/{NAME}", f"*/pods/{NAME}-*"
+COPY = "replicasets"
 QUIET: dict[str, Any] = {"enabled": False, "checkpoint_seconds": 30.0}
 """Only the plan changes the job."""
 WRITES = {
@@ -77,6 +78,7 @@ async def test_those_who_were_marked_leave_wherever_the_extender_is_killed(
     assert replicas.written == [BEFORE, AFTER]
     assert sorted(replicas.gone) == ["j-0", "j-1"]  # the contrary controller: j-3 and j-2
     assert set(replicas.pods().values()) == {0}
+    assert not [call for call in fake.calls if (call.verb, call.resource) == ("patch", COPY)]
 
 
 async def test_a_pod_that_cannot_be_marked_keeps_all(fake: FakeKube, replicas: Replicas) -> None:

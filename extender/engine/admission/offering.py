@@ -245,6 +245,7 @@ def _offer(
         spans=promised.spans_of(schedule, seen.machines, seen.first),
         since=seen.first,
         late_seconds=late,
+        owner=candidate.owner.uid,
     )
     revision.state.accept(wanted.job, Decision(True, schedule.payoff, schedule))
     revision.plans[key] = plan

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from extender.engine import owner_words
 from shared import labels
-from shared.model import JobKey, NodeName, Owner, PodShape
+from shared.model import JobKey, NodeName, Owner, PodShape, Uid
 
 
 class Span(Struct, frozen=True, array_like=True):
@@ -72,6 +72,7 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
             out when it is planned anew.
         done: Share of the training that was done when the plan was last changed, 0…1.
         since: Slot from which the spans count.
+        owner: Who carries it; what is copied to another object says nothing.
     """
 
     job: JobKey
@@ -86,6 +87,7 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
     done: float = 0.0
     since: int = 0
     late_seconds: float = 0.0
+    owner: Uid = Uid("")
 
     @property
     def payoff(self) -> float:

@@ -97,6 +97,7 @@ def first_write(
         aborted=one.last.aborted if one.last else 0,
         saved_seconds=one.proposal.saved_seconds,
         most=wished.most if wished else one.last.most if one.last else 0,
+        owner=one.owner.uid,
     )
     return _written(one, rescale)
 

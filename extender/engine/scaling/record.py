@@ -53,6 +53,7 @@ class Rescale(Struct, frozen=True, omit_defaults=True):
         aborted: How many changes in a row came to nothing, this one counted.
         saved_seconds: Training time that it should save; None if not known.
         most: Workers that the job may have; 0: not said.
+        owner: Whose number it is; what is copied to another object says nothing.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Rescale(Struct, frozen=True, omit_defaults=True):
     aborted: int = 0
     saved_seconds: float | None = None
     most: int = 0
+    owner: Uid = Uid("")
 
     @property
     def open(self) -> bool:
