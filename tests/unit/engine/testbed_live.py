@@ -9,6 +9,7 @@ from extender.policy.admission import AdmissionParameters
 from extender.policy.price_bounds import BoundsParameters, Rule
 from extender.policy.training_job import TrainingJob
 from extender.policy.utility import Sigmoid
+from shared import labels
 from shared.model import Node, Owner, Pod, PodShape
 from simulator import seeds
 from simulator.experiments.oasis import contestants, testbed
@@ -19,7 +20,8 @@ from tests.unit.engine.clusters import snapshot_of
 from tests.unit.engine.priced import SLOT, START, PricedYard, params, priced_job
 
 _GB = 10**9
-_LABEL = "example.com/ps"
+SERVERS = "example.com/ps"
+"""Label of nodes for parameter servers."""
 _GPU, _DISK, _BITS = "nvidia.com/gpu", "ephemeral-storage", "example.com/bits"
 _JOBS_STREAM = 3
 Slots = dict[str, dict[int, int]]
@@ -57,10 +59,10 @@ def live(jobs: SlotWorkload) -> Slots:
     horizon = jobs.cluster.horizon
     bounds = BoundsParameters(rule=Rule.KAPPA, kappa=contestants.KAPPA)
     yard = PricedYard(_nodes(jobs), params())
-    yard.history = _history(jobs)
+    yard.history = history(jobs)
     for slot in range(1, horizon + 1):
         left = horizon - slot + 1  # the paper's T is one slot for all, ours goes along
-        yard.params = params(horizon=left, server_label=_LABEL, price_bounds=bounds)
+        yard.params = params(horizon=left, server_label=SERVERS, price_bounds=bounds)
         yard.now = START + (slot - 1) * SLOT
         yard.add(*(_entities(job) for job in jobs.jobs if job.arrival == slot))
         yard.follow()
@@ -69,39 +71,54 @@ def live(jobs: SlotWorkload) -> Slots:
     return {name: yard.counts(name) for name in yard.plans()}
 
 
-def _history(jobs: SlotWorkload) -> History:
+def history(jobs: SlotWorkload, slot_seconds: float = SLOT) -> History:
     """All jobs are known in advance, as the simulator knows them for U."""
-    every = snapshot_of(*(_entities(job) for job in jobs.jobs))
+    every = snapshot_of(*(_entities(job, slot_seconds) for job in jobs.jobs))
     found, problems = candidates.candidates(every, (), History())
     assert not problems
     return History(tuple(PastJob(one.owner.uid, one.asked) for one in found))
 
 
-def _entities(job: TrainingJob) -> list[Owner | Pod]:
+def annotations(job: TrainingJob, slot_seconds: float = SLOT) -> dict[str, str]:
+    """Return what the job's user writes for us, but for how its workers leave."""
     assert isinstance(job.utility, Sigmoid)
     worth = job.utility
     # completing in the slot of arrival takes one slot on a clock, and none in the paper
-    utility = f"sigmoid:{worth.priority:.17g},{worth.decay * 3600 / SLOT:.17f}"
+    begin = f"sigmoid:{worth.priority:.17g},{worth.decay * 3600 / slot_seconds:.17f}"
+    return {
+        labels.UTILITY: f"{begin},{(worth.target + 1) * slot_seconds:.17g}s",
+        labels.TRAINING: f"epochs={job.epochs},chunks={job.chunks},batches={job.batches},"
+        f"step={job.batch_slots * slot_seconds:.17f}s",
+        labels.WORKERS: f"1..{job.chunks}",
+    }
+
+
+def _entities(job: TrainingJob, slot_seconds: float = SLOT) -> list[Owner | Pod]:
+    notes = annotations(job, slot_seconds)
     return priced_job(
         job.name,
         1,
         work=1,
         most=job.chunks,
-        utility=f"{utility},{(worth.target + 1) * SLOT:.17g}s",
-        text=f"epochs={job.epochs},chunks={job.chunks},batches={job.batches},"
-        f"step={job.batch_slots * SLOT:.17f}s",
+        utility=notes[labels.UTILITY],
+        text=notes[labels.TRAINING],
         created_at=START + (job.arrival - 1) * SLOT,
-        shape=_shape(job.worker),
+        shape=worker_shape(job),
         ps=job.fixed_servers or 0,
         ps_pod={"shape": _shape(job.server)},
     )
+
+
+def worker_shape(job: TrainingJob) -> PodShape:
+    """Return what a worker asks for."""
+    return _shape(job.worker)
 
 
 def _nodes(jobs: SlotWorkload) -> list[Node]:
     cluster = jobs.cluster
     workers = [_node(f"w{i}", row, {}) for i, row in enumerate(cluster.worker_capacity.tolist())]
     serving = cluster.server_capacity.tolist()
-    return workers + [_node(f"s{i}", row, {_LABEL: "yes"}) for i, row in enumerate(serving)]
+    return workers + [_node(f"s{i}", row, {SERVERS: "yes"}) for i, row in enumerate(serving)]
 
 
 def _node(name: str, row: Sequence[float], labels: dict[str, str]) -> Node:
