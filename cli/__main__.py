@@ -1,10 +1,12 @@
 """Entry point of ``shuntyard`` and ``kubectl-shuntyard``.
 
-Exit codes: 0 done, 1 the extender could not answer, 2 the command line is wrong.
+Exit codes: 0 done, 1 the extender could not answer, 2 the command line is wrong. Those of
+``doctor``: 0 well, 1 there is a fault, 2 the API server could not be asked.
 """
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TextIO
@@ -18,17 +20,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = arguments.parse(argv)
     if isinstance(sys.stdout, TextIOWrapper):  # names and messages may hold what it cannot show
         sys.stdout.reconfigure(errors="replace")
-    from cli import commands  # noqa: PLC0415 - a wrong command line or --help need not wait for it
-
     try:
-        commands.run(asked, sys.stdout)
+        return _run(asked)
     except UnansweredError as error:
         print(f"{arguments.program()}: {error}", file=sys.stderr)
-        return 1
+        return 2 if asked.command == "doctor" else 1
     except KeyboardInterrupt:  # how a --watch ends
         return 0
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         _close_silently(sys.stdout)
+    return 0
+
+
+def _run(asked: Namespace) -> int:
+    """Load what the command needs, which a wrong command line or --help need not wait for."""
+    if asked.command == "doctor":
+        from cli.doctor import running  # noqa: PLC0415 - as said
+
+        return running.run(asked, sys.stdout)
+    from cli import commands  # noqa: PLC0415 - as said
+
+    commands.run(asked, sys.stdout)
     return 0
 
 

@@ -18,8 +18,12 @@ _COMMANDS: Final = {
     "prices": "what resources cost now, and in the time slots to come",
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
+    "doctor": "whether Shuntyard is installed as it should be, and how to mend what is not",
 }
-_EPILOG: Final = "exit codes: 0 done, 1 the extender could not answer, 2 wrong command line"
+_EPILOG: Final = (
+    "exit codes: 0 done, 1 the extender could not answer, 2 wrong command line; "
+    "doctor: 0 well, 1 a fault, 2 the API server could not be asked"
+)
 
 
 def program() -> str:
@@ -42,6 +46,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         asking.check(parser, asked)
     if asked.command == "prices":
         pricing.check(parser, asked)
+    if asked.command == "doctor" and (asked.url or asked.watch):
+        parser.error("doctor asks the API server, once: --url and --watch do not go with it")
     _choose_way(parser, asked)
     return asked
 

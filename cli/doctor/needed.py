@@ -1,0 +1,103 @@
+"""The rights of the extender's account, as deploy/base grants them; a test compares the two."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from typing_extensions import override
+
+from cli.doctor.site import AGENTS_NAMESPACE
+from shared.kube.resources import OPTIONAL
+
+ACCOUNT: Final = "shuntyard-extender"
+
+_EVERYWHERE: Final = {
+    "pods": "get list watch patch create delete",
+    "pods/binding": "create",
+    "pods/status": "patch",
+    "pods/eviction": "create",
+    "poddisruptionbudgets.policy": "list",
+    "migrations.shuntyard.io": "get list watch create delete",
+    "migrations.shuntyard.io/status": "patch",
+    "nodes": "list watch",
+    "namespaces": "list watch",
+    "resourcequotas": "list watch",
+    "persistentvolumeclaims": "list watch",
+    "persistentvolumes": "list watch",
+    "priorityclasses.scheduling.k8s.io": "list watch",
+    "jobs.batch": "get list watch patch",
+    "statefulsets.apps": "list watch patch",
+    "tokenreviews.authentication.k8s.io": "create",
+    "subjectaccessreviews.authorization.k8s.io": "create",
+    "events.events.k8s.io": "create",
+}
+_OPTIONAL: Final = {"pods/resize": "patch"}
+_UNCHANGED: Final = frozenset(kind.resource for kind in OPTIONAL if kind.kind == "PodGroup")
+"""Optional kinds whose objects are never written."""
+_OF_KUBE_SCHEDULER: Final = {
+    "pods": "list watch",
+    "nodes": "list watch",
+    "pods/status": "patch",
+    "services": "list watch",
+    "replicationcontrollers": "list watch",
+    "storageclasses.storage.k8s.io": "list watch",
+    "csinodes.storage.k8s.io": "list watch",
+    "events.events.k8s.io": "create",
+}
+"""A part of Kubernetes' own role system:kube-scheduler that would be missed at once."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """A verb on a resource, e.g. ``jobs.batch/status``.
+
+    Attributes:
+        namespace: Where; empty: everywhere.
+        name: On which object; empty: on all.
+        optional: Without it something is off, and the rest works.
+    """
+
+    verb: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    optional: bool = False
+
+    @override
+    def __str__(self) -> str:
+        named = f" named `{self.name}`" if self.name else ""
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"`{self.verb}` on `{self.resource}`{named}{where}"
+
+
+def of_the_extender(namespace: str, lease: tuple[str, str]) -> Iterator[Right]:
+    """Yield what the extender itself needs; ``lease``: namespace and name."""
+    yield from _all(_EVERYWHERE)
+    yield from _all(_OPTIONAL, optional=True)
+    yield Right("get", "leases.coordination.k8s.io", *lease)
+    yield Right("list", "endpointslices.discovery.k8s.io", namespace)
+    for verb in ("get", "patch"):
+        yield Right(verb, "secrets", namespace, "shuntyard-certificates")
+        yield Right(verb, "configmaps", AGENTS_NAMESPACE, "shuntyard-ca")
+        history = "shuntyard-admission-history"
+        yield Right(verb, "configmaps", namespace, history, optional=True)
+
+
+def of_the_kinds() -> Iterator[Right]:
+    """Yield what it reads of other projects' kinds."""
+    for kind in OPTIONAL:
+        verbs = "list watch" if kind.resource in _UNCHANGED else "list watch patch"
+        yield from _all({kind.resource: verbs}, optional=True)
+
+
+def of_the_scheduler(lease: tuple[str, str]) -> Iterator[Right]:
+    """Yield what kube-scheduler needs, which has the same account."""
+    yield from _all(_OF_KUBE_SCHEDULER)
+    yield Right("create", "leases.coordination.k8s.io", lease[0])
+    yield Right("update", "leases.coordination.k8s.io", *lease)
+
+
+def _all(wanted: dict[str, str], *, optional: bool = False) -> Iterator[Right]:
+    for resource, verbs in wanted.items():
+        for verb in verbs.split():
+            yield Right(verb, resource, optional=optional)

@@ -1,0 +1,206 @@
+"""An installation as deploy/base makes it, in a fake API server; tests break one thing each."""
+
+import base64
+import copy
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from cli.connection import Answer
+from cli.doctor import gate, needed
+from cli.doctor.certificates import SECRETS
+from cli.doctor.reading import Reader
+from cli.doctor.rights import REVIEWS
+from cli.doctor.site import DAEMON_SETS, Site
+from cli.service import DEFAULT_SERVICE, parse
+from shared import api
+from shared.kube import paths, stamps
+from tests.docs.pages import ROOT
+from tests.fakes.clock import FakeClock
+
+Object = dict[str, Any]
+
+SYSTEM, AGENTS = "shuntyard-system", "shuntyard-agents"
+BASE = ROOT / "deploy" / "base"
+SERVICE = parse(DEFAULT_SERVICE)
+DEPLOYMENT = paths.namespaced(paths.DEPLOYMENTS, SYSTEM, "shuntyard-extender")
+DAEMON_SET = paths.namespaced(DAEMON_SETS, AGENTS, "shuntyard-agent")
+EXTENDER_YAML = paths.namespaced(paths.CONFIG_MAPS, SYSTEM, "shuntyard-extender")
+SCHEDULER_YAML = paths.namespaced(paths.CONFIG_MAPS, SYSTEM, "shuntyard-scheduler")
+LEASE = paths.lease("kube-system", "shuntyard")
+CLAIM = paths.namespaced(paths.VOLUME_CLAIMS, AGENTS, "shuntyard-volume")
+SECRET = paths.namespaced(SECRETS, SYSTEM, "shuntyard-certificates")
+AUTHORITY = paths.namespaced(paths.CONFIG_MAPS, AGENTS, "shuntyard-ca")
+GROUP = "/apis/shuntyard.io/v1alpha1"
+ADMISSION = f"{paths.GROUPS}/{gate.GROUP}/v1"
+QUEUE, NODES, METRICS = (SERVICE.path(p) for p in ("/v1/queue", "/v1/nodes", "/metrics"))
+
+
+@dataclass
+class FakeCluster:
+    """Objects by path; what is in no table is not found.
+
+    Attributes:
+        forbidden: Paths that may not be read.
+        lacking: Rights that the extender's account does not have.
+        ahead_seconds: Of this machine before the API server.
+    """
+
+    objects: dict[str, Object] = field(default_factory=dict)
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    forbidden: set[str] = field(default_factory=set)
+    lacking: set[str] = field(default_factory=set)
+    clock: FakeClock = field(default_factory=FakeClock)
+    ahead_seconds: float = 0.0
+
+    def site(self, release: str = "0.1.0") -> Site:
+        return Site(Reader(self.ask, self.clock), SERVICE, release)
+
+    def ask(self, path: str, query: Mapping[str, str], body: bytes | None) -> Answer:
+        date = self._date()
+        if path in self.forbidden:
+            said = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}
+            return Answer(403, json.dumps(said).encode(), date)
+        if path == REVIEWS:
+            return Answer(201, self._review(json.loads(body or b"")), date)
+        if path == paths.PODS:
+            return Answer(200, json.dumps(self._pods(query["fieldSelector"])).encode(), date)
+        if path in self.bodies:
+            return Answer(200, self.bodies[path], date)
+        if path in self.objects:
+            return Answer(200, json.dumps(self.objects[path]).encode(), date)
+        missing = {"kind": "Status", "code": 404, "reason": "NotFound", "message": "not found"}
+        return Answer(404, json.dumps(missing).encode(), date)
+
+    def change(self, path: str, change: Callable[[Object], object]) -> None:
+        change(self.objects[path])
+
+    def _pods(self, selector: str) -> Object:
+        ours = selector.startswith("spec.schedulerName=shuntyard,")
+        pods = self.objects[paths.PODS]["items"]
+        return {"items": [p for p in pods if (p["spec"]["schedulerName"] == "shuntyard") == ours]}
+
+    def _review(self, review: Object) -> bytes:
+        asked = review["spec"]["resourceAttributes"]
+        resource = ".".join(filter(None, (asked["resource"], asked.get("group"))))
+        resource += f"/{asked['subresource']}" if "subresource" in asked else ""
+        allowed = f"{asked['verb']} {resource}" not in self.lacking
+        return json.dumps({**review, "status": {"allowed": allowed}}).encode()
+
+    def _date(self) -> str:
+        at = datetime.fromtimestamp(self.clock.now() - self.ahead_seconds, UTC)
+        return format_datetime(at, usegmt=True)
+
+
+def manifests() -> list[Object]:
+    """What deploy/base makes, for whoever wants to change it."""
+    return copy.deepcopy(_manifests())
+
+
+@cache
+def _manifests() -> list[Object]:
+    found = [one for file in sorted(BASE.glob("*.yaml")) for one in _documents(file)]
+    return [one for one in found if "metadata" in one]  # the Kustomization has none
+
+
+def cluster(leaf: bytes, authority: bytes) -> FakeCluster:
+    """Return an installation that is well, with these certificates."""
+    found = FakeCluster()
+    clock, objects = found.clock, found.objects
+    by_name = {(one["kind"], one.get("metadata", {}).get("name")): one for one in manifests()}
+    for name in (SYSTEM, AGENTS):
+        objects[paths.namespace(name)] = by_name["Namespace", name]
+    deployment = by_name["Deployment", "shuntyard-extender"]
+    deployment["metadata"]["generation"] = 3
+    deployment["status"] = {"readyReplicas": 2, "updatedReplicas": 2, "observedGeneration": 3}
+    for one in deployment["spec"]["template"]["spec"]["containers"]:
+        one["image"] += ":v1.36.1" if one["name"] == "kube-scheduler" else ":0.1.0"
+    daemon_set = by_name["DaemonSet", "shuntyard-agent"]
+    daemon_set["status"] = {"desiredNumberScheduled": 2, "numberReady": 2}
+    daemon_set["spec"]["template"]["spec"]["containers"][0]["image"] += ":0.1.0"
+    objects |= {DEPLOYMENT: deployment, DAEMON_SET: daemon_set}
+    objects["/version"] = {"gitVersion": "v1.36.3"}
+    objects[EXTENDER_YAML] = _map("extender.yaml", BASE / "settings" / "extender.yaml")
+    objects[SCHEDULER_YAML] = _map("scheduler.yaml", BASE / "scheduler.yaml")
+    names = ("migrations", "migrations/status")
+    objects[GROUP] = {"resources": [{"name": name} for name in names]}
+    objects[LEASE] = {
+        "spec": {
+            "holderIdentity": "extender-a_0f",
+            "leaseDurationSeconds": 15,
+            "renewTime": stamps.micros(clock.now() - 1),
+        }
+    }
+    objects[paths.pods(SYSTEM)] = {"items": [_replica("extender-a"), _replica("extender-b")]}
+    objects[paths.PODS] = {"items": [running("train-0", "node-a")]}
+    objects[CLAIM] = {"spec": {"accessModes": ["ReadWriteMany"]}, "status": {"phase": "Bound"}}
+    objects[AUTHORITY] = {"data": {"ca.crt": authority.decode()}}
+    objects[SECRET] = {"data": {"tls.crt": _packed(leaf), "ca.crt": _packed(authority)}}
+    objects |= _policies()
+    found.bodies[METRICS] = b'shuntyard_build_info{version="0.1.0"} 1.0\n'
+    queue = api.QueueResponse(generated_at=clock.now(), acting=True, order="cps")
+    found.bodies[QUEUE] = msgspec.json.encode(queue)
+    found.bodies[NODES] = msgspec.json.encode(heard(clock.now(), "node-a", "node-b"))
+    return found
+
+
+def heard(now: float, *names: str, silent: tuple[str, ...] = ()) -> api.NodesResponse:
+    """What the extender says of nodes that are ready."""
+    agent = api.AgentEntry(age_seconds=1.0, stale=False, complete=True)
+    entries = tuple(
+        api.NodeEntry(
+            name=name,
+            ready=True,
+            unschedulable=False,
+            allocatable={},
+            used={},
+            seats=0,
+            relative_price=0.0,
+            log_price=0.0,
+            agent=None if name in silent else agent,
+        )
+        for name in (*names, *silent)
+    )
+    return api.NodesResponse(generated_at=now, entries=entries)
+
+
+def running(name: str, node: str, scheduler: str = "shuntyard", owner: str = "Job") -> Object:
+    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "metadata": {"name": name, "ownerReferences": [{"kind": owner}]},
+        "spec": {"schedulerName": scheduler, "nodeName": node, "containers": [container]},
+    }
+
+
+def _replica(name: str) -> Object:
+    return {"metadata": {"name": name}, "spec": {"serviceAccountName": needed.ACCOUNT}}
+
+
+def _policies() -> dict[str, Object]:
+    policy = {"metadata": {"name": "shuntyard-gate"}, "spec": {"say": "shuntyard.io/queue"}}
+    binding = {"metadata": {"name": "b"}, "spec": {"policyName": "shuntyard-gate"}}
+    return {
+        ADMISSION: {"resources": [{"name": gate.POLICIES}, {"name": gate.BINDINGS}]},
+        f"{ADMISSION}/{gate.POLICIES}": {"items": [policy]},
+        f"{ADMISSION}/{gate.BINDINGS}": {"items": [binding]},
+    }
+
+
+def _map(key: str, file: Path) -> Object:
+    return {"data": {key: file.read_text()}}
+
+
+def _packed(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
+
+
+def _documents(file: Path) -> list[Object]:
+    return [one for one in yaml.safe_load_all(file.read_text()) if one]

@@ -1,0 +1,213 @@
+"""The command around the checks, and what the checks take for granted."""
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import pytest
+from cryptography import x509
+
+from cli.__main__ import main
+from cli.doctor import configuration, needed, reading, report, running, validity
+from cli.doctor.findings import PAGE, Level, fault, ok, unknown, warning
+from devcluster.certificates import Authority
+from extender.settings import ExtenderSettings
+from shared.kube import paths
+from tests.docs.pages import ROOT
+from tests.unit.cli.conftest import ApiServer
+from tests.unit.cli.doctor import healthy
+
+FOUND = [
+    ok("clock", "all have the same time"),
+    unknown("rights", "needs the right x", "ask for it"),
+    warning("gate", "no gate", "apply it"),
+    fault("lease", "nobody decides", "look there"),
+]
+
+
+def test_the_worst_is_mended_first() -> None:
+    text = "\n".join(report.lines(FOUND))
+    assert [line.split()[0] for line in report.lines(FOUND)[:5]] == [
+        "CHECK", "clock", "rights", "gate", "lease",
+    ]  # fmt: skip
+    assert re.findall(r"^  \d\. (\S+):", text, re.MULTILINE) == [
+        "lease", "gate", "rights",
+    ]  # fmt: skip
+    assert text.endswith("1 ok, 1 warning, 1 fault, 1 not known")
+    assert "docs/doctor.md#lease" in text
+
+
+def test_programs_get_all_of_it() -> None:
+    entry = json.loads(report.as_json(FOUND))["entries"][3]
+    assert entry == {
+        "check": "lease",
+        "level": "fault",
+        "said": "nobody decides",
+        "mend": "look there",
+        "page": "docs/doctor.md#lease",
+    }
+
+
+def test_only_a_fault_is_one() -> None:
+    assert [report.exit_code(FOUND[:count]) for count in range(5)] == [0, 0, 0, 0, 1]
+
+
+def test_every_check_is_explained_under_its_name() -> None:
+    headings = re.findall(r"^## `([a-z-]+)`$", (ROOT / PAGE).read_text(), re.MULTILINE)
+    assert headings == list(running.CHECKS)
+
+
+def granted() -> Iterator[tuple[str, str, str, str]]:
+    """Verb, resource, namespace, name of what deploy/base grants to the extender's account.
+
+    Without Kubernetes' own roles, and what kube-scheduler needs of its Lease.
+    """
+    found = healthy.manifests()
+    bindings = [one for one in found if one["kind"].endswith("RoleBinding")]
+    names = {
+        (one["roleRef"]["kind"], one["roleRef"]["name"])
+        for one in bindings
+        if any(subject["name"] == needed.ACCOUNT for subject in one["subjects"])
+    }
+    for role in found:
+        meta = role["metadata"]
+        if (role["kind"], meta["name"]) in names and meta["name"] != "shuntyard-scheduler-lease":
+            for rule in role["rules"]:
+                yield from rights(rule, meta.get("namespace", ""))
+
+
+def rights(rule: dict[str, list[str]], namespace: str) -> Iterator[tuple[str, str, str, str]]:
+    for group in rule["apiGroups"]:
+        for plural in rule["resources"]:
+            resource, _, below = plural.partition("/")
+            whole = f"{resource}.{group}" if group else resource
+            for name in rule.get("resourceNames", [""]):
+                for verb in rule["verbs"]:
+                    yield verb, f"{whole}/{below}" if below else whole, namespace, name
+
+
+def test_asked_for_are_the_rights_that_are_granted() -> None:
+    """Whoever adds a right to deploy/base, or takes one away, says it in cli/doctor/needed.py."""
+    wanted = [
+        *needed.of_the_extender("shuntyard-system", ("kube-system", "shuntyard")),
+        *needed.of_the_kinds(),
+    ]
+    asked = {(one.verb, one.resource, one.namespace, one.name) for one in wanted}
+    assert asked == set(granted())
+
+
+def test_the_extenders_defaults_are_the_extenders() -> None:
+    settings = ExtenderSettings()
+    assert settings.gang.bind_wait_seconds == configuration.BIND_WAIT_SECONDS
+    assert settings.scheduler.listen_port == configuration.SCHEDULER_PORT
+    assert (settings.lease.namespace, settings.lease.name) == ("kube-system", "shuntyard")
+
+
+RIGHTS: dict[str, str] = {
+    paths.NODES: "`get` on `nodes`",
+    paths.namespace("team"): "`get` on `namespaces`",
+    paths.pod("team", "a", "status"): "`get` on `pods/status` in the namespace team",
+    paths.lease("kube-system", "x"): (
+        "`get` on `leases.coordination.k8s.io` in the namespace kube-system"
+    ),
+    "/version": "`get` on the path /version",
+    "/apis/batch/v1": "`get` on the path /apis/batch/v1",
+}
+
+
+@pytest.mark.parametrize(("path", "right"), RIGHTS.items(), ids=RIGHTS.values())
+def test_a_right_is_named_as_rbac_names_it(path: str, right: str) -> None:
+    assert reading.right("get", path) == right
+
+
+def test_a_certificates_days_are_those_that_are_in_it(pki: Authority) -> None:
+    for name in ("ca.crt", "server.crt"):
+        pem = (pki.directory / name).read_bytes()
+        whole = x509.load_pem_x509_certificate(pem)
+        (found,) = validity.of_all(b"before\n" + pem + b"after")
+        assert found.not_before == whole.not_valid_before_utc.timestamp()
+        assert found.not_after == whole.not_valid_after_utc.timestamp()
+
+
+def test_times_after_2049_are_written_otherwise() -> None:
+    long = b"\x18\x0f20510102030405Z"
+    start = b"\x17\x0d300102030405Z"
+    times = _packed(0x30, start + long)
+    body = _packed(0xA0, b"\x02\x01\x02") + b"\x02\x01\x01" + b"\x30\x00" * 2 + times
+    der = _packed(0x30, _packed(0x30, body))
+    pem = b"-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----" % (base64.b64encode(der))
+    (found,) = validity.of_all(pem)
+    assert found.not_after == datetime(2051, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
+    assert found.not_before == datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
+
+
+def _packed(tag: int, content: bytes) -> bytes:
+    return bytes((tag, len(content))) + content
+
+
+def answers(server: ApiServer, **bodies: object) -> None:
+    for path, body in bodies.items():
+        server.known.answers[f"/{path}"] = (200, json.dumps(body).encode())
+
+
+def test_an_empty_cluster_has_faults_and_says_how_to_install(
+    api_server: ApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = {"kind": "Status", "code": 404, "reason": "NotFound", "message": "not found"}
+    api_server.known.answers = Everywhere((404, json.dumps(missing).encode()))
+    answers(api_server, version={"gitVersion": "v1.36.3"})
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "there is no Deployment shuntyard-extender in the namespace shuntyard-system" in out
+    assert "kubectl apply -k deploy/base" in out
+    assert main(["doctor", "-o", "json"]) == 1
+    levels = {one["level"] for one in json.loads(capsys.readouterr().out)["entries"]}
+    assert levels <= {level.value for level in Level}
+
+
+class Everywhere(dict[str, tuple[int, bytes]]):
+    """The same answer for every path that is not there."""
+
+    def __init__(self, default: tuple[int, bytes]) -> None:
+        super().__init__()
+        self.default = default
+
+    def __missing__(self, path: str) -> tuple[int, bytes]:
+        return self.default
+
+
+UNASKED = {
+    "refused": (401, "Unauthorized"),
+    "broken": (500, "InternalError"),
+}
+
+
+@pytest.mark.parametrize(("status", "reason"), UNASKED.values(), ids=UNASKED)
+def test_an_api_server_that_does_not_answer_is_another_exit_code(
+    api_server: ApiServer, capsys: pytest.CaptureFixture[str], status: int, reason: str
+) -> None:
+    body = {"kind": "Status", "code": status, "reason": reason, "message": reason}
+    api_server.known.answers["/version"] = (status, json.dumps(body).encode())
+    assert main(["doctor"]) == 2
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--url", "http://x"], ["-w"]])
+def test_it_asks_the_api_server_and_once(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["doctor", *option])
+    assert "doctor asks the API server, once" in capsys.readouterr().err
+
+
+def test_a_date_that_is_none_is_no_clock() -> None:
+    cluster = healthy.FakeCluster(objects={"/version": {}})
+    cluster._date = lambda: "soon"  # type: ignore[method-assign]
+    reader = cluster.site().reader
+    reader.get("/version")
+    assert reader.ahead_seconds == 0.0
+    assert format_datetime(datetime.fromtimestamp(0, UTC), usegmt=True).endswith("GMT")
