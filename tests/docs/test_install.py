@@ -1,7 +1,12 @@
 """The page on installing: its paths, variables and manifests. tests/install runs its commands."""
 
+import os
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
+import pytest
 import yaml
 
 from extender.settings import ExtenderSettings
@@ -88,3 +93,60 @@ def test_names_are_those_that_exist() -> None:
     lease = yaml.safe_load((ROOT / "deploy/base/scheduler.yaml").read_text())["leaderElection"]
     assert f"--namespace {lease['resourceNamespace']} delete lease {lease['resourceName']} " in TEXT
     assert labels.SCHEDULER_NAME in TEXT
+
+
+STUB = """#!/bin/bash
+printf '%s' "$(basename "$0")" >> "$CALLS"; printf ' %q' "$@" >> "$CALLS"; echo >> "$CALLS"
+[ "$1 $2" = "apply -f" ] && cat > /dev/null
+if [ "$1 $2" = "-m venv" ]; then
+    mkdir -p "$3/bin" && cp "$0" "$3/bin/pip" && cp "$0" "$3/bin/shuntyard"
+fi
+exit 0
+"""
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> Path:
+    """A copy of the repository in which the page was followed, with programs that only note it."""
+    for name in ("kubectl", "docker", "python3"):
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(STUB)
+        (tmp_path / "bin" / name).chmod(0o755)
+    shutil.copytree(ROOT / "deploy", tmp_path / "copy/deploy")
+    variables = {**YOURS, "BUILDER": "docker", "NEW_TAG": "2", "CALLS": str(tmp_path / "calls")}
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", blocks.script(PAGE)],
+        cwd=tmp_path / "copy",
+        env={**variables, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    return tmp_path
+
+
+def test_the_page_can_be_followed_from_its_first_command_to_its_last(followed: Path) -> None:
+    calls = (followed / "calls").read_text().splitlines()
+    programs = [call.split(" ", 1)[0] for call in calls]
+    assert programs[:4] == ["docker"] * 4
+    assert [call for call in calls if call.startswith("kubectl apply -k")] == [
+        "kubectl apply -k yard"
+    ] * 3
+    assert "shuntyard doctor" in calls
+    assert calls[-2].startswith("kubectl delete -k yard")
+
+
+def test_what_stands_in_the_kustomization_at_the_end_is_the_new_version(followed: Path) -> None:
+    found = yaml.safe_load((followed / "copy/yard/kustomization.yaml").read_text())
+    images = {one["name"]: (one["newName"], one["newTag"]) for one in found["images"]}
+    assert images == {
+        "shuntyard-extender": ("r.example:5000/ml/shuntyard-extender", "2"),
+        "shuntyard-agent": ("r.example:5000/ml/shuntyard-agent", "2"),
+        "kube-scheduler": ("r.example/kube-scheduler", "v1"),
+    }
+    (generated,) = found["configMapGenerator"]
+    assert (generated["name"], generated["behavior"]) == ("shuntyard-extender", "replace")
+    own = settings.load(ExtenderSettings, followed / "copy/yard" / generated["files"][0], {})
+    assert own.certificates.managed
