@@ -20,6 +20,7 @@ from bench import (
     series,
     simulated,
     specon,
+    takeover,
     waiting,
     weights,
 )
@@ -43,6 +44,7 @@ COMMANDS = {
     "simulated": simulated,
     "scaling": scaling_decisions,
     "elastic": elastic,
+    "takeover": takeover,
 }
 
 

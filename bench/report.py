@@ -7,6 +7,7 @@ made anew from the JSON files in docs/performance.
 import argparse
 import json
 import re
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -178,6 +179,24 @@ def waiting(rows: Sequence[Row]) -> Iterator[str]:
         yield _line([str(row["pods"]), str(row["gangs"]), row["kind"], *shares, memory])
 
 
+def takeover(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how long a takeover takes, by what happened to the replica that acted."""
+    yield from _head(
+        ["the replica that acted was", "rounds", "the other one acts, median", "worst",
+         "a gang submitted meanwhile is bound, median", "worst"]
+    )  # fmt: skip
+    for happening in dict.fromkeys(row["happening"] for row in rows):
+        ones = [row for row in rows if row["happening"] == happening]
+        cells = []
+        for key in ("acting_seconds", "bound_seconds"):
+            values = [row[key] for row in ones]
+            cells += [f"{statistics.median(values):.1f} s", f"{max(values):.1f} s"]
+        yield _line([happening, str(len(ones)), *cells])
+    torn = sum(row["bound"] != rows[0]["wanted"] for row in rows)
+    yield ""
+    yield f"Gangs of {rows[0]['wanted']} that were not whole in the end: {torn}."
+
+
 def memory(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the memory of the store."""
     yield from _head(
@@ -232,6 +251,7 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Row]], Iterator[str]]]] = {
     "scaling": scaling,
     "simulated": simulated,
     "elastic": elastic,
+    "takeover": takeover,
 }
 
 

@@ -55,6 +55,7 @@ class PlayedAgents:
 
     Attributes:
         converged: Directories (label ``directory`` of the pods) whose trainers count as converged.
+        total_steps: Of trainers that know how many there are, and use a core, by directory.
         saved: The step each directory holds.
         steps: How often each step of a directory was taken.
         most: The most trainers of one directory that ever ran at the same time.
@@ -65,6 +66,7 @@ class PlayedAgents:
     team: str
     nodes: tuple[str, ...]
     converged: set[str] = field(default_factory=set)
+    total_steps: dict[str, int] = field(default_factory=dict)
     saved: dict[str, int] = field(default_factory=dict)
     steps: Counter[tuple[str, int]] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
@@ -125,8 +127,7 @@ class PlayedAgents:
                 here = [p for p in pods if p["spec"]["nodeName"] == node]
                 head = {"Authorization": f"Bearer {self._tokens[node]}"}
                 body = self._heartbeat(node, here).model_dump(mode="json")
-                for url in urls:
-                    await self._report(session, url, body, head)
+                await asyncio.gather(*(self._report(session, url, body, head) for url in urls))
             await asyncio.sleep(BEAT_SECONDS)
 
     async def _report(
@@ -172,11 +173,13 @@ class PlayedAgents:
     def _body(self, uid: str) -> wire.PodBody:
         one, now = self.trainers[uid], CLOCK.now()
         converged = one.directory in self.converged
+        total = self.total_steps.get(one.directory)
         progress = wire.ProgressBody(
             metric="loss",
             source="jsonl",
             updated_at=now,
             step=one.step,
+            total_steps=total,
             category=Category.CONVERGED if converged else Category.PROGRESSING,
             converged_at=1.0 if converged else None,
             remaining_seconds=wire.SpanBody(value=1e4, low=1e4, high=1e4),
@@ -189,7 +192,8 @@ class PlayedAgents:
             acked_step=one.step if one.holds else None,
             resumed_step=one.resumed_step,
         )
-        return wire.PodBody(uid=uid, progress=progress, checkpoint=checkpoint)
+        use = wire.UseBody(cpu_cores=1.0) if total else None
+        return wire.PodBody(uid=uid, progress=progress, checkpoint=checkpoint, use=use)
 
     def _obey(self, commands: Iterable[wire.Command]) -> None:
         for command in commands:
