@@ -110,6 +110,20 @@ def stateful_set(name: str, size: int, pods: Pods = Pods()) -> Manifest:
     }
 
 
+def deployment(name: str, size: int, pods: Pods = Pods()) -> Manifest:
+    """Return one that is a job by our label: on itself, to be read, and on its pods."""
+    template = pods.labelled(job=name).template()
+    template["metadata"]["labels"]["app"] = name
+    template["spec"]["restartPolicy"] = "Always"
+    spec = {"replicas": size, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": {names.JOB: name}},
+        "spec": spec,
+    }
+
+
 def ps_job(name: str, workers: int, pods: Pods, *, ps: int = 2) -> tuple[Manifest, Manifest]:
     """Return the two Jobs of a parameter-server job: one gang by our label, its ps first."""
     both = pods.labelled(job=name).annotated(

@@ -9,7 +9,7 @@ from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import resources
 from shared.kube.resources import ResourceKind
-from tests.controlplane.jobs import Manifest, Pods, job, stateful_set
+from tests.controlplane.jobs import Manifest, deployment, job, stateful_set
 from tests.controlplane.shrinking import Workers
 from tests.controlplane.yard import Yard
 
@@ -17,20 +17,6 @@ pytestmark = pytest.mark.controlplane
 
 SIZE = 6
 STEPS = (4, 3, 1)
-
-
-def deployment(name: str, size: int) -> Manifest:
-    """A Deployment that is a job by our label: on itself, to be read, and on its pods."""
-    template = Pods().labelled(job=name).template()
-    template["metadata"]["labels"]["app"] = name
-    template["spec"]["restartPolicy"] = "Always"
-    spec = {"replicas": size, "selector": {"matchLabels": {"app": name}}, "template": template}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "labels": {labels.JOB: name}},
-        "spec": spec,
-    }
 
 
 class Kind(NamedTuple):

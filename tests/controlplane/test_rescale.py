@@ -15,7 +15,7 @@ from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import yard as yards
-from tests.controlplane.jobs import Manifest, Pods, job, priority_class, stateful_set
+from tests.controlplane.jobs import Manifest, Pods, deployment, job, priority_class, stateful_set
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
@@ -34,7 +34,12 @@ ELASTIC = Pods().annotated({labels.WORKERS: f"1..{MOST}", labels.SHRINK: "termin
 OWNERS: dict[str, tuple[Manifest, str, str]] = {
     "indexed job": (job("j", LEFT, ELASTIC), paths.JOBS, "parallelism"),
     "stateful set": (stateful_set("j", LEFT, ELASTIC), paths.STATEFULSETS, "replicas"),
+    "deployment": (deployment("j", LEFT, ELASTIC), paths.DEPLOYMENTS, "replicas"),
 }
+PARAMETERS = [
+    pytest.param(*owner, marks=[pytest.mark.e2e] if name == "deployment" else [], id=name)
+    for name, owner in OWNERS.items()
+]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +54,7 @@ async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
         yield yard
 
 
-@pytest.mark.parametrize(("manifest", "collection", "number"), OWNERS.values(), ids=OWNERS)
+@pytest.mark.parametrize(("manifest", "collection", "number"), PARAMETERS)
 async def test_room_is_used_lent_and_used_again(
     yard: Yard, manifest: Manifest, collection: str, number: str
 ) -> None:
@@ -64,11 +69,15 @@ async def test_room_is_used_lent_and_used_again(
     await yard.submit(manifest)
     yard.sizes.pop(yard.key("j"))  # a gang of one, whatever its number of workers
     await eventually(lambda: settled(MOST), PATIENCE_SECONDS, "it grows into the room")
+    everybody = uids(yard)
     high = job("s", MOST - LEFT, Pods(spec={"priorityClassName": "high"}))
     await yard.submit(priority_class("high", 1000), high)
     await yard.until_bound("s")
     await eventually(lambda: settled(LEFT), PATIENCE_SECONDS, "it has made room")
-    assert {index(one) for one in yard.of("j")} == set(range(LEFT))
+    if collection == paths.DEPLOYMENTS:
+        assert marked(yard) == everybody - uids(yard)
+    else:
+        assert {index(one) for one in yard.of("j")} == set(range(LEFT))
     await yard.client.delete(paths.namespaced(paths.JOBS, yard.team, "s"), propagation="Background")
     await eventually(lambda: settled(MOST), PATIENCE_SECONDS, "it has its room again")
     assert await yard.events("Rescaled")
@@ -80,3 +89,13 @@ async def test_room_is_used_lent_and_used_again(
 def index(pod: Mapping[str, Any]) -> int:
     marks = pod["metadata"]["labels"]
     return int(marks.get(labels.JOB_INDEX_LABEL) or marks[labels.STATEFULSET_INDEX_LABEL])
+
+
+def uids(yard: Yard) -> set[str]:
+    return {str(pod["metadata"]["uid"]) for pod in yard.of("j")}
+
+
+def marked(yard: Yard) -> set[str]:
+    """Everybody who ever had a deletion cost."""
+    noted = ((one.uid, one.pod["metadata"].get("annotations", {})) for one in yard.history.events)
+    return {uid for uid, notes in noted if labels.POD_DELETION_COST in notes}
