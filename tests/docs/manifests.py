@@ -62,13 +62,21 @@ def check_schema(obj: Object) -> None:
     """Hold an object of Kubernetes' own, or the pods of any, to Kubernetes' schemas.
 
     Raises:
-        ValidationError: It is not what they say; unknown fields are not, either.
+        AssertionError: It is not what they say; unknown fields are not, either.
     """
     try:
-        kubernetes_validate.validate(obj, VERSION, strict=True)
+        _validate(obj)
     except kubernetes_validate.SchemaNotFoundError:
         for pod in templates(obj):
-            kubernetes_validate.validate(pod, VERSION, strict=True)
+            _validate(pod)
+
+
+def _validate(obj: Object) -> None:
+    try:
+        kubernetes_validate.validate(obj, VERSION, strict=True)
+    except kubernetes_validate.ValidationError as error:  # its text has the whole schema in it
+        where = ".".join(map(str, error.path))
+        raise AssertionError(f"{obj['kind']}: {where}: {error.message[:200]}") from None
 
 
 def jobs_of(found: Sequence[Object]) -> list[jobs.Job]:
