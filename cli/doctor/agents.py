@@ -6,7 +6,7 @@ from typing import Final
 from cli.doctor.findings import Finding, fault, ok, warning
 from cli.doctor.read_api import nodes
 from cli.doctor.reading import Object
-from cli.doctor.site import AGENT, AGENTS_NAMESPACE, Site
+from cli.doctor.site import AGENT, AGENTS_NAMESPACE, INSTALL, Site
 from shared.api import NodeEntry
 
 CHECK: Final = "agents"
@@ -19,7 +19,7 @@ def check(site: Site) -> Iterator[Finding]:
     found = site.daemon_set
     if found is None:
         said = f"there is no DaemonSet {AGENT} in the namespace {AGENTS_NAMESPACE}"
-        yield fault(CHECK, f"{said}: nothing is known of training", "kubectl apply -k deploy/base")
+        yield fault(CHECK, f"{said}: nothing is known of training", INSTALL)
     else:
         yield of_the_pods(found.get("status") or {})
     answer = nodes(site)

@@ -5,12 +5,11 @@ from typing import Final
 
 from cli.doctor.findings import Finding, fault, ok
 from cli.doctor.reading import Object
-from cli.doctor.site import Site
+from cli.doctor.site import INSTALL, Site
 from shared.kube import paths
 
 CHECK: Final = "definition"
 WANTED: Final = ("migrations", "migrations/status")
-_MEND: Final = "kubectl apply --server-side -f deploy/base/crd.yaml"
 
 
 def check(site: Site) -> Iterator[Finding]:
@@ -23,9 +22,9 @@ def of_the_group(found: Object | None) -> Finding:
     version = paths.group_version(paths.MIGRATIONS)
     if found is None:
         said = f"{version} is not served: jobs cannot be moved, and the extender is not ready"
-        return fault(CHECK, said, _MEND)
+        return fault(CHECK, said, INSTALL)
     served = {one.get("name") for one in found.get("resources") or ()}
     missing = [name for name in WANTED if name not in served]
     if missing:
-        return fault(CHECK, f"{version} is served without {', '.join(missing)}", _MEND)
+        return fault(CHECK, f"{version} is served without {', '.join(missing)}", INSTALL)
     return ok(CHECK, f"{version} is served, with migrations and their status")

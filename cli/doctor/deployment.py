@@ -5,7 +5,7 @@ from typing import Final
 
 from cli.doctor.findings import Finding, fault, ok, warning
 from cli.doctor.reading import Object
-from cli.doctor.site import Site
+from cli.doctor.site import INSTALL, Site
 
 CHECK: Final = "deployment"
 
@@ -16,7 +16,7 @@ def check(site: Site) -> Iterator[Finding]:
     found = site.deployment
     if found is None:
         said = f"there is no Deployment {name} in the namespace {namespace}"
-        yield fault(CHECK, said, "kubectl apply -k deploy/base, or say --service where it is")
+        yield fault(CHECK, said, f"{INSTALL}; or say with --service where it is")
         return
     yield of_the_replicas(found, f"kubectl -n {namespace} describe pods -l {_selector(found)}")
 

@@ -14,7 +14,7 @@ CHECK: Final = "gate"
 GROUP: Final = "admissionregistration.k8s.io"
 POLICIES: Final = "mutatingadmissionpolicies"
 BINDINGS: Final = "mutatingadmissionpolicybindings"
-_MEND: Final = f"kubectl apply -k deploy/base, or write the gate {labels.GATE} into your pods"
+_MEND: Final = f"take deploy/components/gate, or write the gate {labels.GATE} into your pods"
 
 
 def check(site: Site) -> Iterator[Finding]:

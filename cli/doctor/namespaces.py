@@ -9,12 +9,11 @@ from typing import Final
 
 from cli.doctor.findings import Finding, fault, ok, warning
 from cli.doctor.reading import Object
-from cli.doctor.site import AGENTS_NAMESPACE, Site
+from cli.doctor.site import AGENTS_NAMESPACE, INSTALL, Site
 from shared.kube import paths
 
 CHECK: Final = "namespaces"
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
-_INSTALL: Final = "kubectl apply -k deploy/base"
 
 
 def check(site: Site) -> Iterator[Finding]:
@@ -26,7 +25,7 @@ def check(site: Site) -> Iterator[Finding]:
 def of_the_extender(name: str, found: Object | None) -> Finding:
     """Judge the extender's: it needs nothing, so nothing should be allowed there."""
     if found is None:
-        return fault(CHECK, f"there is no namespace {name}", _INSTALL)
+        return fault(CHECK, f"there is no namespace {name}", INSTALL)
     level = _level(found)
     if level == "restricted":
         return ok(CHECK, f"{name} enforces the Pod Security level restricted")
@@ -37,7 +36,7 @@ def of_the_extender(name: str, found: Object | None) -> Finding:
 def of_the_agents(name: str, found: Object | None) -> Finding:
     """Judge the agents': they mount directories of their node."""
     if found is None:
-        return fault(CHECK, f"there is no namespace {name}", _INSTALL)
+        return fault(CHECK, f"there is no namespace {name}", INSTALL)
     level = _level(found)
     if level == "privileged":
         return ok(CHECK, f"{name} allows host paths (Pod Security level privileged)")

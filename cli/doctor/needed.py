@@ -6,7 +6,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from cli.doctor.site import AGENTS_NAMESPACE
+from cli.doctor.site import AGENTS_NAMESPACE, Settings
 from shared.kube.resources import OPTIONAL
 
 ACCOUNT: Final = "shuntyard-extender"
@@ -70,15 +70,22 @@ class Right:
         return f"`{self.verb}` on `{self.resource}`{named}{where}"
 
 
-def of_the_extender(namespace: str, lease: tuple[str, str]) -> Iterator[Right]:
-    """Yield what the extender itself needs; ``lease``: namespace and name."""
+def of_the_extender(namespace: str, settings: Settings) -> Iterator[Right]:
+    """Yield what the extender itself needs, as its settings are."""
     yield from _all(_EVERYWHERE)
     yield from _all(_OPTIONAL, optional=True)
-    yield Right("get", "leases.coordination.k8s.io", *lease)
+    yield Right("get", "leases.coordination.k8s.io", *settings.lease)
+    if settings.of("lease", "hold", default=False):
+        yield from _holding(settings.lease)
     yield Right("list", "endpointslices.discovery.k8s.io", namespace)
+    if service := settings.of("endpoint", "service", ""):
+        for verb in ("get", "patch"):
+            yield Right(verb, "endpointslices.discovery.k8s.io", namespace, str(service))
+    managed = settings.of("certificates", "managed", default=False)
     for verb in ("get", "patch"):
-        yield Right(verb, "secrets", namespace, "shuntyard-certificates")
-        yield Right(verb, "configmaps", AGENTS_NAMESPACE, "shuntyard-ca")
+        if managed:
+            yield Right(verb, "secrets", namespace, "shuntyard-certificates")
+            yield Right(verb, "configmaps", AGENTS_NAMESPACE, "shuntyard-ca")
         history = "shuntyard-admission-history"
         yield Right(verb, "configmaps", namespace, history, optional=True)
 
@@ -93,6 +100,10 @@ def of_the_kinds() -> Iterator[Right]:
 def of_the_scheduler(lease: tuple[str, str]) -> Iterator[Right]:
     """Yield what kube-scheduler needs, which has the same account."""
     yield from _all(_OF_KUBE_SCHEDULER)
+    yield from _holding(lease)
+
+
+def _holding(lease: tuple[str, str]) -> Iterator[Right]:
     yield Right("create", "leases.coordination.k8s.io", lease[0])
     yield Right("update", "leases.coordination.k8s.io", *lease)
 

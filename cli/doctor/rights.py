@@ -8,21 +8,21 @@ from cli.doctor import needed
 from cli.doctor.findings import Finding, fault, ok, warning
 from cli.doctor.needed import Right
 from cli.doctor.reading import Object
-from cli.doctor.site import Site, containers
+from cli.doctor.site import INSTALL, Site, containers
 from cli.doctor.versions import SCHEDULER
 
 CHECK: Final = "rights"
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 MOST_NAMES: Final = 4
 _AT_A_TIME: Final = 8
-_MEND: Final = "kubectl apply -k deploy/base; its rbac files say who uses each right"
+_MEND: Final = f"{INSTALL}; deploy/base/rbac.yaml says who uses each right"
 
 
 def check(site: Site) -> Iterator[Finding]:
     """Ask for each right of the account that the Deployment names."""
     name = needed.ACCOUNT
     account = f"system:serviceaccount:{site.namespace}:{name}"
-    wanted = [*needed.of_the_extender(site.namespace, site.settings.lease), *needed.of_the_kinds()]
+    wanted = [*needed.of_the_extender(site.namespace, site.settings), *needed.of_the_kinds()]
     if SCHEDULER in containers(site.deployment or {}):
         wanted += needed.of_the_scheduler(site.settings.lease)
     with ThreadPoolExecutor(_AT_A_TIME) as pool:

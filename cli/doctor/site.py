@@ -16,6 +16,7 @@ from shared.kube import paths
 DAEMON_SETS: Final = "/apis/apps/v1/daemonsets"
 AGENTS_NAMESPACE: Final = "shuntyard-agents"
 AGENT: Final = "shuntyard-agent"
+INSTALL: Final = "apply your kustomization again: docs/install.md"
 SETTINGS_KEY: Final = "extender.yaml"
 SCHEDULER_KEY: Final = "scheduler.yaml"
 

@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 
 import pytest
+import yaml
 from cryptography import x509
 
 from cli.__main__ import main
 from cli.doctor import configuration, needed, reading, report, running, validity
 from cli.doctor.findings import PAGE, Level, fault, ok, unknown, warning
+from cli.doctor.site import Settings
 from devcluster.certificates import Authority
 from extender.settings import ExtenderSettings
 from shared.kube import paths
@@ -92,11 +94,30 @@ def rights(rule: dict[str, list[str]], namespace: str) -> Iterator[tuple[str, st
 def test_asked_for_are_the_rights_that_are_granted() -> None:
     """Whoever adds a right to deploy/base, or takes one away, says it in cli/doctor/needed.py."""
     wanted = [
-        *needed.of_the_extender("shuntyard-system", ("kube-system", "shuntyard")),
+        *needed.of_the_extender("shuntyard-system", healthy.cluster(b"", b"").site().settings),
         *needed.of_the_kinds(),
     ]
     asked = {(one.verb, one.resource, one.namespace, one.name) for one in wanted}
     assert asked == set(granted())
+
+
+def test_an_attached_extender_needs_its_own_lease_and_its_endpoint() -> None:
+    overlay = ROOT / "deploy" / "overlays" / "attached"
+    settings = Settings(yaml.safe_load((overlay / "settings.yaml").read_text()))
+    asked = {
+        (one.verb, one.resource, one.namespace, one.name)
+        for one in needed.of_the_extender("shuntyard-system", settings)
+    }
+    given = {
+        right
+        for name in ("lease.yaml", "service.yaml")
+        for one in yaml.safe_load_all((overlay / name).read_text())
+        if one["kind"] == "Role"
+        for rule in one["rules"]
+        for right in rights(rule, one["metadata"]["namespace"])
+    }
+    assert len(given) == 5
+    assert given <= asked
 
 
 def test_the_extenders_defaults_are_the_extenders() -> None:
@@ -162,7 +183,7 @@ def test_an_empty_cluster_has_faults_and_says_how_to_install(
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert "there is no Deployment shuntyard-extender in the namespace shuntyard-system" in out
-    assert "kubectl apply -k deploy/base" in out
+    assert "docs/install.md" in out
     assert main(["doctor", "-o", "json"]) == 1
     levels = {one["level"] for one in json.loads(capsys.readouterr().out)["entries"]}
     assert levels <= {level.value for level in Level}

@@ -1,0 +1,66 @@
+"""`shuntyard doctor` before a real API server: what is there is judged, what is not is told."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.options import KwokNodes
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+
+async def doctor(kubeconfig: Path) -> tuple[int, dict[str, list[dict[str, Any]]]]:
+    """Return the exit code, and the findings by check."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "cli", "doctor", "--kubeconfig", str(kubeconfig), "-o", "json"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    printed, _ = await process.communicate()
+    by_check: dict[str, list[dict[str, Any]]] = {}
+    for entry in json.loads(printed)["entries"]:
+        by_check.setdefault(entry["check"], []).append(entry)
+    return process.returncode or 0, by_check
+
+
+@pytest.fixture
+async def stranger(yard: Yard) -> Path:
+    """The kubeconfig of somebody without any right."""
+    return await asyncio.to_thread(yard.cluster.kubeconfig_for, "stranger")
+
+
+async def test_an_administrator_is_told_what_is_there_and_what_is_not(yard: Yard) -> None:
+    """The extender of the devcluster is no Deployment, and it has no agents here."""
+    await yard.nodes(KwokNodes(1, cpu="4"))
+
+    async def seen() -> Any:
+        _, found = await doctor(yard.cluster.kubeconfig)
+        (heard,) = [one for one in found["agents"] if "node" in one["said"]]
+        return heard["said"].startswith("the extender hears no agent on 1 of 1") and found
+
+    found = await eventually(seen, 60, "the extender knows the node")
+    levels = {check: [one["level"] for one in entries] for check, entries in found.items()}
+    assert levels["versions"][0] == "ok", found["versions"]
+    assert set(levels["clock"]) == {"ok"}, found["clock"]
+    assert levels["definition"] == ["ok"]
+    assert "fault" not in levels["rights"], found["rights"]
+    assert levels["lease"][0] == "ok", found["lease"]
+    assert levels["read-api"] == ["ok"], found["read-api"]
+    assert levels["neighbours"] == ["ok"]
+    assert levels["deployment"] == ["fault"]
+    assert levels["configuration"] == ["not known"]
+    assert all(one["mend"] for ones in found.values() for one in ones if one["level"] == "fault")
+
+
+async def test_who_has_no_rights_is_told_which_are_needed_and_of_no_fault(stranger: Path) -> None:
+    code, found = await doctor(stranger)
+    assert code == 0
+    entries = [one for ones in found.values() for one in ones]
+    assert {one["level"] for one in entries} == {"ok", "not known"}, entries
+    assert {"ok"} == {one["level"] for one in (*found["definition"], *found["versions"][:1])}
+    assert all("right" in one["said"] for one in entries if one["level"] == "not known"), entries
