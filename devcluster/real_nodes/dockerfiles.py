@@ -80,9 +80,16 @@ class Builder:
         finally:
             self._buildah("rm", container)
 
-    def save(self, image: str, archive: Path) -> Path:
-        """Write an image to an archive that containerd imports, and return it."""
-        self._buildah("push", "--quiet", image, f"docker-archive:{archive}:{image}")
+    def save(self, image: str, archive: Path, name: str = "") -> Path:
+        """Write an image to an archive that containerd imports, and return it.
+
+        Args:
+            image: What `build` called it.
+            archive: Where; what was there is replaced.
+            name: What it is called in the archive; empty: as here.
+        """
+        archive.unlink(missing_ok=True)
+        self._buildah("push", "--quiet", image, f"docker-archive:{archive}:{name or image}")
         return archive
 
     def inspect(self, image: str, template: str) -> str:

@@ -18,6 +18,7 @@ from devcluster.processes import wait
 from devcluster.real_nodes import (
     agents,
     cluster_dns,
+    containerd,
     images,
     kubelet_config,
     network,
@@ -132,6 +133,24 @@ class Machines:
             self._layout.kubeconfig,
             lambda client: agents.start(client, self._layout, names, urls=urls, settings=wanted),
         )
+
+    def load(self, archive: Path, image: str, *names: str) -> None:
+        """Give all nodes an image, as a pull does; they keep it over a power failure.
+
+        Args:
+            archive: The image's file.
+            image: Its name in the archive.
+            names: Further names that it gets.
+
+        Raises:
+            ClusterStateError: A node does not run.
+            MachineError: Its containerd refused the archive.
+        """
+        for node_name in self.nodes():
+            pid = self._supervisor.require(node_name).pid
+            containerd.load(pid, archive)
+            if names:
+                containerd.name(pid, image, *names)
 
     def power_off(self, name: str) -> None:
         """End all of a node at once, as a power failure does; the cluster is not told.

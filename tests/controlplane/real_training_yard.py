@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from bench.specon.jobs import Manifest, Training
 from devcluster import api
@@ -77,12 +77,20 @@ class RealTrainingYard(TrainingYard):
         await eventually(heard, PATIENCE_SECONDS, "every agent is heard")
 
 
-@asynccontextmanager
-async def lent(cluster: Cluster) -> AsyncIterator[RealTrainingYard]:
+_Yard = TypeVar("_Yard", bound=RealTrainingYard)
+
+
+def lent(cluster: Cluster) -> AbstractAsyncContextManager[RealTrainingYard]:
     """Lend the cluster to one test; afterwards its jobs and their migrations are gone."""
+    return lent_as(RealTrainingYard, cluster)
+
+
+@asynccontextmanager
+async def lent_as(kind: type[_Yard], cluster: Cluster) -> AsyncIterator[_Yard]:
+    """Lend the cluster as a yard of some kind."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
-        yard = RealTrainingYard(cluster, client, History(), node_names=NODES)
+        yard = kind(cluster, client, History(), node_names=NODES)
         await yard.until_agents_are_heard()
         async with readied(yard):
             directory = cluster.layout.volume / yard.team

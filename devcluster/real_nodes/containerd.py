@@ -1,0 +1,33 @@
+"""Images in a node's containerd, beside those that every node has from its start."""
+
+from pathlib import Path
+from typing import Final
+
+from devcluster.real_nodes.commands import run
+
+_ADDRESS: Final = "/run/containerd/containerd.sock"
+_IMPORT_SECONDS: Final = 600.0
+
+
+def load(pid: int, archive: Path) -> None:
+    """Import an image's archive into the node whose process ``pid`` is.
+
+    Raises:
+        MachineError: containerd refused it.
+    """
+    _ctr(pid, "import", str(archive))
+
+
+def name(pid: int, image: str, *names: str) -> None:
+    """Give an image of the node further names.
+
+    Raises:
+        MachineError: There is no such image.
+    """
+    _ctr(pid, "tag", "--force", image, *names)
+
+
+def _ctr(pid: int, *arguments: str) -> None:
+    inside = ("nsenter", "--target", str(pid), "--mount", "--")
+    images = ("ctr", "--address", _ADDRESS, "--namespace", "k8s.io", "images")
+    run(*inside, *images, *arguments, seconds=_IMPORT_SECONDS)
