@@ -20,6 +20,7 @@ MARK: Final = "SHUNTYARD_DEVCLUSTER"
 
 _POLL_SECONDS: Final = 0.02
 _EXEC_POLL_SECONDS: Final = 0.001
+_EXEC_SECONDS: Final = 0.2
 _START_TOLERANCE_SECONDS: Final = 2.0
 """The kernel's boot time, which start times are counted from, is re-estimated by that much."""
 
@@ -62,9 +63,9 @@ def find(identity: Identity, cluster: str) -> psutil.Process | None:
         late = abs(process.create_time() - identity.started)
     except psutil.NoSuchProcess:
         return None
-    if late > _START_TOLERANCE_SECONDS or gone(process) or not _marked(process, cluster):
+    if late > _START_TOLERANCE_SECONDS or gone(process):
         return None
-    return process
+    return process if _settled(process).get(MARK) == cluster else None
 
 
 def gone(process: psutil.Process) -> bool:
@@ -124,6 +125,14 @@ def end(processes: Sequence[psutil.Process], seconds: float) -> None:
     for process in stubborn:
         send(process, signal.SIGKILL)
     wait(stubborn, seconds=10.0)
+
+
+def _settled(process: psutil.Process) -> dict[str, str]:
+    """Return its environment; it has none for the moment in which it becomes another program."""
+    deadline = time.monotonic() + _EXEC_SECONDS
+    while not (found := _environ(process)) and time.monotonic() < deadline and not gone(process):
+        time.sleep(_EXEC_POLL_SECONDS)
+    return found
 
 
 def _marked(process: psutil.Process, cluster: str) -> bool:

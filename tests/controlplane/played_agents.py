@@ -127,7 +127,9 @@ class PlayedAgents:
                 here = [p for p in pods if p["spec"]["nodeName"] == node]
                 head = {"Authorization": f"Bearer {self._tokens[node]}"}
                 body = self._heartbeat(node, here).model_dump(mode="json")
-                await asyncio.gather(*(self._report(session, url, body, head) for url in urls))
+                async with asyncio.TaskGroup() as group:
+                    for url in urls:
+                        group.create_task(self._report(session, url, body, head))
             await asyncio.sleep(BEAT_SECONDS)
 
     async def _report(

@@ -56,6 +56,16 @@ def test_a_foreign_process_is_not_found(mark: str, change) -> None:
     assert processes.find(*change(start(SLEEP, mark), mark)) is None
 
 
+def test_a_process_is_found_while_it_becomes_another_program(mark: str) -> None:
+    """Between two programs the kernel shows no environment, where our mark is."""
+    script = Path(mark) / "again"
+    script.write_text('#!/bin/sh\n[ "$1" -gt 0 ] && exec "$0" "$(($1 - 1))"\nexec sleep 600\n')
+    script.chmod(0o700)
+    identity = start((str(script), "200"), mark)
+    while " ".join(psutil.Process(identity.pid).cmdline()) != "sleep 600":
+        assert processes.find(identity, mark) is not None
+
+
 def test_a_process_that_has_ended_is_not_found(mark: str) -> None:
     identity = start(SLEEP, mark)
     os.kill(identity.pid, signal.SIGKILL)

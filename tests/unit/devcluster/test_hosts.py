@@ -1,0 +1,34 @@
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+
+from devcluster import hosts, processes
+from devcluster.errors import DevclusterError
+from devcluster.processes import MARK
+from devcluster.state import Component
+
+WHY_NOT = hosts.missing()
+
+
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")
+def test_a_component_has_the_name_and_we_keep_ours(tmp_path: Path) -> None:
+    before, log = socket.gethostname(), tmp_path / "program.log"
+    named = hosts.on_host(Component(("/bin/sh", "-c", "hostname; exec sleep 600"), str(log)), "it")
+    identity = processes.spawn(named.argv, {MARK: str(tmp_path), "PATH": "/usr/bin:/bin"}, log)
+    try:
+        process = psutil.Process(identity.pid)
+        while process.cmdline() != ["sleep", "600"]:
+            assert processes.find(identity, str(tmp_path)) is not None
+        assert log.read_text() == "it\n"
+        assert process.children() == []
+        assert socket.gethostname() == before
+    finally:
+        processes.end(list(processes.leftovers(str(tmp_path))), 0.0)
+
+
+def test_where_it_cannot_be_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "missing", lambda: "needs root")
+    with pytest.raises(DevclusterError, match="needs root"):
+        hosts.on_host(Component(("/bin/true",), "log"), "it")
