@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.engine import jobs, tenants, waiting
+from extender.engine.admission import slot_time
+from extender.engine.admission.planned import planned
 from extender.engine.memory import Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.playing import Play, Start
@@ -24,6 +26,8 @@ ON_ITS_WAY: Final = "seats are taken"
 FITS_NOW: Final = "fits now"
 IN_TURN: Final = "fits when its turn comes"
 TOO_FAR: Final = "too far ahead to be computed"
+BY_PLAN: Final = "its slot plan"
+NO_SLOT: Final = "its slot plan has no room for it yet"
 QUOTA: Final = "waits for the quota of its namespace: no end of a job that holds it is known"
 NEVER_FITS: Final = "does not fit even if every other job has ended"
 
@@ -57,6 +61,7 @@ def estimates(
         for entry in entries
         if entry.reason is Reason.RELEASING
     }
+    told |= _by_plan(snapshot, cycle, reading)
     waits = [entry for entry in entries if entry.job.key not in told]
     looked = {entry.job.key: entry.reason for entry in waits[:MOST_JOBS]}
     stuck = {key: reason for key, reason in looked.items() if reason not in waiting.TIME_HELPS}
@@ -64,6 +69,23 @@ def estimates(
     told |= {entry.job.key: Estimate(None, TOO_FAR) for entry in waits[MOST_JOBS:]}
     play = _played(snapshot, cycle, params, reading, stuck, looked)
     return told | _in_order(play, {k: why for k, why in looked.items() if k not in stuck})
+
+
+def _by_plan(snapshot: Snapshot, cycle: Cycle, reading: Reading) -> Mapping[JobKey, Estimate]:
+    """Return when those start that are admitted and wait for their slot; they play no part."""
+    found: dict[JobKey, Estimate] = {}
+    waits = [e.job.key for e in cycle.entries if e.reason is Reason.AWAITING_SLOT]
+    plans = planned(snapshot) if waits else {}
+    for key in waits:
+        plan = plans[key].plan if key in plans else None
+        slot = slot_time.slot_at(reading.now, plan.slot_seconds) if plan else 0
+        first = min((s.first for s in plan.spans if s.last >= slot), default=None) if plan else None
+        if plan is None or first is None:
+            found[key] = Estimate(None, NO_SLOT)
+        else:
+            at = slot_time.begins_at(first, plan.slot_seconds)
+            found[key] = Estimate(max(at, reading.now), BY_PLAN)
+    return found
 
 
 def _played(

@@ -169,6 +169,8 @@ def _why(asked: Asked, seen: Job) -> _Why:
     why = _of_nodes(mends[-1].after if mends else s, s, before, asked)
     if mends or again_at is not None:
         why = replace(why, cause=mends[0].cause if mends else "back-off")
+    elif reason == Reason.AWAITING_ROOM:
+        why = replace(why, cause="workers")
     elif reason == Reason.BEHIND_RESERVATION:
         why = replace(why, cause="reservation")
     elif refused and refused.reason is Reason.TOPOLOGY_PLACEMENT_FAILED:

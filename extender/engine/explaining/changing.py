@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from extender.engine.explaining import cluster, others, own
+from extender.engine.explaining import awaited, cluster, others, own
 from extender.engine.explaining.corrections import Correction
 from extender.engine.explaining.offers import Offer
 from extender.engine.explaining.several import Way, together
@@ -88,7 +88,8 @@ def _ways(
     if before.holder is not None:
         wait = partial(others.wait_behind, holder=before.holder, memory=memory, reading=reading)
     nodes = s if before.ahead is None else s.behind(before.ahead)
-    ways = [(cluster.uncordon, nodes), *((way, s) for way in (*_OF_THE_JOB, wait))]
+    ways: list[tuple[Way, Situation]] = [(awaited.wait, s), (cluster.uncordon, nodes)]
+    ways += [(way, s) for way in (*_OF_THE_JOB, wait)]
     ways += [(way, nodes) for way in _OF_NODES]
     kinds: set[StepKind] = set()
     for way, tried in ways:

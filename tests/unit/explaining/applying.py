@@ -94,6 +94,8 @@ def _raise(step: Step, s: Situation) -> Situation:
 def _wait(step: Step, s: Situation) -> Situation:
     if step.field == "back-off":
         return replace(s, now=step.at or s.now)
+    if step.field == "workers":  # of the job, those of the highest index
+        return _mapped(s, lambda entity: None if _is_leaving(entity, step, s) else entity)
     if step.field == "start":  # the holder's: the cycle starts it when those before it have ended
         return s
 
@@ -102,6 +104,13 @@ def _wait(step: Step, s: Situation) -> Situation:
         return None if gone else entity
 
     return _mapped(s, end)
+
+
+def _is_leaving(entity: Entity, step: Step, s: Situation) -> bool:
+    if not isinstance(entity, Pod) or registry.job_key(entity) != step.subject:
+        return False
+    of_job = [e for e in s.entities if isinstance(e, Pod) and registry.job_key(e) == step.subject]
+    return entity in of_job[-(step.amount or 0) :]
 
 
 def _lower(step: Step, s: Situation) -> Situation:

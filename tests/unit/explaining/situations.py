@@ -28,6 +28,8 @@ from tests.fakes.builders import (
 )
 from tests.fakes.migrations import make_member, make_migration
 from tests.unit.engine.clusters import queued_job, released_job
+from tests.unit.engine.elastic_yard import changing
+from tests.unit.engine.elastic_yard import running as elastic
 
 NOW = 1000.0
 GPU = "nvidia.com/gpu"
@@ -121,6 +123,16 @@ OVERDUE = {labels.MAX_WAIT: "10m"}
 SHARED = EngineParameters(fair_share=FairShareParameters(enabled=True))
 RACK = "cloud.provider.com/topology-rack"
 SITUATIONS: dict[str, Situation] = {
+    "another job gives up workers for it": Situation(
+        cluster(
+            [make_node(n, cpu="4") for n in "ab"],
+            changing(elastic("donor", [*"aaabbb"], workers="2..8"), 3, id="r", starts=KEY, group=1),
+            train(2, cpu="2"),
+        ),
+        cause="workers",
+        short={"cpu": 2000},
+        smallest="wait",
+    ),
     "every node lacks half a CPU": Situation(
         cluster(
             [make_node(n, cpu="4") for n in "abc"],

@@ -91,9 +91,7 @@ def test_each_change_that_is_offered_makes_the_job_run(s):
     assert [c.says for c in changes if s.key not in released(after(s, c))] == []
 
 
-OF_OWNERS = {
-    *(Reason.PAYOFF_TOO_LOW, Reason.AWAITING_SLOT, Reason.UTILITY_GONE, Reason.AWAITING_ROOM)
-}
+OF_OWNERS = {Reason.PAYOFF_TOO_LOW, Reason.AWAITING_SLOT, Reason.UTILITY_GONE}
 """Reasons that come from what a look has left on owners: tests/unit/engine/test_bids_told.py."""
 
 
