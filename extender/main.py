@@ -183,7 +183,9 @@ def build(
     observer = _observer(settings, ground, params, changed)
     recorder, store = observer.recorder, observer.recorder.store
     lease = (settings.lease.namespace, settings.lease.name)
-    leadership = Leadership(client, lease, identity, clock, metrics, changed)
+    leadership = Leadership(
+        client, lease, identity, clock, metrics, changed, observer.distrust
+    )
     acting = partial(_acts, observer, leadership)
     teller = Teller(client, clock, metrics, beat("tell"), identity)
     executor = Executor(client, recorder, teller, acting, metrics, settings.gang.bind_parallelism)

@@ -6,6 +6,7 @@ the same host name. A renewal counts only when it was seen to happen, on our own
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from extender.metrics import ExtenderMetrics
@@ -13,6 +14,10 @@ from shared.clock import Clock
 from shared.kube import lease, paths
 from shared.kube.client import KubeClient
 from shared.kube.lease import LeaseObserver
+
+TOUCH_SECONDS = 15.0
+"""Without a reading of the Lease for so long, what we know of the cluster is not trusted: it was
+cut off, or we were frozen, and a watch that looks alive may be dead."""
 
 LAG_SECONDS = 0.1
 """How often the event loop's lag and our leadership are looked at."""
@@ -22,7 +27,13 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Leadership:
-    """See the module; ``lease_name`` is namespace and name."""
+    """See the module.
+
+    Attributes:
+        lease_name: Namespace and name.
+        changed: Set when we begin or end to act.
+        out_of_touch: Called once in each time without a reading (``TOUCH_SECONDS``).
+    """
 
     client: KubeClient
     lease_name: tuple[str, str]
@@ -30,8 +41,10 @@ class Leadership:
     clock: Clock
     metrics: ExtenderMetrics
     changed: asyncio.Event
+    out_of_touch: Callable[[], None] = lambda: None
     observer: LeaseObserver = field(default_factory=LeaseObserver)
     _acted: bool = False
+    _lost: bool = False
 
     def acting(self) -> bool:
         """Say whether this replica decides now."""
@@ -50,6 +63,15 @@ class Leadership:
                 lag_seconds = self.clock.monotonic() - asked_at - LAG_SECONDS
                 self.metrics.loop_lag_seconds.observe(max(0.0, lag_seconds))
                 self._notice()
+                self._keep_touch()
+
+    def _keep_touch(self) -> None:
+        read_at = self.observer.read_at
+        lost = read_at is not None and self.clock.monotonic() - read_at >= TOUCH_SECONDS
+        if lost and not self._lost:
+            log.warning("the Lease was not read for %.0f s: all is listed again", TOUCH_SECONDS)
+            self.out_of_touch()
+        self._lost = lost
 
     def _notice(self) -> None:
         acting = self.acting()

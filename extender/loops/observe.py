@@ -75,13 +75,18 @@ class Observer:
     @property
     def synced(self) -> bool:
         """Every kind was listed at least once, or is known to be missing where that may be."""
-        listed = all(reflector.synced.is_set() for reflector in self.reflectors)
+        listed = all(one.synced.is_set() for one in (*self.reflectors, *self._present()))
         return listed and all(kind.known for kind in self.optional)
 
     @property
     def has_migrations(self) -> bool:
         """The resource Migration is installed and readable."""
         return self._migrations.present
+
+    def distrust(self) -> None:
+        """List all again, and know nothing until then: what we hold may be old."""
+        for reflector in (*self.reflectors, *self._present()):
+            reflector.distrust()
 
     async def run(self) -> None:
         """Follow the API server; returns only by cancellation."""
@@ -97,8 +102,11 @@ class Observer:
                 await asyncio.sleep(BEAT_SECONDS)
 
     def _measure(self) -> None:
-        present = [kind.reflector for kind in self.optional if kind.present]
-        self.metrics.observe_reflectors([*self.reflectors, *present], self.clock.monotonic())
+        every = [*self.reflectors, *self._present()]
+        self.metrics.observe_reflectors(every, self.clock.monotonic())
+
+    def _present(self) -> list[Reflector]:
+        return [kind.reflector for kind in self.optional if kind.present]
 
     async def _freeze(self) -> None:
         """Take what was listed out of the garbage collector's sight: it stays for long."""

@@ -17,6 +17,8 @@ from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError
 
 POLL_SECONDS: Final = 1.0
+READ_SECONDS: Final = 5.0
+"""An answer that takes longer is asked for again: its connection may lead nowhere."""
 DEFAULT_DURATION_SECONDS: Final = 15.0
 
 _LEASE: Final = msgspec.json.Decoder(wire.Lease)
@@ -31,13 +33,14 @@ class LeaseObserver:
         renewed_at: Monotonic second after which the Lease was renewed for certain: when the
             reading before the one with the newest ``renewTime`` was asked for; None: never.
         duration_seconds: ``leaseDurationSeconds``.
+        read_at: Monotonic second at which the last reading that was answered was asked for.
     """
 
     holder: str = ""
     renewed_at: float | None = None
     duration_seconds: float = DEFAULT_DURATION_SECONDS
+    read_at: float | None = None
     _renew_time: str | None = None
-    _asked_at: float = 0.0
 
     def observe(
         self, holder: str, renew_time: str, monotonic: float, *, duration_seconds: float
@@ -49,14 +52,15 @@ class LeaseObserver:
         Lease to run out may have seen it at once, and must not begin before we have ended.
         """
         if self._renew_time is not None and renew_time != self._renew_time:
-            self.renewed_at = self._asked_at
-        self._renew_time, self._asked_at = renew_time, monotonic
+            self.renewed_at = self.read_at
+        self._renew_time, self.read_at = renew_time, monotonic
         self.holder = holder
         self.duration_seconds = duration_seconds
 
-    def vanish(self) -> None:
+    def vanish(self, monotonic: float) -> None:
         """Take a reading that there is no Lease."""
         self.holder, self.renewed_at, self._renew_time = "", None, None
+        self.read_at = monotonic
 
     def acting(self, identity: str, monotonic: float) -> bool:
         """Say whether ``identity`` holds the Lease and keeps renewing it.
@@ -85,10 +89,12 @@ async def follow(
     while True:
         asked_at = clock.monotonic()  # not the answer's time: a reading is never younger than this
         try:
-            _observe(observer, await client.get(path), asked_at)
+            async with asyncio.timeout(READ_SECONDS):
+                body = await client.get(path)
+            _observe(observer, body, asked_at)
         except NotFoundError:
-            observer.vanish()
-        except (ApiError, msgspec.DecodeError) as error:
+            observer.vanish(asked_at)
+        except (ApiError, TimeoutError, msgspec.DecodeError) as error:
             report(path, error)
         await asyncio.sleep(POLL_SECONDS)
 

@@ -1,6 +1,7 @@
 """Mirrors one collection of the API server into a sink, for ever."""
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -55,7 +56,8 @@ class Reflector:
         kind: The collection.
         synced: Set after the first complete list.
         last_event_at: Monotonic second of the last page or line, bookmarks included.
-        relists: How often a list was begun, by reason: ``start``, ``gone``, ``error``.
+        relists: How often a list was begun, by reason: ``start``, ``gone``, ``error``,
+            ``distrust``.
     """
 
     def __init__(
@@ -86,6 +88,20 @@ class Reflector:
         self._protocol = ListWatch(kind, report, page_size=page_size)
         self._backoff = Backoff(most_seconds=MOST_SECONDS, rng=rng)
         self._reason = "start"
+        self._trust: asyncio.Timeout | None = None
+
+    def distrust(self) -> None:
+        """List again, and do not count as synced before: nobody told us of changes for long.
+
+        A watch whose connection died without a word looks like one of a quiet collection.
+        """
+        if self._protocol.listing:
+            return
+        self.synced.clear()
+        self._protocol.expire()
+        self._reason = "distrust"
+        if self._trust is not None:
+            self._trust.reschedule(asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         """Mirror until cancelled.
@@ -98,7 +114,7 @@ class Reflector:
             try:
                 if self._protocol.listing:
                     await self._list()
-                await self._watch()
+                await self._watch_trusted()
                 wait_seconds = FLOOR_SECONDS - (self._clock.monotonic() - started_at)
             except ApiError as error:
                 self._note(error)
@@ -119,6 +135,15 @@ class Reflector:
             self.last_event_at = self._clock.monotonic()
         self._sink(replace)
         self.synced.set()
+
+    async def _watch_trusted(self) -> None:
+        """Watch until the server ends it, or until ``distrust``."""
+        with contextlib.suppress(TimeoutError):
+            try:
+                async with asyncio.timeout(None) as self._trust:
+                    await self._watch()
+            finally:
+                self._trust = None
 
     async def _watch(self) -> None:
         timeout_seconds = self._rng.uniform(*WATCH_SECONDS)

@@ -300,3 +300,29 @@ def _nudged(mirror: Mirror) -> int:
     """Cause an event, which some faults wait for; say how many faults are left."""
     put(mirror.fake, "probe", serial=str(len(mirror.fake.calls)))
     return mirror.fake.faults.left
+
+
+async def test_who_does_not_trust_it_gets_a_new_list_of_what_a_dead_watch_kept_back(
+    fake: FakeKube,
+) -> None:
+    async with mirroring(fake, ("watch", kube_faults.Freeze())) as mirror:
+        await mirror.watches()
+        put(fake, "late")
+        assert mirror.reflector.synced.is_set()
+        mirror.reflector.distrust()
+        assert not mirror.reflector.synced.is_set()
+        await mirror.reflector.synced.wait()
+        assert "late" in mirror.nodes
+        await mirror.settles()
+    assert mirror.reflector.relists == {"start": 1, "distrust": 1}
+    assert mirror.reported == []
+
+
+async def test_a_list_on_its_way_is_not_begun_anew(fake: FakeKube) -> None:
+    gate = kube_faults.Slow()
+    async with mirroring(fake, ("list", gate)) as mirror:
+        await eventually(lambda: fake.faults.left == 0)
+        mirror.reflector.distrust()
+        gate.gate.set()
+        await mirror.settles()
+    assert mirror.reflector.relists == {"start": 1}

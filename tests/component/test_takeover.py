@@ -7,6 +7,7 @@ import pytest
 
 from extender.loops.bind import BindBarrier
 from extender.loops.lead import Leadership
+from extender.loops.observe import Observer
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
@@ -60,6 +61,32 @@ async def test_the_rest_of_a_burst_is_left_to_who_took_over(fake: FakeKube) -> N
             await eventually(lambda: len(bound(fake)) == SIZE, PATIENCE_SECONDS)
         await history.caught_up(client)
         assert bound_twice(history) == ()
+
+
+async def test_after_a_long_silence_all_is_listed_again_before_anybody_acts(
+    fake: FakeKube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watches of a replica that was cut off look alive, and may bring nothing any more."""
+    monkeypatch.setattr("extender.loops.lead.TOUCH_SECONDS", 0.5)
+    async with lease(fake, FIRST), replica(fake, FIRST) as first:
+        await eventually(lambda: acts(first), PATIENCE_SECONDS)
+        listed = fake.verbs("pods").count("list")
+        silence = kube_faults.Slow()
+        fake.faults.order("get", "*/leases/shuntyard", silence)
+        held = kube_faults.Slow()
+        fake.faults.order("list", paths.PODS, held)
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+        silence.gate.set()
+        await eventually(lambda: acts(first), PATIENCE_SECONDS)
+        assert not knows(first)
+        held.gate.set()
+        await eventually(lambda: knows(first), PATIENCE_SECONDS)
+        assert fake.verbs("pods").count("list") == listed + 1
+
+
+def knows(one: Extender) -> bool:
+    (observer,) = (loop for loop in one.parts.loops if isinstance(loop, Observer))
+    return observer.synced
 
 
 def acts(one: Extender) -> bool:

@@ -51,7 +51,7 @@ def test_a_lease_that_vanished_has_no_holder() -> None:
     observer = LeaseObserver()
     for second, renew_time in enumerate(("t1", "t2")):
         observer.observe(ME, renew_time, second, duration_seconds=15)
-    observer.vanish()
+    observer.vanish(1)
     assert not observer.acting("host-1", 1)
 
 
