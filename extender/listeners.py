@@ -3,6 +3,7 @@
 import logging
 import ssl
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,18 +17,26 @@ from extender.certificates.deciding import Wanted
 from extender.ground import Ground
 from extender.http.agent_answers import AgentAnswers
 from extender.http.agent_tokens import TokenCheck
+from extender.http.answers import ReadAnswers
 from extender.http.app import create_agents_app, create_api_app, create_scheduler_app
+from extender.http.authorizing import Doorkeeper
 from extender.http.certificate import ServerCertificate
 from extender.http.forwarding import Forwarding
-from extender.http.ports import ReadPort, SchedulerPort
-from extender.listener_settings import AgentsSection, ApiSection, SchedulerSection
+from extender.http.ports import SchedulerPort
+from extender.http.viewers import Viewers
+from extender.listener_settings import (
+    AgentsSection,
+    ApiSection,
+    SchedulerSection,
+    WithoutToken,
+)
 from extender.loops.certificates import CertificateKeeper, Places
 from extender.loops.lead import Leadership
 from extender.loops.observe import Observer
 from extender.loops.peers import Peers
 from extender.peer_settings import PeersSection
 from extender.settings import ExtenderSettings
-from shared.kube import paths, token_review
+from shared.kube import access_review, paths, token_review
 
 Certificates = Mapping[Door, ServerCertificate]
 _DAY_SECONDS: Final = 86400.0
@@ -113,14 +122,33 @@ def forwarding(
 
 def for_people(
     section: ApiSection,
-    answers: ReadPort,
+    answers: ReadAnswers,
     ground: Ground,
     shown: Certificates,
     passing_on: Forwarding | None = None,
 ) -> Listener:
     """Return the listener for people and probes."""
-    app = create_api_app(answers, ground.health, ground.metrics, passing_on)
+
+    def namespaces() -> AbstractSet[str]:
+        return answers.store.snapshot().namespaces.keys()
+
+    open_to_all = section.without_token is WithoutToken.ALL
+    doorkeeper = Doorkeeper(viewers(section, ground).bearer, namespaces, open_to_all)
+    app = create_api_app(answers, ground.health, ground.metrics, passing_on, doorkeeper)
     return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.API))
+
+
+def viewers(section: ApiSection, ground: Ground) -> Viewers:
+    """Return who knows callers of the read API by their tokens."""
+    client = ground.client
+    return Viewers(
+        partial(token_review.review, client, audience=section.audience),
+        partial(access_review.allowed, client),
+        section.audience,
+        section.review_cache_seconds,
+        ground.clock,
+        ground.metrics,
+    )
 
 
 def for_agents(

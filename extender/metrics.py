@@ -107,13 +107,22 @@ class Cause(StrEnum):
 
 
 class Reviewed(StrEnum):
-    """What the API server said about an agent's token."""
+    """What the API server said about a token, of an agent or of a caller of the read API."""
 
     ACCEPTED = "accepted"
     UNAUTHENTICATED = "unauthenticated"
     """It is not good, or not meant for us."""
     FORBIDDEN = "forbidden"
     """It is no agent's, or of no node."""
+    UNAVAILABLE = "unavailable"
+    """There was no verdict."""
+
+
+class Access(StrEnum):
+    """What the API server said of what a caller of the read API may see."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
     UNAVAILABLE = "unavailable"
     """There was no verdict."""
 
@@ -256,6 +265,11 @@ class ExtenderMetrics:
             "shuntyard_token_reviews",
             "Tokens that the API server was asked about, by verdict.",
             verdict=Reviewed,
+        )
+        self.access_reviews = self.series.counter(
+            "shuntyard_access_reviews",
+            "What the API server was asked about callers of the read API, by verdict.",
+            verdict=Access,
         )
         self.agent_events = self.series.counter(
             "shuntyard_agent_events",

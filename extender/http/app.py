@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from extender.http import admin, agents, callers, handlers, middlewares, reading
+from extender.http.authorizing import Doorkeeper
 from extender.http.forwarding import Forwarding
 from extender.http.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
 from extender.http.page import MetricsPage
@@ -65,6 +66,7 @@ def create_api_app(
     health: HealthPort,
     metrics: ExtenderMetrics,
     forwarding: Forwarding | None = None,
+    doorkeeper: Doorkeeper | None = None,
 ) -> web.Application:
     """Return the application with the read API, the probes and the metrics.
 
@@ -73,8 +75,9 @@ def create_api_app(
         health: Who answers probes.
         metrics: What counts requests, and is shown.
         forwarding: Passes reads on to the replica that acts; None: nobody does.
+        doorkeeper: Says who may read what; None: anybody everything.
     """
-    checks = () if forwarding is None else (forwarding.middleware,)
+    checks = [one.middleware for one in (doorkeeper, forwarding) if one is not None]
     app = _application(metrics, MOST_MANIFEST_BYTES, checks)
     if forwarding is not None:
         forwarding.install(app)

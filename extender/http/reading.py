@@ -2,45 +2,45 @@
 
 from typing import Final
 
-import msgspec
 from aiohttp import web
 
+from extender.http import authorizing
 from extender.http.keys import READ
 from shared import api
 from shared.errors import InputError
 
-_ENCODER: Final = msgspec.json.Encoder()
 _TRUTH: Final = {"true": True, "false": False}
 
 
 async def queue(request: web.Request) -> web.Response:
     """``GET /v1/queue``: the waiting jobs in order."""
-    return _json(await request.app[READ].queue())
+    return await _answer(request, await request.app[READ].queue())
 
 
 async def nodes(request: web.Request) -> web.Response:
     """``GET /v1/nodes``: all nodes."""
-    return _json(request.app[READ].nodes())
+    await authorizing.demand_nodes(request)
+    return await _answer(request, request.app[READ].nodes())
 
 
 async def jobs(request: web.Request) -> web.Response:
     """``GET /v1/jobs``: all jobs of ours."""
-    return _json(request.app[READ].jobs())
+    return await _answer(request, request.app[READ].jobs())
 
 
 async def migrations(request: web.Request) -> web.Response:
     """``GET /v1/migrations``: the ledger, and the jobs that were not moved."""
-    return _json(request.app[READ].migrations())
+    return await _answer(request, request.app[READ].migrations())
 
 
 async def rescales(request: web.Request) -> web.Response:
     """``GET /v1/rescales``: the ledger, and the jobs that were not changed."""
-    return _json(request.app[READ].rescales())
+    return await _answer(request, request.app[READ].rescales())
 
 
 async def namespaces(request: web.Request) -> web.Response:
     """``GET /v1/namespaces``: what each holds and may hold."""
-    return _json(request.app[READ].namespaces())
+    return await _answer(request, request.app[READ].namespaces())
 
 
 async def prices(request: web.Request) -> web.Response:
@@ -48,7 +48,8 @@ async def prices(request: web.Request) -> web.Response:
     text = request.query.get("slots", "false")
     if text not in _TRUTH:
         raise InputError("query parameter slots", text, "true or false")
-    return _json(await request.app[READ].prices(slots=_TRUTH[text]))
+    await authorizing.demand_nodes(request)
+    return await _answer(request, await request.app[READ].prices(slots=_TRUTH[text]))
 
 
 async def explain(request: web.Request) -> web.Response:
@@ -58,6 +59,7 @@ async def explain(request: web.Request) -> web.Response:
     pod of that name, else the job.
     """
     namespace, kind = _parameter(request, "namespace"), request.query.get("kind", "")
+    await authorizing.demand_namespace(request, namespace)
     what = next((word for word in ("job", "name") if word in request.query), "pod")
     name, read = _parameter(request, what), request.app[READ]
     found = await read.explain(namespace, name) if what != "job" else None
@@ -66,7 +68,7 @@ async def explain(request: web.Request) -> web.Response:
     if found is None:
         missing = "pod or job" if what == "name" else what
         raise web.HTTPNotFound(text=f"there is no {missing} {namespace}/{name}")
-    return _json(found)
+    return await _answer(request, found)
 
 
 async def what_if(request: web.Request) -> web.Response:
@@ -75,7 +77,9 @@ async def what_if(request: web.Request) -> web.Response:
     It writes nothing. ``namespace`` is for objects that state none; without it ``default``.
     """
     namespace = request.query.get("namespace") or "default"
-    return _json(await request.app[READ].what_if(await request.read(), namespace))
+    found = await request.app[READ].what_if(await request.read(), namespace)
+    await authorizing.demand_namespace(request, found.entry.namespace)  # the manifest may state it
+    return await _answer(request, found)
 
 
 def _parameter(request: web.Request, name: str) -> str:
@@ -85,5 +89,6 @@ def _parameter(request: web.Request, name: str) -> str:
     return value
 
 
-def _json(body: api.Response) -> web.Response:
-    return web.Response(body=_ENCODER.encode(body), content_type="application/json")
+async def _answer(request: web.Request, body: api.Response) -> web.Response:
+    text = await authorizing.shown(request, body)
+    return web.Response(body=text, content_type="application/json")

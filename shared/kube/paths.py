@@ -21,6 +21,7 @@ DISRUPTION_BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
 VOLUME_CLAIMS: Final = "/api/v1/persistentvolumeclaims"
 VOLUMES: Final = "/api/v1/persistentvolumes"
 GROUPS: Final = "/apis"
+ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 
 

@@ -25,6 +25,8 @@ class User(Struct, frozen=True):
 
     username: str = ""
     extra: dict[str, tuple[str, ...]] = {}
+    uid: str = ""
+    groups: tuple[str, ...] = ()
 
 
 class Review(Struct, frozen=True):
@@ -62,8 +64,8 @@ _DECODER: Final = msgspec.json.Decoder(_TokenReview)
 _CLAIMS: Final = msgspec.json.Decoder(_Claims)
 
 
-async def review(client: KubeClient, token: str, audience: str) -> Review:
-    """Ask whether ``token`` is good and meant for ``audience``.
+async def review(client: KubeClient, token: str, audience: str | None) -> Review:
+    """Ask whether ``token`` is good and meant for ``audience``; None: for the API server itself.
 
     Raises:
         ApiError: There is no verdict; the token must not be taken for good.
@@ -71,7 +73,7 @@ async def review(client: KubeClient, token: str, audience: str) -> Review:
     body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenReview",
-        "spec": {"token": token, "audiences": [audience]},
+        "spec": {"token": token, **({"audiences": [audience]} if audience else {})},
     }
     answer = await client.post(paths.TOKEN_REVIEWS, body)
     try:

@@ -24,6 +24,7 @@ from shared.kube import paths
 from shared.kube.auth import Credentials
 from shared.kube.tokens import FixedToken
 from tests.fakes import kube_evictions, kube_faults, kube_installed, kube_watch
+from tests.fakes.kube_access import Access
 from tests.fakes.kube_actions import Actions
 from tests.fakes.kube_errors import Refusal
 from tests.fakes.kube_request import Target, target
@@ -53,6 +54,7 @@ class FakeKube:
         calls: Every request, in order.
         token: The bearer token that requests must carry; empty: none.
         tokens: The service account tokens it issued.
+        access: What their bearers may do.
         absent: Collections of resources that are not installed.
         installed: Those of other API groups than ours and Kubernetes' own that are.
     """
@@ -63,6 +65,7 @@ class FakeKube:
         self.token = ""
         self.actions = Actions()
         self.tokens = Tokens(self.actions.store)
+        self.access = Access()
         self.watches = kube_watch.Watches(self.actions.store)
         self.absent: set[str] = set()
         self.installed: set[str] = set()
@@ -205,6 +208,8 @@ class FakeKube:
                 return self.tokens.request(about, body)
             case "tokenreviews", "":
                 return self.tokens.review(body)
+            case "subjectaccessreviews", "":
+                return self.access.review(body)
             case _, "":
                 self.actions.check_place(about, body)
                 return self.actions.create(about, body)

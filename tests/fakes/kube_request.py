@@ -36,6 +36,7 @@ KINDS = {
 BUILT_IN = (
     "apps/v1",
     "authentication.k8s.io/v1",
+    "authorization.k8s.io/v1",
     "batch/v1",
     "coordination.k8s.io/v1",
     "events.k8s.io/v1",

@@ -1,0 +1,118 @@
+"""Who is let in to read, and what of an answer is shown to him.
+
+Probes are open to all. With ``open_to_all`` a caller without a token is shown everything, because
+the API server's service proxy, which asks RBAC before, hands no name on; ``/metrics`` is open then,
+too. Otherwise a token is needed. A caller with a token sees the jobs of the namespaces in which he
+may list pods, nodes and prices if he may list nodes, metrics if he may get ``/metrics``.
+"""
+
+from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from extender.http import redacting
+from shared import api
+from shared.kube.access_review import Act
+
+METRICS: Final = "/metrics"
+PROBES: Final = frozenset({"/livez", "/readyz"})
+READ_METRICS: Final = Act("get", path=METRICS)
+LIST_NODES: Final = Act("list", "nodes")
+LIST_PODS: Final = Act("list", "pods")
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+class Viewer(Protocol):
+    """Somebody who reads."""
+
+    async def may(self, act: Act) -> bool:
+        """Say whether the API server would let him; raises ``HTTPServiceUnavailable``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What somebody sees.
+
+    Attributes:
+        viewer: Who he is.
+        known: All namespaces that there are.
+    """
+
+    viewer: Viewer
+    known: Callable[[], AbstractSet[str]]
+
+    async def hidden_in(self, body: api.Response) -> frozenset[str]:
+        """Return the namespaces that an answer speaks of and he must not hear of."""
+        if await self.viewer.may(LIST_PODS):
+            return frozenset()
+        spoken_of = redacting.mentioned(body, self.known())
+        return frozenset([name for name in sorted(spoken_of) if not await self.sees(name)])
+
+    async def sees(self, namespace: str) -> bool:
+        """Say whether he sees the jobs of a namespace."""
+        in_it = Act("list", "pods", namespace)
+        return await self.viewer.may(LIST_PODS) or await self.viewer.may(in_it)
+
+
+SIGHT: Final = web.RequestKey("sight", Sight)
+"""Set for a caller who shows a token; without it everything is shown."""
+
+
+@dataclass(frozen=True)
+class Doorkeeper:
+    """The middleware.
+
+    Attributes:
+        bearer: Returns whose token a header shows; raises an ``HTTPException`` if nobody's.
+        known: All namespaces that there are.
+        open_to_all: Whether callers without a token are shown everything.
+    """
+
+    bearer: Callable[[str], Awaitable[Viewer]]
+    known: Callable[[], AbstractSet[str]]
+    open_to_all: bool
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Let in who may read."""
+        about_metrics = request.path == METRICS
+        shown = request.headers.get(hdrs.AUTHORIZATION, "")
+        is_open = self.open_to_all and (about_metrics or not shown)
+        if request.path in PROBES or is_open:
+            return await handler(request)
+        viewer = await self.bearer(shown)
+        if about_metrics:
+            if not await viewer.may(READ_METRICS):
+                raise web.HTTPForbidden(text="the bearer of the token may not get /metrics")
+        else:
+            request[SIGHT] = Sight(viewer, self.known)
+        return await handler(request)
+
+
+async def shown(request: web.Request, body: api.Response) -> bytes:
+    """Return an answer as JSON, without what the caller may not see."""
+    sight = request.get(SIGHT)
+    hidden = await sight.hidden_in(body) if sight is not None else frozenset()
+    return _ENCODER.encode(redacting.without(body, hidden) if hidden else body)
+
+
+async def demand_namespace(request: web.Request, namespace: str) -> None:
+    """Raise ``HTTPForbidden`` unless the caller sees the jobs of a namespace."""
+    sight = request.get(SIGHT)
+    if sight is not None and not await sight.sees(namespace):
+        text = f"the bearer of the token may not list pods in the namespace {namespace}"
+        raise web.HTTPForbidden(text=text)
+
+
+async def demand_nodes(request: web.Request) -> None:
+    """Raise ``HTTPForbidden`` unless the caller sees nodes."""
+    sight = request.get(SIGHT)
+    if sight is not None and not await sight.viewer.may(LIST_NODES):
+        raise web.HTTPForbidden(text="the bearer of the token may not list nodes")

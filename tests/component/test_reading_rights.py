@@ -1,0 +1,208 @@
+"""The read API with tokens: everybody sees what the API server would show him."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import pytest
+
+from shared import labels
+from shared.kube import paths
+from tests.component.shell import Extender, extender, lease, node, pod
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+from tests.fakes.kube_faults import SERVER_ERROR
+from tests.fakes.kube_tokens import ISSUER
+
+OWNER, ADMIN, NOBODY, SCRAPER = "red-owner", "admin", "nobody", "prometheus"
+LISTS = ("queue", "jobs", "migrations", "rescales", "namespaces")
+
+
+@dataclass
+class Library:
+    """An extender with waiting jobs of two namespaces, and people who read."""
+
+    fake: FakeKube
+    running: Extender
+    session: aiohttp.ClientSession
+
+    def token(self, user: str, **changes: Any) -> str:
+        return self.fake.tokens.mint(user, changes.pop("audiences", [ISSUER]), **changes)
+
+    async def get(self, path: str, token: str | None = None, **options: Any) -> tuple[int, str]:
+        host, port = self.running.others[0]
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        method = options.pop("method", "GET")
+        url = f"http://{host}:{port}{path}"
+        async with self.session.request(method, url, headers=headers, **options) as response:
+            return response.status, await response.text()
+
+    async def names(self, path: str, token: str | None = None) -> set[str]:
+        status, text = await self.get(path, token)
+        assert status == 200, text
+        return {entry["namespace"] for entry in json.loads(text)["entries"]}
+
+
+@contextlib.asynccontextmanager
+async def library(**section: Any) -> AsyncIterator[Library]:
+    async with (
+        FakeKube.running() as fake,
+        lease(fake),
+        extender(fake, api={"listen_port": 0, **section}) as running,
+        aiohttp.ClientSession() as session,
+    ):
+        fake.put(paths.NODES, node("a", cpu="1"))
+        for namespace in ("red", "blue"):
+            fake.put(paths.NAMESPACES, {"metadata": {"name": namespace}})
+            metadata = {"name": f"fit-{namespace}", "namespace": namespace}
+            job_labels = {labels.JOB: f"fit-{namespace}"}
+            notes = {labels.MIN_AVAILABLE: "9"}
+            fake.put(
+                paths.PODS,
+                pod("x", metadata={**metadata, "labels": job_labels, "annotations": notes}),
+            )
+        fake.access.grant(OWNER, "list", "pods", "red")
+        fake.access.grant(ADMIN, "list", "pods")
+        fake.access.grant(ADMIN, "list", "nodes")
+        fake.access.grant(SCRAPER, "get", "/metrics")
+        lent = Library(fake, running, session)
+
+        async def waits() -> bool:
+            return await lent.names("/v1/queue", lent.token(ADMIN)) == {"red", "blue"}
+
+        await eventually(waits)
+        yield lent
+
+
+async def test_who_may_list_pods_everywhere_sees_everything() -> None:
+    async with library() as lent:
+        token = lent.token(ADMIN)
+        assert await lent.names("/v1/jobs", token) == {"red", "blue"}
+        assert (await lent.get("/v1/nodes", token))[0] == 200
+        assert (await lent.get("/v1/prices", token))[0] == 200
+        status, _ = await lent.get("/v1/explain?namespace=blue&job=fit-blue", token)
+        assert status == 200
+
+
+async def test_who_may_list_pods_of_one_namespace_hears_of_no_other() -> None:
+    async with library() as lent:
+        token = lent.token(OWNER)
+        for path in LISTS:
+            status, text = await lent.get(f"/v1/{path}", token)
+            assert (status, "blue" in text) == (200, False), path
+        assert await lent.names("/v1/queue", token) == {"red"}
+        assert await lent.names("/v1/namespaces", token) == {"red"}
+        status, text = await lent.get("/v1/explain?namespace=red&job=fit-red", token)
+        assert (status, "blue" in text) == (200, False)
+        for path in ("nodes", "prices", "prices?slots=true", "explain?namespace=blue&pod=fit-blue"):
+            status, text = await lent.get(f"/v1/{path}", token)
+            assert (status, "the bearer of the token may not list" in text) == (403, True), path
+
+
+async def test_a_pod_that_is_not_there_looks_like_one_that_may_not_be_seen() -> None:
+    async with library() as lent:
+        there = await lent.get("/v1/explain?namespace=blue&pod=fit-blue", lent.token(OWNER))
+        missing = await lent.get("/v1/explain?namespace=blue&pod=none", lent.token(OWNER))
+        assert there == missing
+
+
+@pytest.mark.parametrize(("namespace", "status"), [("red", 200), ("blue", 403)])
+async def test_what_if_is_answered_where_the_asker_sees_jobs(namespace: str, status: int) -> None:
+    manifest = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "new", "namespace": namespace},
+        "spec": {
+            "parallelism": 2,
+            "completions": 2,
+            "template": {
+                "spec": {
+                    "schedulerName": "shuntyard",
+                    "containers": [
+                        {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+                    ],
+                }
+            },
+        },
+    }
+    async with library() as lent:
+        body = json.dumps(manifest)
+        found, text = await lent.get("/v1/what-if", lent.token(OWNER), method="POST", data=body)
+        assert found == status, text
+        if status == 200:
+            assert "blue" not in text
+            assert json.loads(text)["waiting"] == 2  # how many there are is no secret
+
+
+async def test_without_rights_there_is_nothing_to_see() -> None:
+    async with library() as lent:
+        token = lent.token(NOBODY)
+        assert await lent.names("/v1/queue", token) == set()
+        assert (await lent.get("/v1/explain?namespace=red&job=fit-red", token))[0] == 403
+
+
+BAD = {"garbage": "garbage", "expired": {"seconds": -1}, "not for it": {"audiences": ["other"]}}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+async def test_a_bad_token_is_worse_than_none(bad: Any) -> None:
+    async with library() as lent:
+        assert (await lent.get("/v1/queue"))[0] == 200
+        token = bad if isinstance(bad, str) else lent.token(ADMIN, **bad)
+        reviews = lent.fake.tokens.reviews
+        for _ in range(3):
+            status, text = await lent.get("/v1/queue", token)
+            assert (status, "the token is not accepted" in text) == (401, True)
+        assert lent.fake.tokens.reviews == reviews + 1
+
+
+async def test_an_audience_of_our_own_can_be_asked_for() -> None:
+    async with library() as lent:
+        assert (await lent.get("/v1/queue", lent.token(ADMIN)))[0] == 200
+    with pytest.raises(AssertionError, match="is invalid for the target audiences"):
+        async with library(audience="readers"):
+            pass
+
+
+async def test_without_tokens_only_probes_are_open_if_so_set() -> None:
+    async with library(without_token="health") as lent:
+        for path in ("/livez", "/readyz"):
+            assert (await lent.get(path))[0] == 200
+        for path in ("/metrics", *(f"/v1/{name}" for name in (*LISTS, "nodes", "prices"))):
+            assert (await lent.get(path))[0] == 401, path
+        assert (await lent.get("/metrics", lent.token(SCRAPER)))[0] == 200
+        assert (await lent.get("/metrics", lent.token(OWNER)))[0] == 403
+
+
+async def test_metrics_need_no_token_and_mind_none_by_default() -> None:
+    async with library() as lent:
+        assert (await lent.get("/metrics"))[0] == 200
+        assert (await lent.get("/metrics", "garbage"))[0] == 200
+
+
+async def test_verdicts_are_remembered_and_asked_for_again_in_time() -> None:
+    async with library() as lent:
+        token = lent.token(OWNER)
+        await lent.names("/v1/jobs", token)
+        asked = lent.fake.access.reviews
+        for _ in range(5):
+            await lent.names("/v1/jobs", token)
+        assert lent.fake.access.reviews == asked
+    async with library(review_cache_seconds=0) as lent:
+        token = lent.token(OWNER)
+        assert await lent.names("/v1/jobs", token) == {"red"}
+        lent.fake.access.granted.clear()
+        assert await lent.names("/v1/jobs", token) == set()
+
+
+async def test_while_the_api_server_is_silent_nothing_new_is_shown() -> None:
+    async with library() as lent:
+        token = lent.token(OWNER)
+        lent.fake.faults.order("create", paths.TOKEN_REVIEWS, SERVER_ERROR)
+        assert (await lent.get("/v1/jobs", token))[0] == 503
+        lent.fake.faults.order("create", paths.ACCESS_REVIEWS, SERVER_ERROR)
+        assert (await lent.get("/v1/jobs", token))[0] == 503
+        assert await lent.names("/v1/jobs", token) == {"red"}

@@ -1,0 +1,105 @@
+"""What somebody must not hear of goes, by entry and by name; the rest stays as it was."""
+
+import json
+
+import msgspec
+import pytest
+
+from extender.http import redacting
+from extender.http.redacting import HIDDEN
+from shared import api
+from shared.explanation import Ahead, Change, Step, StepKind
+from shared.ledger import Declined
+from shared.rescales import RescaleEntry, RescalesResponse
+from shared.tenancy import NamespaceEntry, NamespacesResponse
+
+KNOWN = frozenset({"red", "blue", "com", "deep-blue"})
+
+
+def job(namespace: str, **changes: object) -> api.JobEntry:
+    given = {
+        "job": "fit", "namespace": namespace, "kind": "job", "created_at": 1.0,
+        "min_available": 1, "members": 1, "counts": api.MemberCounts(),
+    }  # fmt: skip
+    return api.JobEntry(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def told(body: api.Response, hidden: set[str]) -> str:
+    found = redacting.without(body, hidden)
+    msgspec.convert(found, type(body))  # it is still what clients read
+    return json.dumps(found)
+
+
+def test_entries_of_hidden_namespaces_go() -> None:
+    body = api.JobsResponse(generated_at=1.0, entries=(job("red"), job("blue")))
+    assert redacting.mentioned(body, KNOWN) == {"red", "blue"}
+    text = told(body, {"blue"})
+    assert ("red" in text, "blue" in text) == (True, False)
+
+
+def test_a_namespace_is_spoken_of_even_if_it_is_gone() -> None:
+    body = api.JobsResponse(generated_at=1.0, entries=(job("gone"),))
+    assert redacting.mentioned(body, KNOWN) == {"gone"}
+    assert "gone" not in told(body, {"gone"})
+
+
+def test_shares_of_hidden_namespaces_go() -> None:
+    entry = NamespaceEntry(
+        namespace="blue", waiting=1, running=1, held={}, share=0.5, weight=1.0, guaranteed_share=0.1
+    )
+    body = NamespacesResponse(generated_at=1.0, acting=True, fair_share=True, entries=(entry,))
+    assert "blue" not in told(body, {"blue"})
+
+
+def test_the_job_that_gets_the_room_of_a_visible_one_loses_its_name() -> None:
+    entry = RescaleEntry(
+        namespace="red", id="1", job="fit", kind="job", cause="SavesTime", before=3, to=2,
+        phase="Asked", open=True, begun_at=1.0, since=1.0, starts="blue/job/fit",
+        message="room for blue/job/fit; red/job/fit has most",
+    )  # fmt: skip
+    gone = Declined(job="blue/job/a", reason="x", message="y", at=1.0)
+    kept = Declined(job="red/job/a", reason="x", message="not before blue/job/fit.", at=1.0)
+    body = RescalesResponse(generated_at=1.0, acting=True, entries=(entry,), declined=(gone, kept))
+    assert redacting.mentioned(body, KNOWN) == {"red", "blue"}
+    found = redacting.without(body, {"blue"})
+    assert found["entries"][0]["starts"] == HIDDEN
+    assert found["entries"][0]["message"] == f"room for {HIDDEN}; red/job/fit has most"
+    assert [one["message"] for one in found["declined"]] == [f"not before {HIDDEN}."]
+
+
+def explained(says: str, subject: str) -> api.ExplainResponse:
+    step = Step(kind=StepKind.WAIT, subject=subject, field="end")
+    return api.ExplainResponse(
+        generated_at=1.0, namespace="red", job="red/job/fit", state="gated",
+        ahead=(Ahead(position=1, job="blue/job/a", reason="x", v=1.0),
+               Ahead(position=2, job="red/job/b", reason="x", v=1.0)),
+        changes=(Change(kind=StepKind.WAIT, says=says, steps=(step,)),),
+    )  # fmt: skip
+
+
+def test_an_explanation_keeps_its_sentences_without_names() -> None:
+    body = explained("wait until blue/job/a and deep-blue/x-1 end", "blue/job/a")
+    assert redacting.mentioned(body, KNOWN) == {"red", "blue", "deep-blue"}
+    found = redacting.without(body, {"blue", "deep-blue"})
+    assert [one["job"] for one in found["ahead"]] == ["red/job/b"]
+    (change,) = found["changes"]
+    assert change["says"] == f"wait until {HIDDEN} and {HIDDEN} end"
+    assert change["steps"][0]["subject"] == HIDDEN
+
+
+STAY = [
+    "nvidia.com/gpu",
+    "example.com/blue",
+    "3/4",
+    "red/job/fit",
+    "/blue",
+    "a blue one",
+    "x.blue/y",
+]
+
+
+@pytest.mark.parametrize("text", STAY)
+def test_what_only_looks_like_it_stays(text: str) -> None:
+    body = explained(f"needs {text}", "red/job/fit")
+    found = redacting.without(body, {"blue", "com"})
+    assert found["changes"][0]["says"] == f"needs {text}"
