@@ -10,7 +10,6 @@ Source:
 
 import argparse
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +18,12 @@ from typing import Any, Final
 from devcluster.bootstrap import deploy_manifests
 from devcluster.errors import ClusterStateError
 from devcluster.layout import Layout
-from devcluster.readiness import answers
 from devcluster.read_api_service import named
+from devcluster.readiness import answers
 from devcluster.replicas import EXTENDER, SCHEDULER, running
 from devcluster.supervision import Supervisor
+from shared.clock import Clock
+from shared.system_clock import SystemClock
 
 _LOOK_SECONDS: Final = 0.2
 _FIRST_BACKOFF_SECONDS: Final = 10.0
@@ -68,23 +69,31 @@ class Container:
     livez: str
     probe: Probe
     end: threading.Event
+    clock: Clock
     _failed: int = 0
     _started: bool = False
     _restarts: int = 0
-    _restarted_at: float = field(default_factory=time.monotonic)
+    _restarted_at: float = field(init=False)
     _asked_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._restarted_at = self.clock.monotonic()
 
     def care(self) -> None:
         """Look at it until the end."""
         while not self.end.wait(_LOOK_SECONDS):
-            if self.supervisor.process(self.name) is None:
-                self._start_again("it ended")
-            elif time.monotonic() - self._asked_at >= self.probe.period_seconds:
-                self._ask()
+            self.look()
+
+    def look(self) -> None:
+        """Look at it once."""
+        if self.supervisor.process(self.name) is None:
+            self._start_again("it ended")
+        elif self.clock.monotonic() - self._asked_at >= self.probe.period_seconds:
+            self._ask()
 
     def _ask(self) -> None:
         """Probe it once; before its first success nothing counts, as before a startup probe's."""
-        self._asked_at = time.monotonic()
+        self._asked_at = self.clock.monotonic()
         if answers(self.livez, self.probe.timeout_seconds):
             self._started, self._failed = True, 0
         elif self._started:
@@ -95,10 +104,10 @@ class Container:
                 self._start_again("it was not alive")
 
     def _start_again(self, why: str) -> None:
-        if self.end.wait(self._backoff_seconds()):
+        if (wait_seconds := self._backoff_seconds()) and self.end.wait(wait_seconds):
             return
         self._started, self._failed = False, 0
-        self._restarted_at = time.monotonic()
+        self._restarted_at = self.clock.monotonic()
         self._restarts += 1
         try:
             self.supervisor.respawn(self.name)
@@ -107,7 +116,7 @@ class Container:
             self._say(str(error))
 
     def _backoff_seconds(self) -> float:
-        if time.monotonic() - self._restarted_at >= _WELL_SECONDS:
+        if self.clock.monotonic() - self._restarted_at >= _WELL_SECONDS:
             self._restarts = 0
         if self._restarts == 0:
             return 0.0
@@ -128,7 +137,7 @@ def containers(directory: Path, end: threading.Event) -> list[Container]:
         livez = ready.url.replace("/readyz", "/livez")
         for program in (EXTENDER, SCHEDULER):
             name = named(program, number)
-            cared.append(Container(supervisor, name, livez, found[program], end))
+            cared.append(Container(supervisor, name, livez, found[program], end, SystemClock()))
     return cared
 
 

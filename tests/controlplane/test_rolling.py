@@ -1,0 +1,119 @@
+"""Replicas are updated one after the other while jobs stream in: nobody is lost or torn."""
+
+import asyncio
+import contextlib
+import signal
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from devcluster.outages import Replica
+from devcluster.replicas import Replicas
+from shared import api
+from tests.controlplane import pairs
+from tests.controlplane.jobs import job
+from tests.controlplane.pairs import WHY_NOT, PairYard, lent
+from tests.fakes.eventually import eventually
+
+pytestmark = [
+    pytest.mark.controlplane,
+    pytest.mark.e2e,
+    pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"),
+]
+
+SIZE = 4
+PAUSE_SECONDS = 0.5
+PATIENCE_SECONDS = 90.0
+TURNS = 2
+"""Each replica is ended and started so often."""
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    pairs.start(control_plane, replicas=Replicas(2))
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
+    async with lent(cluster) as pair:
+        yield pair
+
+
+async def test_every_pod_that_was_created_is_bound(
+    pair: PairYard, record_property: Callable[[str, object], None]
+) -> None:
+    """An attempt that fails because nobody answers is made again; how many did is recorded."""
+    yard = pair.yard
+    await yard.nodes(KwokNodes(10, cpu="64"))
+    names: list[str] = []
+    async with streaming(pair, names):
+        for _ in range(TURNS):
+            for one in pair.replicas:
+                await asyncio.to_thread(told_to_end, one)
+                await pair.until_acting(other_than=one)
+                await asyncio.to_thread(one.start_ended)
+    for name in names:
+        await eventually(lambda: yard.bound(name) == SIZE, PATIENCE_SECONDS, f"{name} is bound")  # noqa: B023 - awaited here
+    deleted = [event for event in yard.history.events if event.gone]
+    assert deleted == [], "a pod was lost on the way"
+    failed = await yard.events("FailedScheduling")
+    record_property("jobs", len(names))
+    record_property("failed_attempts", sum(one.get("count") or 1 for one in failed))
+    record_property("why", sorted({text_of(one) for one in failed}))
+
+
+async def test_a_question_to_any_replica_is_answered_by_who_acts(pair: PairYard) -> None:
+    yard = pair.yard
+    await yard.nodes(KwokNodes(1, cpu="1"))
+    await yard.submit(job("waits", SIZE))
+    await pair.until_acting()
+
+    async def told(one: Replica) -> bytes:
+        url = f"{yard.cluster.url_of(one.extender)}/v1/queue"
+        return await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=10).read())
+
+    async def both_know() -> bool:
+        bodies = [await told(one) for one in pair.replicas]
+        answers = [msgspec.json.decode(body, type=api.QueueResponse) for body in bodies]
+        assert all(answer.acting for answer in answers)
+        return all("waits" in {entry.job for entry in answer.entries} for answer in answers)
+
+    await eventually(both_know, PATIENCE_SECONDS, "the standby passes the question on")
+
+
+def text_of(event: Mapping[str, Any]) -> str:
+    return str(event.get("note") or event.get("message"))
+
+
+def told_to_end(one: Replica) -> None:
+    """End both programs as a kubelet does."""
+    for name in (one.extender, one.scheduler):
+        one.cluster.kill(name, signal.SIGTERM)
+    for name in (one.extender, one.scheduler):
+        if one.cluster.runs(name):
+            one.cluster.stop(name)
+
+
+@contextlib.asynccontextmanager
+async def streaming(pair: PairYard, names: list[str]) -> AsyncIterator[None]:
+    """Submit a gang twice a second while the block runs."""
+
+    async def submit() -> None:
+        while True:
+            name = f"g{len(names)}"
+            await pair.yard.submit(job(name, SIZE))
+            names.append(name)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(submit())
+        yield
+        task.cancel()
