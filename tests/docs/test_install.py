@@ -90,8 +90,6 @@ def test_names_are_those_that_exist() -> None:
     assert said.check_commands(TEXT) >= 5
     assert said.odd_settings(TEXT) == []
     assert said.odd_keys(TEXT) == set()
-    lease = yaml.safe_load((ROOT / "deploy/base/scheduler.yaml").read_text())["leaderElection"]
-    assert f"--namespace {lease['resourceNamespace']} delete lease {lease['resourceName']} " in TEXT
     assert labels.SCHEDULER_NAME in TEXT
 
 
