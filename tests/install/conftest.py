@@ -9,9 +9,10 @@ from devcluster import assets
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, RealNodes, Schedulers
 from devcluster.real_nodes import conditions, dockerfiles, installation
-from tests.install.tags import FIRST, NEXT
+from tests.install.tags import FIRST, NEXT, SCHEDULER
 
 MEMORY = "6Gi"
+TAGS = (FIRST, NEXT, SCHEDULER)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,8 +40,8 @@ def cluster(
     cluster = Cluster.up(tmp_path_factory.mktemp("install"), options)
     try:
         for name, archive in archives.items():
-            names = (installation.image(name, NEXT),)
-            cluster.machines.load(archive, installation.image(name, FIRST), *names)
+            first, *others = (installation.image(name, tag) for tag in TAGS)
+            cluster.machines.load(archive, first, *others)
         cluster.layout.volume.mkdir()
         yield cluster
     finally:

@@ -1,4 +1,10 @@
-"""The images' tags: both lead to the same images, and to a kubelet they are two versions."""
+"""The images' tags: the first two lead to the same images; to a kubelet they are two versions."""
 
-FIRST = "1"
-NEXT = "2"
+from typing import Final
+
+from devcluster.versions import DEFAULT_KUBERNETES
+
+FIRST: Final = "1"
+NEXT: Final = "2"
+SCHEDULER: Final = f"v{DEFAULT_KUBERNETES}"
+"""A further one of kube-scheduler, as Kubernetes calls its versions."""
