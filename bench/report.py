@@ -1,6 +1,6 @@
-"""``python -m bench report``: puts the results that are kept into docs/performance.md.
+"""``python -m bench report``: puts the results that are kept into the pages that show them.
 
-The page has its words; between ``<!-- table NAME FILE -->`` and ``<!-- end -->`` stand the tables,
+A page has its words; between ``<!-- table NAME FILE -->`` and ``<!-- end -->`` stand the tables,
 made anew from the JSON files in docs/performance.
 """
 
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-PAGE: Final = Path("docs/performance.md")
+PAGES: Final = (Path("docs/performance.md"), Path("docs/high-availability.md"))
 FOLDER: Final = Path("docs/performance")
 _BLOCK: Final = re.compile(r"(<!-- table (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _GIBI: Final = 2**30
@@ -27,20 +27,26 @@ Row = Mapping[str, Any]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page")
+    parser.add_argument("--page", type=Path, nargs="+", default=PAGES, help="the pages")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the results are")
     parser.add_argument("--check", action="store_true", help="change nothing: is it up to date?")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page, or check it; return the exit code."""
-    before = options.page.read_text()
-    after = filled(before, options.folder)
+    """Write the pages, or check them; return the exit code."""
+    stale = [page for page in options.page if not _current(page, options)]
     if options.check:
-        print("up to date" if after == before else f"{options.page} is out of date")
-        return int(after != before)
-    options.page.write_text(after)
-    return 0
+        print("\n".join(f"{page} is out of date" for page in stale) or "up to date")
+    return int(options.check and bool(stale))
+
+
+def _current(page: Path, options: argparse.Namespace) -> bool:
+    """Say whether a page was up to date; unless that was all that was asked, it is afterwards."""
+    before = page.read_text()
+    after = filled(before, options.folder)
+    if not options.check:
+        page.write_text(after)
+    return after == before
 
 
 def filled(page: str, folder: Path) -> str:

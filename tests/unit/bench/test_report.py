@@ -72,9 +72,18 @@ def test_a_table_that_nobody_makes_is_an_error(tmp_path: Path) -> None:
         page(tmp_path, "guesses", [GANG])
 
 
-def test_the_page_says_what_the_kept_results_say() -> None:
-    text = (ROOT / report.PAGE).read_text()
+@pytest.mark.parametrize("name", report.PAGES, ids=str)
+def test_the_pages_say_what_the_kept_results_say(name: Path) -> None:
+    text = (ROOT / name).read_text()
     assert report.filled(text, ROOT / report.FOLDER) == text, "run python -m bench report"
+
+
+def test_takeovers_are_told_by_what_happened_with_their_worst(tmp_path: Path) -> None:
+    row = {"happening": "killed", "acting_seconds": 16.0, "bound_seconds": 18.04, "bound": 8}
+    rows = [{**row, "wanted": 8}, {**row, "acting_seconds": 17.0, "wanted": 8, "bound": 7}]
+    text = page(tmp_path, "takeover", rows)
+    assert "| killed | 2 | 16.5 s | 17.0 s | 18.0 s | 18.0 s |" in text
+    assert "Gangs of 8 that were not whole in the end: 1." in text
 
 
 PARTS: dict[str, tuple[str, str | None]] = {

@@ -1,0 +1,60 @@
+"""A frozen extender makes its kube-scheduler give up the Lease: both have one liveness probe.
+
+kube-scheduler itself is well and would keep the Lease for ever, while nobody answers it.
+"""
+
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from devcluster.replicas import Replicas
+from tests.controlplane import pairs
+from tests.controlplane.jobs import job
+from tests.controlplane.pairs import WHY_NOT, PairYard, lent
+from tests.fakes.eventually import eventually
+
+pytestmark = [
+    pytest.mark.controlplane,
+    pytest.mark.e2e,
+    pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"),
+]
+
+SIZE = 4
+LONG_SECONDS = 120.0
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    pairs.start(control_plane, replicas=Replicas(2, cared_for=True))
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
+    async with lent(cluster) as pair:
+        yield pair
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])
+async def test_gangs_are_bound_though_the_extender_that_acts_is_gone(
+    pair: PairYard, number: signal.Signals
+) -> None:
+    yard = pair.yard
+    await yard.nodes(KwokNodes(1, cpu=str(SIZE)))
+    victim = await pair.until_acting()
+    gone = yard.cluster.pid(victim.extender)
+    os.kill(gone, number)
+    await yard.submit(job("it", SIZE))
+    await eventually(lambda: yard.bound("it") == SIZE, LONG_SECONDS, "the gang is bound")
+
+    def is_back() -> bool:
+        cluster = yard.cluster
+        return cluster.runs(victim.extender) and cluster.pid(victim.extender) != gone
+
+    await eventually(is_back, LONG_SECONDS, "the kubelet started it again")
