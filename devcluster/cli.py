@@ -90,6 +90,7 @@ def _options(arguments: argparse.Namespace) -> ClusterOptions:
         process=process,
         real=real,
         schedulers=Schedulers.BOTH if arguments.agents else Schedulers(arguments.scheduler),
+        replicas=arguments.replicas,
         agents=arguments.agents,
     )
 
@@ -236,6 +237,7 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--nodes", default="", metavar="kwok:N,process:N,real:N", help="kinds and numbers of nodes")
     add("--scheduler", choices=[kind.value for kind in Schedulers], default="none")
+    add("--replicas", type=int, default=1, metavar="N", help="of ours; more than 1 needs root")
     add("--agents", action="store_true", help="an agent on every process node; all schedulers")
     add("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION", help="default: %(default)s")
     add("--node-cpu", metavar="QUANTITY", help="of a kwok node (default: 16)")
