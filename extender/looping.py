@@ -1,12 +1,18 @@
 """The loops that decide, each built from its section of the settings and from what all share."""
 
 import asyncio
+import uuid
+from collections.abc import Callable
 
 from extender.engine.parameters import EngineParameters
+from extender.ground import Ground
+from extender.lease_settings import LeaseSection
 from extender.loops.admission import AdmissionLoop
 from extender.loops.bell import Bell
+from extender.loops.endpoint import EndpointLoop, Place
 from extender.loops.execute import Executor
 from extender.loops.history import HistoryKeeper
+from extender.loops.lead import Leadership
 from extender.loops.migrate import MigrateLoop
 from extender.loops.moving import Mover
 from extender.loops.observe import Observer
@@ -19,6 +25,38 @@ from extender.migration_settings import CpuWeightsSection
 from extender.settings import ExtenderSettings
 from shared.clock import Clock
 from shared.health import Heartbeat
+from shared.kube import endpoints, paths
+from shared.kube.lease import LeaseObserver
+from shared.kube.lease_holding import LeaseCandidate, LeaseTerms
+
+
+def leadership(
+    section: LeaseSection, ground: Ground, identity: str, observer: Observer
+) -> Leadership:
+    """Return who knows whether this replica acts: by kube-scheduler's Lease, or by one it holds."""
+    name = (section.namespace, section.name)
+    terms = LeaseTerms(
+        section.retry_seconds, section.renew_deadline_seconds, section.duration_seconds
+    )
+    ours = LeaseCandidate(f"{identity}_{uuid.uuid4()}", terms)
+    return Leadership(
+        ground.client, name, identity, ground.clock, ground.metrics, observer.changed,
+        observer.distrust, ours if section.hold else LeaseObserver(),
+    )  # fmt: skip
+
+
+def endpoint(
+    settings: ExtenderSettings, ground: Ground, identity: str, acting: Callable[[], bool]
+) -> tuple[EndpointLoop, ...]:
+    """Return the loop that leads kube-scheduler to who acts; none where nobody has to be led."""
+    section = settings.endpoint
+    if section.service is None or section.address is None:
+        return ()
+    pod = (section.namespace, identity)
+    place = Place(section.address, settings.scheduler.listen_port, section.port_name, pod)
+    path = paths.namespaced(endpoints.SLICES, section.namespace, section.service)
+    beat = ground.beat("endpoint")
+    return (EndpointLoop(ground.client, path, place, acting, ground.clock, beat),)
 
 
 def schedule_loop(

@@ -71,11 +71,17 @@ class Loop(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything that runs, ready to be run; ``farewell`` is the last it does when told to end."""
+    """Everything that runs, ready to be run.
+
+    Attributes:
+        farewell: The last it does when told to end.
+        release: Lets another one act; called when nothing of this one runs any more.
+    """
 
     loops: tuple[Loop, ...]
     listeners: tuple[Listener, ...]
     farewell: Callable[[], Awaitable[None]]
+    release: Callable[[], Awaitable[None]]
 
 
 Ready = Callable[[Parts, tuple[tuple[str, int], ...]], None]
@@ -136,6 +142,7 @@ async def serve(
         parts = build(settings, ground, shown, (*kept, renewal))
         drain_seconds = settings.health.drain_seconds
         runners = [create_runner(one.app, drain_seconds=drain_seconds) for one in parts.listeners]
+        stack.push_async_callback(_when_told, stop, parts.release)
         for runner in runners:
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
@@ -152,6 +159,12 @@ async def serve(
             await parts.farewell()
             for task in tasks:
                 task.cancel()
+
+
+async def _when_told(stop: asyncio.Event, last: Callable[[], Awaitable[None]]) -> None:
+    """Do the last thing of all, but not after a crash: whoever crashed may not have ended."""
+    if stop.is_set():
+        await last()
 
 
 async def _keep_certificates(
@@ -182,10 +195,7 @@ def build(
     identity = settings.scheduler.identity or socket.gethostname()
     observer = _observer(settings, ground, params, changed)
     recorder, store = observer.recorder, observer.recorder.store
-    lease = (settings.lease.namespace, settings.lease.name)
-    leadership = Leadership(
-        client, lease, identity, clock, metrics, changed, observer.distrust
-    )
+    leadership = looping.leadership(settings.lease, ground, identity, observer)
     acting = partial(_acts, observer, leadership)
     teller = Teller(client, clock, metrics, beat("tell"), identity)
     executor = Executor(client, recorder, teller, acting, metrics, settings.gang.bind_parallelism)
@@ -206,14 +216,13 @@ def build(
     )
     loops: tuple[Loop, ...] = (observer, leadership, recorder, schedule, barrier, teller)
     loops += (migrate, resize, rescale, admission, measure, *beside)
-    passing_on = listeners.forwarding(
-        settings.peers, leadership, acting, tls=Door.API in shown
-    )
+    loops += looping.endpoint(settings, ground, identity, acting)
+    passing_on = listeners.forwarding(settings.peers, leadership, acting, tls=Door.API in shown)
     opened = (
         listeners.for_scheduler(settings.scheduler, answers, ground, shown),
         listeners.for_people(settings.api, reads, ground, shown, passing_on),
     )
-    parts = Parts(loops, opened, resize.farewell)
+    parts = Parts(loops, opened, resize.farewell, leadership.release)
     return _with_agents(parts, settings, observer, acting, ground, shown)
 
 

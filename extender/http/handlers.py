@@ -9,6 +9,7 @@ from typing import Final
 
 from aiohttp import web
 
+from extender.engine.binding import STANDBY
 from extender.http import schema
 from extender.http.keys import OUTCOME, SCHEDULER
 from extender.metrics import Outcome
@@ -22,7 +23,8 @@ async def filter_nodes(request: web.Request) -> web.Response:
     verdict = request.app[SCHEDULER].filter(offer.pod, offer.names)
     if verdict.error:
         request[OUTCOME] = Outcome.REFUSED
-    return web.Response(body=schema.write_verdict(offer, verdict), content_type=JSON)
+    body = schema.write_verdict(offer, verdict)
+    return _answer(body, standby=verdict.error == STANDBY)
 
 
 async def prioritize(request: web.Request) -> web.Response:
@@ -38,4 +40,12 @@ async def bind(request: web.Request) -> web.Response:
     error = await request.app[SCHEDULER].bind(args.namespace, args.name, args.uid, args.node)
     if error:
         request[OUTCOME] = Outcome.REFUSED
-    return web.Response(body=schema.write_binding(error), content_type=JSON)
+    return _answer(schema.write_binding(error), standby=error == STANDBY)
+
+
+def _answer(body: bytes, *, standby: bool) -> web.Response:
+    """A standby ends the connection: the next one leads to who acts, where a Service is between."""
+    response = web.Response(body=body, content_type=JSON)
+    if standby:
+        response.force_close()
+    return response

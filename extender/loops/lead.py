@@ -1,7 +1,8 @@
 """Whether this replica acts: it does while the kube-scheduler beside it holds its Lease.
 
 kube-scheduler's identity in the Lease is its host name and a uuid; the extender in the same pod has
-the same host name. A renewal counts only when it was seen to happen, on our own clock.
+the same host name. A renewal counts only when it was seen to happen, on our own clock. For a
+kube-scheduler that runs elsewhere the Lease is our own, and we hold it ourselves.
 """
 
 import asyncio
@@ -9,11 +10,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from extender.metrics import ExtenderMetrics
 from shared.clock import Clock
-from shared.kube import lease, paths
+from shared.kube import lease, lease_holding, paths
 from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError
 from shared.kube.lease import LeaseObserver
+from shared.kube.lease_holding import LeaseCandidate
 
 TOUCH_SECONDS = 15.0
 """Without a reading of the Lease for so long, what we know of the cluster is not trusted: it was
@@ -42,7 +47,7 @@ class Leadership:
     metrics: ExtenderMetrics
     changed: asyncio.Event
     out_of_touch: Callable[[], None] = lambda: None
-    observer: LeaseObserver = field(default_factory=LeaseObserver)
+    observer: LeaseObserver | LeaseCandidate = field(default_factory=LeaseObserver)
     _acted: bool = False
     _lost: bool = False
 
@@ -54,9 +59,7 @@ class Leadership:
         """Follow the Lease; returns only by cancellation."""
         path = paths.lease(*self.lease_name)
         async with asyncio.TaskGroup() as group:
-            group.create_task(
-                lease.follow(self.client, path, self.observer, clock=self.clock, report=_report)
-            )
+            group.create_task(self._follow(path))
             while True:
                 asked_at = self.clock.monotonic()
                 await asyncio.sleep(LAG_SECONDS)
@@ -64,6 +67,23 @@ class Leadership:
                 self.metrics.loop_lag_seconds.observe(max(0.0, lag_seconds))
                 self._notice()
                 self._keep_touch()
+
+    async def release(self) -> None:
+        """Give a Lease of our own back; nothing may run any more."""
+        if isinstance(self.observer, LeaseCandidate):
+            path = paths.lease(*self.lease_name)
+            try:
+                await lease_holding.release(self.client, path, self.observer, self.clock)
+            except (ApiError, msgspec.MsgspecError) as error:
+                log.warning("the Lease was not given back, and runs out: %s", error)
+
+    async def _follow(self, path: str) -> None:
+        if isinstance(self.observer, LeaseCandidate):
+            await lease_holding.hold(
+                self.client, path, self.observer, clock=self.clock, report=_report
+            )
+        else:
+            await lease.follow(self.client, path, self.observer, clock=self.clock, report=_report)
 
     def _keep_touch(self) -> None:
         read_at = self.observer.read_at

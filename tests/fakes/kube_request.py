@@ -39,6 +39,7 @@ BUILT_IN = (
     "authorization.k8s.io/v1",
     "batch/v1",
     "coordination.k8s.io/v1",
+    "discovery.k8s.io/v1",
     "events.k8s.io/v1",
     "policy/v1",
     "scheduling.k8s.io/v1",

@@ -1,0 +1,99 @@
+"""Whatever clocks, pauses and lost answers: never do two hold the Lease at once."""
+
+from dataclasses import dataclass
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from shared.kube.lease_holding import LeaseCandidate, LeaseTerms, Spec
+
+COUNT = 3
+CANDIDATES = st.integers(0, COUNT - 1)
+TERMS = LeaseTerms(retry_seconds=2, renew_deadline_seconds=10, duration_seconds=15)
+
+
+@dataclass
+class Machine:
+    """A candidate on a machine whose clocks are off, and the write it is about to make."""
+
+    candidate: LeaseCandidate
+    rate: float
+    epoch_offset: float
+    begun: tuple[int, Spec, float] | None = None
+
+    def monotonic(self, time: float) -> float:
+        return 1000 + time * self.rate
+
+    def acting(self, time: float) -> bool:
+        return self.candidate.acting("", self.monotonic(time))
+
+
+class Election(RuleBasedStateMachine):
+    """A Lease with a version, machines, and one true time that none of them knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = 0.0
+        self.version, self.spec = 0, None
+        self.machines: list[Machine] = []
+        self.acted: set[int] = set()
+
+    @initialize(
+        rates=st.lists(st.floats(0.95, 1.05), min_size=COUNT, max_size=COUNT),
+        offsets=st.lists(st.floats(-1e5, 1e5), min_size=COUNT, max_size=COUNT),
+    )
+    def machines_start(self, rates: list[float], offsets: list[float]) -> None:
+        self.machines = [
+            Machine(LeaseCandidate(f"host-{i}", TERMS), rate, offset)
+            for i, (rate, offset) in enumerate(zip(rates, offsets, strict=True))
+        ]
+
+    @rule(seconds=st.one_of(st.floats(0, 3), st.floats(0, 30)))
+    def time_passes(self, seconds: float) -> None:
+        self.time += seconds
+
+    @rule(which=CANDIDATES)
+    def reads(self, which: int) -> None:
+        machine = self.machines[which]
+        monotonic = machine.monotonic(self.time)
+        now = 1e9 + self.time + machine.epoch_offset
+        wanted = machine.candidate.wanted(self.spec, monotonic, now)
+        machine.begun = None if wanted is None else (self.version, wanted, monotonic)
+
+    @rule(which=CANDIDATES, heard=st.booleans())
+    def writes(self, which: int, heard: bool) -> None:
+        """The write may come long after the reading; its answer may be lost."""
+        machine, begun = self.machines[which], self.machines[which].begun
+        machine.begun = None
+        if begun is None or begun[0] != self.version:
+            return
+        self.version, self.spec = self.version + 1, begun[1]
+        if heard:
+            machine.candidate.wrote(begun[2])
+
+    @rule(which=CANDIDATES)
+    def renews(self, which: int) -> None:
+        self.reads(which)
+        self.writes(which, heard=True)
+
+    @rule(which=CANDIDATES)
+    def resigns(self, which: int) -> None:
+        """It ends, gives the Lease back if it has it, and another life begins on that machine."""
+        machine = self.machines[which]
+        machine.candidate.resigned = True
+        if self.spec is not None and self.spec.holder_identity == machine.candidate.identity:
+            released = Spec(holder_identity="", lease_duration_seconds=1, renew_time="z")
+            self.version, self.spec = self.version + 1, released
+        machine.candidate = LeaseCandidate(f"host-{which}-{self.version}-{self.time}", TERMS)
+        machine.begun = None
+
+    @invariant()
+    def at_most_one_acts(self) -> None:
+        acting = [i for i, one in enumerate(self.machines) if one.acting(self.time)]
+        self.acted.update(acting)
+        assert len(acting) <= 1
+
+
+TestElection = Election.TestCase
+TestElection.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
