@@ -72,10 +72,14 @@ def facts(answer: api.ExplainResponse) -> Iterator[tuple[str, str]]:
     if answer.declined is not None:
         yield "Unchanged", f"{answer.declined.reason}: {answer.declined.message}"
     if answer.admission is not None:
-        found = answer.admission
-        utility, bill = _amount(found.utility), _amount(found.bill)
-        yield "Payoff", f"{number(found.payoff)} (utility {utility}, bill {bill})"
-        yield "Promise", _promise(found, now)
+        yield from of_admission(answer.admission, now)
+
+
+def of_admission(found: AdmissionEntry, now: float) -> Iterator[tuple[str, str]]:
+    """Yield what a job with a utility pays, and what it was promised."""
+    utility, bill = _amount(found.utility), _amount(found.bill)
+    yield "Payoff", f"{number(found.payoff)} (utility {utility}, bill {bill})"
+    yield "Promise", _promise(found, now)
 
 
 def price(answer: api.ExplainResponse, *, wide: bool) -> list[str]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from cli import explaining
+from cli import bargains, explaining
 from cli.amounts import coming, duration, number
 from cli.table import columns
 from shared import api
@@ -33,6 +33,8 @@ def _facts(answer: api.WhatIfResponse) -> Iterator[str]:
         facts.append(("Reason", f"{entry.reason}: {entry.message}"))
     place = f"{entry.position} of {answer.waiting + 1}, V {number(entry.v)}"
     facts.append(("Queue", f"{place} (u {terms.u}, b {terms.b}, l {terms.l}, m {terms.m})"))
+    if entry.admission is not None:
+        facts += bargains.of_admission(entry.admission, answer.generated_at)
     if answer.bill is not None:
         facts.append(("Bill", _bill(answer.bill)))
     facts += [("Note", note) for note in answer.notes]

@@ -252,10 +252,12 @@ class ReadAnswers:
         """What would become of a job; the store hears nothing of it."""
         async with self.rest.turn(self.clock), self.busy:
             asked, acting = self._asked(), self.acting()
+            book, past = self.offers.book(), self.offers.history()
+            known = None if isinstance(book, str) else book
 
             def answer() -> api.WhatIfResponse:
                 job = manifests.read(body, namespace, self.parameters.scheduler_name)
-                return explaining.what_if(asked, job, acting=acting)
+                return explaining.what_if(asked, job, acting=acting, book=known, history=past)
 
             return await asyncio.to_thread(answer)
 

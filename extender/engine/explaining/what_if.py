@@ -12,9 +12,11 @@ from typing import Final
 import numpy as np
 
 from extender.engine import estimating, queueing, supposing
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import Book
 from extender.engine.commands import ReleaseGang
 from extender.engine.estimating import UNKNOWN, Estimate
-from extender.engine.explaining import answering
+from extender.engine.explaining import answering, tenders
 from extender.engine.explaining.answering import Asked
 from extender.engine.explaining.listing import queue_entry
 from extender.engine.queueing import Cycle
@@ -28,6 +30,7 @@ from shared import api
 from shared.model import JobKey, NodeName, PodShape
 from shared.supposition import Bill, Place, Shift
 
+NO_HISTORY: Final = History()
 SAME_START_SECONDS: Final = 1.0
 """Starts nearer than this are one: both plays begin at one moment, and add the same durations."""
 LEFT_TO_KUBE_SCHEDULER: Final = (
@@ -50,13 +53,22 @@ class _Course:
         return keys.index(key) + 1 if key in keys else 0
 
 
-def what_if(asked: Asked, supposed: Supposed, *, acting: bool) -> api.WhatIfResponse:
+def what_if(
+    asked: Asked,
+    supposed: Supposed,
+    *,
+    acting: bool,
+    book: Book | None = None,
+    history: History = NO_HISTORY,
+) -> api.WhatIfResponse:
     """Return whether the job would start now and where, otherwise when, and what that changes.
 
     Args:
         asked: The cluster, the last cycle and now; nothing of it is changed.
         supposed: The job.
         acting: Whether the replica that answers is the one that decides.
+        book: What is promised to jobs with a utility; None if that is not known.
+        history: What past ones taught.
 
     Raises:
         InputError: The job cannot be supposed (``supposing.with_job``).
@@ -73,7 +85,7 @@ def what_if(asked: Asked, supposed: Supposed, *, acting: bool) -> api.WhatIfResp
         estimate = Estimate(now, estimating.FITS_NOW)
     places = _places(key, with_it) if starts_now else ()
     unmodelled = (LEFT_TO_KUBE_SCHEDULER,) if any(not one.node for one in places) else ()
-    return api.WhatIfResponse(
+    answer = api.WhatIfResponse(
         generated_at=now,
         acting=acting,
         job=key,
@@ -87,6 +99,7 @@ def what_if(asked: Asked, supposed: Supposed, *, acting: bool) -> api.WhatIfResp
         obstacles=None if starts_now else _obstacles(asked, key, with_it),
         notes=(*supposed.notes, *unmodelled),
     )
+    return tenders.offered(answer, asked, with_it.snapshot, book, history)
 
 
 def _course(asked: Asked, snapshot: Snapshot) -> _Course:

@@ -1,0 +1,120 @@
+"""A job with a utility that nobody has submitted: whether it would be admitted, and for how much.
+
+It is offered what is left over the slots as a real one would be, behind all that have a plan, and
+at the prices of now: a real one is itself an example from which prices are learned.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from msgspec.structs import replace as changed
+
+from extender.engine import jobs
+from extender.engine.admission import described, slot_time, telling
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import Book, Promise
+from extender.engine.estimating import BY_PLAN
+from extender.engine.explaining import bids, raising
+from extender.engine.explaining.answering import Asked
+from extender.engine.explaining.bids import Bid
+from extender.engine.jobs import Member
+from extender.engine.reasons import MESSAGES, Reason
+from extender.engine.snapshot import Snapshot
+from extender.engine.worker_gang import worker_roles
+from extender.policy.timetable import Schedule, Seats
+from shared import api
+from shared.admitted import AdmissionEntry
+from shared.model import JobKey, NodeName
+from shared.supposition import Place
+
+_DIGITS = 6
+
+
+def offered(
+    answer: api.WhatIfResponse,
+    asked: Asked,
+    snapshot: Snapshot,
+    book: Book | None,
+    history: History,
+) -> api.WhatIfResponse:
+    """Return the answer with what admission by price would say; as it is for any other job.
+
+    Args:
+        answer: What the queue says.
+        asked: The cluster without the job.
+        snapshot: The cluster with it.
+        book: What is promised over the slots; None where that is not known.
+        history: What past jobs taught.
+    """
+    key = JobKey(answer.job)
+    priced = asked.params.slot_time.enabled and book is not None
+    if not priced or book is None or not described.wants_admission(jobs.view(snapshot, key)):
+        return answer
+    one = bids.bid(replace(asked, snapshot=snapshot), key, book, history)
+    if one is None or one.best is None:
+        return answer
+    return _admitted(answer, one, one.best) if one.best.payoff > 0.0 else _held(answer, one)
+
+
+def _held(answer: api.WhatIfResponse, one: Bid) -> api.WhatIfResponse:
+    best, obstacles = one.best, answer.obstacles
+    if best is None or obstacles is None:
+        return answer
+    message, told = telling.too_dear(best.utility, best.bill), _entry(best)
+    reason = Reason.PAYOFF_TOO_LOW.value
+    obstacles = changed(
+        obstacles, reason=reason, message=message, cause="price", tried=(), short={}, needs=0,
+        fits=0, price=bids.parts(one), changes=raising.changes(one), admission=told,
+    )  # fmt: skip
+    entry = changed(answer.entry, reason=reason, message=message, admission=told)
+    return changed(answer, entry=entry, obstacles=obstacles)
+
+
+def _admitted(answer: api.WhatIfResponse, one: Bid, best: Schedule) -> api.WhatIfResponse:
+    seconds, now = one.seen.slot_seconds, answer.generated_at
+    first = one.book.first + int(best.workers.slots.min()) - 1
+    begins_at = max(now, slot_time.begins_at(first, seconds))
+    done_at = slot_time.begins_at(one.book.first + best.completion_slot, seconds)
+    at_once = first == one.book.first
+    reason = Reason.RELEASING if at_once else Reason.AWAITING_SLOT
+    entry = changed(
+        answer.entry,
+        reason=reason.value,
+        message=MESSAGES[reason],
+        estimated_start=begins_at,
+        estimate=BY_PLAN,
+        admission=changed(
+            _entry(best),
+            admitted=True,
+            promise=Promise.KEPT.value,
+            promised_at=done_at,
+            finish_at=done_at,
+            resumes_at=None if at_once else begins_at,
+        ),
+    )
+    places = tuple(_places(one, best)) if at_once else ()
+    return changed(answer, starts_now=at_once, entry=entry, places=places, obstacles=None)
+
+
+def _entry(best: Schedule) -> AdmissionEntry:
+    payoff, utility, bill = (round(v, _DIGITS) for v in (best.payoff, best.utility, best.bill))
+    return AdmissionEntry(admitted=False, payoff=payoff, utility=utility, bill=bill)
+
+
+def _places(one: Bid, best: Schedule) -> Iterator[Place]:
+    """Yield where the pods go in the present slot, as many as its plan has."""
+    members = one.candidate.job.members
+    roles = worker_roles(m.role for m in members)
+    workers = [m for m in members if m.role in roles]
+    others = [m for m in members if m.role not in roles]
+    yield from _seated(others, _nodes(best.servers, one.book.server_nodes))
+    yield from _seated(workers, _nodes(best.workers, one.book.nodes))
+
+
+def _seated(members: Sequence[Member], nodes: Iterator[NodeName]) -> Iterator[Place]:
+    for member, node in zip(members, nodes, strict=False):
+        yield Place(pod=member.pod.name, role=member.role, node=node)
+
+
+def _nodes(seats: Seats, names: Sequence[NodeName]) -> Iterator[NodeName]:
+    return (names[row] for row, count in sorted(seats.at(1).items()) for _ in range(count))

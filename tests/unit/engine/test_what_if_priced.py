@@ -1,0 +1,98 @@
+"""What-if of a job with a utility: offered as a real one would be, behind all that have a plan."""
+
+import json
+from typing import Any
+
+from extender.engine import explaining, queueing
+from extender.engine.estimating import BY_PLAN
+from extender.engine.memory import Memory, Reading
+from extender.http import manifests
+from shared import api, labels
+from tests.fakes.builders import make_node
+from tests.unit.engine.priced import SLOT, START, PricedYard, params, priced_job, training
+
+
+def yard(*jobs: Any) -> PricedYard:
+    """One node of 4 CPUs, all of them of jobs with a utility."""
+    world = PricedYard([make_node("a", cpu="4")], params())
+    world.add(*jobs)
+    world.look()
+    return world
+
+
+def asked_about(world: PricedYard, utility: str, workers: int = 4) -> api.WhatIfResponse:
+    notes = {labels.UTILITY: utility, labels.TRAINING: training(workers, workers)}
+    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    template = {"spec": {"containers": [container], "schedulerName": "shuntyard"}}
+    metadata = {"name": "mine", "annotations": notes}
+    spec = {"parallelism": workers, "completions": workers, "template": template}
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    mine = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
+    snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
+    cycle = queueing.cycle(snapshot, Memory(), reading, world.params)
+    asked = explaining.asked(snapshot, world.params, cycle, reading)
+    book = world.last.book if world.last else None
+    return explaining.what_if(asked, mine, acting=True, book=book, history=world.history)
+
+
+def test_one_that_pays_is_told_where_it_runs_and_when_it_is_done() -> None:
+    said = asked_about(yard(priced_job("small", 1, work=1)), "steps:10m=100", workers=3)
+    assert (said.starts_now, said.entry.reason, said.obstacles) == (True, "Releasing", None)
+    assert [one.node for one in said.places] == ["a"] * 3
+    told = said.entry.admission
+    assert told is not None
+    assert (told.admitted, told.promise, told.resumes_at) == (True, "kept", None)
+    assert told.finish_at == told.promised_at == START + SLOT
+    assert told.utility is not None
+    assert told.payoff > 0
+
+
+def test_one_that_pays_later_is_told_its_slot() -> None:
+    world = yard(priced_job("full", 4, work=8))
+    said = asked_about(world, "sigmoid:100,0,24h")
+    assert (said.starts_now, said.entry.reason, said.places) == (False, "AwaitingSlot", ())
+    assert (said.entry.estimated_start, said.entry.estimate) == (START + 2 * SLOT, BY_PLAN)
+    assert said.obstacles is None
+    assert said.entry.admission is not None
+    assert said.entry.admission.resumes_at == START + 2 * SLOT
+
+
+def test_it_comes_true() -> None:
+    world = yard(priced_job("full", 4, work=8))
+    said = asked_about(world, "sigmoid:100,0,24h")
+    real = priced_job(
+        "mine", 4, work=4, utility="sigmoid:100,0,24h", checkpoint=False, text=training(4, 4)
+    )
+    world.add(real)
+    world.look()
+    plan = world.plans()["mine"]
+    assert said.entry.admission is not None
+    assert plan.spans[0].first * SLOT == said.entry.estimated_start
+    assert (plan.completion + 1) * SLOT == said.entry.admission.finish_at
+
+
+def test_one_that_does_not_pay_is_told_its_bill_and_what_would_admit_it() -> None:
+    said = asked_about(yard(priced_job("full", 4, work=8)), "sigmoid:100,2000,11m")
+    told = said.entry.admission
+    assert told is not None
+    assert (said.entry.reason, told.admitted) == ("PayoffTooLow", False)
+    assert said.obstacles is not None
+    assert (said.obstacles.cause, bool(said.obstacles.changes)) == ("price", True)
+    assert told.payoff < 0
+
+
+def test_one_without_a_utility_is_told_nothing_of_it() -> None:
+    world = yard(priced_job("full", 4, work=8))
+    world.params = params(share=0.5)
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "mine"},
+        "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+    }
+    mine = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
+    snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
+    asked = explaining.asked(snapshot, world.params, None, reading)
+    book = world.last.book if world.last else None
+    said = explaining.what_if(asked, mine, acting=True, book=book)
+    assert said.entry.admission is None
