@@ -14,6 +14,7 @@ from extender.engine.admission import keeping, offering
 from extender.engine.admission.history import History
 from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory, Book, Standing
 from extender.engine.admission.planned import planned
+from extender.engine.admission.searching import GRACE
 from extender.engine.explaining import NOT_BY_PRICE, rooms
 from extender.engine.memo import Memo
 from extender.engine.memory import Reading
@@ -31,7 +32,8 @@ SETTLE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 10.0
 """Without any change a look is due after this, for what agents measured."""
 REST_RATIO: Final = 3.0
-"""Pause after a look, in times of how long it took: deciding takes a quarter of a core at most."""
+"""Pause after a look, in times of how long it took: deciding takes a quarter of a core at most, but
+a slot that begins is not waited for, nor a job that comes kept waiting until its slot is lost."""
 NOTHING_YET: Final = "no job with a utility was offered so far: nobody knows what anything is worth"
 NOT_ACTING: Final = "this replica does not act: the one that does knows the slots"
 
@@ -58,7 +60,7 @@ class AdmissionLoop:
     memory: AdmissionMemory = field(default_factory=AdmissionMemory)
     last: AdmissionLook | None = None
     _history: History | None = None
-    _rest_seconds: float = 0.0
+    _took_seconds: float = 0.0
 
     async def run(self) -> None:
         """Look at jobs with a utility; returns only by cancellation."""
@@ -80,8 +82,7 @@ class AdmissionLoop:
             self.recorder.start_anew()
         began = self.clock.monotonic()
         look = await self._decide(history, Reading(self.clock.now(), began))
-        took = self.clock.monotonic() - began
-        self._rest_seconds = min(LONGEST_PAUSE_SECONDS, REST_RATIO * took)
+        self._took_seconds = self.clock.monotonic() - began
         if self.acting():
             await self.writer.carry_out(look.commands)
         known = keeping.grown(history, look)
@@ -132,8 +133,9 @@ class AdmissionLoop:
 
     async def _wait(self) -> None:
         """Return after a change, or when a slot begins, which the others are told, too."""
-        await asyncio.sleep(self._rest_seconds)
         wake_at = self.last.wake_at if self.last is not None else float("inf")
+        slot_seconds = self.parameters.slot_time.slot_seconds
+        await asyncio.sleep(pause(self._took_seconds, wake_at - self.clock.now(), slot_seconds))
         left = min(LONGEST_PAUSE_SECONDS, max(0.0, wake_at - self.clock.now()))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(left):
@@ -142,3 +144,16 @@ class AdmissionLoop:
         if self.clock.now() >= wake_at:
             self.stir()
         self.changed.clear()
+
+
+def pause(took_seconds: float, left_seconds: float, slot_seconds: float) -> float:
+    """Return the pause after a look, in seconds; a slot that began during it is looked at at once.
+
+    Args:
+        took_seconds: How long the look took.
+        left_seconds: Until the next slot; below 0 it has begun.
+        slot_seconds: Length of a slot; looks that take longer than one rest all the same.
+    """
+    in_time = GRACE * slot_seconds / 2
+    rest = min(LONGEST_PAUSE_SECONDS, in_time, REST_RATIO * took_seconds)
+    return rest if left_seconds < -slot_seconds else min(rest, max(0.0, left_seconds))

@@ -22,7 +22,7 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.reasons import Reason
 from extender.engine.replaying import parameters_hash
 from extender.loops import admission as admission_loop
-from extender.loops.admission import NOT_ACTING, NOTHING_YET, AdmissionLoop
+from extender.loops.admission import NOT_ACTING, NOTHING_YET, AdmissionLoop, pause
 from extender.loops.record import Recorder
 from extender.loops.segments import SegmentFiles
 from extender.metrics import ExtenderMetrics
@@ -263,3 +263,18 @@ async def test_the_loop_looks_when_something_changed_and_rings_when_a_slot_begin
         assert await yard.value("promised_jobs", promise="kept") == 0
     finally:
         running.cancel()
+
+
+PAUSES = {
+    "three times as long as it took": (1.0, 300.0, 600.0, 3.0),
+    "ten seconds at most": (60.0, 300.0, 600.0, 10.0),
+    "a slot that begins is not waited for": (1.0, 0.5, 600.0, 0.5),
+    "one that has begun meanwhile is looked at at once": (1.0, -0.5, 600.0, 0.0),
+    "who comes into a short slot is planned in time": (2.0, 20.0, 40.0, 1.0),
+    "looks that are longer than slots rest too": (100.0, -60.0, 40.0, 1.0),
+}
+
+
+@pytest.mark.parametrize(("took", "left", "slot", "want"), PAUSES.values(), ids=PAUSES)
+def test_it_rests_and_misses_no_slot(took: float, left: float, slot: float, want: float) -> None:
+    assert pause(took, left, slot) == pytest.approx(want)
