@@ -58,7 +58,7 @@ def live(jobs: SlotWorkload) -> Slots:
     """Return the plans that a cluster arrives at, slot by slot."""
     horizon = jobs.cluster.horizon
     bounds = BoundsParameters(rule=Rule.KAPPA, kappa=contestants.KAPPA)
-    yard = PricedYard(_nodes(jobs), params())
+    yard = PricedYard(nodes(jobs), params())
     yard.history = history(jobs)
     for slot in range(1, horizon + 1):
         left = horizon - slot + 1  # the paper's T is one slot for all, ours goes along
@@ -114,7 +114,7 @@ def worker_shape(job: TrainingJob) -> PodShape:
     return _shape(job.worker)
 
 
-def _nodes(jobs: SlotWorkload) -> list[Node]:
+def nodes(jobs: SlotWorkload) -> list[Node]:
     cluster = jobs.cluster
     workers = [_node(f"w{i}", row, {}) for i, row in enumerate(cluster.worker_capacity.tolist())]
     serving = cluster.server_capacity.tolist()
