@@ -49,6 +49,13 @@ every_setup = pytest.mark.parametrize("setup", SETUPS.values(), ids=SETUPS)
 @functools.cache
 def rendered(setup: Setup) -> tuple[Manifest, ...]:
     """Return the objects, as `kubectl apply -k` would send them."""
+    return kustomized(setup, {}, {})
+
+
+def kustomized(
+    setup: Setup, more: Mapping[str, Any], files: Mapping[str, str]
+) -> tuple[Manifest, ...]:
+    """Return the objects of a kustomization that also says ``more``, with ``files`` beside it."""
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory).resolve()
         said = {
@@ -56,8 +63,10 @@ def rendered(setup: Setup) -> tuple[Manifest, ...]:
             "kind": "Kustomization",
             "resources": [os.path.relpath(DEPLOY / one, place) for one in setup.resources],
             "components": [os.path.relpath(DEPLOY / one, place) for one in setup.components],
+            **more,
         }
-        (place / "kustomization.yaml").write_text(yaml.safe_dump(said))
+        for name, text in {**files, "kustomization.yaml": yaml.safe_dump(said)}.items():
+            (place / name).write_text(text)
         assert KUBECTL is not None
         done = subprocess.run(
             [KUBECTL, "kustomize", directory], capture_output=True, text=True, check=False
