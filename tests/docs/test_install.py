@@ -133,7 +133,7 @@ def test_the_page_can_be_followed_from_its_first_command_to_its_last(followed: P
         "kubectl apply -k yard"
     ] * 3
     assert "shuntyard doctor" in calls
-    assert calls[-2].startswith("kubectl delete -k yard")
+    assert calls[-1].startswith("kubectl delete -k yard")
 
 
 def test_what_stands_in_the_kustomization_at_the_end_is_the_new_version(followed: Path) -> None:
