@@ -11,6 +11,10 @@
 """
 
 
+_MOST_SHOWN = 200
+"""Characters of what somebody wrote, which goes into reasons, logs and answers."""
+
+
 class ShuntyardError(Exception):
     """Every error of ours."""
 
@@ -25,7 +29,8 @@ class InputError(ShuntyardError, ValueError):
     """
 
     def __init__(self, field: str, value: str, expected: str) -> None:
-        super().__init__(f"{field}: {value!r} is not {expected}")
+        shown = value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}…"
+        super().__init__(f"{field}: {shown!r} is not {expected}")
         self.field = field
         self.value = value
         self.expected = expected

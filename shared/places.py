@@ -46,6 +46,8 @@ FORMATS: Final = (
     "regex",
 )
 _KEYS: Final = ("path", "format", "metric", "goal", "total-steps", "container", "regex")
+_MOST_DIGITS: Final = 18
+"""Of a number of steps: it fits 64 bits."""
 _METRICS_FIELD: Final = f"annotation {labels.METRICS}"
 _CHECKPOINT_FIELD: Final = f"annotation {labels.CHECKPOINT}"
 
@@ -157,7 +159,7 @@ def _one_of(value: str, key: str, known: tuple[str, ...]) -> str:
 
 
 def _steps(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+    if len(text) > _MOST_DIGITS or not (text.isascii() and text.isdecimal() and int(text) > 0):
         raise InputError(f"{_METRICS_FIELD}, total-steps", text, "an integer above 0")
     return int(text)
 

@@ -19,6 +19,10 @@ _PATTERN: Final = re.compile(
     r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)"
 )
 _EXPECTED: Final = "a Kubernetes quantity such as 500m, 2 or 1.5Gi"
+LONGEST_TEXT: Final = 64
+"""Characters; the API server writes none that is longer."""
+_MOST_EXPONENT: Final = 40
+"""Beyond it, either way, is nothing that anybody has."""
 
 
 def parse(text: str, *, field: str = "quantity") -> Fraction:
@@ -30,12 +34,14 @@ def parse(text: str, *, field: str = "quantity") -> Fraction:
     Source:
         k8s.io/apimachinery/pkg/api/resource, grammar in the comment of ``Quantity``.
     """
-    match = _PATTERN.fullmatch(text)
+    match = _PATTERN.fullmatch(text) if len(text) <= LONGEST_TEXT else None
     if match is None:
         raise QuantityError(field, text, _EXPECTED)
     number, exponent, suffix = match.groups()
     value = Fraction(Decimal(number))
     if exponent:
+        if abs(int(exponent[1:])) > _MOST_EXPONENT:
+            raise QuantityError(field, text, _EXPECTED)
         return value * Fraction(Decimal(f"1{exponent}"))
     return value * _SUFFIXES[suffix or ""]
 

@@ -167,9 +167,15 @@ class Grouped(JobAdapter, Protocol):
         ...
 
 
+MOST_DIGITS: Final = 18
+"""Of a number that somebody states: it fits 64 bits."""
+
+
 def integer(text: str | None) -> int | None:
-    """Return a non-negative decimal integer; None if ``text`` is not one."""
-    return int(text) if text is not None and text.isascii() and text.isdecimal() else None
+    """Return a non-negative decimal integer; None if ``text`` is not one of ``MOST_DIGITS``."""
+    if text is None or len(text) > MOST_DIGITS or not (text.isascii() and text.isdecimal()):
+        return None
+    return int(text)
 
 
 def rank(field: str, text: str | None) -> int | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from extender.adapters import registry
-from extender.adapters.base import Above, Membership
+from extender.adapters.base import Above, Membership, integer
 from extender.adapters.roles import COORDINATORS
 from extender.engine import modelling, wishes, worker_gang
 from extender.engine.above import above
@@ -69,7 +69,7 @@ class Member:
     def plan_size(self) -> int:
         """How many pods that plan binds together; 0 if nobody says."""
         text = self.pod.annotations.get(labels.PLAN_SIZE, "")
-        return int(text) if text.isascii() and text.isdecimal() else 0
+        return integer(text) or 0
 
     @property
     def direct(self) -> bool:

@@ -18,6 +18,8 @@ SELF_ANTI_AFFINITY, INTER_AFFINITY, SELF_AFFINITY, INTER_ANTI_AFFINITY = 4, 3, 2
 """Weight of a role by its relations; the largest counts."""
 _ROLE: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _EXPECTED: Final = "groups of different roles such as ps,worker;ps,evaluator"
+MOST_NAMED: Final = 64
+"""Roles that one text may name, with repetitions: each is compared with each in each group."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ def _related(groups: Groups, role: str, other: str) -> bool:
 def _groups(field: str, text: str) -> Groups:
     if not text.strip():
         return ()
+    if text.count(",") + text.count(";") >= MOST_NAMED:
+        raise InputError(f"annotation {field}", text, f"{_EXPECTED}, at most {MOST_NAMED} roles")
     groups = tuple(tuple(role.strip() for role in g.split(",")) for g in text.split(";"))
     for group in groups:
         if len(set(group)) < len(group) or not all(_ROLE.fullmatch(role) for role in group):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from extender.adapters import registry
+from extender.adapters.base import integer
 from extender.engine.snapshot import Seat
 from extender.state.assumed import Act, Assumption
 from shared import labels
@@ -91,10 +92,9 @@ def _annotated(pod: Pod) -> Seat | None:
     node = pod.annotations.get(labels.NODE)
     if not node or labels.GATE in pod.gates:
         return None
-    size = pod.annotations.get(labels.PLAN_SIZE, "")
     return Seat(
         node=NodeName(node),
         plan=pod.annotations.get(labels.PLAN, ""),
-        plan_size=int(size) if size.isascii() and size.isdecimal() else 0,
+        plan_size=integer(pod.annotations.get(labels.PLAN_SIZE)) or 0,
         assumed=False,
     )
