@@ -14,6 +14,11 @@ from shared.errors import InputError
 
 _MEMORY_FILE: Final = Path("/proc/meminfo")
 _EVICTION_BYTES: Final = 100 * 2**20
+_NAMES: Final[Mapping[str, Any]] = {
+    "clusterDNS": [cluster_dns.ADDRESS],
+    "clusterDomain": cluster_dns.DOMAIN,
+    "resolvConf": "",  # there is no way to where other names lead
+}
 _LEASE_SHARE: Final = 0.8
 """A Lease is that part of the grace period, as upstream's 40 s are of 50 s."""
 
@@ -58,9 +63,7 @@ def config(
         "failCgroupV1": False,
         "failSwapOn": False,
         "makeIPTablesUtilChains": False,  # kube-proxy has nftables
-        "clusterDNS": [cluster_dns.ADDRESS],
-        "clusterDomain": cluster_dns.DOMAIN,
-        "resolvConf": "",  # there is no way to where other names lead
+        **_NAMES,
         "maxPods": nodes.pods,
         "oomScoreAdj": 0,  # lowering it needs CAP_SYS_RESOURCE
         "enforceNodeAllocatable": ["pods"],

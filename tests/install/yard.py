@@ -61,7 +61,7 @@ def gang(name: str, script: str, pods: int = 2) -> dict[str, Any]:
         "completionMode": "Indexed",
         "completions": pods,
         "parallelism": pods,
-        "template": {"spec": pod},
+        "template": {"metadata": {"labels": {}, "annotations": {}}, "spec": pod},
     }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
 
