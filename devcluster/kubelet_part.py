@@ -26,6 +26,9 @@ from shared.clock import Clock
 from shared.system_clock import SystemClock
 
 _LOOK_SECONDS: Final = 0.2
+_STARTUP_PERIOD_SECONDS: Final = 1.0
+_STARTUP_FAILURES: Final = 90
+"""The startup probes of the Deployment, alike for both containers."""
 _FIRST_BACKOFF_SECONDS: Final = 10.0
 _MOST_BACKOFF_SECONDS: Final = 300.0
 _WELL_SECONDS: Final = 600.0
@@ -88,20 +91,23 @@ class Container:
         """Look at it once."""
         if self.supervisor.process(self.name) is None:
             self._start_again("it ended")
-        elif self.clock.monotonic() - self._asked_at >= self.probe.period_seconds:
+        elif self.clock.monotonic() - self._asked_at >= self._period_seconds():
             self._ask()
 
+    def _period_seconds(self) -> float:
+        return self.probe.period_seconds if self._started else _STARTUP_PERIOD_SECONDS
+
     def _ask(self) -> None:
-        """Probe it once; before its first success nothing counts, as before a startup probe's."""
+        """Probe it once; until its first success it is asked more often, and has more time."""
         self._asked_at = self.clock.monotonic()
         if answers(self.livez, self.probe.timeout_seconds):
             self._started, self._failed = True, 0
-        elif self._started:
-            self._failed += 1
-            if self._failed >= self.probe.failures:
-                self._say(f"liveness failed {self._failed} times")
-                self.supervisor.stop(self.name)
-                self._start_again("it was not alive")
+            return
+        self._failed += 1
+        if self._failed >= (self.probe.failures if self._started else _STARTUP_FAILURES):
+            self._say(f"the probe failed {self._failed} times")
+            self.supervisor.stop(self.name)
+            self._start_again("it was not alive")
 
     def _start_again(self, why: str) -> None:
         if (wait_seconds := self._backoff_seconds()) and self.end.wait(wait_seconds):

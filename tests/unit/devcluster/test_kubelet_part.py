@@ -83,11 +83,13 @@ def test_failures_that_do_not_follow_each_other_do_not_count(care: Care) -> None
     assert care.supervisor.done == []
 
 
-def test_nothing_counts_before_the_first_success(care: Care) -> None:
+def test_before_the_first_success_it_has_as_long_as_a_startup_probe_gives(care: Care) -> None:
     care.alive = False
-    for _ in range(10):
-        care.look()
+    for _ in range(89):
+        care.look(1.0)
     assert care.supervisor.done == []
+    care.look(1.0)
+    assert care.supervisor.done == ["stop extender", "start extender"]
 
 
 def test_it_is_asked_once_a_period(care: Care, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,9 +97,9 @@ def test_it_is_asked_once_a_period(care: Care, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         kubelet_part, "answers", lambda _url, _seconds: not asked.append(care.clock.monotonic())
     )
-    for _ in range(10):
+    for _ in range(11):
         care.look(1.0)
-    assert len(asked) == 2
+    assert len(asked) == 3, "at once, and then every five seconds"
 
 
 def test_one_that_ends_again_and_again_waits_longer_each_time(care: Care) -> None:
