@@ -19,6 +19,10 @@ _PATTERN: Final = re.compile(
     r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)"
 )
 _EXPECTED: Final = "a Kubernetes quantity such as 500m, 2 or 1.5Gi"
+LARGEST: Final = 2**53
+"""Of an amount in base units: 8 PiB, 9 million million cores. Nobody has so much, and a thousand of
+them on a node can be added up in 64 bits. The API server lets pods ask for a thousand times as
+much, which then fits nowhere either."""
 LONGEST_TEXT: Final = 64
 """Characters; the API server writes none that is longer."""
 _MOST_EXPONENT: Final = 40
@@ -49,9 +53,16 @@ def parse(text: str, *, field: str = "quantity") -> Fraction:
 def base_units(resource: str, text: str, *, field: str | None = None) -> int:
     """Return the amount of ``resource`` in base units, rounded up: milli-CPU, else whole units.
 
+    ``LARGEST`` at most, either way.
+
     Raises:
         QuantityError: ``text`` is not a quantity.
     """
     value = parse(text, field=field or f"quantity of {resource}")
-    scaled = value * 1000 if resource == "cpu" else value
-    return -((-scaled.numerator) // scaled.denominator)
+    return rounded_up(resource, value)
+
+
+def rounded_up(resource: str, amount: Fraction) -> int:
+    """Return milli-CPU for ``cpu``, whole units for everything else; ``LARGEST`` at most."""
+    scaled = amount * 1000 if resource == "cpu" else amount
+    return max(-LARGEST, min(LARGEST, -(-scaled.numerator // scaled.denominator)))

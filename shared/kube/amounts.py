@@ -63,8 +63,7 @@ def _counted(total: Amounts) -> tuple[tuple[str, int], ...]:
 
 def base_units(resource: str, amount: Fraction) -> int:
     """Return milli-CPU for ``cpu``, whole units for everything else, rounded up."""
-    scaled = amount * 1000 if resource == "cpu" else amount
-    return -(-scaled.numerator // scaled.denominator)
+    return quantity.rounded_up(resource, amount)
 
 
 def _containers(spec: wire.PodSpec, status: wire.PodStatus) -> Amounts:
