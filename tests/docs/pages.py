@@ -7,7 +7,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def pages() -> list[Path]:
     """Every Markdown page of the repository, in path order."""
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    beside = (ROOT / folder / "README.md" for folder in ("deploy", "examples", "trainer"))
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *beside])
 
 
 def yaml_files() -> list[Path]:
