@@ -20,6 +20,7 @@ OF_KUBERNETES = {
     "OutOfmemory",
     "BackoffLimitExceeded",
 }
+EVENTS = {"Migrating", "Migrated", "Rescaling", "Rescaled"}
 
 
 def test_every_command_on_the_page_is_one() -> None:
@@ -34,7 +35,7 @@ def test_every_setting_and_every_key_on_the_page_exists() -> None:
 
 def test_every_reason_for_waiting_is_there_and_no_token_is_invented() -> None:
     assert set(Reason) <= TOKENS | {str(r) for r in Reason if f"`{r}`" in TEXT}
-    known = {*Reason, *MigrationReason, *ScalingReason, *OF_KUBERNETES}
+    known = {*Reason, *MigrationReason, *ScalingReason, *OF_KUBERNETES, *EVENTS}
     assert {token for token in TOKENS if token not in known} <= {"OOMKilled"}
 
 
