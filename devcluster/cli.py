@@ -183,7 +183,7 @@ def _rights(arguments: argparse.Namespace) -> int:
     calls = keeping.kept(arguments.calls)
     if not calls:
         raise InputError("DIR", str(arguments.calls), "a directory with recorded calls")
-    verdict = comparing.compare(calls, comparing.base())
+    verdict = comparing.compare(calls, comparing.shipped())
     print(*comparing.report(verdict), sep="\n")
     return 0 if verdict.exact else 1
 

@@ -80,11 +80,11 @@ def plan(
 
 def _features(options: ClusterOptions) -> Mapping[str, object]:
     has = differences(options.kubernetes)
-    if not options.in_tree_gangs:
-        return {}
-    if has.gangs is None:
+    if options.in_tree_gangs and has.gangs is None:
         raise InputError("in_tree_gangs", f"Kubernetes {options.kubernetes}", "at least 1.35")
-    return server_flags((has.gangs,))
+    gangs = has.gangs if options.in_tree_gangs else None
+    policies = has.mutating_policies if options.mutating_policies else None
+    return server_flags(one for one in (gangs, policies) if one is not None)
 
 
 def _recording(options: ClusterOptions, layout: Layout) -> Mapping[str, object]:

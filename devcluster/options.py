@@ -155,6 +155,7 @@ class ClusterOptions:
         node_monitor_grace_seconds: After how long without a heartbeat a node is NotReady; kwok
             renews its nodes' Leases so that this is kept. Large values make idle nodes cheap.
         in_tree_gangs: The API server serves Kubernetes' own gangs (alpha).
+        mutating_policies: It serves MutatingAdmissionPolicies also before 1.36.
         record_api_calls: The API server writes down which calls our programs make
             (`devcluster.rights`).
     """
@@ -169,6 +170,7 @@ class ClusterOptions:
     agents: bool = False
     node_monitor_grace_seconds: int = 50
     in_tree_gangs: bool = False
+    mutating_policies: bool = False
     record_api_calls: bool = False
 
 

@@ -40,14 +40,14 @@ def control_plane(
     At its end the API server must have refused our programs nothing that our manifests do not name.
     """
     directory = tmp_path_factory.mktemp("cluster")
-    Cluster.up(directory, ClusterOptions(record_api_calls=True), _terminal(pytestconfig))
+    Cluster.up(directory, ClusterOptions(record_api_calls=True), terminal(pytestconfig))
     cluster = Cluster.attach(directory, _nothing)
     try:
         cluster.apply_roles()
         yield cluster
-        found = comparing.compare(calls.read(cluster.layout.audit), comparing.base())
+        found = comparing.compare(calls.read(cluster.layout.audit), comparing.shipped())
         if found.missing or found.foreign:
-            pytest.fail("\n".join(comparing.report(found)), pytrace=False)
+            pytest.fail("\n".join(comparing.refusals(found)), pytrace=False)
     finally:
         cluster.down()
 
@@ -68,7 +68,7 @@ def _nothing(_line: str) -> None:
     """Report nothing: what happens inside a test is the test's to say."""
 
 
-def _terminal(config: pytest.Config) -> Callable[[str], None]:
+def terminal(config: pytest.Config) -> Callable[[str], None]:
     """Return what writes a line past the capture: a build takes minutes and must be seen."""
     capture = config.pluginmanager.getplugin("capturemanager")
 

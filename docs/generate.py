@@ -17,6 +17,8 @@ from pydantic import BaseModel
 
 from agent.metrics import MOST_PODS, AgentMetrics
 from agent.settings import AgentSettings
+from devcluster.bootstrap import DEPLOY
+from devcluster.rights import page as rights
 from extender.metrics import ExtenderMetrics
 from extender.settings import ExtenderSettings
 from shared import settings
@@ -25,6 +27,23 @@ REFERENCE: Final = Path(__file__).parent / "reference"
 _GENERATED: Final = (
     "<!-- Made by docs/generate.py; change the descriptions in the code instead. -->"
 )
+_GENERATED_FROM_DEPLOY: Final = (
+    "<!-- Made by docs/generate.py; change the comments in deploy/ instead. -->"
+)
+_ROLES: Final = {
+    "The base": "base",
+    "The overlay `attached`, beside the base": "overlays/attached",
+}
+_RIGHTS: Final = """\
+What the roles in `deploy/` say, rule by rule. `make test-e2e` records every call of its clusters
+and compares: nothing is missing, and nothing is granted that nobody uses
+([versions](../versions.md#which-calls-are-made) says how to see the calls of a cluster).
+
+- **Agents** have no rights here at all: their account is bound to no role, and makes no call.
+- **kube-scheduler**, which runs beside the extender under the same account, is also bound to
+  Kubernetes' own roles `system:kube-scheduler`, `system:volume-scheduler` and
+  `extension-apiserver-authentication-reader`: those fit the version of the cluster.
+- **Reviews**: the extender may ask whose a token is and what its bearer may do, and no more."""
 _SUFFIXES: Final = {"counter": "_total", "info": "_info"}
 _WORDS: Final = {int: "integer", float: "number", str: "text", bool: "true or false", Path: "path"}
 
@@ -80,6 +99,14 @@ def agent_metrics_page() -> Iterator[str]:
     yield from _table("Name", "Type", "Labels", "Meaning")
     found = AgentMetrics()
     yield from sorted([*_metrics(found.registry), *map(_of_pods, found.pods.collect())])
+
+
+def rights_page() -> Iterator[str]:
+    """Yield the lines of what our accounts may do at the API server."""
+    yield from ("# Rights at the API server", "", _GENERATED_FROM_DEPLOY, "", _RIGHTS)
+    for title, folder in _ROLES.items():
+        yield from ("", f"## {title}")
+        yield from rights.lines(DEPLOY / folder)
 
 
 def _of_pods(metric: Metric) -> str:
@@ -147,6 +174,7 @@ PAGES: Final = {
     "metrics.md": metrics_page,
     "agent-settings.md": agent_settings_page,
     "agent-metrics.md": agent_metrics_page,
+    "rights.md": rights_page,
 }
 
 

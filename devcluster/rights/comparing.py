@@ -56,9 +56,10 @@ def compare(calls: Counter[Call], given: Granted) -> Verdict:
     return Verdict(tuple(missing), tuple(foreign), unused, used)
 
 
-def base() -> Granted:
-    """Return what deploy/base gives."""
-    return granted(documents(DEPLOY / "base"))
+def shipped() -> Granted:
+    """Return what deploy/ gives: the base, and what an extender needs that leads others to it."""
+    folders = (DEPLOY / "base", DEPLOY / "overlays" / "attached")
+    return granted(one for folder in folders for one in documents(folder))
 
 
 def _covering(call: Call, given: Granted) -> Iterator[Right]:
@@ -66,12 +67,17 @@ def _covering(call: Call, given: Granted) -> Iterator[Right]:
     return (right for right in given.rights if right.account == account and right.covers(call))
 
 
-def report(verdict: Verdict) -> Iterator[str]:
-    """Yield what people read."""
+def refusals(verdict: Verdict) -> Iterator[str]:
+    """Yield what calls lacked."""
     for call in verdict.missing:
         yield f"missing: {_shown(call)}"
     for call in verdict.foreign:
         yield f"not ours: {_shown(call)}, allowed by {call.role or 'nobody that is named'}"
+
+
+def report(verdict: Verdict) -> Iterator[str]:
+    """Yield what people read."""
+    yield from refusals(verdict)
     for right in verdict.unused:
         yield f"unused: {right.account} may {right.text()}"
     yield f"{len(verdict.used)} rights used, {len(verdict.unused)} unused"

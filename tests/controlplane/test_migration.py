@@ -11,37 +11,30 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import yard as yards
-from tests.controlplane.jobs import Manifest, Pods, job, pod, stateful_set
+from tests.controlplane.crowding import (
+    ALONE,
+    MEMBERS,
+    NODES,
+    OPTED_IN,
+    PATIENCE_SECONDS,
+    SETTINGS,
+    SOURCE,
+    TARGET,
+    crowded,
+    ended,
+    migrations,
+    of,
+    prepare,
+)
+from tests.controlplane.jobs import Manifest, job, pod, stateful_set
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
-
-PATIENCE_SECONDS = 60.0
-NODES = KwokNodes(2, cpu="8", prefix="track")
-SOURCE, TARGET = NODES.names()
-SETTINGS = {
-    "migration": {
-        "interval_seconds": 0.5,
-        "cooldown_seconds": 0,
-        "evict_seconds": 5,
-        "rebalance": "never",
-        "stale_seconds": 5,
-    },
-    "queue": {"settle_seconds": 0.05},
-}
-OPTED_IN = Pods().annotated({labels.CHECKPOINT: ""})
-ALONE = OPTED_IN.annotated({labels.MIN_AVAILABLE: "1"})
-MEMBERS = "m"
-
-
-def of(directory: str, pods: Pods = OPTED_IN) -> Pods:
-    return replace(pods, labels={**pods.labels, "directory": directory})
 
 
 def indexed() -> Manifest:
@@ -77,8 +70,7 @@ def extender_settings() -> Mapping[str, Any]:
 @pytest.fixture
 async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
     async with yards.opened(cluster) as yard:
-        await yard.nodes(NODES)
-        await yard.cordon([TARGET])
+        await prepare(yard)
         yield yard
 
 
@@ -87,15 +79,6 @@ async def agents(yard: Yard) -> AsyncIterator[PlayedAgents]:
     played = PlayedAgents(yard.cluster, yard.client, yard.team, NODES.names())
     async with played.playing():
         yield played
-
-
-async def crowded(yard: Yard, agents: PlayedAgents, manifest: Manifest, count: int) -> None:
-    """Have a job train on the first node beside others; then the second node opens."""
-    await yard.client.post(_path(yard, manifest), manifest)
-    for name in ("f1", "f2", "f3"):
-        await yard.submit(pod(name, of(name, Pods())))
-    await eventually(lambda: len(agents.trainers) == count + 3, PATIENCE_SECONDS)
-    await yard.cordon([TARGET], cordoned=False)
 
 
 @pytest.mark.parametrize(("manifest", "mover", "count", "going"), OWNERS.values(), ids=OWNERS)
@@ -147,15 +130,6 @@ async def test_a_suspended_job_is_resumed_when_its_migration_is_deleted(
             await yard.client.patch(path, {"metadata": {"finalizers": None}})
 
 
-async def migrations(yard: Yard) -> list[dict[str, Any]]:
-    return await yard.items(paths.migrations(yard.team))
-
-
-async def ended(yard: Yard) -> list[dict[str, Any]]:
-    closed = {"Completed", "Aborted", "Failed"}
-    return [m for m in await migrations(yard) if m.get("status", {}).get("phase") in closed]
-
-
 async def at(yard: Yard, phase: str) -> list[dict[str, Any]]:
     return [m for m in await migrations(yard) if m.get("status", {}).get("phase") == phase]
 
@@ -177,13 +151,3 @@ async def nodes_of(yard: Yard) -> list[str]:
         and "deletionTimestamp" not in p["metadata"]
         and p["status"].get("phase") == "Running"
     ]
-
-
-def _path(yard: Yard, manifest: Manifest) -> str:
-    collections = {
-        "Pod": paths.PODS,
-        "Job": paths.JOBS,
-        "StatefulSet": paths.STATEFULSETS,
-        "Deployment": "/apis/apps/v1/deployments",
-    }
-    return paths.namespaced(collections[manifest["kind"]], yard.team)

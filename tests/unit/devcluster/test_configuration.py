@@ -7,6 +7,7 @@ import yaml
 
 from devcluster import control_plane, kwok, schedulers
 from devcluster.bootstrap import deploy_manifests
+from devcluster.differences import differences
 from devcluster.extender_process import extender, merged
 from devcluster.layout import Layout
 from devcluster.options import ClusterOptions
@@ -140,6 +141,27 @@ def test_kubernetes_own_gangs_have_another_api_in_each_version(
 ) -> None:
     server = api_server(Layout(tmp_path), ClusterOptions(kubernetes, in_tree_gangs=True))
     assert f"--runtime-config=scheduling.k8s.io/{api}=true" in server.argv
+
+
+POLICY_FLAGS = {
+    "1.34.4": ["MutatingAdmissionPolicy=true", "admissionregistration.k8s.io/v1beta1=true"],
+    "1.35.4": [
+        "GenericWorkload=true,GangScheduling=true,MutatingAdmissionPolicy=true",
+        "scheduling.k8s.io/v1alpha1=true,admissionregistration.k8s.io/v1beta1=true",
+    ],
+    "1.36.3": ["GenericWorkload=true,GangScheduling=true", "scheduling.k8s.io/v1alpha2=true"],
+}
+
+
+@pytest.mark.parametrize(("kubernetes", "values"), POLICY_FLAGS.items())
+def test_features_share_one_flag_and_those_that_need_none_have_none(
+    tmp_path: Path, kubernetes: str, values: list[str]
+) -> None:
+    gangs = differences(kubernetes).gangs is not None
+    options = ClusterOptions(kubernetes, in_tree_gangs=gangs, mutating_policies=True)
+    found = api_server(Layout(tmp_path), options).argv
+    names = ("--feature-gates=", "--runtime-config=")
+    assert [flag.partition("=")[2] for flag in found if flag.startswith(names)] == values
 
 
 def test_a_version_without_gangs_of_its_own_cannot_serve_them(tmp_path: Path) -> None:
