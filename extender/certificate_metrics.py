@@ -51,6 +51,12 @@ class CertificateMetrics:
             listener=Door,
             outcome=Renewing,
         )
+        self.refusals = series.counter(
+            "shuntyard_tls_refusals",
+            "Handshakes that failed: a wrong or missing certificate of a client, an authority that "
+            "the client does not know, no TLS at all.",
+            listener=Door,
+        )
         self.made = series.counter(
             "shuntyard_certificates_made",
             "Certificates that this replica made and put into the Secret.",

@@ -6,12 +6,13 @@ given a key that does not fit its certificate accepts nobody any more, so none i
 """
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from typing_extensions import override
 
 from shared.errors import SettingsError
 
@@ -39,6 +40,8 @@ class ServerCertificate:
 
     Attributes:
         context: What the listener is opened with.
+        refused: Told of every handshake that failed, with the reason: the other side often hears
+            no more than that the connection ended.
 
     Raises:
         SettingsError: The files cannot be used.
@@ -47,7 +50,9 @@ class ServerCertificate:
     def __init__(self, certificate: Path, key: Path, clients: Path | None = None) -> None:
         self._files = (certificate, key, *([] if clients is None else [clients]))
         self._latest = self._load()
+        self.refused: Callable[[str], None] = lambda _why: None
         self.context = self._latest.context
+        self.context.sslobject_class = self._telling()
         self.context.sni_callback = self._hand_on
 
     @property
@@ -69,6 +74,22 @@ class ServerCertificate:
     def _hand_on(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
         """Called in every handshake, also where the client names no server."""
         connection.context = self._latest.context
+
+    def _telling(self) -> type[ssl.SSLObject]:
+        """Return the class of connections; what fails in their handshakes is told."""
+
+        class Told(ssl.SSLObject):
+            @override
+            def do_handshake(connection) -> None:  # noqa: N805 - self is the certificate
+                try:
+                    super().do_handshake()
+                except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                    raise
+                except ssl.SSLError as error:
+                    self.refused(_reason(error))
+                    raise
+
+        return Told
 
     def _resolved(self) -> tuple[Path, ...]:
         return tuple(file.resolve() for file in self._files)
@@ -93,6 +114,13 @@ def _context(files: Sequence[Path]) -> ssl.SSLContext:
         context.options |= ssl.OP_NO_TICKET  # every connection is checked, none is resumed
         context.num_tickets = 0
     return context
+
+
+def _reason(error: ssl.SSLError) -> str:
+    """Return why a handshake failed, in OpenSSL's words without its source line."""
+    checked = getattr(error, "verify_message", "")
+    words = (error.reason or str(error)).replace("_", " ").lower()
+    return f"{words}: {checked}" if checked else words
 
 
 def _ends_at(chain: bytes) -> float:

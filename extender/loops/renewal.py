@@ -1,9 +1,11 @@
-"""The certificates of the listeners are read again, and it is said how long they are good."""
+"""The listeners' certificates are read again; it is said how they do, and whom they refused."""
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from extender.certificate_metrics import Door, Renewing
@@ -15,6 +17,9 @@ from shared.health import Heartbeat
 LOOK_SECONDS: Final = 10.0
 """How often; a certificate is renewed days before it ends."""
 
+MOST_REASONS: Final = 10
+"""Reasons of refused handshakes that are told at a time."""
+
 log = logging.getLogger(__name__)
 
 
@@ -25,6 +30,9 @@ class Renewable(Protocol):
     def ends_at(self) -> float:
         """Second since the epoch to which it is good."""
         ...
+
+    refused: Callable[[str], None]
+    """Told why a handshake failed."""
 
     def renew(self) -> bool:
         """Take changed files into use and say whether there were any.
@@ -43,6 +51,12 @@ class RenewalLoop:
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
     _told: dict[Door, str] = field(default_factory=dict)
+    _refused: dict[Door, Counter[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for door, certificate in self.certificates.items():
+            self._refused[door] = Counter()
+            certificate.refused = partial(self._note, door)
 
     async def run(self) -> None:
         """Look every ``LOOK_SECONDS``; returns only by cancellation."""
@@ -63,8 +77,21 @@ class RenewalLoop:
         except SettingsError as error:
             metrics.renewals.labels(listener=door.value, outcome=Renewing.REFUSED.value).inc()
             self._tell(door, str(error))
+        self._report(door)
         left_seconds = certificate.ends_at - self.clock.now()
         metrics.left_seconds.labels(certificate=door.value).set(left_seconds)
+
+    def _note(self, door: Door, why: str) -> None:
+        self.metrics.certificates.refusals.labels(listener=door.value).inc()
+        refused = self._refused[door]
+        if why in refused or len(refused) < MOST_REASONS:
+            refused[why] += 1
+
+    def _report(self, door: Door) -> None:
+        """Say once in a while who was refused: there may be thousands a second."""
+        for why, times in sorted(self._refused[door].items()):
+            log.warning("the listener %s refused %d handshakes: %s", door.value, times, why)
+        self._refused[door].clear()
 
     def _tell(self, door: Door, problem: str) -> None:
         if self._told.get(door) != problem:

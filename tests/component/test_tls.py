@@ -13,10 +13,12 @@ import pytest
 
 from devcluster.certificates import Authority, Pair
 from extender.certificate_metrics import Door
+from extender.loops.lead import Leadership
+from extender.loops.observe import Observer
 from extender.loops.renewal import RenewalLoop
 from shared.errors import SettingsError
 from shared.system_clock import SystemClock
-from tests.component.shell import Extender, extender
+from tests.component.shell import Extender, extender, lease
 from tests.fakes.certificates import fresh
 from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
@@ -86,8 +88,14 @@ async def bind(running: Extender, session: aiohttp.ClientSession) -> int:
 
 @contextlib.asynccontextmanager
 async def running_with(**sections: object) -> AsyncIterator[Extender]:
-    async with FakeKube.running() as fake, extender(fake, **sections) as running:
+    async with FakeKube.running() as fake, lease(fake), extender(fake, **sections) as running:
         yield running
+
+
+def acts(running: Extender) -> bool:
+    (leadership,) = [one for one in running.parts.loops if isinstance(one, Leadership)]
+    (observer,) = [one for one in running.parts.loops if isinstance(one, Observer)]
+    return leadership.acting() and observer.synced
 
 
 def renewal(running: Extender) -> RenewalLoop:
@@ -103,11 +111,15 @@ TAKEN: dict[str, Callable[[Pki], Pair]] = {
     "by its common name": lambda pki: pki.ours.issue_client("client", NAME),
     "by a DNS name": lambda pki: pki.ours.issue_server("client", [NAME], []),
 }
-REFUSED: dict[str, Callable[[Pki], Pair | None]] = {
-    "none": lambda _pki: None,
-    "of a foreign authority": lambda pki: pki.foreign.issue_client("client", NAME),
-    "that has ended": lambda pki: Authority(pki.ours.directory, ELEVEN_YEARS_AGO).issue_client(
-        "client", NAME
+REFUSED: dict[str, tuple[Callable[[Pki], Pair | None], str]] = {
+    "none": (lambda _pki: None, "peer did not return a certificate"),
+    "of a foreign authority": (
+        lambda pki: pki.foreign.issue_client("client", NAME),
+        "certificate verify failed: unable to get local issuer certificate",
+    ),
+    "that has ended": (
+        lambda pki: Authority(pki.ours.directory, ELEVEN_YEARS_AGO).issue_client("client", NAME),
+        "certificate verify failed: certificate has expired",
     ),
 }
 
@@ -119,16 +131,24 @@ async def test_a_client_certificate_is_taken(pki: Pki, issue: Callable[[Pki], Pa
         assert await bind(running, session) == 200
 
 
-@pytest.mark.parametrize("issue", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("issue", "why"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 async def test_a_client_certificate_is_refused(
-    pki: Pki, issue: Callable[[Pki], Pair | None], newest: ssl.TLSVersion
+    pki: Pki,
+    issue: Callable[[Pki], Pair | None],
+    why: str,
+    newest: ssl.TLSVersion,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     context = pki.client(await asyncio.to_thread(issue, pki))
     context.maximum_version = newest
     async with running_with(scheduler=pki.mutual) as running, asking(context) as session:
         with pytest.raises(aiohttp.ClientError):
             await bind(running, session)
+        refusals = renewal(running).metrics.certificates.refusals.labels(listener="scheduler")
+        await eventually(lambda: refusals._value.get() == 1)
+        await renewal(running).look(Door.SCHEDULER)
+    assert f"the listener scheduler refused 1 handshakes: {why}" in caplog.text
 
 
 async def test_a_name_that_is_not_listed_is_told_so(pki: Pki) -> None:
@@ -188,6 +208,7 @@ async def test_certificates_change_under_load_and_no_request_fails(pki: Pki) -> 
     old = await asyncio.to_thread(pki.ours.issue_client, "client", NAME)
     new = await asyncio.to_thread(pki.foreign.issue_client, "client", NAME)
     async with running_with(scheduler=pki.mutual) as running, asking(pki.client(old)) as session:
+        await eventually(lambda: acts(running))  # a standby ends the connection with each answer
         statuses: list[int] = []
         done = asyncio.Event()
 
