@@ -37,6 +37,6 @@ def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[Word]") -> Word 
         return None
     try:
         word = decoder.decode(text)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):  # nested without end: whoever wrote it
         raise InputError(f"annotation {key}", text, _EXPECTED) from None
     return word if word.owner in {"", owner.uid} else None

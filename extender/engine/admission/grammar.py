@@ -28,6 +28,8 @@ from shared.errors import InputError
 _UTILITY_FIELD: Final = f"annotation {labels.UTILITY}"
 _TRAINING_FIELD: Final = f"annotation {labels.TRAINING}"
 _UTILITY_EXPECTED: Final = "sigmoid:100,2,4h (worth, loss per hour, time) or steps:2h=100,4h=50"
+_MOST_TEXT: Final = 4096
+"""Some hundred steps; what is longer would be looked at in every cycle."""
 _SECONDS_AN_HOUR: Final = 3600.0
 _NUMBER: Final = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
@@ -100,6 +102,8 @@ def utility_of(text: str) -> Worth:
     Raises:
         InputError: It says no utility.
     """
+    if len(text) > _MOST_TEXT:
+        raise InputError(_UTILITY_FIELD, text, f"{_UTILITY_EXPECTED}, of {_MOST_TEXT} characters")
     kind, _, rest = text.partition(":")
     parts = [part.strip() for part in rest.split(",")]
     try:

@@ -23,6 +23,7 @@ NO_UTILITIES = {
     "a step worth nothing": "steps:2h=50,4h=0",
     "no steps": "steps:",
     "no number": "sigmoid:nan,2,4h",
+    "longer than anybody reads": "steps:" + ",".join(f"{i + 1}h={1000 - i}" for i in range(900)),
 }
 WHOLE = "epochs=3,chunks=4,batches=5,step=1.5s,gradient=30Mi,bandwidth=1Gbit,ps-bandwidth=5Gbit"
 TRAININGS = {

@@ -1,5 +1,6 @@
 """What is written on an owner is about that owner: a controller's copy of it says nothing."""
 
+import pytest
 from msgspec.structs import replace
 
 from extender.engine.admission import planned
@@ -38,6 +39,14 @@ def test_a_copied_plan_is_nobody_s() -> None:
     assert labels.SLOT_PLAN in owner.annotations
     found = planned.planned(snapshot_of(copied(owner), owner))
     assert [one.owner.uid for one in found.values()] == [owner.uid]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a":' * 50_000, "[" * 50_000, "9" * 5_000])
+def test_what_somebody_else_wrote_is_unreadable_and_ends_nothing(text: str) -> None:
+    written_by_them = {labels.RESCALE: text, labels.SLOT_PLAN: text}
+    owner = make_owner("j", annotations=written_by_them)
+    assert records.of(snapshot_of(owner)).unreadable
+    assert not planned.planned(snapshot_of(owner))
 
 
 def test_what_was_written_before_words_named_their_owner_stands() -> None:
