@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -27,10 +28,12 @@ pytestmark = [
 ]
 
 SIZE = 4
-PAUSE_SECONDS = 0.5
+PAUSE_SECONDS = 1.0
 PATIENCE_SECONDS = 90.0
 TURNS = 2
 """Each replica is ended and started so often."""
+
+log = logging.getLogger(__name__)
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +50,8 @@ async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
         yield pair
 
 
-async def test_every_pod_that_was_created_is_bound(
-    pair: PairYard, record_property: Callable[[str, object], None]
-) -> None:
-    """An attempt that fails because nobody answers is made again; how many did is recorded."""
+async def test_every_pod_that_was_created_is_bound(pair: PairYard) -> None:
+    """An attempt that fails because nobody answers is made again; how many did is logged."""
     yard = pair.yard
     await yard.nodes(KwokNodes(10, cpu="64"))
     names: list[str] = []
@@ -65,9 +66,8 @@ async def test_every_pod_that_was_created_is_bound(
     deleted = [event for event in yard.history.events if event.gone]
     assert deleted == [], "a pod was lost on the way"
     failed = await yard.events("FailedScheduling")
-    record_property("jobs", len(names))
-    record_property("failed_attempts", sum(one.get("count") or 1 for one in failed))
-    record_property("why", sorted({text_of(one) for one in failed}))
+    count = sum(one.get("count") or 1 for one in failed)
+    log.info("%d jobs, %d failed attempts: %s", len(names), count, {text_of(f) for f in failed})
 
 
 async def test_a_question_to_any_replica_is_answered_by_who_acts(pair: PairYard) -> None:
@@ -104,7 +104,7 @@ def told_to_end(one: Replica) -> None:
 
 @contextlib.asynccontextmanager
 async def streaming(pair: PairYard, names: list[str]) -> AsyncIterator[None]:
-    """Submit a gang twice a second while the block runs."""
+    """Submit a gang each second while the block runs."""
 
     async def submit() -> None:
         while True:
