@@ -13,8 +13,8 @@ EVERYBODYS: Final = frozenset(
     {"system:basic-user", "system:discovery", "system:public-info-viewer"}
 )
 """Kubernetes' own roles of all who are authenticated."""
-SCHEDULERS: Final = frozenset({"system:kube-scheduler", "system:volume-scheduler"})
-"""Kubernetes' own roles of its scheduler."""
+SCHEDULERS: Final = frozenset({"system:kube-scheduler", "system:volume-scheduler", "coscheduling"})
+"""Kubernetes' own roles of its scheduler, and that of a peer which runs under the same name."""
 
 
 @dataclass(frozen=True)
