@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from shared import labels, model, quantity
-from shared.kube import cpus, job_state, stamps, wire
+from shared.kube import cpus, depth, job_state, stamps, wire
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
 from shared.kube.shapes import claims, prefers, shape, terms
@@ -42,7 +42,7 @@ def decode_identity(data: Data) -> wire.Identity:
         OddObjectError: It does not even say that.
     """
     try:
-        return _IDENTIFIED.decode(data).metadata
+        return depth.decoded(_IDENTIFIED, data).metadata
     except (msgspec.DecodeError, ValueError) as error:
         raise OddObjectError("?", str(error)) from error
 
@@ -58,7 +58,8 @@ def names_the_object(decode: Callable[[Data], Entity]) -> Callable[[Data], Entit
     def careful(data: Data) -> Entity:
         try:
             return decode(data)
-        except (msgspec.DecodeError, ValueError) as error:  # InputError is a ValueError
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            # InputError is a ValueError; a custom resource may be nested as deep as Go allows
             raise OddObjectError(_key(data), str(error)) from error
 
     return careful

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from shared.kube import errors, parse, wire
+from shared.kube import depth, errors, parse, wire
 from shared.kube.errors import ApiError, BrokenAnswerError, OddObjectError
 from shared.kube.resources import ResourceKind
 from shared.model import Delete, Entity, Replace, Upsert
@@ -76,7 +76,7 @@ class ListWatch:
             BrokenAnswerError: It is not a page of a list.
         """
         try:
-            decoded = _PAGE.decode(page)
+            decoded = depth.decoded(_PAGE, page)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BrokenAnswerError(str(error)) from error
         self._listed.extend(self._readable(decoded.items or ()))
@@ -96,7 +96,7 @@ class ListWatch:
             ApiError: The server ended the watch with another error; ``listing`` is true now.
         """
         try:
-            event = _EVENT.decode(line)
+            event = depth.decoded(_EVENT, line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             self.expire()
             raise BrokenAnswerError(str(error)) from error

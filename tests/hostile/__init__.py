@@ -1,0 +1,1 @@
+"""People, agents and nodes that lie, flood or dawdle: refused, and others are served on."""

@@ -1,0 +1,175 @@
+"""Clients that dawdle, flood or speak HTTP in two ways at once, at every listener."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.component.agents import Trust, Yard, yard
+from tests.component.shell import node
+
+LISTENERS = ("scheduler", "people", "agents")
+IDLE = 300
+
+
+@pytest.fixture(scope="module")
+def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
+    return Trust.create(tmp_path_factory.mktemp("pki"))
+
+
+@pytest.fixture
+async def lent(trust: Trust):
+    async with yard(trust) as found:
+        yield found
+
+
+def address(lent: Yard, listener: str) -> tuple[str, int]:
+    if listener == "scheduler":
+        host, _, port = lent.running.scheduler_url.removeprefix("http://").partition(":")
+        return host, int(port)
+    host, port = lent.running.others[LISTENERS.index(listener) - 1]
+    return host, port
+
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@contextlib.asynccontextmanager
+async def connected(lent: Yard, trust: Trust, listener: str) -> AsyncIterator[Streams]:
+    tls: ssl.SSLContext | None = None
+    if listener == "agents":
+        tls = await asyncio.to_thread(trust.context)
+    reader, writer = await asyncio.open_connection(*address(lent, listener), ssl=tls)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def is_served(lent: Yard) -> None:
+    """Kube-scheduler, people and agents are answered, each on its listener."""
+    async with asyncio.timeout(20):
+        body = {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}
+        async with lent.session.post(f"{lent.running.scheduler_url}/filter", json=body) as answer:
+            assert answer.status in {200, 400}
+        assert await lent.agent("a") is None
+        assert (await lent.call("GET", "/v1/nodes/a/pods", lent.token())).status == 200
+
+
+async def status(reader: asyncio.StreamReader) -> int:
+    """The status of an answer; 0: the connection was closed instead."""
+    async with asyncio.timeout(30):
+        try:
+            line = await reader.readline()
+        except ConnectionError:
+            return 0
+    return int(line.split()[1]) if line else 0
+
+
+@pytest.mark.parametrize("listener", LISTENERS)
+async def test_idle_connections_keep_nobody_out(lent: Yard, trust: Trust, listener: str) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(IDLE if listener != "agents" else IDLE // 6):
+            _, writer = await stack.enter_async_context(connected(lent, trust, listener))
+            if number % 2:
+                writer.write(b"POST /filter HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        await is_served(lent)
+
+
+@pytest.mark.parametrize("listener", LISTENERS)
+async def test_a_body_that_dribbles_keeps_nobody_waiting(
+    lent: Yard, trust: Trust, listener: str
+) -> None:
+    path = {"scheduler": "/filter", "people": "/v1/what-if", "agents": "/v1/heartbeats"}[listener]
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    head += f"Authorization: Bearer {lent.token()}\r\n\r\n" if listener == "agents" else "\r\n"
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(20):
+            _, writer = await stack.enter_async_context(connected(lent, trust, listener))
+            writer.write(head.encode() + b"{")
+        await is_served(lent)
+
+
+FLOODS: dict[str, bytes] = {
+    "a header of a megabyte": b"X: " + b"a" * 2**20 + b"\r\n",
+    "a hundred thousand headers": b"".join(b"X-%d: a\r\n" % i for i in range(100_000)),
+    "a header without end": b"X" * 2**20,
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+@pytest.mark.parametrize("listener", LISTENERS)
+async def test_a_flood_of_headers_is_refused(
+    lent: Yard, trust: Trust, listener: str, flood: bytes
+) -> None:
+    async with connected(lent, trust, listener) as (reader, writer):
+        writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n" + flood + b"\r\n")
+        with contextlib.suppress(ConnectionError):
+            await asyncio.wait_for(writer.drain(), 20)
+        assert await status(reader) in {0, 400, 431}
+    await is_served(lent)
+
+
+async def test_a_path_of_a_megabyte_is_refused(lent: Yard, trust: Trust) -> None:
+    async with connected(lent, trust, "people") as (reader, writer):
+        writer.write(b"GET /" + b"a" * 2**20 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await status(reader) in {0, 400, 414}
+    await is_served(lent)
+
+
+SMUGGLED: dict[str, bytes] = {
+    "both lengths": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two lengths": b"Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde",
+    "a length with a sign": b"Content-Length: +4\r\n\r\nabcd",
+    "a length with a blank inside": b"Content-Length: 1 0\r\n\r\nabcd",
+    "an encoding twice": b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+    "an encoding that is no last one": b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "a blank before the colon": b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    "a folded header": b"X: a\r\n Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
+    "a chunk of a negative size": b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
+    "a NUL in a header": b"X: a\0b\r\nContent-Length: 2\r\n\r\n{}",
+}
+BEHIND = b"GET /livez HTTP/1.1\r\nHost: smuggled\r\n\r\n"
+
+
+@pytest.mark.parametrize("headers", SMUGGLED.values(), ids=SMUGGLED)
+async def test_a_request_that_can_be_read_in_two_ways_is_refused(
+    lent: Yard, trust: Trust, headers: bytes
+) -> None:
+    """And what follows on the connection is not taken for another request."""
+    async with connected(lent, trust, "people") as (reader, writer):
+        writer.write(b"POST /v1/what-if HTTP/1.1\r\nHost: x\r\n" + headers + BEHIND)
+        async with asyncio.timeout(20):
+            whole = await reader.read()
+        assert not whole or whole.split()[1] == b"400", whole[:200]
+        assert whole.count(b"HTTP/1.") <= 1, whole
+    await is_served(lent)
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/bind"])
+async def test_deep_json_for_kube_schedulers_verbs_is_refused(lent: Yard, path: str) -> None:
+    for body in (DEEP, b'{"Pod":' + DEEP + b"}", b'{"Pod": {"spec": {"a":' + DEEP + b"}}}"):
+        async with lent.session.post(f"{lent.running.scheduler_url}{path}", data=body) as answer:
+            assert answer.status == 400, await answer.text()
+            assert len(await answer.text()) < 1000
+    await is_served(lent)
+
+
+async def test_names_from_anywhere_are_only_names(lent: Yard, caplog) -> None:
+    host, port = lent.running.others[0]
+    for name in ("../../etc/passwd", "a%0AERROR%20forged", "%1b[2J", "x" * 4000, "%00"):
+        for path in (f"/v1/explain?namespace={name}&pod=p", f"/v1/explain?namespace=n&job={name}"):
+            async with lent.session.get(f"http://{host}:{port}{path}") as answer:
+                assert answer.status in {400, 404}
+                assert answer.content_type == "text/plain"
+        async with lent.session.get(f"http://{host}:{port}/{name}") as answer:
+            assert answer.status == 404
+        path = f"/v1/nodes/{name.replace('/', '%2F')}/pods"
+        assert (await lent.call("GET", path, lent.token())).status in {403, 404}
+    assert node("a")["metadata"]["name"] == "a"
+    await is_served(lent)

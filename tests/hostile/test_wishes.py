@@ -1,0 +1,147 @@
+"""What a pod's author may write: one job is refused by name, and every other one is placed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared import labels
+from shared.kube import parse, paths
+from tests.component.shell import MiniScheduler, extender, lease, node, pod
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+MANY = 250_000
+"""About what all annotations of an object may hold together."""
+HUGE = "9" * 5000
+
+WRITTEN: dict[str, tuple[str, str]] = {
+    "a gang of more digits than an integer has": (labels.MIN_AVAILABLE, HUGE),
+    "a gang of a billion": (labels.MIN_AVAILABLE, "1000000000"),
+    "a gang beyond 64 bits": (labels.MIN_AVAILABLE, "9" * 30),
+    "a wait of endless digits": (labels.MAX_WAIT, "1" * MANY),
+    "a wait of endless parts": (labels.MAX_WAIT, "1h" * (MANY // 2)),
+    "a wait beyond all numbers": (labels.MAX_WAIT, "9" * 400 + "h"),
+    "a wait beyond Go's": (labels.MAX_WAIT, "9223372036854775808ns"),
+    "a duration of endless digits": (labels.EXPECTED_DURATION, "." + "1" * MANY),
+    "a duration beyond all numbers": (labels.EXPECTED_DURATION, "9" * 400 + "h"),
+    "an affinity bomb": (labels.AFFINITY, "ps,worker;" * (MANY // 10)),
+    "an affinity of many": (labels.AFFINITY, ",".join(f"r{i}" for i in range(30_000))),
+    "an anti-affinity bomb": (
+        labels.ANTI_AFFINITY, ";".join(f"r{i},r{i + 1}" for i in range(15_000)),
+    ),
+    "a range of a billion": (labels.WORKERS, "1..1000000000"),
+    "a range of endless digits": (labels.WORKERS, f"1..{HUGE}"),
+    "the widest range": (labels.WORKERS, "1..999999"),
+    "a utility of many steps": (
+        labels.UTILITY, "steps:" + ",".join(f"{i}s={99_999 - i}" for i in range(1, 20_000)),
+    ),
+    "a utility of endless digits": (labels.UTILITY, f"sigmoid:{HUGE},1,{HUGE}h"),
+    "a training beyond all numbers": (
+        labels.TRAINING, "epochs=1,chunks=1,batches=1,step=1s,gradient=1e999999999,bandwidth=1bit",
+    ),
+    "a training for ever": (
+        labels.TRAINING, "epochs=999999999,chunks=999999999,batches=999999999,step=99999h",
+    ),
+    "a level with lines": (labels.REQUIRED_TOPOLOGY, 'rack\n{"level":"error"}\x1b[31m'),
+    "a long level": (labels.PREFERRED_TOPOLOGY, "x" * MANY),
+    "a plan of endless size": (labels.PLAN_SIZE, HUGE),
+    "a seat that is nowhere": (labels.NODE, "../../../etc/passwd\0"),
+    "a CPU weight of endless digits": (labels.CPU_GIVEN, f"main={HUGE}"),
+    "a checkpoint outside": (labels.CHECKPOINT, "../../other/job"),
+    "a metrics bomb": (labels.METRICS, "path=a;" * (MANY // 7)),
+}  # fmt: skip
+
+ASKED: dict[str, dict[str, str]] = {
+    "more than a machine can count": {"cpu": "9223372036854775807"},
+    "more memory than there is": {"memory": "9223372036854775807"},
+    "an amount with an exponent": {"cpu": "1e18"},
+    "a resource that nobody has": {"example.org/x": "9223372036854775807"},
+}
+
+
+def hostile(job: str, **fields: Any) -> dict[str, Any]:
+    return pod(f"{job}-0", job=job, size=1, **fields)
+
+
+@pytest.fixture
+async def fake():
+    async with FakeKube.running() as server, lease(server):
+        for name in "ab":
+            server.put(paths.NODES, node(name))
+        yield server
+
+
+async def everybody_else_is_placed(fake: FakeKube, **settings: Any) -> None:
+    async with (
+        extender(fake, **settings) as running,
+        MiniScheduler(fake, running.scheduler_url).running(),
+    ):
+        for i in range(2):
+            fake.put(paths.PODS, pod(f"good-{i}", job="good", size=2))
+        await eventually(lambda: _is_placed(fake), 30, "others are placed")
+        assert not running.task.done()
+
+
+def _is_placed(fake: FakeKube) -> bool:
+    """Look at these two alone: the fake copies whatever it is asked for."""
+    found = [fake.object(paths.PODS, f"good-{i}", "default") for i in range(2)]
+    return all("nodeName" in one["spec"] for one in found)
+
+
+@pytest.mark.parametrize(("key", "text"), WRITTEN.values(), ids=WRITTEN)
+async def test_what_is_written_on_a_pod_holds_up_nobody_else(
+    fake: FakeKube, key: str, text: str
+) -> None:
+    one = hostile("bad")
+    one["metadata"]["annotations"][key] = text
+    fake.put(paths.PODS, one)
+    await everybody_else_is_placed(fake)
+
+
+@pytest.mark.parametrize("key", [labels.UTILITY, labels.TRAINING])
+async def test_nor_where_jobs_are_admitted_by_price(fake: FakeKube, key: str) -> None:
+    good = {
+        labels.UTILITY: "sigmoid:100,2,4h",
+        labels.TRAINING: "epochs=1,chunks=1,batches=1,step=1s",
+    }
+    texts = [text for name, text in WRITTEN.values() if name == key]
+    for number, text in enumerate(texts):
+        one = hostile(f"bad-{number}")
+        one["metadata"]["annotations"] |= good | {key: text}
+        fake.put(paths.PODS, one)
+    await everybody_else_is_placed(fake, admission={"enabled": True})
+
+
+@pytest.mark.parametrize("requests", ASKED.values(), ids=ASKED)
+async def test_what_is_asked_for_holds_up_nobody_else(
+    fake: FakeKube, requests: dict[str, str]
+) -> None:
+    for number in range(3):  # together more than a sum can hold
+        one = hostile(f"bad-{number}")
+        one["spec"]["containers"][0]["resources"]["requests"] = requests
+        fake.put(paths.PODS, one)
+    await everybody_else_is_placed(fake)
+
+
+def test_a_pod_of_a_hundred_thousand_labels_is_read() -> None:
+    one = hostile("bad")
+    one["metadata"]["labels"] = {f"l{i}": "" for i in range(100_000)}
+    assert len(parse.decode_pod(json.dumps(one).encode()).labels) == 100_000
+
+
+async def test_nor_do_many_labels(fake: FakeKube) -> None:
+    one = hostile("bad")
+    one["metadata"]["labels"] |= {f"l{i}": "" for i in range(20_000)}
+    one["metadata"]["annotations"] |= {f"a{i}": "" for i in range(20_000)}
+    fake.put(paths.PODS, one)
+    await everybody_else_is_placed(fake)
+
+
+async def test_nor_what_is_written_on_a_namespace(fake: FakeKube) -> None:
+    for number, text in enumerate((HUGE, "nan", "inf", "1e999", "-1", "\x1b[31m\n")):
+        keys = (labels.USER_PRIORITY, labels.WEIGHT, labels.GUARANTEED_SHARE)
+        notes = dict.fromkeys(keys, text)
+        name = "default" if not number else f"team-{number}"
+        fake.put(paths.NAMESPACES, {"metadata": {"name": name, "annotations": notes}})
+    await everybody_else_is_placed(fake, tenancy={"fair_share": True})
