@@ -59,11 +59,21 @@ def _choose_way(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> N
         parser.error("--url goes past the API server: --kubeconfig, --context and --service do not")
     if not proxied:
         asked.url = asked.url or os.environ.get("SHUNTYARD_URL")
+    if asked.url:
+        asked.ca = asked.ca or _path("SHUNTYARD_CA")
+        asked.token_file = asked.token_file or _path("SHUNTYARD_TOKEN_FILE")
+    elif asked.ca or asked.token_file or asked.server_name:
+        parser.error("--ca, --token-file and --server-name go with --url")
     text = asked.service or os.environ.get("SHUNTYARD_SERVICE") or service.DEFAULT_SERVICE
     try:
         asked.service = service.parse(text)
     except ValueError as error:
         parser.error(f"--service or SHUNTYARD_SERVICE: {error}")
+
+
+def _path(variable: str) -> Path | None:
+    text = os.environ.get(variable)
+    return Path(text) if text else None
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from cli import harmless
 from cli.by_url import ByUrl
 from cli.errors import UnansweredError
 from shared import api
@@ -37,7 +38,7 @@ def way(asked: Namespace) -> Way:
         UnansweredError: There is none, or what is said of it cannot be used.
     """
     if asked.url:
-        return ByUrl(asked.url)
+        return ByUrl(asked.url, asked.ca, asked.token_file, asked.server_name)
     # Reading a kubeconfig needs a parser of YAML, which takes a moment to load.
     from cli import api_server  # noqa: PLC0415 - only who goes this way waits for it
     from cli.by_service import ByService  # noqa: PLC0415 - as above
@@ -52,7 +53,7 @@ def understand(body: bytes, kind: type[Answer]) -> Answer:
         UnansweredError: It is another one, or of another version.
     """
     try:
-        answer = msgspec.json.decode(body, type=kind)
+        answer = msgspec.json.decode(harmless.answer(body), type=kind)
     except msgspec.MsgspecError as error:
         raise UnansweredError(f"the answer is not that of a Shuntyard read API: {error}") from error
     if answer.api_version != api.API_VERSION:

@@ -42,6 +42,19 @@ def add(parser: argparse.ArgumentParser, *, top: bool) -> None:
 def _add_ways(option: Any) -> None:
     option("--url", help="read API of the extender, past the API server; else $SHUNTYARD_URL")
     option(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="with an https --url: whom to trust, PEM; else $SHUNTYARD_CA, the system's",
+    )
+    option(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="with --url: bearer token to show; else $SHUNTYARD_TOKEN_FILE, none",
+    )
+    option("--server-name", metavar="NAME", help="with --url: name in its certificate")
+    option(
         "--kubeconfig",
         type=Path,
         metavar="FILE",

@@ -105,7 +105,8 @@ def serving(known: ReadApi, tls: ssl.SSLContext | None = None) -> Iterator[ReadA
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing of this machine says how Shuntyard is reached."""
-    for name in ("SHUNTYARD_URL", "SHUNTYARD_SERVICE", "KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+    ways = ("SHUNTYARD_URL", "SHUNTYARD_CA", "SHUNTYARD_TOKEN_FILE", "SHUNTYARD_SERVICE")
+    for name in (*ways, "KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
