@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TextIO
 
-from cli import arguments
+from cli import arguments, harmless
 from cli.errors import UnansweredError
 
 
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(asked)
     except UnansweredError as error:
-        print(f"{arguments.program()}: {error}", file=sys.stderr)
+        print(f"{arguments.program()}: {harmless.lines(str(error))}", file=sys.stderr)
         return 2 if asked.command == "doctor" else 1
     except KeyboardInterrupt:  # how a --watch ends
         return 0

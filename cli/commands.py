@@ -8,7 +8,18 @@ from typing import Final, TextIO
 
 import msgspec
 
-from cli import client, heatmap, ledger, manifest, narrowing, picture, screen, subject, views
+from cli import (
+    client,
+    harmless,
+    heatmap,
+    ledger,
+    manifest,
+    narrowing,
+    picture,
+    screen,
+    subject,
+    views,
+)
 from cli.errors import UnansweredError
 from shared import api
 from shared.prices import PricesResponse, SlotPrices
@@ -63,7 +74,7 @@ def _show(asked: Namespace, way: client.Way, out: TextIO) -> str:
     whole = client.understand(body, _KINDS[path])
     answer = _narrowed(asked, whole)
     if asked.output == "json":
-        shown = body if answer is whole else msgspec.json.encode(answer)
+        shown = harmless.as_json(body) if answer is whole else msgspec.json.encode(answer)
         return msgspec.json.format(shown, indent=0 if asked.watch else 2).decode()
     if isinstance(answer, api.MigrationsResponse) and asked.migration:
         return "\n\n".join("\n".join(ledger.details(entry)) for entry in answer.entries)

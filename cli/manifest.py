@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cli import harmless
 from cli.errors import UnansweredError
 from shared import labels
 
@@ -28,6 +29,9 @@ def _of_file(name: str) -> bytes:
     try:
         text = sys.stdin.read() if name == _STDIN else Path(name).read_text()
         documents = [one for one in yaml.safe_load_all(text) if one is not None]
+        harmless.check_size(documents)
+    except RecursionError as error:
+        raise UnansweredError(f"cannot read {name}: it is nested too deeply") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UnansweredError(f"cannot read {name}: {error}") from error
     if not documents:

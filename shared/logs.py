@@ -15,6 +15,8 @@ from typing import Any, Final, TextIO
 
 from typing_extensions import override
 
+from shared.plain import plain
+
 
 class Level(StrEnum):
     """The least level that is written."""
@@ -50,7 +52,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return plain(json.dumps(line, default=str, ensure_ascii=False))
 
 
 class TextFormatter(logging.Formatter):
@@ -60,7 +62,8 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         clock = _stamp(record)[11:23]
         fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
-        text = f"{clock} {record.levelname.lower():7} {record.name} {record.getMessage()}{fields}"
+        message = plain(f"{record.getMessage()}{fields}")
+        text = f"{clock} {record.levelname.lower():7} {record.name} {message}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 

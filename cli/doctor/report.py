@@ -8,6 +8,7 @@ import msgspec
 
 from cli.doctor.findings import Finding, Level
 from cli.table import columns
+from shared.plain import plain
 
 API_VERSION: Final = "shuntyard.io/v1alpha1"
 _MENDED: Final = (Level.FAULT, Level.WARNING, Level.UNKNOWN)
@@ -16,7 +17,7 @@ _MENDED: Final = (Level.FAULT, Level.WARNING, Level.UNKNOWN)
 
 def lines(findings: Sequence[Finding]) -> list[str]:
     """Return a table of all, then how to mend those that need it, the worst first."""
-    rows = [[one.check, one.level.value, one.said] for one in findings]
+    rows = [[one.check, one.level.value, plain(one.said)] for one in findings]
     return [*columns(["CHECK", "STATE", "FOUND"], rows), *_mending(findings), "", _sum(findings)]
 
 
@@ -39,7 +40,11 @@ def _mending(findings: Sequence[Finding]) -> list[str]:
         return []
     listed = ["", "How to mend:"]
     for number, one in enumerate(told, 1):
-        listed += [f"  {number}. {one.check}: {one.said}", f"     {one.mend}", f"     {one.page}"]
+        listed += [
+            f"  {number}. {one.check}: {plain(one.said)}",
+            f"     {plain(one.mend)}",
+            f"     {one.page}",
+        ]
     return listed
 
 

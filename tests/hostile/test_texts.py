@@ -1,0 +1,106 @@
+"""Names and messages of others: in our logs and tables they are texts, and nothing else."""
+
+import io
+import json
+import logging
+
+import msgspec
+import pytest
+
+from cli import client, harmless, manifest, views
+from cli.arguments import parse
+from cli.errors import UnansweredError
+from shared import logs
+from shared.errors import InputError
+from shared.plain import plain
+from tests.fakes.ports import QUEUE
+
+FORGED = (
+    "a\n12:00:00.000 error   extender.main the yard burns",
+    'x\r\n{"level":"error","message":"forged"}',
+    "\x1b[2J\x1b]0;title\x07",
+    "\x9b31m",
+    "abc\u202edesrever",
+    "two\u2028lines",
+    "\0",
+)
+
+
+@pytest.mark.parametrize("text", FORGED)
+@pytest.mark.parametrize("line_format", logs.Format)
+def test_a_text_makes_one_line_of_the_log(text: str, line_format: logs.Format) -> None:
+    stream = io.StringIO()
+    logger, root = logging.getLogger("hostile"), logging.getLogger()
+    before, level = list(root.handlers), root.level
+    try:
+        logs.set_up(logs.Level.INFO, line_format, stream)
+        logger.warning("refused: %s", text, extra={"pod": text})
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+    written = stream.getvalue()
+    assert written.endswith("\n")
+    assert len(written.splitlines()) == 1
+    assert plain(written[:-1]) == written[:-1]
+    if line_format is logs.Format.JSON:
+        assert json.loads(written)["pod"] == text
+
+
+@pytest.mark.parametrize("text", FORGED)
+@pytest.mark.parametrize("output", ["table", "wide"])
+def test_a_text_makes_one_cell_of_a_table(text: str, output: str) -> None:
+    (entry,) = QUEUE.entries[:1]
+    odd = msgspec.structs.replace(entry, job=text, message=text, estimate=text)
+    body = msgspec.json.encode(msgspec.structs.replace(QUEUE, entries=(odd,)))
+    answer = client.understand(body, type(QUEUE))
+    shown = "\n".join(views.lines(answer, wide=output == "wide", blocks=False))
+    plainly = views.lines(
+        msgspec.structs.replace(QUEUE, entries=(entry,)), wide=output == "wide", blocks=False
+    )
+    assert len(shown.splitlines()) == len(plainly)
+    assert all(plain(line) == line for line in shown.split("\n"))
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_json_means_the_same_and_moves_no_terminal(text: str) -> None:
+    body = harmless.as_json(msgspec.json.encode({"a": text}))
+    assert json.loads(body) == {"a": text}
+    assert plain(body.decode()) == body.decode()
+
+
+def test_what_is_no_control_code_stays() -> None:
+    text = 'ß 漢 "quoted" \\n back\\\\slash \\u001b spelled'
+    assert msgspec.json.decode(harmless.answer(msgspec.json.encode(text))) == text
+
+
+def test_what_somebody_wrote_is_told_at_bearable_length() -> None:
+    error = InputError("annotation x", "9" * 10**6, "a number")
+    assert len(str(error)) < 300
+    assert len(error.value) == 10**6
+
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12)
+)
+MANIFESTS = {
+    "a billion laughs": LAUGHS,
+    "a list of itself": "&a [*a]",
+    "a hundred thousand levels": "[" * 100_000,
+    "no YAML": "\x00",
+}
+
+
+@pytest.mark.parametrize("text", MANIFESTS.values(), ids=MANIFESTS)
+def test_a_manifest_that_is_a_bomb_is_refused(text: str, tmp_path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+    asked = parse(["what-if", "-f", str(file)])
+    with pytest.raises(UnansweredError):
+        manifest.of(asked)
+
+
+def test_an_alias_is_no_bomb(tmp_path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text("a: &a {x: 1}\nb: *a\nc: [*a, *a]\n")
+    found = json.loads(manifest.of(parse(["what-if", "-f", str(file)])))
+    assert found == {"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}, {"x": 1}]}
