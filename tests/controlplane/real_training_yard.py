@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from bench.specon.jobs import Manifest, Training
 from devcluster import api
@@ -46,6 +46,8 @@ def container_of(pod: Manifest, image: str) -> None:
 class RealTrainingYard(TrainingYard):
     """A running cluster of real nodes whose agents watch over training jobs."""
 
+    HEARD_SECONDS: ClassVar[float] = PATIENCE_SECONDS
+
     def neighbour(self, node: str) -> Manifest:
         """Return a pod that uses all the CPU it is allowed, and says nothing."""
         made = training_yard.neighbour(node)
@@ -74,7 +76,7 @@ class RealTrainingYard(TrainingYard):
             assert all(agent and agent.complete and not agent.stale for agent in agents), agents
             return True
 
-        await eventually(heard, PATIENCE_SECONDS, "every agent is heard")
+        await eventually(heard, self.HEARD_SECONDS, "every agent is heard")
 
 
 _Yard = TypeVar("_Yard", bound=RealTrainingYard)

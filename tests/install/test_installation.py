@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -148,10 +149,8 @@ async def test_an_update_under_load_loses_nothing_and_fails_nobody(
     old = {pod["metadata"]["uid"] for pod in await yard.replicas()}
     write(installed.installation, cluster, NEXT)
     names = await _submitting_while(yard, lambda: _changed(installed.installation))
-    replicas = await yard.replicas()
-    new = {pod["metadata"]["uid"] for pod in replicas}
+    replicas = await eventually(lambda: _without(yard, old), PATIENCE_SECONDS, "the old are gone")
     used = {c["image"] for pod in replicas for c in pod["spec"]["containers"]}
-    assert not old & new
     assert used == {image(name, NEXT) for name in ("shuntyard-extender", "kube-scheduler")}
     await yard.until_bound(*names)
     await yard.until_done("runs-on")
@@ -166,6 +165,12 @@ async def test_an_update_under_load_loses_nothing_and_fails_nobody(
     ]
     assert failed == []
     print(f"{len(names)} gangs were submitted during the update")  # noqa: T201 - a figure
+
+
+async def _without(yard: InstalledYard, old: set[str]) -> list[dict[str, Any]]:
+    replicas = await yard.replicas()
+    assert not old & {pod["metadata"]["uid"] for pod in replicas}
+    return replicas
 
 
 def _changed(installation: Installation) -> None:

@@ -20,6 +20,10 @@ _PROXY = paths.namespaced("/api/v1/services", SYSTEM, "shuntyard-extender:api", 
 class InstalledYard(RealTrainingYard):
     """A cluster on which everything of ours runs in pods."""
 
+    HEARD_SECONDS = 180.0
+    """A kubelet may take a minute and a half until a ConfigMap that was filled is seen in a pod
+    that was there before: an agent that came first waits so long for ``ca.crt``."""
+
     async def read(self, path: str) -> bytes:
         """GET a path of the read API, of whichever replica the proxy chooses."""
         return await self.client.get(f"{_PROXY}{path}")
