@@ -187,6 +187,36 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
         {},
         "agents: certificate and key: expected both or none of them",
     ),
+    "clients that are asked without TLS": (
+        "scheduler: {client_authority: /c}",
+        {},
+        "scheduler: client_authority: expected certificate and key beside it",
+    ),
+    "a key without its certificate": (
+        "api: {key: /k}",
+        {},
+        "api: certificate and key: expected both or none of them",
+    ),
+    "an authority that ends with what it signs": (
+        "certificates: {authority_valid_days: 100}",
+        {},
+        "authority_valid_days 100: expected at least four times valid_days 90",
+    ),
+    "a holder that ends after another begins": (
+        "lease: {renew_deadline_seconds: 20}",
+        {},
+        "retry_seconds, renew_deadline_seconds, duration_seconds: 2, 20, 15 must rise",
+    ),
+    "a Service without this pod's address": (
+        "endpoint: {service: x}",
+        {},
+        "endpoint: address: expected this pod's IP address",
+    ),
+    "an address that is none": (
+        "endpoint: {address: here}",
+        {},
+        "endpoint.address: 'here' does not appear to be an IPv4 or IPv6 address",
+    ),
     "a level of which half is missing": (
         "topology: {levels: [{name: rack}]}",
         {},
@@ -306,6 +336,7 @@ def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
     """A setting that nobody reads would be a promise that is not kept."""
     readers = ("main.py", "policy_settings.py", "migration_settings.py", "scaling_settings.py")
     readers += ("admission_settings.py", "tenancy_settings.py", "looping.py", "listeners.py")
+    readers += ("ground.py",)
     text = "".join((ROOT / "extender" / name).read_text() for name in readers)
     assert re.search(rf"\.{path[-1]}\b", text)
 
