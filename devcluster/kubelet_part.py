@@ -25,6 +25,8 @@ from devcluster.supervision import Supervisor
 from shared.clock import Clock
 from shared.system_clock import SystemClock
 
+ALIVE: Final = "alive"
+"""What is said of a container when its probe succeeds for the first time."""
 _LOOK_SECONDS: Final = 0.2
 _STARTUP_PERIOD_SECONDS: Final = 1.0
 _STARTUP_FAILURES: Final = 90
@@ -101,6 +103,8 @@ class Container:
         """Probe it once; until its first success it is asked more often, and has more time."""
         self._asked_at = self.clock.monotonic()
         if answers(self.livez, self.probe.timeout_seconds):
+            if not self._started:
+                self._say(ALIVE)
             self._started, self._failed = True, 0
             return
         self._failed += 1

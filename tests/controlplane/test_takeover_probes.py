@@ -10,8 +10,10 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.kubelet_part import ALIVE
 from devcluster.options import KwokNodes
-from devcluster.replicas import Replicas
+from devcluster.outages import Replica
+from devcluster.replicas import KUBELET, Replicas
 from tests.controlplane import pairs
 from tests.controlplane.jobs import job
 from tests.controlplane.pairs import WHY_NOT, PairYard, lent
@@ -48,6 +50,7 @@ async def test_gangs_are_bound_though_the_extender_that_acts_is_gone(
     yard = pair.yard
     await yard.nodes(KwokNodes(1, cpu=str(SIZE)))
     victim = await pair.until_acting()
+    await eventually(lambda: is_cared_for(victim), LONG_SECONDS, "its probes have succeeded")
     gone = yard.cluster.pid(victim.extender)
     os.kill(gone, number)
     await yard.submit(job("it", SIZE))
@@ -58,3 +61,9 @@ async def test_gangs_are_bound_though_the_extender_that_acts_is_gone(
         return cluster.runs(victim.extender) and cluster.pid(victim.extender) != gone
 
     await eventually(is_back, LONG_SECONDS, "the kubelet started it again")
+
+
+def is_cared_for(one: Replica) -> bool:
+    """Before its first success a container has as long as its startup probe gives."""
+    said = one.cluster.layout.log(KUBELET).read_text().splitlines()
+    return {f"{name}: {ALIVE}" for name in (one.extender, one.scheduler)} <= set(said)
