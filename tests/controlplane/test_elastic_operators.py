@@ -1,18 +1,20 @@
-"""Jobs of real operators: who leaves when they shrink, that they grow again, and are suspended."""
+"""Jobs of real operators: who leaves when they shrink, that they grow, pause, end, and are gone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from devcluster import operator_catalog, operators
 from devcluster.cluster import Cluster
 from devcluster.operator_catalog import Operator
 from devcluster.options import KwokNodes
+from shared import api
 from shared.kube import paths, resources
-from shared.kube.errors import ApiError
+from shared.kube.errors import ApiError, NotFoundError
 from tests.controlplane.jobs import Manifest, Pods
 from tests.controlplane.shrinking import Workers
 from tests.controlplane.yard import Yard
@@ -102,12 +104,16 @@ def ray_cluster() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Case:
-    """A job of an operator; ``others`` are its pods that are no workers."""
+    """A job of an operator; ``others`` are its pods that are no workers.
+
+    Without ``ends`` its pods run until it is deleted: ended ones are made anew.
+    """
 
     operator: Operator
     kind: str
     spec: Mapping[str, Any]
     others: int = 0
+    ends: bool = True
 
 
 CASES = {
@@ -115,7 +121,7 @@ CASES = {
     "mpijob": Case(operator_catalog.MPI_OPERATOR, "MPIJob.kubeflow.org", mpi_job(), 1),
     "pytorchjob": Case(TRAINING_OPERATOR, "PyTorchJob.kubeflow.org", pytorch_job()),
     "tfjob": Case(TRAINING_OPERATOR, "TFJob.kubeflow.org", tf_job(), 1),
-    "raycluster": Case(operator_catalog.KUBERAY, "RayCluster.ray.io", ray_cluster(), 1),
+    "raycluster": Case(operator_catalog.KUBERAY, "RayCluster.ray.io", ray_cluster(), 1, ends=False),
 }
 
 
@@ -126,10 +132,10 @@ def case(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Case]:
         yield found
 
 
-async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_and_pauses(
+async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_pauses_and_ends(
     case: Case, yard: Yard
 ) -> None:
-    await yard.nodes(KwokNodes(2, cpu="8"))
+    names = await yard.nodes(KwokNodes(2, cpu="8"))
     owners = BY_SOURCE[case.kind]
     await submit(yard, owners.path, {"kind": case.kind.partition(".")[0], "spec": case.spec})
     workers = Workers(yard, owners, "it", "worker")
@@ -146,6 +152,38 @@ async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_and_pauses
     assert (await workers.owner()).suspended
     await workers.suspend(suspended=False)
     await workers.until_running(SIZE)
+    if case.ends:
+        await finish(everybody)
+        await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "its seats are free")
+    await yard.client.delete(workers.path, propagation="Background")
+    await eventually(lambda: forgotten(yard), PATIENCE_SECONDS, "nothing is left of it")
+    await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "and all room is free")
+
+
+async def finish(everybody: Workers) -> None:
+    """End all pods well."""
+    for pod in await everybody.living():
+        path = paths.pod(*pod.key.split("/"), "status")
+        body = {"metadata": {"uid": pod.uid}, "status": {"phase": "Succeeded"}}
+        with suppress(NotFoundError):  # an operator removes workers whose launcher has ended
+            await everybody.yard.client.patch(path, body)
+
+
+async def idle(yard: Yard, names: Iterable[str]) -> bool:
+    """Say whether the extender counts nothing of a job on the nodes, and no seat."""
+    told = msgspec.json.decode(await yard.read("/v1/nodes"), type=api.NodesResponse)
+    ours = [one for one in told.entries if one.name in set(names)]
+    left = {one.name: (one.used.get("cpu", 0), one.seats) for one in ours}
+    assert left == dict.fromkeys(names, (0, 0)), left
+    return True
+
+
+async def forgotten(yard: Yard) -> bool:
+    """Say whether the extender knows no job of the namespace, running or waiting."""
+    told = msgspec.json.decode(await yard.read("/v1/jobs"), type=api.JobsResponse)
+    return not [one for one in told.entries if one.namespace == yard.team] and not [
+        one for one in await yard.entries() if one.namespace == yard.team
+    ]
 
 
 async def _none(workers: Workers) -> bool:
