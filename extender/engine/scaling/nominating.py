@@ -42,5 +42,7 @@ def of(snapshot: Snapshot, noted: Noted) -> tuple[MarkPod, ...]:
     owner, one = noted.owner, noted.rescale
     if one.phase is not Phase.ASKED or one.to == 0 or phases.number(owner) != one.before:
         return ()
-    job = jobs.view(snapshot, one.job) if one.job in snapshot.jobs else None
-    return missing(crews.of(snapshot, job, owner), one.to)
+    pods = snapshot.jobs.get(one.job, ())
+    if not any(registry.nominating(pod) for pod in pods):
+        return ()  # most kinds need none
+    return missing(crews.of(snapshot, jobs.view(snapshot, one.job), owner), one.to)
