@@ -76,7 +76,7 @@ def of_the_extender(namespace: str, settings: Settings) -> Iterator[Right]:
     yield from _all(_OPTIONAL, optional=True)
     yield Right("get", "leases.coordination.k8s.io", *settings.lease)
     if settings.of("lease", "hold", default=False):
-        yield from _holding(settings.lease)
+        yield from _holding(settings.lease, "patch")
     yield Right("list", "endpointslices.discovery.k8s.io", namespace)
     if service := settings.of("endpoint", "service", ""):
         for verb in ("get", "patch"):
@@ -100,12 +100,12 @@ def of_the_kinds() -> Iterator[Right]:
 def of_the_scheduler(lease: tuple[str, str]) -> Iterator[Right]:
     """Yield what kube-scheduler needs, which has the same account."""
     yield from _all(_OF_KUBE_SCHEDULER)
-    yield from _holding(lease)
+    yield from _holding(lease, "update")
 
 
-def _holding(lease: tuple[str, str]) -> Iterator[Right]:
+def _holding(lease: tuple[str, str], renew: str) -> Iterator[Right]:
     yield Right("create", "leases.coordination.k8s.io", lease[0])
-    yield Right("update", "leases.coordination.k8s.io", *lease)
+    yield Right(renew, "leases.coordination.k8s.io", *lease)
 
 
 def _all(wanted: dict[str, str], *, optional: bool = False) -> Iterator[Right]:

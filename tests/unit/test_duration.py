@@ -30,6 +30,8 @@ BAD = {
     "a sign inside": "1h-2m",
     "trailing blank": "5s ",
     "trailing newline": "5s\n",
+    "beyond Go's 292 years": "9223372037s",
+    "endless digits": "1" * 128 + "s",
 }
 
 
