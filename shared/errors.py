@@ -10,7 +10,6 @@
     └── ApiError                the API server said no (shared.kube.errors)
 """
 
-
 _MOST_SHOWN = 200
 """Characters of what somebody wrote, which goes into reasons, logs and answers."""
 
