@@ -25,7 +25,7 @@ from extender.http.answers import SchedulerAnswers
 from extender.http.app import create_runner, create_scheduler_app
 from extender.loops.record import Recorder
 from extender.loops.segments import SegmentFiles
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.health import Heartbeat
 from shared.model import Pod, Upsert
 from shared.system_clock import SystemClock

@@ -20,7 +20,7 @@ from extender.http.app import create_agents_app, create_runner
 from extender.http.certificate import ServerCertificate
 from extender.loops.record import Recorder
 from extender.loops.segments import SegmentFiles
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.health import Heartbeat
 from shared.kube.token_review import NODE_NAME, Review, User
 from shared.system_clock import SystemClock

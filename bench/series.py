@@ -23,7 +23,7 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import cycle
 from extender.engine.snapshot import Snapshot
 from extender.loops.measure import MeasureLoop
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.state.store import ClusterStore
 from shared.health import Health
 from shared.kube import parse

@@ -19,8 +19,8 @@ from agent.metrics import MOST_PODS, AgentMetrics
 from agent.settings import AgentSettings
 from devcluster.bootstrap import DEPLOY
 from devcluster.rights import page as rights
-from extender.metrics import ExtenderMetrics
-from extender.settings import ExtenderSettings
+from extender.metrics.extender import ExtenderMetrics
+from extender.settings.extender import ExtenderSettings
 from shared import settings
 
 REFERENCE: Final = Path(__file__).parent / "reference"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Self
 
-from extender.metrics import ExtenderMetrics
-from extender.settings import ExtenderSettings
+from extender.metrics.extender import ExtenderMetrics
+from extender.settings.extender import ExtenderSettings
 from shared.clock import Clock
 from shared.health import Health, Heartbeat
 from shared.kube.client import KubeClient

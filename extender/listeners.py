@@ -11,8 +11,6 @@ from typing import Final
 
 from aiohttp import web
 
-from extender.certificate_metrics import Door
-from extender.certificate_settings import CertificatesSection
 from extender.certificates.deciding import Wanted
 from extender.ground import Ground
 from extender.http.agent_answers import AgentAnswers
@@ -24,18 +22,20 @@ from extender.http.certificate import ServerCertificate
 from extender.http.forwarding import Forwarding
 from extender.http.ports import SchedulerPort
 from extender.http.viewers import Viewers
-from extender.listener_settings import (
+from extender.loops.certificates import CertificateKeeper, Places
+from extender.loops.lead import Leadership
+from extender.loops.observe import Observer
+from extender.loops.peers import Peers
+from extender.metrics.certificates import Door
+from extender.settings.certificates import CertificatesSection
+from extender.settings.extender import ExtenderSettings
+from extender.settings.listeners import (
     AgentsSection,
     ApiSection,
     SchedulerSection,
     WithoutToken,
 )
-from extender.loops.certificates import CertificateKeeper, Places
-from extender.loops.lead import Leadership
-from extender.loops.observe import Observer
-from extender.loops.peers import Peers
-from extender.peer_settings import PeersSection
-from extender.settings import ExtenderSettings
+from extender.settings.peers import PeersSection
 from shared.kube import access_review, paths, token_review
 
 Certificates = Mapping[Door, ServerCertificate]

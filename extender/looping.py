@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from extender.engine.parameters import EngineParameters
 from extender.ground import Ground
-from extender.lease_settings import LeaseSection
 from extender.loops.admission import AdmissionLoop
 from extender.loops.bell import Bell
 from extender.loops.endpoint import EndpointLoop, Place
@@ -21,8 +20,9 @@ from extender.loops.requests import RequestWriter
 from extender.loops.rescale import RescaleLoop
 from extender.loops.resize import ResizeLoop
 from extender.loops.schedule import ScheduleLoop
-from extender.migration_settings import CpuWeightsSection
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
+from extender.settings.lease import LeaseSection
+from extender.settings.migration import CpuWeightsSection
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube import endpoints, paths

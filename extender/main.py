@@ -19,8 +19,6 @@ from typing import Protocol
 from aiohttp import web
 
 from extender import listeners, looping, replay
-from extender.certificate_metrics import Door
-from extender.certificate_settings import CertificatesSection
 from extender.engine.parameters import EngineParameters
 from extender.engine.replaying import parameters_hash
 from extender.ground import Ground
@@ -45,8 +43,10 @@ from extender.loops.rescale import RescaleLoop
 from extender.loops.schedule import ScheduleLoop
 from extender.loops.segments import SegmentFiles
 from extender.loops.tell import Teller
-from extender.policy_settings import engine_parameters
-from extender.settings import ExtenderSettings
+from extender.metrics.certificates import Door
+from extender.settings.certificates import CertificatesSection
+from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import engine_parameters
 from extender.state.store import ClusterStore
 from shared import logs
 from shared import settings as settings_files

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ConfigDict
 
 from extender.engine.parameters import EngineParameters
-from extender.policy_settings import PolicySettings, engine_parameters
+from extender.settings.policy import PolicySettings, engine_parameters
 from shared import labels
 from shared import settings as settings_files
 

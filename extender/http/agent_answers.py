@@ -13,7 +13,7 @@ from extender.engine.migration import asking
 from extender.engine.receiving import Heard, Kind
 from extender.engine.snapshot import Snapshot
 from extender.http import agent_schema
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.state.store import ClusterStore
 from shared import labels, wire
 from shared.clock import Clock

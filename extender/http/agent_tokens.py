@@ -16,7 +16,7 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from extender.http.verdicts import Verdict, Verdicts
-from extender.metrics import Reviewed
+from extender.metrics.extender import Reviewed
 from shared.clock import Clock
 from shared.kube import token_review
 from shared.kube.errors import ApiError, InvalidError

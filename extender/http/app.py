@@ -15,7 +15,7 @@ from extender.http.forwarding import Forwarding
 from extender.http.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
 from extender.http.page import MetricsPage
 from extender.http.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
-from extender.metrics import ExtenderMetrics, Verb
+from extender.metrics.extender import ExtenderMetrics, Verb
 
 MOST_BODY_BYTES: Final = 64 * 2**20
 """5000 whole nodes are 23 MB; aiohttp's default of 1 MiB answers 413 from about 70 nodes on."""

@@ -12,7 +12,7 @@ from aiohttp import web
 from extender.engine.binding import STANDBY
 from extender.http import schema
 from extender.http.keys import OUTCOME, SCHEDULER
-from extender.metrics import Outcome
+from extender.metrics.extender import Outcome
 
 JSON: Final = "application/json"
 

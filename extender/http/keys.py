@@ -6,7 +6,7 @@ from aiohttp import web
 
 from extender.http.page import MetricsPage
 from extender.http.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
-from extender.metrics import ExtenderMetrics, Outcome
+from extender.metrics.extender import ExtenderMetrics, Outcome
 
 SCHEDULER: Final = web.AppKey("scheduler", SchedulerPort)
 AGENTS: Final = web.AppKey("agents", AgentPort)

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from extender.http.keys import METRICS, OUTCOME
-from extender.metrics import Outcome, Verb
+from extender.metrics.extender import Outcome, Verb
 from shared.errors import InputError
 
 FIRST_CLIENT_ERROR: Final = 400

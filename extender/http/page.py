@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 
 KEPT_SECONDS: Final = 1.0
 

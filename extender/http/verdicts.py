@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from extender.http.remembered import Remembered
-from extender.metrics import Reviewed
+from extender.metrics.extender import Reviewed
 from shared.model import NodeName
 
 

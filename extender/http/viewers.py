@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from aiohttp import hdrs, web
 
 from extender.http.remembered import Remembered
-from extender.metrics import Access, ExtenderMetrics, Reviewed
+from extender.metrics.extender import Access, ExtenderMetrics, Reviewed
 from shared.clock import Clock
 from shared.kube import token_review
 from shared.kube.access_review import Act

@@ -22,7 +22,7 @@ from extender.engine.parameters import EngineParameters
 from extender.loops.history import HistoryKeeper
 from extender.loops.owners import OwnerWriter
 from extender.loops.record import Recorder
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.model import JobKey

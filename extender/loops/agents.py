@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.engine import reporting
 from extender.engine.reporting import Freshness
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.state.store import ClusterStore
 from shared.clock import Clock
 from shared.health import Heartbeat

@@ -17,7 +17,7 @@ from extender.engine import binding
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
 from extender.loops.bindings import Bindings
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.state.store import ClusterStore
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from extender.engine import binding
 from extender.loops.record import Recorder
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.kube import parse, paths, writes
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError, OddObjectError

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from extender.certificate_metrics import AUTHORITY, Made
 from extender.certificates import deciding, directory, found, making, reading
 from extender.certificates.deciding import Plan, Wanted
 from extender.certificates.reading import Held, Read
-from extender.metrics import ExtenderMetrics
+from extender.metrics.certificates import AUTHORITY, Made
+from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.errors import InputError, SettingsError
 from shared.health import Heartbeat

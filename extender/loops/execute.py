@@ -26,7 +26,7 @@ from extender.engine.commands import (
 from extender.loops import bare_pods
 from extender.loops.record import Recorder
 from extender.loops.tell import Teller
-from extender.metrics import ExtenderMetrics, Writing
+from extender.metrics.extender import ExtenderMetrics, Writing
 from shared import labels
 from shared.kube import parse, paths, writes
 from shared.kube.client import KubeClient

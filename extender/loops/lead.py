@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.kube import lease, lease_holding, paths
 from shared.kube.client import KubeClient

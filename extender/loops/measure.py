@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.engine.snapshot import Snapshot
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.policy.pricing import PricingParameters
 from extender.state.store import ClusterStore
 from shared.clock import Clock

@@ -13,7 +13,7 @@ from extender.engine.migration.parameters import MigrationParameters
 from extender.loops.bell import rung
 from extender.loops.moving import Mover
 from extender.loops.record import Recorder
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.ledger import Declined

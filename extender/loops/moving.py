@@ -28,7 +28,7 @@ from extender.loops import templates
 from extender.loops.departures import Departures
 from extender.loops.record import Recorder
 from extender.loops.tell import Teller
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.kube import migrations, moving
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExistsError, ApiError, NotFoundError, OddObjectError

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from extender.loops.catalog import Catalog
 from extender.loops.optional_kind import OptionalKind
 from extender.loops.record import Recorder
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube import resources

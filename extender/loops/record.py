@@ -38,7 +38,7 @@ from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
 from extender.engine.scaling.following import RescaleMemory
 from extender.engine.scaling.rescaling import RescaleLook, RescaleOccasion
 from extender.loops.segments import NEW_SEGMENT, SegmentFiles
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.state import recording
 from extender.state.assumed import Act, Assumption
 from extender.state.recording import (

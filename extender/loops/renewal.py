@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
-from extender.certificate_metrics import Door, Renewing
-from extender.metrics import ExtenderMetrics
+from extender.metrics.certificates import Door, Renewing
+from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.errors import SettingsError
 from shared.health import Heartbeat

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from extender.engine.resizing.commands import Resized, ResizeNode, ResizeOutcome, ResizePod
-from extender.metrics import ExtenderMetrics, Resizing
+from extender.metrics.extender import ExtenderMetrics, Resizing
 from shared import labels
 from shared.kube import parse, writes
 from shared.kube.client import KubeClient

@@ -17,7 +17,7 @@ from extender.engine.resizing.memory import INFEASIBLE, ResizeMemory
 from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
 from extender.loops.record import Recorder
 from extender.loops.requests import RequestWriter
-from extender.metrics import ExtenderMetrics, Resizing
+from extender.metrics.extender import ExtenderMetrics, Resizing
 from shared.clock import Clock
 from shared.health import Heartbeat
 

@@ -12,7 +12,7 @@ from extender.engine.queueing import Cycle
 from extender.loops.bell import rung
 from extender.loops.execute import Executor
 from extender.loops.record import Recorder
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, Uid

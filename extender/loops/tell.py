@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from extender.engine.commands import EmitEvent, SetQueuedCondition
-from extender.metrics import ExtenderMetrics, Writing
+from extender.metrics.extender import ExtenderMetrics, Writing
 from shared import labels
 from shared.clock import Clock
 from shared.health import Heartbeat

@@ -12,7 +12,7 @@ import msgspec
 
 from extender.main import Parts, serve
 from extender.policy import feasibility
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
 from shared import labels
 from shared.kube import parse, paths
 from shared.model import TERMINAL_PHASES

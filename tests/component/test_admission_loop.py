@@ -25,7 +25,7 @@ from extender.loops import admission as admission_loop
 from extender.loops.admission import NOT_ACTING, NOTHING_YET, AdmissionLoop, pause
 from extender.loops.record import Recorder
 from extender.loops.segments import SegmentFiles
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.state.store import ClusterStore
 from shared import labels
 from shared.health import Health

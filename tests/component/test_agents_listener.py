@@ -10,11 +10,11 @@ import aiohttp
 import pytest
 
 from extender import replay
-from extender.certificate_metrics import Door
 from extender.loops.agents import AgentsLoop
 from extender.loops.renewal import RenewalLoop
-from extender.policy_settings import engine_parameters
-from extender.settings import ExtenderSettings
+from extender.metrics.certificates import Door
+from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import engine_parameters
 from shared import api, labels
 from shared.errors import SettingsError
 from shared.kube import paths

@@ -12,7 +12,7 @@ import pytest
 from extender.certificates import found
 from extender.certificates.deciding import Wanted
 from extender.loops.certificates import CertificateKeeper, Places
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.errors import SettingsError
 from shared.health import Heartbeat
 from shared.kube import paths

@@ -18,7 +18,7 @@ from extender.http.app import (
     create_runner,
     create_scheduler_app,
 )
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared import api
 from shared.prices import PricesResponse
 from shared.rescales import RescalesResponse

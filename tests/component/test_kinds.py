@@ -12,8 +12,8 @@ import pytest
 from extender import replay
 from extender.loops import catalog, observe, optional_kind
 from extender.loops.observe import Observer
-from extender.policy_settings import engine_parameters
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import engine_parameters
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import QUICK, Extender, MiniScheduler, bound, extender, lease, node, pod

@@ -5,7 +5,7 @@ import contextlib
 
 from bench import made_up
 from extender.loops.measure import MeasureLoop
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.policy.pricing import PricingParameters
 from shared.health import Health
 from shared.kube import parse

@@ -12,8 +12,8 @@ from extender.engine.migration import reserving
 from extender.engine.snapshot import Snapshot
 from extender.loops.migrate import MigrateLoop
 from extender.loops.record import Recorder
-from extender.policy_settings import engine_parameters
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import engine_parameters
 from shared import labels
 from shared.kube import paths
 from shared.model import MigrationPhase as P

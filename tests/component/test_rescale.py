@@ -10,8 +10,8 @@ import pytest
 from extender import replay
 from extender.engine.scaling.proposal import Cause
 from extender.engine.scaling.record import Phase
-from extender.policy_settings import engine_parameters
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import engine_parameters
 from shared import labels
 from shared.kube import paths
 from tests.component.crew_yard import (

@@ -12,10 +12,10 @@ import aiohttp
 import pytest
 
 from devcluster.certificates import Authority, Pair
-from extender.certificate_metrics import Door
 from extender.loops.lead import Leadership
 from extender.loops.observe import Observer
 from extender.loops.renewal import RenewalLoop
+from extender.metrics.certificates import Door
 from shared.errors import SettingsError
 from shared.system_clock import SystemClock
 from tests.component.shell import Extender, extender, lease

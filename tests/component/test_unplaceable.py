@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from extender import replay
-from extender.policy_settings import engine_parameters
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import engine_parameters
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import QUICK, MiniScheduler, bound, extender, lease, node, pod

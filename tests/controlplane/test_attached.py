@@ -23,7 +23,7 @@ from devcluster.options import KwokNodes
 from extender.certificates import deciding, found, making, reading
 from extender.certificates.deciding import Plan, Wanted
 from extender.main import Parts, serve
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
 from shared.kube import auth, endpoints, keyed_data, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExistsError

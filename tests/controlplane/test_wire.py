@@ -18,7 +18,7 @@ from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from extender.engine.filtering import FilterVerdict
 from extender.http.app import create_runner, create_scheduler_app
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from shared.kube import auth, paths, writes
 from shared.kube.client import KubeClient
 from shared.model import NodeName, Pod, PodKey, Uid

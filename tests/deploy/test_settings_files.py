@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel
 
 from agent.settings import AgentSettings
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
 from shared.settings import load
 from tests.deploy.rendering import (
     DEPLOY,

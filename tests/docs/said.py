@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.settings import AgentSettings
 from cli.arguments import parse
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
 from shared import foreign_labels, labels
 from tests.docs import blocks
 

@@ -7,7 +7,7 @@ from extender.engine.scaling.declined import ScalingReason
 from extender.engine.scaling.parameters import BOUNDS
 from extender.engine.scaling.proposal import Cause
 from extender.engine.scaling.record import Phase
-from extender.scaling_settings import ScalingSection
+from extender.settings.scaling import ScalingSection
 
 PAGE = (Path(__file__).parents[2] / "docs/elastic.md").read_text()
 SAID = set(re.findall(r"`([^`\n]+)`", PAGE))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
 from shared import labels, settings
 from tests.docs import blocks, manifests, said
 from tests.docs.pages import ROOT

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from extender.engine.migration.reasons import MigrationReason
-from extender.migration_settings import MigrationSection
+from extender.settings.migration import MigrationSection
 from shared.model import MigrationPhase
 
 PAGE = (Path(__file__).parents[2] / "docs/migration.md").read_text()

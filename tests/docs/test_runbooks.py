@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from cli.arguments import parse
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
 from monitoring.dashboards import ALL
 from monitoring.rules.alerts import ALERTS
 from tests.docs.pages import ROOT

@@ -8,7 +8,7 @@ from extender.engine.memory import Memory
 from extender.engine.queueing import Cycle
 from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.telling import IGNORED
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.policy import misfit
 from shared import labels
 from shared.explanation import StepKind

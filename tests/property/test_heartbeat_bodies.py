@@ -22,7 +22,7 @@ from extender.http.agent_answers import AgentAnswers
 from extender.http.app import create_agents_app
 from extender.loops.record import Recorder
 from extender.loops.segments import SegmentFiles
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.state import recording
 from extender.state.recording import DecisionRecord
 from shared.health import Heartbeat

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from extender.engine.parameters import EngineParameters, Order
-from extender.policy_settings import PolicySettings, engine_parameters
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import PolicySettings, engine_parameters
 from shared import settings
 from shared.errors import SettingsError
 

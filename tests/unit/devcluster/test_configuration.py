@@ -12,8 +12,8 @@ from devcluster.extender_process import extender, merged
 from devcluster.layout import Layout
 from devcluster.options import ClusterOptions
 from devcluster.state import Component
-from extender.policy_settings import PolicySettings
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import PolicySettings
 from shared import labels
 from shared.errors import InputError
 from shared.settings import load

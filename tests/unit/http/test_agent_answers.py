@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.engine.receiving import Heard, merged
 from extender.http.agent_answers import INDEX_SECONDS, AgentAnswers
-from extender.metrics import ExtenderMetrics, Happening
+from extender.metrics.extender import ExtenderMetrics, Happening
 from shared import wire
 from shared.model import (
     JobKey,

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from extender.http import agent_tokens
 from extender.http.agent_tokens import REFUSED_SECONDS, TokenCheck
-from extender.metrics import Reviewed
+from extender.metrics.extender import Reviewed
 from shared.kube import token_review
 from shared.kube.errors import ApiError, ConnectionLostError, ForbiddenError, InvalidError
 from shared.kube.token_review import NODE_NAME, Review, User

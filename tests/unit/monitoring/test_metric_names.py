@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from agent.metrics import LABELS, AgentMetrics
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from tests.unit.monitoring.promtool import needs_promtool, promtool
 
 REGISTRIES = {"extender": ExtenderMetrics, "agent": AgentMetrics}

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from agent.metrics import AgentMetrics
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from monitoring.dashboards import ALL
 from monitoring.querying import filled, queries
 from monitoring.rules import printing

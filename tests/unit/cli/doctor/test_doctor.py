@@ -16,7 +16,7 @@ from cli.doctor import configuration, needed, reading, report, running, validity
 from cli.doctor.findings import PAGE, Level, fault, ok, unknown, warning
 from cli.doctor.site import Settings
 from devcluster.certificates import Authority
-from extender.settings import ExtenderSettings
+from extender.settings.extender import ExtenderSettings
 from shared.kube import paths
 from tests.docs.pages import ROOT
 from tests.unit.cli.conftest import ApiServer

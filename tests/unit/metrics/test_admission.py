@@ -16,7 +16,7 @@ from extender.engine.admission.outcome import (
 )
 from extender.engine.admission.slot_plan import Asked, SlotPlan
 from extender.engine.reasons import Reason
-from extender.metrics import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics
 from extender.policy import admission
 from extender.policy.admission import AdmissionParameters
 from extender.policy.utility import Steps

@@ -9,11 +9,11 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from extender.certificate_settings import CertificatesSection
-from extender.lease_settings import EndpointSection, LeaseSection
-from extender.listener_settings import AgentsSection, ApiSection, SchedulerSection, Texts
-from extender.peer_settings import PeersSection
-from extender.policy_settings import PolicySettings
+from extender.settings.certificates import CertificatesSection
+from extender.settings.lease import EndpointSection, LeaseSection
+from extender.settings.listeners import AgentsSection, ApiSection, SchedulerSection, Texts
+from extender.settings.peers import PeersSection
+from extender.settings.policy import PolicySettings
 from shared.kube.resources import OPTIONAL
 from shared.sections import HealthSection, LoggingSection
 from shared.settings import Section

@@ -18,8 +18,8 @@ from extender.engine.admission.outcome import (
     Standing,
 )
 from extender.engine.reasons import Reason
+from extender.metrics.series import Series
 from extender.policy.slots import FloatCube
-from extender.series import Series
 from shared.model import JobKey
 
 GAIN_BUCKETS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -2,7 +2,7 @@
 
 Names: ``shuntyard_*_{total,seconds,bytes,ratio,jobs,nodes,pods}``. Label values come from closed
 vocabularies, never from names of pods, nodes or jobs. What belongs together has a module of its own
-(``queue_metrics``, ``migration_metrics``, ``yard_metrics`` …); all are on this one registry.
+(``queue``, ``migration``, ``yard`` …); all are on this one registry.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,15 +18,15 @@ from prometheus_client import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
-from extender.admission_metrics import AdmissionMetrics
-from extender.certificate_metrics import CertificateMetrics
 from extender.engine.receiving import Kind
 from extender.engine.reporting import Reporting
-from extender.migration_metrics import MigrationMetrics
-from extender.queue_metrics import QueueMetrics
-from extender.scaling_metrics import ScalingMetrics
-from extender.series import Series
-from extender.yard_metrics import YardMetrics
+from extender.metrics.admission import AdmissionMetrics
+from extender.metrics.certificates import CertificateMetrics
+from extender.metrics.migration import MigrationMetrics
+from extender.metrics.queue import QueueMetrics
+from extender.metrics.scaling import ScalingMetrics
+from extender.metrics.series import Series
+from extender.metrics.yard import YardMetrics
 
 # A second series for each one, and nobody reads it.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation

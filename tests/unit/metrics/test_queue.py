@@ -9,9 +9,9 @@ from extender.engine.commands import ReleaseGang
 from extender.engine.memory import Memory
 from extender.engine.queueing import Cycle
 from extender.engine.reasons import Reason
+from extender.metrics.queue import QueueMetrics
+from extender.metrics.series import Series
 from extender.policy.priority import Value
-from extender.queue_metrics import QueueMetrics
-from extender.series import Series
 
 NOW = 1000.0
 

@@ -11,9 +11,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from extender.admission_settings import AdmissionSection, PriceBoundsSection
 from extender.engine.parameters import EngineParameters, Order
-from extender.migration_settings import CpuWeightsSection, MigrationSection
 from extender.policy import gang, pricing, priority, reservation, scoring, topology, weighting
 from extender.policy.domains import Level
 from extender.policy.gang import GangParameters
@@ -23,8 +21,10 @@ from extender.policy.reservation import ReservationParameters
 from extender.policy.scoring import ScoringWeights
 from extender.policy.topology import TopologyParameters
 from extender.policy.weighting import WeightingParameters
-from extender.scaling_settings import ScalingSection
-from extender.tenancy_settings import TenancySection
+from extender.settings.admission import AdmissionSection, PriceBoundsSection
+from extender.settings.migration import CpuWeightsSection, MigrationSection
+from extender.settings.scaling import ScalingSection
+from extender.settings.tenancy import TenancySection
 from shared.settings import Section, bounded
 
 

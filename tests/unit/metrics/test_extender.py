@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import Metric
 
 from extender.engine.reasons import Reason
-from extender.metrics import ExtenderMetrics, Outcome, Verb
+from extender.metrics.extender import ExtenderMetrics, Outcome, Verb
 
 
 def ours(metrics: ExtenderMetrics) -> list[Metric]:

@@ -4,9 +4,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from bench import made_up
+from extender.metrics.series import Series
+from extender.metrics.yard import YardMetrics
 from extender.policy.pricing import PricingParameters
-from extender.series import Series
-from extender.yard_metrics import YardMetrics
 from shared.health import Heartbeat
 from shared.kube import parse
 from shared.model import NodeName, Uid, Upsert

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-from extender.series import Series
+from extender.metrics.series import Series
 
 AUTHORITY: Final = "authority"
 """Beside the listeners, what has an end: the authority that the replicas made for themselves."""

@@ -2,7 +2,7 @@
 
 from extender.engine.scaling.following import Ended, Outcome
 from extender.engine.scaling.proposal import Cause
-from extender.series import Series
+from extender.metrics.series import Series
 
 
 class ScalingMetrics:

@@ -6,8 +6,8 @@ from prometheus_client import CollectorRegistry
 from extender.engine.scaling.following import Ended, Outcome
 from extender.engine.scaling.proposal import Cause
 from extender.engine.scaling.record import Phase
-from extender.scaling_metrics import ScalingMetrics
-from extender.series import Series
+from extender.metrics.scaling import ScalingMetrics
+from extender.metrics.series import Series
 from tests.unit.scaling.crews import rescale
 
 CASES = {

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from extender.engine.snapshot import Snapshot
+from extender.metrics.series import Series
 from extender.policy import pricing
 from extender.policy.pricing import FloatVector, PricingParameters
 from extender.policy.room import Room
-from extender.series import Series
 from shared.health import Heartbeat
 from shared.model import Node
 from shared.progress import Category

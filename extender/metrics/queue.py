@@ -9,8 +9,8 @@ from extender.engine.commands import ReleaseGang
 from extender.engine.queueing import Cycle
 from extender.engine.reasons import Reason
 from extender.engine.telling import QueueEntry
+from extender.metrics.series import Series
 from extender.policy.priority import MOST_TIME_PRIORITY, Value
-from extender.series import Series
 
 CYCLE_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 WAIT_BUCKETS_SECONDS: Final = (

@@ -2,8 +2,8 @@
 
 from prometheus_client import CollectorRegistry
 
-from extender.migration_metrics import MigrationMetrics
-from extender.series import Series
+from extender.metrics.migration import MigrationMetrics
+from extender.metrics.series import Series
 from shared.model import Migration, MigrationMember, MigrationPhase, Mover, PodShape, Trigger, Uid
 
 P = MigrationPhase

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from extender.listener_settings import Texts
+from extender.settings.listeners import Texts
 from shared.settings import Section
 
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Final
 
 from extender.engine.migration.accounting import downtime_seconds, lost_steps
-from extender.series import Series
+from extender.metrics.series import Series
 from shared.model import CLOSED_PHASES, Migration, MigrationPhase, Trigger
 
 PHASE_BUCKETS_SECONDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0)

@@ -1,0 +1,1 @@
+"""What the extender counts: a module a group (docs/reference/metrics.md)."""

@@ -1,0 +1,1 @@
+"""The settings of the extender: one YAML file, a module a topic (docs/reference/settings.md)."""
