@@ -334,9 +334,9 @@ def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
 def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
     """A setting that nobody reads would be a promise that is not kept."""
-    readers = ("main.py", "policy_settings.py", "migration_settings.py", "scaling_settings.py")
-    readers += ("admission_settings.py", "tenancy_settings.py", "looping.py", "listeners.py")
-    readers += ("ground.py",)
+    topics = ("policy", "migration", "scaling", "admission", "tenancy")
+    shell = ("main.py", "looping.py", "listeners.py", "ground.py")
+    readers = (*shell, *(f"settings/{topic}.py" for topic in topics))
     text = "".join((ROOT / "extender" / name).read_text() for name in readers)
     assert re.search(rf"\.{path[-1]}\b", text)
 
