@@ -70,6 +70,11 @@ def found(held: Read, now: float) -> Found:
     )
 
 
+def begins_at(certificate: x509.Certificate) -> float:
+    """Return the second since the epoch from which a certificate is good."""
+    return certificate.not_valid_before_utc.timestamp()
+
+
 def ends_at(certificate: x509.Certificate) -> float:
     """Return the second since the epoch to which a certificate is good."""
     return certificate.not_valid_after_utc.timestamp()
@@ -145,7 +150,7 @@ def _authority(held: Held, now: float) -> Authority:
     certificate = held.certificate
     return Authority(
         ours=any(name.startswith(OURS) for name in common_names(certificate)),
-        begins_at=certificate.not_valid_before_utc.timestamp(),
+        begins_at=begins_at(certificate),
         ends_at=ends_at(certificate),
         outlived=any(ends_at(one) <= now for one in held.chain[1:]),
     )
@@ -157,7 +162,7 @@ def _leaf(
     certificate = held.certificate
     return Leaf(
         names=named(certificate),
-        begins_at=certificate.not_valid_before_utc.timestamp(),
+        begins_at=begins_at(certificate),
         ends_at=ends_at(certificate),
         trusted=by is not None and signed(certificate, by),
     )

@@ -23,6 +23,7 @@ OLDEST_TLS: Final = ssl.TLSVersion.TLSv1_2
 class _Loaded:
     context: ssl.SSLContext
     contents: tuple[bytes, ...]
+    begins_at: float
     ends_at: float
 
 
@@ -54,6 +55,11 @@ class ServerCertificate:
         self.context = self._latest.context
         self.context.sslobject_class = self._telling()
         self.context.sni_callback = self._hand_on
+
+    @property
+    def begins_at(self) -> float:
+        """Second since the epoch from which the certificate in use is good."""
+        return self._latest.begins_at
 
     @property
     def ends_at(self) -> float:
@@ -98,7 +104,7 @@ class ServerCertificate:
         files = self._resolved()
         contents = _contents(files)
         try:
-            return _Loaded(_context(files), contents, _ends_at(contents[0]))
+            return _Loaded(_context(files), contents, *_span(contents[0]))
         except (ssl.SSLError, OSError, ValueError) as error:
             raise _unusable(files, error) from error
 
@@ -123,8 +129,10 @@ def _reason(error: ssl.SSLError) -> str:
     return f"{words}: {checked}" if checked else words
 
 
-def _ends_at(chain: bytes) -> float:
-    return x509.load_pem_x509_certificates(chain)[0].not_valid_after_utc.timestamp()
+def _span(chain: bytes) -> tuple[float, float]:
+    """Return the seconds since the epoch at which it begins and ends to be good."""
+    leaf = x509.load_pem_x509_certificates(chain)[0]
+    return leaf.not_valid_before_utc.timestamp(), leaf.not_valid_after_utc.timestamp()
 
 
 def _contents(files: Sequence[Path]) -> tuple[bytes, ...]:

@@ -137,8 +137,9 @@ class CertificateKeeper:
         """Write the files if listeners can use them; say whether they are there."""
         held, now = reading.read(kept.data), self.clock.now()
         if isinstance(held.authority, Held):
-            left_seconds = reading.ends_at(held.authority.certificate) - now
-            self.metrics.certificates.left_seconds.labels(certificate=AUTHORITY).set(left_seconds)
+            signs = held.authority.certificate
+            span = (reading.begins_at(signs), reading.ends_at(signs))
+            self.metrics.certificates.observe(AUTHORITY, *span, now)
         if not _usable(held, now):
             return False
         files = {name: kept.data[name] for name in FILES if name in kept.data}

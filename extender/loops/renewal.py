@@ -27,6 +27,11 @@ class Renewable(Protocol):
     """A certificate in use."""
 
     @property
+    def begins_at(self) -> float:
+        """Second since the epoch from which it is good."""
+        ...
+
+    @property
     def ends_at(self) -> float:
         """Second since the epoch to which it is good."""
         ...
@@ -78,8 +83,8 @@ class RenewalLoop:
             metrics.renewals.labels(listener=door.value, outcome=Renewing.REFUSED.value).inc()
             self._tell(door, str(error))
         self._report(door)
-        left_seconds = certificate.ends_at - self.clock.now()
-        metrics.left_seconds.labels(certificate=door.value).set(left_seconds)
+        now = self.clock.now()
+        metrics.observe(door.value, certificate.begins_at, certificate.ends_at, now)
 
     def _note(self, door: Door, why: str) -> None:
         self.metrics.certificates.refusals.labels(listener=door.value).inc()

@@ -44,6 +44,11 @@ class CertificateMetrics:
             "its end.",
             ["certificate"],
         )
+        self.life_seconds = series.gauge(
+            "shuntyard_certificate_life_seconds",
+            "How long that certificate is good in all, from its begin to its end.",
+            ["certificate"],
+        )
         self.renewals = series.counter(
             "shuntyard_certificate_renewals",
             "Looks at which the files of a listener's certificate had changed, by what became of "
@@ -67,3 +72,8 @@ class CertificateMetrics:
             "What kept this replica from making certificates, or from saying whom to trust; "
             "counted at every look, ten seconds apart.",
         )
+
+    def observe(self, certificate: str, begins_at: float, ends_at: float, now: float) -> None:
+        """Say how long a certificate is good; all are seconds since the epoch."""
+        self.left_seconds.labels(certificate=certificate).set(ends_at - now)
+        self.life_seconds.labels(certificate=certificate).set(ends_at - begins_at)

@@ -113,6 +113,34 @@ _PROCESS: Final = (
         ("max by (loop) (shuntyard_loop_silence_seconds{@})", "{{loop}}"),
     ),
 )
+_CERTIFICATES: Final = (
+    lines(
+        "How long certificates are good",
+        "Time until each certificate in use ends; renewal is due when a third of its life is left.",
+        Unit.SECONDS,
+        ("min by (certificate) (shuntyard_certificate_left_seconds{@})", "{{certificate}}"),
+    ),
+    lines(
+        "Certificates that were not renewed",
+        "Looks a second at which new files could not be used, or none could be made.",
+        Unit.PER_SECOND,
+        (
+            "sum by (listener) (rate("
+            f'shuntyard_certificate_renewals_total{{@, outcome="refused"}}[{RATE}]))',
+            "files of {{listener}}",
+        ),
+        (f"sum(rate(shuntyard_certificate_failures_total{{@}}[{RATE}]))", "making"),
+    ),
+    lines(
+        "Handshakes that failed",
+        "Handshakes a second that ended without a connection, by listener.",
+        Unit.PER_SECOND,
+        (
+            f"sum by (listener) (rate(shuntyard_tls_refusals_total{{@}}[{RATE}]))",
+            "{{listener}}",
+        ),
+    ),
+)
 _COST: Final = (
     lines(
         "CPU",
@@ -151,6 +179,7 @@ HEALTH: Final = Dashboard(
         Row("Barrier and writes", _BARRIER),
         Row("View of the cluster", _VIEW),
         Row("Loops", _PROCESS),
+        Row("Certificates", _CERTIFICATES),
         Row("What it costs", _COST),
     ),
 )

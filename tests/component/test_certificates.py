@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from extender.certificates import found
+from extender.certificates import found, making
 from extender.certificates.deciding import Wanted
 from extender.loops.certificates import CertificateKeeper, Places
 from extender.metrics.extender import ExtenderMetrics
@@ -173,6 +173,8 @@ async def test_what_nears_its_end_is_made_anew_and_nothing_else_is_written(
     assert (await files(tmp_path))["tls.crt"] == second["tls.crt"]
     left = one.metrics.certificates.left_seconds.labels(certificate="authority")._value.get()
     assert left == pytest.approx(100 * DAY, abs=2)
+    life = one.metrics.certificates.life_seconds.labels(certificate="authority")._value.get()
+    assert life == pytest.approx(120 * DAY + making.SLACK_SECONDS, abs=2)
 
 
 async def test_a_broken_authority_is_named_and_left_alone(

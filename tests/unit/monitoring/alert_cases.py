@@ -282,4 +282,68 @@ TRAINING: Final = {
         at="170m",
     ),
 }
-CASES: Final = {**ALIVE, **SCHEDULING, **TRAINING}
+_DAY: Final = 86400
+_LISTENERS: Final = {**EXTENDER, "certificate": "agents"}
+
+
+def _certificate(left_seconds: int, life_seconds: int, certificate: str = "agents") -> Series:
+    """Return what two replicas say of a certificate; the other one has a newer one already."""
+    labels = f'certificate="{certificate}"'
+    return {
+        f"shuntyard_certificate_left_seconds{{{JOB}, {labels}}}": f"{left_seconds}x120",
+        f"shuntyard_certificate_life_seconds{{{JOB}, {labels}}}": f"{life_seconds}x120",
+        f"shuntyard_certificate_left_seconds{{{OTHER}, {labels}}}": f"{life_seconds}x120",
+        f"shuntyard_certificate_life_seconds{{{OTHER}, {labels}}}": f"{life_seconds}x120",
+    }
+
+
+CERTIFICATES: Final = {
+    "ShuntyardCertificateEndsSoon": Case(
+        fires=_certificate(14 * _DAY, 90 * _DAY),
+        quiet={
+            **_certificate(16 * _DAY, 90 * _DAY),
+            **_certificate(100 * _DAY, 1825 * _DAY, "authority"),
+        },
+        labels=_LISTENERS,
+        said="The certificate agents of shuntyard-extender ends in 14d 0h 0m 0s.",
+    ),
+    "ShuntyardCertificateEnds": Case(
+        fires=_certificate(_DAY - 60, 90 * _DAY),
+        quiet={
+            **_certificate(_DAY + 60, 90 * _DAY),
+            **_certificate(_DAY // 2, _DAY, "scheduler"),
+        },
+        labels=_LISTENERS,
+        said="The certificate agents of shuntyard-extender ends in 23h 59m 0s.",
+    ),
+    "ShuntyardCertificatesNotMade": Case(
+        fires={f"shuntyard_certificate_failures_total{{{JOB}}}": "0+6x120"},
+        quiet={f"shuntyard_certificate_failures_total{{{JOB}}}": "0x80 40x40"},
+        labels={**EXTENDER, "instance": "a"},
+        said="a cannot make certificates, or cannot say whom to trust.",
+    ),
+    "ShuntyardCertificateRefused": Case(
+        fires={
+            f'shuntyard_certificate_renewals_total{{{JOB}, listener="api", outcome="refused"}}': (
+                "0+6x120"
+            )
+        },
+        quiet={
+            f'shuntyard_certificate_renewals_total{{{JOB}, listener="api", outcome="refused"}}': (
+                "0x80 5x40"
+            ),
+            f'shuntyard_certificate_renewals_total{{{JOB}, listener="api", outcome="renewed"}}': (
+                "0+6x120"
+            ),
+        },
+        labels={**EXTENDER, "instance": "a", "listener": "api"},
+        said="The listener api of a cannot use its new files.",
+    ),
+    "ShuntyardHandshakesFail": Case(
+        fires={f'shuntyard_tls_refusals_total{{{JOB}, listener="agents"}}': "0+6x120"},
+        quiet={f'shuntyard_tls_refusals_total{{{JOB}, listener="agents"}}': "0+1x120"},
+        labels={**EXTENDER, "listener": "agents"},
+        said="The listener agents of shuntyard-extender refuses 0.1 handshakes a second.",
+    ),
+}
+CASES: Final = {**ALIVE, **SCHEDULING, **TRAINING, **CERTIFICATES}
