@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import shutil
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -132,16 +133,10 @@ async def test_a_client_certificate_is_taken(pki: Pki, issue: Callable[[Pki], Pa
 
 
 @pytest.mark.parametrize(("issue", "why"), REFUSED.values(), ids=REFUSED)
-@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 async def test_a_client_certificate_is_refused(
-    pki: Pki,
-    issue: Callable[[Pki], Pair | None],
-    why: str,
-    newest: ssl.TLSVersion,
-    caplog: pytest.LogCaptureFixture,
+    pki: Pki, issue: Callable[[Pki], Pair | None], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     context = pki.client(await asyncio.to_thread(issue, pki))
-    context.maximum_version = newest
     async with running_with(scheduler=pki.mutual) as running, asking(context) as session:
         with pytest.raises(aiohttp.ClientError):
             await bind(running, session)
@@ -149,6 +144,28 @@ async def test_a_client_certificate_is_refused(
         await eventually(lambda: refusals._value.get() == 1)
         await renewal(running).look(Door.SCHEDULER)
     assert f"the listener scheduler refused 1 handshakes: {why}" in caplog.text
+
+
+async def test_who_shows_a_certificate_shows_it_each_time(pki: Pki) -> None:
+    """A session of TLS 1.2 could be resumed without it, also after its authority is gone."""
+    context = pki.client(await asyncio.to_thread(pki.ours.issue_client, "client", NAME))
+    async with running_with(scheduler=pki.mutual) as running:
+        address = running.scheduler_url.partition("//")[2].split(":")
+
+        def connect(session: ssl.SSLSession | None) -> tuple[bool | None, ssl.SSLSession | None]:
+            with (
+                socket.create_connection((address[0], int(address[1]))) as bare,
+                context.wrap_socket(bare, server_hostname="127.0.0.1", session=session) as secure,
+            ):
+                secure.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert secure.recv(1)
+                return secure.session_reused, secure.session
+
+        _, session = await asyncio.to_thread(connect, None)
+        assert not (await asyncio.to_thread(connect, session))[0]
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.to_thread(connect, None)
 
 
 async def test_a_name_that_is_not_listed_is_told_so(pki: Pki) -> None:
