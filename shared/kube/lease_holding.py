@@ -10,6 +10,7 @@ Source:
 
 import asyncio
 import datetime as dt
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -109,7 +110,7 @@ class LeaseCandidate:
         stamp = _stamp(now)
         return Spec(
             holder_identity=self.identity,
-            lease_duration_seconds=max(1, round(self.terms.duration_seconds)),
+            lease_duration_seconds=math.ceil(self.terms.duration_seconds),  # others wait so long
             acquire_time=spec.acquire_time if ours and spec.acquire_time else stamp,
             renew_time=stamp,
             lease_transitions=(spec.lease_transitions or 0) + (not ours),

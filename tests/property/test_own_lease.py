@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -13,6 +13,16 @@ CANDIDATES = st.integers(0, COUNT - 1)
 PAUSES = (0.1, 2, 5, 9.4, 10.4, 14.2, 15.1, 15.9, 30)
 """Most of them near an end, on a clock that may go wrong by a twentieth."""
 TERMS = LeaseTerms(retry_seconds=2, renew_deadline_seconds=10, duration_seconds=15)
+
+
+@given(duration=st.floats(1, 600), part=st.floats(0.5, 1, exclude_max=True))
+def test_others_are_told_to_wait_until_the_holder_has_ended(duration: float, part: float) -> None:
+    """A Lease says whole seconds; the settings may have parts of one."""
+    terms = LeaseTerms(duration * part / 2, duration * part, duration)
+    told = LeaseCandidate("a_1", terms).wanted(None, 0.0, 1e9)
+    assert told is not None
+    assert told.lease_duration_seconds is not None
+    assert told.lease_duration_seconds > terms.renew_deadline_seconds
 
 
 @dataclass
