@@ -17,7 +17,7 @@ OURS: Final = "shuntyard-authority-"
 """What the common names of our authorities begin with."""
 
 Key: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
-_UNREADABLE: Final = (ValueError, TypeError, UnsupportedAlgorithm)
+_UNREADABLE: Final = (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def signed(certificate: x509.Certificate, by: x509.Certificate) -> bool:
     """Say whether ``by`` has signed a certificate."""
     try:
         certificate.verify_directly_issued_by(by)
-    except (ValueError, TypeError, InvalidSignature):
+    except (*_UNREADABLE, InvalidSignature):
         return False
     return True
 

@@ -18,7 +18,7 @@ from extender.certificates.reading import Held, Read
 from extender.metrics.certificates import AUTHORITY, Made
 from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
-from shared.errors import InputError, SettingsError
+from shared.errors import SettingsError
 from shared.health import Heartbeat
 from shared.kube import keyed_data
 from shared.kube.client import KubeClient
@@ -94,9 +94,10 @@ class CertificateKeeper:
         problems: list[str] = []
         kept = await self._kept(problems)
         written = kept is not None and await self._put(kept, problems)
-        if kept is not None and found.AUTHORITY in kept.data:
+        if kept is not None and isinstance(reading.read(kept.data).authority, Held):
+            trusted = kept.data[found.AUTHORITY].decode(errors="replace")  # PEM, and remarks
             for path in self.places.config_maps:
-                await self._publish(path, kept.data[found.AUTHORITY].decode(), problems)
+                await self._publish(path, trusted, problems)
         self._tell(tuple(problems))
         return written
 
@@ -113,7 +114,7 @@ class CertificateKeeper:
         except ApiError as error:
             verb = "get" if kept is None else "patch"
             problems.append(_without(verb, self.places.secret, error))
-        except InputError as error:
+        except ValueError as error:  # InputError is one; so is what odd certificates raise
             problems.append(f"{self.places.secret}: {error}")
         return kept
 

@@ -190,6 +190,23 @@ async def test_a_broken_authority_is_named_and_left_alone(
     assert len([r for r in caplog.records if "ca.crt" in r.message]) == 1  # it is said once
 
 
+@pytest.mark.parametrize("broken", [b"\x30\x82\xff\xfe", b"garbage"], ids=["bytes", "text"])
+async def test_an_authority_that_nobody_can_read_is_not_what_agents_are_told_to_trust(
+    fake: FakeKube, client: KubeClient, tmp_path: Path, broken: bytes
+) -> None:
+    ship(fake)
+    one = keeper(client, tmp_path, FakeClock())
+    await one.look()
+    before = kept(fake)
+    secret = {"metadata": {"name": SECRET, "namespace": SYSTEM}}
+    texts = {**before, "ca.crt": broken}
+    data = {key: base64.b64encode(value).decode() for key, value in texts.items()}
+    fake.put(paths.SECRETS, {**secret, "data": data})
+    await one.look()
+    assert failures(one) == 1
+    assert published(fake).encode() == before["ca.crt"]
+
+
 async def test_with_a_broken_authority_a_good_certificate_is_used_on(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
