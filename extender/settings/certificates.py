@@ -1,12 +1,18 @@
 """The section of the settings file for certificates that the extender makes for itself."""
 
+import ipaddress
+import re
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from extender.settings.listeners import Texts
 from shared.settings import Section
+
+_DNS_NAME: Final = re.compile(
+    r"(?=.{1,253}$)(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.|$))+(?<!\.)"
+)
 
 
 class CertificatesSection(Section):
@@ -66,8 +72,8 @@ class CertificatesSection(Section):
         default=1825.0,
         ge=0.01,
         le=36500,
-        description="How long an authority is good. A new one is announced, beside the old one, "
-        "before it signs anything.",
+        description="How long an authority is good. A new one is signed by the old one, too: who "
+        "trusts either accepts what it signs.",
     )
     wait_seconds: float = Field(
         default=60.0,
@@ -75,6 +81,12 @@ class CertificatesSection(Section):
         le=600,
         description="How long the start waits for the API server to give the certificates.",
     )
+
+    @field_validator("names")
+    @classmethod
+    def _are_names_as_a_certificate_has_them(cls, found: tuple[str, ...]) -> tuple[str, ...]:
+        """In one spelling: a certificate for other names than these would be made anew."""
+        return tuple(_host(one) for one in found)
 
     @model_validator(mode="after")
     def _has_an_authority_that_outlives_what_it_signs(self) -> Self:
@@ -84,3 +96,13 @@ class CertificatesSection(Section):
                 f"valid_days {self.valid_days:g}"
             )
         return self
+
+
+def _host(name: str) -> str:
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        lower = name.lower()
+        if not _DNS_NAME.fullmatch(lower):
+            raise ValueError(f"{name!r}: expected a DNS name or an IP address") from None
+        return lower

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from extender.certificates import deciding, making, reading
+from extender.certificates.deciding import Plan, Wanted
 from extender.engine.parameters import EngineParameters, Order
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import PolicySettings, engine_parameters
@@ -202,6 +204,14 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
         {},
         "authority_valid_days 100: expected at least four times valid_days 90",
     ),
+    "a name that no certificate can have": (
+        "certificates: {names: [büro.example]}",
+        {},
+        "certificates.names: 'büro.example': expected a DNS name or an IP address",
+    ),
+    "a name in two parts": ("certificates: {names: ['a b']}", {}, "certificates.names: 'a b'"),
+    "a name that is empty": ("certificates: {names: ['']}", {}, "certificates.names: ''"),
+    "a name with two dots": ("certificates: {names: [a..b]}", {}, "certificates.names: 'a..b'"),
     "a holder that ends after another begins": (
         "lease: {renew_deadline_seconds: 20}",
         {},
@@ -246,6 +256,17 @@ def test_what_is_wrong_is_named_with_what_was_expected(
         load(tmp_path, text, **environ)
     assert want in str(caught.value)
     assert "pydantic" not in str(caught.value)
+
+
+def test_names_of_a_certificate_are_as_it_has_them(tmp_path: Path) -> None:
+    """In another spelling they would never be those that are in it, and it would be made anew."""
+    names = "[Yard.Example.ORG, '*.example.org', 'FD00:0::0:1', 10.0.0.1]"
+    found = load(tmp_path, f"certificates: {{names: {names}}}").certificates
+    assert found.names == ("yard.example.org", "*.example.org", "fd00::1", "10.0.0.1")
+    wanted = Wanted(frozenset(found.names), found.client_name, 1e6, 1e7)
+    everything = Plan(authority=True, server=True, client=True)
+    made = making.make(reading.read({}), everything, wanted, 1e9)
+    assert deciding.plan(reading.found(reading.read(made), 1e9), wanted, 1e9).nothing
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
