@@ -54,6 +54,16 @@ class Parser(Protocol):
 
 
 @runtime_checkable
+class GivesUp(Protocol):
+    """A format that can turn out to be of no use while it is read."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing more is read with it, in words; empty if it is."""
+        ...
+
+
+@runtime_checkable
 class RecordParser(Protocol):
     """A binary format of records."""
 

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from agent.parsing.base import DocumentParser, Parser, Point, RecordParser
+from agent.parsing.base import DocumentParser, GivesUp, Parser, Point, RecordParser
 from agent.tailing.chunk import Chunk
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
@@ -78,6 +78,8 @@ class LineStream:
 
     def poll(self, monotonic: float) -> Batch:
         """See ``Stream``."""
+        if isinstance(self._parser, GivesUp) and self._parser.problem:
+            return Batch(problem=self._parser.problem)
         chunk = self._follower.poll(monotonic)
         return _batch(chunk, self._readings(chunk))
 

@@ -99,6 +99,7 @@ SLOW = {
     "a repetition of repetitions": "(a+)+(?P<value>b)",
     "a repetition of choices": "(a|a)*(?P<value>b)",
     "a repetition in numbers": "(a{1,9}){1,9}(?P<value>b)",
+    "counts within counts": "((a{999}){999}){999}(?P<value>b)",
     "a long one": "a" * 600 + "(?P<value>b)",
     "one without a value": "a+",
     "one that is none": "(?P<value>[",

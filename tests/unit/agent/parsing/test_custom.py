@@ -1,8 +1,11 @@
 """A user's own pattern."""
 
+import re
+
 import pytest
 
-from agent.parsing.custom import LONGEST_LINE, LONGEST_PATTERN, Custom
+from agent.parsing.custom import ALLOWANCE_SECONDS, LINE_SECONDS, LONGEST_LINE, Custom
+from agent.parsing.patterns import LONGEST_PATTERN
 from shared.errors import InputError
 from tests.unit.agent.parsing.reading import values
 
@@ -43,6 +46,9 @@ BAD = {
     "repeats a repetition a number of times": (r"(a+){2,9}(?P<value>b)", "repeats or chooses"),
     "hides a repetition behind a blank": (r"(?x)(a+) +(?P<value>b)", "repeats or chooses"),
     "repeats a repetition of a class": (r"([a)]+)*(?P<value>b)", "repeats or chooses"),
+    "counts high": (r"a{4294967294}(?P<value>b)", "at most 10000 elements"),
+    "counts within counts": (r"((a{99}){99}){99}(?P<value>b)", "at most 10000 elements"),
+    "counts often": (r"[0-9]{5000,}[0-9]{5000,}(?P<value>b)", "at most 10000 elements"),
 }
 
 
@@ -68,3 +74,73 @@ GOOD = {
 @pytest.mark.parametrize("pattern", GOOD.values(), ids=GOOD)
 def test_a_pattern_is_taken_that_has(pattern: str) -> None:
     assert Custom(pattern).format == "regex"
+
+
+PLAIN = {
+    "braces": (r'{"loss": (?P<value>\S+)}', '{"loss": 1}'),
+    "braces after a character": (r"x{e}(?P<value>1)", "x{e}1"),
+    "braces of an error count": (r"(?:loss){e<=1}=(?P<value>1)", "loss{e<=1}=1"),
+    "brackets in brackets": (r"[[:alpha:]] (?P<value>1)", ":] 1"),
+    "a character's name": (r"\N{COLON}(?P<value>1)", ":1"),
+    "a bracket first": (r"[]{}[]=(?P<value>1)", "[=1"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
+@pytest.mark.parametrize(("pattern", "line"), PLAIN.values(), ids=PLAIN)
+def test_what_means_something_to_regex_alone_is_plain(pattern: str, line: str) -> None:
+    assert re.search(pattern, line)
+    assert values(Custom(pattern).feed(line)) == [("value", 1, None)]
+
+
+class Seconds:
+    """A clock on which each search takes as long as is said."""
+
+    def __init__(self, *each: float) -> None:
+        self.times = [0.0]
+        for seconds in each:
+            self.times += [self.times[-1], self.times[-1] + seconds]
+        self.times = self.times[1:]
+
+    def __call__(self) -> float:
+        return self.times.pop(0)
+
+
+SLOW = r"(.*)(.*)(.*)(.*)(?P<value>[cd])"
+
+
+def test_a_search_that_takes_too_long_is_ended_and_the_next_line_is_searched() -> None:
+    parser = Custom(SLOW)
+    assert parser.feed("a" * LONGEST_LINE) == ()
+    assert not parser.problem
+    assert parser.feed("c") == ()  # a match, though no number: no error
+    assert values(Custom("(?P<value>[0-9])$").feed("a" * LONGEST_LINE + "1")) == []
+
+
+def test_a_pattern_that_goes_on_taking_too_long_is_given_up_and_named() -> None:
+    parser = Custom(SLOW, metric="loss")
+    lines = 0
+    while not parser.problem:
+        parser.feed("a" * LONGEST_LINE)
+        lines += 1
+        assert lines < 100
+    assert lines > 1
+    assert "annotation shuntyard.io/metrics, regex" in parser.problem
+    assert SLOW in parser.problem
+    assert "is not fast enough: at most 200 µs a line, 50 ms for a single one" in parser.problem
+
+
+def test_a_pattern_that_was_given_up_searches_no_more() -> None:
+    parser = Custom("(?P<value>1)", seconds=Seconds(2 * ALLOWANCE_SECONDS))
+    assert values(parser.feed("1")) == [("value", 1, None)]
+    assert parser.problem
+    assert parser.feed("1") == ()
+
+
+def test_a_slow_line_now_and_then_is_borne() -> None:
+    slow = ALLOWANCE_SECONDS / 2
+    between = [0.0] * round(slow / LINE_SECONDS)
+    parser = Custom("(?P<value>1)", seconds=Seconds(*([slow, *between] * 5)))
+    for _ in range(5 * (1 + len(between))):
+        assert parser.feed("1")
+    assert not parser.problem

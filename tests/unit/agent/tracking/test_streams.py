@@ -39,6 +39,27 @@ def append(file: Path, data: bytes) -> None:
         stream.write(data)
 
 
+class Tired:
+    """Lines, until one says that it is enough."""
+
+    format = "regex"
+    problem = ""
+
+    def feed(self, line: str) -> Sequence[Point]:
+        self.problem = "enough" if line == "enough" else ""
+        return [Point("loss", 1.0)]
+
+
+def test_lines_are_read_until_their_parser_gives_up(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    stream = LineStream(FileFollower(file), Tired())
+    append(file, b"1\nenough\n")
+    assert values(stream) == [1.0, 1.0]
+    append(file, b"more\n")
+    batch = stream.poll(2.0)
+    assert (batch.problem, batch.lines, list(batch.readings)) == ("enough", 0, [])
+
+
 def test_a_record_that_is_not_complete_waits_for_its_rest(tmp_path: Path) -> None:
     file = tmp_path / "fours"
     stream = RecordStream(FileFollower(file, binary=True), Fours())
