@@ -69,7 +69,7 @@ class ApiServer:
             token = self._token()
         except (SettingsError, OSError) as error:
             raise UnansweredError(str(error)) from error
-        return {"Authorization": f"Bearer {token}"} if token else {}
+        return connection.authorization(token or "")
 
 
 def of(asked: Namespace) -> ApiServer:

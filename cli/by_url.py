@@ -1,5 +1,6 @@
 """Straight to the read API, for whoever can reach the extender."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from ssl import SSLContext, create_default_context
 from typing import Final
@@ -42,7 +43,7 @@ class ByUrl:
             raise UnansweredError(f"{url}: a token is shown over https only")
         tls = None if authority is None else _trusting(authority)
         self._server = Server(parts, tls, server_name)
-        self._headers = {} if token_file is None else {"Authorization": _bearer(token_file)}
+        self._headers = {} if token_file is None else _shown(token_file)
 
     def fetch(self, path: str, *, question: bytes | None = None, **query: str) -> bytes:
         """Return the body; see ``cli.client.Way``."""
@@ -67,8 +68,11 @@ def _trusting(authority: Path) -> SSLContext:
         raise UnansweredError(f"--ca {authority}: {error}") from error
 
 
-def _bearer(token_file: Path) -> str:
+def _shown(token_file: Path) -> Mapping[str, str]:
     try:
-        return f"Bearer {token_file.read_text().strip()}"
-    except (OSError, UnicodeDecodeError) as error:
+        headers = connection.authorization(token_file.read_text().strip())
+    except (OSError, UnicodeDecodeError, UnansweredError) as error:
         raise UnansweredError(f"--token-file {token_file}: {error}") from error
+    if not headers:
+        raise UnansweredError(f"--token-file {token_file}: it is empty")
+    return headers

@@ -13,6 +13,8 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 from typing_extensions import override
 
+from cli.errors import UnansweredError
+
 TIMEOUT_SECONDS: Final = 10.0
 QUESTION_TIMEOUT_SECONDS: Final = 60.0
 """For what is worked out for whoever asks; longer no API server waits for what it proxies."""
@@ -83,6 +85,17 @@ def ask(server: Server, request: Request) -> Answer:
         return Answer(response.status, response.read(), response.headers.get("Date") or "")
     finally:
         connection.close()
+
+
+def authorization(token: str) -> dict[str, str]:
+    """Return the header that shows a token; none for an empty one.
+
+    Raises:
+        UnansweredError: It cannot stand in a header. Nothing of it is said.
+    """
+    if not all(" " <= character <= "~" for character in token):
+        raise UnansweredError("the token is not one line of ASCII")
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def failure(server: Server, error: OSError | HTTPException) -> str:

@@ -73,6 +73,16 @@ def test_a_bearer_token_is_sent(api_server: ApiServer, user: dict[str, Any], wan
     assert api_server.known.headers[0]["Authorization"] == f"Bearer {want}"
 
 
+def test_a_token_that_no_header_can_have_is_not_told(
+    api_server: ApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = api_server.kubeconfig({"token": "secret\nhidden"})
+    assert main(["queue", "--kubeconfig", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert "the token is not one line of ASCII" in said
+    assert "secret" not in said
+
+
 def test_a_plugins_token_that_is_refused_is_asked_for_once_more(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,6 +84,19 @@ def test_what_cannot_be_done_is_said(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["secret\nhidden", "secr\u00e9t", "secret\x00", " \n"])
+def test_a_token_that_no_header_can_have_is_refused_and_not_told(
+    text: str, tmp_path: Path, read_api: ReadApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(text)
+    assert main(["queue", "--url", read_api.url, "--token-file", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert f"--token-file {file}: " in said
+    assert "secr" not in said
+    assert read_api.headers == []
+
+
 @pytest.mark.parametrize("option", ["--ca", "--token-file", "--server-name"])
 def test_they_go_with_a_url_alone(option: str) -> None:
     with pytest.raises(SystemExit) as caught:
