@@ -140,9 +140,26 @@ def test_the_attached_scheduler_is_told_what_ours_is_told() -> None:
 
 
 def test_the_attached_extender_has_no_right_of_kube_scheduler() -> None:
-    kinds = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment")
-    found = [yaml.safe_dump(one) for one in of_kind(SETUPS["attached"], *kinds)]
-    assert not [text for text in found if "kube-scheduler" in text or "kube-system" in text]
+    kinds = ("RoleBinding", "ClusterRoleBinding")
+    bindings = of_kind(SETUPS["attached"], *kinds)
+    ours = [one for one in bindings if one["subjects"][0]["name"] == "shuntyard-extender"]
+    assert ours
+    assert not [one for one in ours if "scheduler" in one["roleRef"]["name"]]
+    assert not [one for one in ours if one["metadata"].get("namespace") == "kube-system"]
+    assert "kube-scheduler" not in str(of_kind(SETUPS["attached"], "Deployment"))
+
+
+def test_the_attached_kube_scheduler_may_hold_the_lease_that_it_is_told_to_hold() -> None:
+    """Kubernetes' own role for it has get and update of the Lease "kube-scheduler" alone."""
+    config = yaml.safe_load((DEPLOY / "overlays/attached/scheduler.yaml").read_text())
+    election = config["leaderElection"]
+    binding = named(SETUPS["attached"], "RoleBinding", "shuntyard-scheduler-lease")
+    assert binding["metadata"]["namespace"] == election["resourceNamespace"]
+    (user,) = binding["subjects"]
+    assert (user["kind"], user["name"]) == ("User", "system:kube-scheduler")
+    (rule,) = named(SETUPS["attached"], "Role", binding["roleRef"]["name"])["rules"]
+    assert rule["resourceNames"] == [election["resourceName"]]
+    assert {"get", "update"} <= {*rule["verbs"]}
 
 
 @pytest.mark.parametrize("name", ["demo-pv", "nfs"])
