@@ -203,7 +203,7 @@ def build(
     barrier = _barrier(settings, executor, params, beat("bind"))
     ground.health.conditions = {"synced": lambda: observer.synced}
     desk = DirectDesk(recorder, schedule)
-    answers = SchedulerAnswers(store, params, acting, desk, barrier.bind, recorder)
+    answers = SchedulerAnswers(store, params, acting, desk, barrier.bind, recorder, metrics)
     migrate = looping.migrate_loop(
         settings, schedule, observer, beat("migrate"), changed.follower()
     )

@@ -36,8 +36,13 @@ class Burst:
     rest: tuple[Uid, ...]
 
 
-def objection(snapshot: Snapshot, key: PodKey, uid: Uid, node: NodeName) -> str:
-    """Return why this pod cannot be bound to this node; empty if nothing speaks against it."""
+def objection(
+    snapshot: Snapshot, key: PodKey, uid: Uid, node: NodeName, params: EngineParameters
+) -> str:
+    """Return why this pod cannot be bound to this node; empty if nothing speaks against it.
+
+    No plan of ours speaks against a pod of another scheduler, whatever is written on it.
+    """
     pod = snapshot.pods.get(key)
     if pod is None or pod.uid != uid:
         return POD_GONE
@@ -48,10 +53,16 @@ def objection(snapshot: Snapshot, key: PodKey, uid: Uid, node: NodeName) -> str:
         return BOUND_ELSEWHERE
     if node not in snapshot.room.index:
         return NODE_GONE
+    if pod.scheduler_name != params.scheduler_name:
+        return ""
+    return _against_the_plan(snapshot, pod, node)
+
+
+def _against_the_plan(snapshot: Snapshot, pod: Pod, node: NodeName) -> str:
     planned = planned_node(snapshot, pod)
     if planned is None:
-        unseated = bound is None and direct.needs_seat(snapshot, pod)
-        return NO_SEAT if unseated and uid not in snapshot.seats else ""
+        unseated = pod.uid not in snapshot.bound and pod.uid not in snapshot.seats
+        return NO_SEAT if unseated and direct.needs_seat(snapshot, pod) else ""
     return PLAN_CHANGED if planned != node else ""
 
 

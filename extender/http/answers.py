@@ -23,6 +23,7 @@ from extender.engine.snapshot import Snapshot
 from extender.http import manifests
 from extender.http.foresight import Foresight
 from extender.http.rest import Rest
+from extender.metrics.extender import ExtenderMetrics, Passed
 from extender.state.store import ClusterStore
 from shared import api
 from shared.clock import Clock
@@ -112,6 +113,7 @@ class SchedulerAnswers:
         desk: Knows the queue, and keeps the seats that filter gives to direct gangs.
         barrier: Binds a pod together with its gang.
         witness: Keeps what was answered, for the decision log.
+        metrics: Counts pods of other schedulers, which are passed through.
     """
 
     store: ClusterStore
@@ -120,6 +122,7 @@ class SchedulerAnswers:
     desk: Desk
     barrier: Callable[[str, str, str, str], Awaitable[str]]
     witness: Witness
+    metrics: ExtenderMetrics
 
     def filter(self, pod: Pod, node_names: Sequence[str]) -> FilterVerdict:
         """Judge the offered nodes; a replica that does not act answers with an error.
@@ -128,6 +131,8 @@ class SchedulerAnswers:
         """
         if not self.acting():
             return FilterVerdict(error=STANDBY)
+        if pod.scheduler_name != self.parameters.scheduler_name:
+            self.metrics.passed.labels(verb=Passed.FILTER.value).inc()
         if self.desk.waits(pod):
             return WITHOUT_SEATS
         occasion = self.desk.occasion(pod)

@@ -17,7 +17,7 @@ from extender.engine import binding
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
 from extender.loops.bindings import Bindings
-from extender.metrics.extender import ExtenderMetrics
+from extender.metrics.extender import ExtenderMetrics, Passed
 from extender.state.store import ClusterStore
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid
@@ -59,9 +59,12 @@ class BindBarrier:
         snapshot, key = self.store.snapshot(), PodKey(f"{namespace}/{name}")
         if binding.is_bound(snapshot, Uid(uid), NodeName(node)):
             return ""
-        if text := binding.objection(snapshot, key, Uid(uid), NodeName(node)):
+        if text := binding.objection(snapshot, key, Uid(uid), NodeName(node), self.parameters):
             return text
-        arrival = self._arrive(snapshot.pods[key], NodeName(node), snapshot)
+        pod = snapshot.pods[key]
+        if pod.scheduler_name != self.parameters.scheduler_name:
+            self.metrics.passed.labels(verb=Passed.BIND.value).inc()
+        arrival = self._arrive(pod, NodeName(node), snapshot)
         with self.metrics.barrier_seconds.time():
             return await self._outcome(arrival)
 
@@ -133,7 +136,7 @@ class BindBarrier:
     def _dismiss(self, job: JobKey, snapshot: Snapshot) -> None:
         for arrival in list(self.arrivals.get(job, {}).values()):
             pod = arrival.pod
-            text = binding.objection(snapshot, pod.key, pod.uid, arrival.node)
+            text = binding.objection(snapshot, pod.key, pod.uid, arrival.node, self.parameters)
             if text and not arrival.started:
                 self._finish(arrival, text)
 

@@ -74,6 +74,15 @@ class Outcome(StrEnum):
 
 
 class Writing(StrEnum):
+class Passed(StrEnum):
+    """Where a pod of another scheduler came through as if we were not there."""
+
+    FILTER = "filter"
+    """All nodes that were offered stayed."""
+    BIND = "bind"
+    """It was bound at once, alone."""
+
+
     """What a write to the API server was for."""
 
     RELEASE = "release"
@@ -212,6 +221,12 @@ class ExtenderMetrics:
         )
         self.bind_timeouts = self.series.counter(
             "shuntyard_bind_timeouts", "Bind calls whose gang did not arrive in time."
+        self.passed = self.series.counter(
+            "shuntyard_foreign_requests",
+            "Calls of kube-scheduler about pods of other schedulers: passed through by `filter`, "
+            "bound at once and alone by `bind`.",
+            verb=Passed,
+        )
         )
         self.barrier_seconds = self.series.histogram(
             "shuntyard_barrier_wait_seconds",

@@ -6,7 +6,9 @@ import aiohttp
 import pytest
 
 from extender.engine import binding
+from extender.loops.bind import BindBarrier
 from extender.loops.bindings import ATTEMPTS
+from extender.metrics.extender import Passed
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import MiniScheduler, bound, extender, lease, node, pod
@@ -92,6 +94,29 @@ async def test_a_fault_in_a_release_leaves_no_partial_gang(fake, fault):
     async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
         await eventually(lambda: len(bound(fake)) == 4)
     assert fake.faults.left == 0
+
+
+async def test_a_pod_of_another_scheduler_passes_is_bound_alone_and_is_counted(fake):
+    """By its label it is of a gang, and it is too large for each node: never mind."""
+    theirs = pod("theirs", job="j", size=4, schedulerName="other", schedulingGates=[])
+    theirs["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
+    fake.put(paths.PODS, theirs)
+    theirs = fake.object(paths.PODS, "theirs", "default")
+    async with extender(fake) as running:
+        assert _passed(running) == {"filter": 0, "bind": 0}
+        args = {"Pod": theirs, "NodeNames": ["a", "b"]}
+
+        async def passes():
+            return (await _call(running, "filter", args))["NodeNames"] == ["a", "b"]
+
+        await eventually(passes)  # a replica that does not act yet counts none
+        assert _passed(running) == {"filter": 1, "bind": 0}
+        who = {"PodNamespace": "default", "PodName": "theirs", "PodUID": theirs["metadata"]["uid"]}
+        assert (await _call(running, "bind", {**who, "Node": "b"}))["Error"] == ""
+        assert bound(fake) == {"theirs": "b"}
+        assert _passed(running) == {"filter": 1, "bind": 1}
+        await _call(running, "filter", {**args, "Pod": pod("ours", schedulingGates=[])})
+        assert _passed(running) == {"filter": 1, "bind": 1}
 
 
 async def test_a_repeated_bind_call_succeeds(fake):
@@ -189,6 +214,12 @@ async def _call(running, verb, body):
     async with aiohttp.ClientSession() as session, session.post(url, json=body) as response:
         assert response.status == 200
         return await response.json()
+
+
+def _passed(running):
+    """Return how many calls about pods of other schedulers are counted, by verb."""
+    (barrier,) = (one for one in running.parts.loops if isinstance(one, BindBarrier))
+    return {verb: barrier.metrics.passed.labels(verb=verb)._value.get() for verb in Passed}
 
 
 def _bind_args(fake, name):

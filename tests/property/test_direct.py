@@ -127,7 +127,8 @@ class World:
                 self.store.apply(Upsert(placed))
 
     def _objection(self, snapshot, pod):
-        return binding.objection(snapshot, pod.key, pod.uid, snapshot.seats[pod.uid].node)
+        node = snapshot.seats[pod.uid].node
+        return binding.objection(snapshot, pod.key, pod.uid, node, PARAMS)
 
     def cycle(self):
         self.now += 1.0

@@ -4,6 +4,7 @@ import pytest
 
 from extender.engine import binding
 from extender.engine.parameters import EngineParameters
+from shared import labels
 from tests.fakes.builders import make_gang, make_node, make_pod
 from tests.unit.engine.clusters import released_job, snapshot_of, store_of
 
@@ -75,6 +76,16 @@ def test_a_pod_of_another_scheduler_is_plainly_bound():
     )
 
 
+def test_no_plan_of_ours_speaks_against_a_pod_of_another_scheduler():
+    gang = {"labels": {labels.JOB: "j"}, "annotations": {labels.MIN_AVAILABLE: "4"}}
+    pods = {name: make_pod(name, scheduler_name=name, **gang) for name in ("other", "shuntyard")}
+    snapshot = snapshot_of(NODES, [*pods.values()])
+    said = {n: binding.objection(snapshot, p.key, p.uid, "a", PARAMS) for n, p in pods.items()}
+    assert said == {"other": "", "shuntyard": binding.NO_SEAT}
+    gone = binding.objection(snapshot, pods["other"].key, pods["other"].uid, "gone", PARAMS)
+    assert gone == binding.NODE_GONE
+
+
 JOB = released_job("j", ["a"])
 POD = JOB[1]
 OBJECTIONS = {
@@ -98,7 +109,7 @@ OBJECTIONS = {
 
 @pytest.mark.parametrize(("entities", "call", "want"), OBJECTIONS.values(), ids=OBJECTIONS.keys())
 def test_what_speaks_against_a_binding_is_said(entities, call, want):
-    assert binding.objection(snapshot_of(*entities), *call) == want
+    assert binding.objection(snapshot_of(*entities), *call, PARAMS) == want
 
 
 def test_a_repeated_call_finds_the_pod_bound():
