@@ -6,6 +6,7 @@ too. Otherwise a token is needed. A caller with a token sees the jobs of the nam
 may list pods, nodes and prices if he may list nodes, metrics if he may get ``/metrics``.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class Sight:
         """Return the namespaces that an answer speaks of and he must not hear of."""
         if await self.viewer.may(LIST_PODS):
             return frozenset()
-        spoken_of = redacting.mentioned(body, self.known())
+        spoken_of = await asyncio.to_thread(redacting.mentioned, body, self.known())
         return frozenset([name for name in sorted(spoken_of) if not await self.sees(name)])
 
     async def sees(self, namespace: str) -> bool:
@@ -97,10 +98,14 @@ class Doorkeeper:
 
 
 async def shown(request: web.Request, body: api.Response) -> bytes:
-    """Return an answer as JSON, without what the caller may not see."""
+    """Return an answer as JSON, without what the caller may not see.
+
+    Of a long queue every text is looked at, which takes some tenths of a second: in a thread.
+    """
     sight = request.get(SIGHT)
     hidden = await sight.hidden_in(body) if sight is not None else frozenset()
-    return _ENCODER.encode(redacting.without(body, hidden) if hidden else body)
+    left = await asyncio.to_thread(redacting.without, body, hidden) if hidden else body
+    return _ENCODER.encode(left)
 
 
 async def demand_namespace(request: web.Request, namespace: str) -> None:

@@ -2,13 +2,15 @@
 
 import contextlib
 import json
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import pytest
 
+from extender.http import redacting
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import Extender, extender, lease, node, pod
@@ -100,6 +102,28 @@ async def test_who_may_list_pods_of_one_namespace_hears_of_no_other() -> None:
         for path in ("nodes", "prices", "prices?slots=true", "explain?namespace=blue&pod=fit-blue"):
             status, text = await lent.get(f"/v1/{path}", token)
             assert (status, "the bearer of the token may not list" in text) == (403, True), path
+
+
+async def test_what_must_not_be_heard_is_looked_for_beside_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It reads every text of an answer: nobody else would be answered meanwhile."""
+    where: dict[str, bool] = {}
+
+    def watched(name: str) -> Callable[..., Any]:
+        real = getattr(redacting, name)
+
+        def call(*given: Any) -> Any:
+            where[name] = threading.current_thread() is threading.main_thread()
+            return real(*given)
+
+        return call
+
+    for name in ("mentioned", "without"):
+        monkeypatch.setattr(redacting, name, watched(name))
+    async with library() as lent:
+        assert await lent.names("/v1/queue", lent.token(OWNER)) == {"red"}
+    assert where == {"mentioned": False, "without": False}
 
 
 async def test_a_pod_that_is_not_there_looks_like_one_that_may_not_be_seen() -> None:
