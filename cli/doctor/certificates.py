@@ -9,29 +9,44 @@ from cli.amounts import duration
 from cli.doctor import validity
 from cli.doctor.findings import Finding, fault, ok, warning
 from cli.doctor.reading import Object
-from cli.doctor.site import AGENTS_NAMESPACE, Site
+from cli.doctor.site import AGENTS_NAMESPACE, Site, mounted
 from shared.kube import paths
 
 CHECK: Final = "certificates"
 SECRETS: Final = "/api/v1/secrets"
+_SECRET: Final = ("secret", "secretName")
+"""A volume that is one, and where its name stands."""
 SOON: Final = 0.2
 """Part of its life from which a certificate should have been renewed: it is at two thirds."""
 _PAGE: Final = "docs/tls.md"
 
 
 def check(site: Site) -> Iterator[Finding]:
-    """Read the agents' ConfigMap first, which more people may: then the Secret."""
+    """Read what agents trust first, which more people may: then what listeners show."""
     settings, now = site.settings, site.reader.clock.now()
     if site.deployment is not None and not settings.of("agents", "certificate", ""):
         said = "the setting agents.certificate is empty: the agents' listener is closed"
         yield fault(CHECK, said, f"set it: {_PAGE}")
-    authority = str(settings.of("certificates", "authority_config_map", "shuntyard-ca"))
-    found = site.reader.get(paths.namespaced(paths.CONFIG_MAPS, AGENTS_NAMESPACE, authority))
-    known = str(((found or {}).get("data") or {}).get("ca.crt", "")).encode()
-    yield of_the_authority(f"ConfigMap {AGENTS_NAMESPACE}/{authority}", known, now)
-    secret = str(settings.of("certificates", "secret", "shuntyard-certificates"))
-    kept = site.reader.get(paths.namespaced(SECRETS, site.namespace, secret))
-    yield from of_the_secret(f"Secret {site.namespace}/{secret}", kept, known, now)
+    place, known = _trusted(site)
+    yield of_the_authority(place, known, now)
+    kept_in = str(settings.of("certificates", "secret", "shuntyard-certificates"))
+    name = next(mounted(site.deployment or {}, *_SECRET), kept_in)
+    found = site.reader.get(paths.namespaced(SECRETS, site.namespace, name))
+    yield from of_the_secret(f"Secret {site.namespace}/{name}", found, known, now)
+
+
+def _trusted(site: Site) -> tuple[str, bytes]:
+    """Return where agents read whom they trust, and what stands there.
+
+    It is the ConfigMap, unless they mount a Secret (deploy/components/cert-manager).
+    """
+    for name in mounted(site.daemon_set or {}, *_SECRET):
+        found = site.reader.get(paths.namespaced(SECRETS, AGENTS_NAMESPACE, name))
+        return f"Secret {AGENTS_NAMESPACE}/{name}", _text(found or {}, "ca.crt")
+    name = str(site.settings.of("certificates", "authority_config_map", "shuntyard-ca"))
+    found = site.reader.get(paths.namespaced(paths.CONFIG_MAPS, AGENTS_NAMESPACE, name))
+    text = str(((found or {}).get("data") or {}).get("ca.crt", ""))
+    return f"ConfigMap {AGENTS_NAMESPACE}/{name}", text.encode()
 
 
 def of_the_authority(name: str, pem: bytes, now: float) -> Finding:
@@ -58,7 +73,7 @@ def of_the_secret(name: str, secret: Object | None, known: bytes, now: float) ->
     yield _of_a_chain(f"tls.crt of the {name}", leaf, now)
     if authority.strip() and authority.strip() not in known and known.strip():
         said = f"the authority in the {name} is another one than agents trust"
-        mend = "delete the ca.crt of the ConfigMap: it is written again within a minute"
+        mend = f"the replicas write it within a minute, if they make it; else see {_PAGE}"
         yield fault(CHECK, said, mend)
 
 

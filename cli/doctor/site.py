@@ -78,7 +78,11 @@ class Site:
     @cached_property
     def settings(self) -> Settings:
         """What the extender is told; the defaults where there is no Deployment to ask."""
-        return Settings(document(self._file(SETTINGS_KEY) or "", SETTINGS_KEY))
+        sections = document(self._file(SETTINGS_KEY) or "", SETTINGS_KEY)
+        for section, key, value in _variables(self.deployment or {}):
+            said = sections.get(section)
+            sections[section] = {**(said if isinstance(said, dict) else {}), key: value}
+        return Settings(sections)
 
     @cached_property
     def scheduler_config(self) -> Object | None:
@@ -121,6 +125,15 @@ def mounted(workload: Object, kind: str, key: str) -> Iterator[str]:
 def containers(workload: Object) -> dict[str, str]:
     """Return the images of a workload's containers by name."""
     return {one["name"]: one["image"] for one in pod_spec(workload).get("containers") or ()}
+
+
+def _variables(workload: Object) -> Iterator[tuple[str, str, Any]]:
+    """Yield section, key and value of the settings that are variables: they win over the file."""
+    for container in pod_spec(workload).get("containers") or ():
+        for variable in container.get("env") or ():
+            match variable["name"].lower().split("__"):
+                case ["shuntyard", section, key] if variable.get("value"):
+                    yield section, key, yaml.safe_load(variable["value"])
 
 
 def pod_spec(workload: Object) -> Object:

@@ -11,6 +11,7 @@ import yaml
 
 from cli.connection import Answer
 from cli.doctor import neighbours, running
+from cli.doctor.certificates import SECRETS
 from cli.doctor.findings import Finding, Level
 from cli.doctor.rights import REVIEWS
 from shared import api
@@ -30,6 +31,30 @@ def test_what_deploy_base_makes_is_well(well: FakeCluster) -> None:
     findings = found(well)
     assert [one for one in findings if one.level is not OK] == []
     assert {one.check for one in findings} == set(running.CHECKS)
+
+
+def test_certificates_from_cert_manager_are_well_too(well: FakeCluster) -> None:
+    """As deploy/components/cert-manager has it: no Secret and no rights of ours, two of theirs."""
+    certificates = {"name": "certificates", "secret": {"secretName": "shuntyard-tls"}}
+    authority = {"name": "authority", "secret": {"secretName": "shuntyard-agent-tls"}}
+    for path, volume in ((healthy.DEPLOYMENT, certificates), (healthy.DAEMON_SET, authority)):
+        spec = well.objects[path]["spec"]["template"]["spec"]
+        kept = [one for one in spec["volumes"] if one["name"] != volume["name"]]
+        assert len(kept) == len(spec["volumes"]) - 1
+        spec["volumes"] = [*kept, volume]
+        for one in spec["containers"]:
+            if one["name"] == "extender":
+                one["env"] = [{"name": "SHUNTYARD__CERTIFICATES__MANAGED", "value": "false"}]
+    secret = well.objects.pop(healthy.SECRET)
+    del well.objects[healthy.AUTHORITY]
+    well.lacking |= {"get secrets", "patch secrets"}
+    well.objects[healthy.SECRET.replace("shuntyard-certificates", "shuntyard-tls")] = secret
+    agents = paths.namespaced(SECRETS, healthy.AGENTS, "shuntyard-agent-tls")
+    well.objects[agents] = {"data": {"ca.crt": secret["data"]["ca.crt"]}}
+    assert [one for one in found(well) if one.level is not OK] == []
+    well.objects[agents] = {"data": {}}
+    (said,) = [one for one in found(well) if one.level is not OK]
+    assert said.said.startswith("the Secret shuntyard-agents/shuntyard-agent-tls has no ca.crt")
 
 
 @pytest.fixture(autouse=True)
