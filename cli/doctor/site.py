@@ -131,9 +131,10 @@ def _variables(workload: Object) -> Iterator[tuple[str, str, Any]]:
     """Yield section, key and value of the settings that are variables: they win over the file."""
     for container in pod_spec(workload).get("containers") or ():
         for variable in container.get("env") or ():
-            match variable["name"].lower().split("__"):
-                case ["shuntyard", section, key] if variable.get("value"):
-                    yield section, key, yaml.safe_load(variable["value"])
+            prefix, _, path = str(variable["name"]).lower().partition("__")
+            section, _, key = path.partition("__")
+            if prefix == "shuntyard" and key and variable.get("value"):
+                yield section, key, yaml.safe_load(variable["value"])
 
 
 def pod_spec(workload: Object) -> Object:
