@@ -1,5 +1,6 @@
 """The sections of the settings file for the listeners: for kube-scheduler, people, and agents."""
 
+import ipaddress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Protocol, Self, TypeVar
@@ -35,6 +36,13 @@ def _both_or_none(listener: _Listener) -> _Listener:
     return listener
 
 
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 class SchedulerSection(Section):
     """The listener that kube-scheduler calls, and whose extender this is (docs/tls.md)."""
 
@@ -47,8 +55,8 @@ class SchedulerSection(Section):
     listen_host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="Address for kube-scheduler. Keep it on loopback, where there is no "
-        "authentication, or set `client_authority`.",
+        description="Address for kube-scheduler. Nobody is asked who he is there, so it must be of "
+        "loopback; any other one needs `client_authority`.",
     )
     listen_port: int = Field(default=10261, ge=0, le=65535, description="Port; 0 takes a free one.")
     certificate: Path | None = Field(
@@ -80,6 +88,15 @@ class SchedulerSection(Section):
     def _asks_for_certificates_over_tls(self) -> Self:
         if self.client_authority is not None and self.certificate is None:
             raise ValueError("client_authority: expected certificate and key beside it")
+        return self
+
+    @model_validator(mode="after")
+    def _lets_nobody_in_who_is_not_asked(self) -> Self:
+        if self.client_authority is None and not _is_loopback(self.listen_host):
+            raise ValueError(
+                f"listen_host {self.listen_host!r}: expected an address of loopback, because "
+                "anybody may call without client_authority"
+            )
         return self
 
 

@@ -212,6 +212,16 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "a name in two parts": ("certificates: {names: ['a b']}", {}, "certificates.names: 'a b'"),
     "a name that is empty": ("certificates: {names: ['']}", {}, "certificates.names: ''"),
     "a name with two dots": ("certificates: {names: [a..b]}", {}, "certificates.names: 'a..b'"),
+    "a listener that lets everybody bind": (
+        "scheduler: {listen_host: 0.0.0.0}",
+        {},
+        "scheduler: listen_host '0.0.0.0': expected an address of loopback",
+    ),
+    "a name that may lead anywhere": (
+        "scheduler: {listen_host: yard.example}",
+        {},
+        "scheduler: listen_host 'yard.example': expected an address of loopback",
+    ),
     "a holder that ends after another begins": (
         "lease: {renew_deadline_seconds: 20}",
         {},
