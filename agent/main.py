@@ -38,6 +38,7 @@ from agent.worker import Worker
 from shared import logs
 from shared import settings as settings_files
 from shared.clock import Clock
+from shared.connections import Connections, most_connections
 from shared.errors import InputError, SettingsError
 from shared.health import Health, Heartbeat
 from shared.system_clock import SystemClock
@@ -45,6 +46,9 @@ from shared.system_clock import SystemClock
 KEEPALIVE_SECONDS = 75.0
 """Longer than any interval between heartbeats that makes sense: a TLS handshake costs more than
 they do."""
+
+MOST_CONNECTIONS = 128
+"""Of the agent's own listener: a kubelet and a Prometheus or two call."""
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +67,7 @@ class Parts:
 
     loops: tuple[Loop, ...]
     runner: web.AppRunner
+    connections: Connections
     board: Board
 
 
@@ -144,7 +149,8 @@ async def serve(
                 loops.create_task(loop.run(), name=type(loop).__name__) for loop in parts.loops
             ]
             api = settings.api
-            await web.TCPSite(parts.runner, api.listen_host, api.listen_port).start()
+            opened = parts.connections.listen(api.listen_host, api.listen_port)
+            await web.SockSite(parts.runner, opened).start()
             address = parts.runner.addresses[0][:2]
             log.info("listening", extra={"address": address, "sampling": machine.samplers.words})
             ready(parts, address)
@@ -190,8 +196,9 @@ def build(
         metrics.pods.places, metrics.pods.state = board.places or {}, board.state()
         metrics.dropped_events.set(board.dropped())
 
-    runner = create_runner(health, Page(prepare, metrics.render))
-    return Parts((reporting, discovery, following, sampling), runner, board)
+    connections = Connections("agent", most_connections(MOST_CONNECTIONS))
+    runner = create_runner(health, Page(prepare, metrics.render), connections)
+    return Parts((reporting, discovery, following, sampling), runner, connections, board)
 
 
 def _heartbeat(

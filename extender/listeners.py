@@ -16,7 +16,12 @@ from extender.ground import Ground
 from extender.http.agent_answers import AgentAnswers
 from extender.http.agent_tokens import TokenCheck
 from extender.http.answers import ReadAnswers
-from extender.http.app import create_agents_app, create_api_app, create_scheduler_app
+from extender.http.app import (
+    create_agents_app,
+    create_api_app,
+    create_runner,
+    create_scheduler_app,
+)
 from extender.http.authorizing import Doorkeeper
 from extender.http.certificate import ServerCertificate
 from extender.http.forwarding import Forwarding
@@ -27,6 +32,7 @@ from extender.loops.lead import Leadership
 from extender.loops.observe import Observer
 from extender.loops.peers import Peers
 from extender.metrics.certificates import Door
+from extender.metrics.connections import Ending
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
 from extender.settings.listeners import (
@@ -36,6 +42,7 @@ from extender.settings.listeners import (
     WithoutToken,
 )
 from extender.settings.peers import PeersSection
+from shared.connections import Connections, most_connections
 from shared.kube import access_review, paths, token_review
 
 Certificates = Mapping[Door, ServerCertificate]
@@ -51,7 +58,21 @@ class Listener:
     app: web.Application
     host: str
     port: int
+    connections: Connections
     tls: ssl.SSLContext | None = None
+
+    def runner(self, drain_seconds: float) -> web.AppRunner:
+        """Return what serves it; at the end open requests may go on for so long."""
+        return create_runner(self.app, drain_seconds=drain_seconds, connections=self.connections)
+
+    async def open(self, runner: web.AppRunner) -> None:
+        """Listen from now on.
+
+        Raises:
+            OSError: The address cannot be had.
+        """
+        opened = self.connections.listen(self.host, self.port)
+        await web.SockSite(runner, opened, ssl_context=self.tls).start()
 
 
 def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:
@@ -99,7 +120,7 @@ def for_scheduler(
     """Return the listener for kube-scheduler."""
     names = section.client_names if section.client_authority is not None else None
     app = create_scheduler_app(answers, ground.metrics, names)
-    return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.SCHEDULER))
+    return _listener(app, section, Door.SCHEDULER, ground, shown)
 
 
 def forwarding(
@@ -135,7 +156,7 @@ def for_people(
     open_to_all = section.without_token is WithoutToken.ALL
     doorkeeper = Doorkeeper(viewers(section, ground).bearer, namespaces, open_to_all)
     app = create_api_app(answers, ground.health, ground.metrics, passing_on, doorkeeper)
-    return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.API))
+    return _listener(app, section, Door.API, ground, shown)
 
 
 def viewers(section: ApiSection, ground: Ground) -> Viewers:
@@ -173,8 +194,24 @@ def for_agents(
         synced=lambda: observer.synced, acting=acting, stir=observer.changed.set,
     )  # fmt: skip
     app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
-    return Listener(app, section.listen_host, section.listen_port, _tls(shown, Door.AGENTS))
+    return _listener(app, section, Door.AGENTS, ground, shown)
 
 
-def _tls(shown: Certificates, door: Door) -> ssl.SSLContext | None:
-    return shown[door].context if door in shown else None
+def _listener(
+    app: web.Application,
+    section: SchedulerSection | ApiSection | AgentsSection,
+    door: Door,
+    ground: Ground,
+    shown: Certificates,
+) -> Listener:
+    metrics = ground.metrics.connections
+    ended = {why: metrics.ended.labels(listener=door.value, why=why.value) for why in Ending}
+    connections = Connections(
+        door.value,
+        most_connections(),
+        gave_way=ended[Ending.CROWDED].inc,
+        late=ended[Ending.LATE].inc,
+    )
+    metrics.watch(door, connections)
+    tls = shown[door].context if door in shown else None
+    return Listener(app, section.listen_host, section.listen_port, connections, tls)

@@ -16,14 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from aiohttp import web
-
 from extender import listeners, looping, replay
 from extender.engine.parameters import EngineParameters
 from extender.engine.replaying import parameters_hash
 from extender.ground import Ground
 from extender.http.answers import ReadAnswers, SchedulerAnswers
-from extender.http.app import create_runner
 from extender.http.foresight import Foresight
 from extender.listeners import Certificates, Listener
 from extender.loops.admission import AdmissionLoop
@@ -141,7 +138,7 @@ async def serve(
         renewal = RenewalLoop(shown, ground.clock, ground.metrics, ground.beat("renewal"))
         parts = build(settings, ground, shown, (*kept, renewal))
         drain_seconds = settings.health.drain_seconds
-        runners = [create_runner(one.app, drain_seconds=drain_seconds) for one in parts.listeners]
+        runners = [one.runner(drain_seconds) for one in parts.listeners]
         stack.push_async_callback(_when_told, stop, parts.release)
         for runner in runners:
             await runner.setup()
@@ -151,7 +148,7 @@ async def serve(
                 loops.create_task(loop.run(), name=type(loop).__name__) for loop in parts.loops
             ]
             for runner, one in zip(runners, parts.listeners, strict=True):
-                await web.TCPSite(runner, one.host, one.port, ssl_context=one.tls).start()
+                await one.open(runner)
             addresses = tuple(runner.addresses[0][:2] for runner in runners)
             log.info("listening", extra={"addresses": addresses})
             ready(parts, addresses)

@@ -8,9 +8,12 @@ from typing import Final
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from shared.connections import Connections
 from shared.health import Health
 
 DRAIN_SECONDS: Final = 1.0
+KEEPALIVE_SECONDS: Final = 120.0
+"""Longer than Prometheus' interval, and than the 90 s of Go's client."""
 
 
 @dataclass
@@ -37,14 +40,20 @@ HEALTH: Final = web.AppKey("health", Health)
 PAGE: Final = web.AppKey("page", Page)
 
 
-def create_runner(health: Health, page: Page) -> web.AppRunner:
+def create_runner(health: Health, page: Page, connections: Connections) -> web.AppRunner:
     """Return a runner of the agent's own application; the caller sets it up and cleans it."""
-    app = web.Application()
+    app = web.Application(middlewares=[connections.middleware])
     app[HEALTH], app[PAGE] = health, page
     app.router.add_get("/livez", _livez)
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/metrics", _metrics)
-    return web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=DRAIN_SECONDS)
+    return web.AppRunner(
+        app,
+        handle_signals=False,
+        access_log=None,
+        keepalive_timeout=KEEPALIVE_SECONDS,
+        shutdown_timeout=DRAIN_SECONDS,
+    )
 
 
 async def _livez(request: web.Request) -> web.Response:

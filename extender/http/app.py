@@ -16,6 +16,7 @@ from extender.http.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
 from extender.http.page import MetricsPage
 from extender.http.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
 from extender.metrics.extender import ExtenderMetrics, Verb
+from shared.connections import Connections
 
 MOST_BODY_BYTES: Final = 64 * 2**20
 """5000 whole nodes are 23 MB; aiohttp's default of 1 MiB answers 413 from about 70 nodes on."""
@@ -97,7 +98,13 @@ def create_api_app(
     return app
 
 
-def create_runner(app: web.Application, *, drain_seconds: float) -> web.AppRunner:
+def create_runner(
+    app: web.Application,
+    *,
+    drain_seconds: float,
+    connections: Connections | None = None,
+    keepalive_seconds: float = KEEPALIVE_SECONDS,
+) -> web.AppRunner:
     """Return a runner with the settings all listeners need; the caller sets it up and cleans it.
 
     Bodies are left as they came: who accepts packed ones unpacks them, within limits.
@@ -105,13 +112,17 @@ def create_runner(app: web.Application, *, drain_seconds: float) -> web.AppRunne
     Args:
         app: What it serves.
         drain_seconds: How long open requests may go on after the end was asked for.
+        connections: Those of its listener; None: nobody counts them.
+        keepalive_seconds: How long a connection may ask for nothing, or not come to an end of it.
     """
+    if connections is not None:
+        app.middlewares.insert(0, connections.middleware)
     return web.AppRunner(
         app,
         handle_signals=False,
         access_log=None,
         auto_decompress=False,
-        keepalive_timeout=KEEPALIVE_SECONDS,
+        keepalive_timeout=keepalive_seconds,
         shutdown_timeout=drain_seconds,
     )
 

@@ -22,6 +22,7 @@ from extender.engine.receiving import Kind
 from extender.engine.reporting import Reporting
 from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.certificates import CertificateMetrics
+from extender.metrics.connections import ConnectionMetrics
 from extender.metrics.migration import MigrationMetrics
 from extender.metrics.queue import QueueMetrics
 from extender.metrics.scaling import ScalingMetrics
@@ -73,7 +74,6 @@ class Outcome(StrEnum):
     """Status 5xx: a defect of ours, or a probe that says no."""
 
 
-class Writing(StrEnum):
 class Passed(StrEnum):
     """Where a pod of another scheduler came through as if we were not there."""
 
@@ -83,6 +83,7 @@ class Passed(StrEnum):
     """It was bound at once, alone."""
 
 
+class Writing(StrEnum):
     """What a write to the API server was for."""
 
     RELEASE = "release"
@@ -201,6 +202,7 @@ class ExtenderMetrics:
         self.yard = YardMetrics(self.series)
         self.admission = AdmissionMetrics(self.series)
         self.certificates = CertificateMetrics(self.series)
+        self.connections = ConnectionMetrics(self.series)
         self._of_requests()
         self._of_writes()
         self._of_watches()
@@ -219,14 +221,14 @@ class ExtenderMetrics:
         self.requests = self.series.counter(
             "shuntyard_requests", "Requests by verb and outcome.", verb=Verb, outcome=Outcome
         )
-        self.bind_timeouts = self.series.counter(
-            "shuntyard_bind_timeouts", "Bind calls whose gang did not arrive in time."
         self.passed = self.series.counter(
             "shuntyard_foreign_requests",
             "Calls of kube-scheduler about pods of other schedulers: passed through by `filter`, "
             "bound at once and alone by `bind`.",
             verb=Passed,
         )
+        self.bind_timeouts = self.series.counter(
+            "shuntyard_bind_timeouts", "Bind calls whose gang did not arrive in time."
         )
         self.barrier_seconds = self.series.histogram(
             "shuntyard_barrier_wait_seconds",
