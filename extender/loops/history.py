@@ -8,14 +8,11 @@ import logging
 from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
-from msgspec import Struct
-
 from extender.engine.admission import keeping
 from extender.engine.admission.history import History
 from shared.clock import Clock
 from shared.errors import InputError
-from shared.kube import paths
+from shared.kube import keyed_data, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ConflictError
 
@@ -25,18 +22,6 @@ PAUSE_SECONDS: Final = 60.0
 """From one try to write to the next."""
 
 log = logging.getLogger(__name__)
-
-
-class _Meta(Struct, frozen=True):
-    resourceVersion: str = ""  # noqa: N815 - the API's word
-
-
-class _ConfigMap(Struct, frozen=True):
-    metadata: _Meta = _Meta()
-    data: dict[str, str] | None = None
-
-
-_DECODER: Final = msgspec.json.Decoder(_ConfigMap)
 
 
 @dataclass
@@ -60,12 +45,12 @@ class HistoryKeeper:
         """Return what is kept; nothing where it cannot be read."""
         self._version, self._kept = "", History()
         try:
-            found = _DECODER.decode(await self.client.get(self.path))
-        except (ApiError, msgspec.MsgspecError) as error:
+            found = await keyed_data.read_config_map(self.client, self.path)
+        except ApiError as error:
             self._tell(f"{error}; what past jobs taught is forgotten at the next start")
             return self._kept
-        self._version = found.metadata.resourceVersion
-        text, place = (found.data or {}).get(KEY, ""), f"{self.namespace}/{NAME}"
+        self._version = found.version
+        text, place = found.data.get(KEY, ""), f"{self.namespace}/{NAME}"
         try:
             self._kept = keeping.read(text, field=f"ConfigMap {place}, key {KEY}")
         except InputError as error:
@@ -88,17 +73,15 @@ class HistoryKeeper:
             await self._write(known)
         except ConflictError:
             return keeping.together(await self.load(), known)
-        except (ApiError, msgspec.MsgspecError) as error:
+        except ApiError as error:
             self._tell(f"{error}; what past jobs taught is not kept")
         return known
 
     async def _write(self, known: History) -> None:
-        body = {
-            "metadata": {"resourceVersion": self._version},
-            "data": {KEY: keeping.text(known)},
-        }
-        written = _DECODER.decode(await self.client.patch(self.path, body))
-        self._version, self._kept, self._told = written.metadata.resourceVersion, known, ""
+        changes = {KEY: keeping.text(known)}
+        path, version = self.path, self._version
+        written = await keyed_data.write_config_map(self.client, path, version, changes)
+        self._version, self._kept, self._told = written.version, known, ""
 
     def _tell(self, problem: str) -> None:
         if problem != self._told:
