@@ -33,7 +33,11 @@ def manifests(
             is told.
         settings: Settings of the agents that differ from their defaults.
     """
-    decided = {"extender": {"urls": list(urls)}, "sampling": {"cores": cores}}
+    decided = {
+        "extender": {"urls": list(urls)},
+        "sampling": {"cores": cores},
+        "api": {"listen_host": "0.0.0.0"},  # noqa: S104 - its pod's own; the kubelet probes there
+    }
     said = yaml.safe_dump(merged(decided, settings))
     return [
         *bootstrap.deploy_manifests("base/namespaces.yaml"),

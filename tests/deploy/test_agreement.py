@@ -115,6 +115,11 @@ def test_probes_ask_ports_that_their_pod_has(setup: Setup) -> None:
         life = asked["livenessProbe"]
         assert life["path"] == "/livez"
         assert ports.get(life["port"], life["port"]) == ports["api"], f"{name}: the extender's life"
+    for one in containers(named(setup, "DaemonSet", "shuntyard-agent")).values():
+        asked = {probe: one[probe]["httpGet"] for probe in one if probe.endswith("Probe")}
+        assert asked["startupProbe"] == asked["livenessProbe"] == {"path": "/livez", "port": "api"}
+        assert asked["readinessProbe"] == {"path": "/readyz", "port": "api"}
+        assert [port["name"] for port in one["ports"]] == ["api"]
 
 
 @every_setup

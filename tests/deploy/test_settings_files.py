@@ -84,6 +84,13 @@ def test_the_extender_takes_its_file_and_listens_where_its_pod_says(
 
 
 @every_setup
+def test_the_agent_listens_where_its_probes_ask(setup: Setup, tmp_path: Path) -> None:
+    api = of_agent(setup, tmp_path).api
+    (port,) = containers(named(setup, "DaemonSet", "shuntyard-agent"))["agent"]["ports"]
+    assert (api.listen_host, api.listen_port) == ("0.0.0.0", port["containerPort"])
+
+
+@every_setup
 def test_a_replica_has_time_to_begin_and_to_end(setup: Setup, tmp_path: Path) -> None:
     settings = of_extender(setup, tmp_path)
     deployment = named(setup, "Deployment", "shuntyard-extender")

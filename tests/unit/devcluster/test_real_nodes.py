@@ -325,6 +325,7 @@ def test_agents_of_real_nodes_are_those_of_deploy_with_an_image_and_a_volume_of_
     assert yaml.safe_load(texts["shuntyard-agent"]["agent.yaml"]) == {
         "extender": {"urls": [url]},
         "sampling": {"cores": 1.5, "source": "none"},
+        "api": {"listen_host": "0.0.0.0"},  # where the kubelet probes
     }
     spec = by_kind["DaemonSet"]["spec"]["template"]["spec"]
     assert spec["nodeSelector"] == {node.LABEL: node.LABEL_VALUE}
