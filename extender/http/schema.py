@@ -168,7 +168,7 @@ def write_binding(error: str) -> bytes:
 def _read(decoder: msgspec.json.Decoder[_Body], kind: type[_Body], body: bytes) -> _Body:
     try:
         return decoder.decode(_in_gos_spelling(kind, body))
-    except msgspec.MsgspecError as error:
+    except ValueError as error:  # no such JSON, or no UTF-8
         raise InputError("body", _excerpt(body), f"{kind.__name__}: {error}") from error
     except RecursionError as error:
         raise InputError("body", _excerpt(body), "nested less deeply") from error
@@ -192,7 +192,7 @@ def _read_pod(raw: Raw) -> Pod:
 def _read_name(position: int, raw: Raw) -> str:
     try:
         return _NODE.decode(raw).metadata.name
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         field = f"Nodes.items[{position}]"
         raise InputError(field, _excerpt(bytes(raw)), f"a v1.Node: {error}") from error
 

@@ -107,7 +107,7 @@ class EndpointLoop:
             problem = await self._write()
         except ConflictError:
             return  # somebody else wrote it; looked at again at once
-        except (ApiError, msgspec.MsgspecError) as error:
+        except (ApiError, ValueError) as error:  # no such JSON, or no UTF-8
             problem = str(error)
         if not problem:
             self._checked_at = now

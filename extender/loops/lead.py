@@ -10,8 +10,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import msgspec
-
 from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.kube import lease, lease_holding, paths
@@ -74,7 +72,7 @@ class Leadership:
             path = paths.lease(*self.lease_name)
             try:
                 await lease_holding.release(self.client, path, self.observer, self.clock)
-            except (ApiError, msgspec.MsgspecError) as error:
+            except ApiError as error:
                 log.warning("the Lease was not given back, and runs out: %s", error)
 
     async def _follow(self, path: str) -> None:

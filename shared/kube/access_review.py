@@ -70,5 +70,5 @@ async def allowed(client: KubeClient, user: User, act: Act) -> bool:
     answer = await client.post(paths.ACCESS_REVIEWS, body)
     try:
         return _DECODER.decode(answer).status.allowed
-    except msgspec.MsgspecError as error:
+    except ValueError as error:  # no such JSON, or no UTF-8
         raise BrokenAnswerError(f"{paths.ACCESS_REVIEWS}: {error}") from error

@@ -88,6 +88,6 @@ def _keyed(
 ) -> KeyedData[Value]:
     try:
         found = decoder.decode(body)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:  # no such JSON, or no UTF-8
         raise BrokenAnswerError(f"{path}: {error}") from error
     return KeyedData(found.metadata.resourceVersion, found.data or {})

@@ -21,7 +21,7 @@ from msgspec import Struct
 from shared.clock import Clock
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, ConflictError, NotFoundError
+from shared.kube.errors import ApiError, BrokenAnswerError, ConflictError, NotFoundError
 
 RELEASED_SECONDS: Final = 1
 """``leaseDurationSeconds`` of a Lease that was given back."""
@@ -143,7 +143,7 @@ async def hold(
                 await _try(client, path, candidate, clock)
         except ConflictError:
             pass  # somebody was quicker; the next reading says who
-        except (ApiError, TimeoutError, msgspec.MsgspecError) as error:
+        except (ApiError, TimeoutError) as error:
             report(path, error)
         await asyncio.sleep(candidate.terms.retry_seconds)
 
@@ -190,6 +190,8 @@ async def _read(client: KubeClient, path: str) -> Found | None:
         return _LEASE.decode(await client.get(path))
     except NotFoundError:
         return None
+    except ValueError as error:  # no such JSON, or no UTF-8
+        raise BrokenAnswerError(f"{path}: {error}") from error
 
 
 def _changed(found: Found, spec: Mapping[str, object]) -> Mapping[str, object]:

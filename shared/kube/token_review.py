@@ -78,7 +78,7 @@ async def review(client: KubeClient, token: str, audience: str | None) -> Review
     answer = await client.post(paths.TOKEN_REVIEWS, body)
     try:
         return _DECODER.decode(answer).status
-    except msgspec.MsgspecError as error:
+    except ValueError as error:  # no such JSON, or no UTF-8
         raise BrokenAnswerError(f"{paths.TOKEN_REVIEWS}: {error}") from error
 
 

@@ -132,6 +132,8 @@ async def test_names_that_were_not_offered_are_never_returned(
 
 BAD: dict[str, tuple[str, bytes, str]] = {
     "not JSON": ("/filter", b"{", "body"),
+    "not UTF-8": ("/filter", b'{"Pod": {}, "NodeNames": ["\xff"]}', "body"),
+    "not UTF-8 either": ("/bind", b'{"PodName": "\xff"}', "body"),
     "no pod": ("/filter", b'{"NodeNames": []}', "`Pod`"),
     "a pod that is none": ("/prioritize", b'{"Pod": 7, "NodeNames": []}', "Pod:"),
     "a pod without metadata": ("/filter", b'{"Pod": {}, "NodeNames": []}', "metadata"),

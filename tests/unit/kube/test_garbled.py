@@ -1,0 +1,69 @@
+"""What a proxy in between makes of an answer is an error of the API, and ends nothing."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from extender.loops.endpoint import EndpointLoop, Place
+from shared.health import Heartbeat
+from shared.kube import access_review, keyed_data, lease_holding, token_review
+from shared.kube.access_review import Act
+from shared.kube.errors import BrokenAnswerError
+from shared.kube.lease_holding import LeaseCandidate, LeaseTerms
+from tests.fakes.clock import FakeClock
+
+ANSWERS = {
+    "no UTF-8": b'{"metadata": {"resourceVersion": "\xff"}, "status": '
+    b'{"error": "\xff", "allowed": "\xff"}}',
+    "no JSON": b"<html>",
+    "something else": b"[]",
+}
+CLOCK = FakeClock()
+
+
+class Proxy:
+    """Answers everything with the same bytes."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    async def get(self, *_: Any) -> bytes:
+        return self.body
+
+    post = patch = get
+
+
+def release(client: Any) -> Awaitable[None]:
+    candidate = LeaseCandidate("a_1", LeaseTerms())
+    return lease_holding.release(client, "/lease", candidate, CLOCK)
+
+
+READERS: dict[str, Callable[[Any], Awaitable[object]]] = {
+    "a Secret": lambda c: keyed_data.read_secret(c, "/secret"),
+    "a ConfigMap": lambda c: keyed_data.write_config_map(c, "/map", "1", {}),
+    "a right": lambda c: access_review.allowed(c, token_review.User(), Act("list", "pods")),
+    "a token": lambda c: token_review.review(c, "token", None),
+    "a Lease": release,
+}
+
+
+@pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+async def test_it_is_an_error_of_the_api(
+    read: Callable[[Any], Awaitable[object]], body: bytes
+) -> None:
+    with pytest.raises(BrokenAnswerError):
+        await read(Proxy(body))
+
+
+@pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
+async def test_who_leads_kube_scheduler_tries_again(
+    body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    client: Any = Proxy(body)
+    place = Place("10.0.0.1", 1, "x", ("n", "p"))
+    beat = Heartbeat("endpoint", 60, CLOCK.monotonic)
+    loop = EndpointLoop(client, "/slice", place, lambda: True, CLOCK, beat)
+    await loop.look()
+    assert "kube-scheduler is not led to this replica: /slice" in caplog.text
