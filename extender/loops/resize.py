@@ -70,7 +70,7 @@ class ResizeLoop:
             async with asyncio.timeout(self.restore_seconds):
                 async with self._one_at_a_time:
                     self._forget()  # whoever rests after a refusal is tried once more
-                while self.acting() and self.changed_pods():
+                while self.acting() and self._restorable_pods():
                     await self._look()
                     await asyncio.sleep(FAREWELL_PAUSE_SECONDS)
         except TimeoutError:
@@ -80,6 +80,12 @@ class ResizeLoop:
         """Return how many pods carry our note."""
         jobs = self.recorder.store.snapshot().jobs
         return sum(weighing.is_noted(pod) for pods in jobs.values() for pod in pods)
+
+    def _restorable_pods(self) -> int:
+        """Return how many of them can be given back what the note says; nobody waits for others."""
+        snapshot = self.recorder.store.snapshot()
+        found = (pod for pods in snapshot.jobs.values() for pod in pods)
+        return sum(weighing.is_restorable(pod, snapshot) for pod in found)
 
     def decide(self) -> ResizeLook | None:
         """Look once; None if weights are off and nothing is left to restore."""

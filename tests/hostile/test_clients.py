@@ -78,6 +78,16 @@ async def test_idle_connections_keep_nobody_out(lent: Yard, trust: Trust, listen
         await is_served(lent)
 
 
+async def test_half_a_greeting_of_tls_keeps_nobody_out(lent: Yard) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(IDLE // 3):
+            _, writer = await asyncio.open_connection(*address(lent, "agents"))
+            stack.callback(writer.close)
+            writer.write(b"\x16\x03\x01" if number % 2 else b"")
+            await writer.drain()
+        await is_served(lent)
+
+
 @pytest.mark.parametrize("listener", LISTENERS)
 async def test_a_body_that_dribbles_keeps_nobody_waiting(
     lent: Yard, trust: Trust, listener: str
@@ -157,6 +167,15 @@ async def test_deep_json_for_kube_schedulers_verbs_is_refused(lent: Yard, path: 
         async with lent.session.post(f"{lent.running.scheduler_url}{path}", data=body) as answer:
             assert answer.status == 400, await answer.text()
             assert len(await answer.text()) < 1000
+    await is_served(lent)
+
+
+async def test_a_manifest_that_is_nested_without_end_is_refused(lent: Yard) -> None:
+    host, port = lent.running.others[0]
+    url = f"http://{host}:{port}/v1/what-if?namespace=default"
+    for body in (DEEP, b'{"spec":' * 100_000 + b"1" + b"}" * 100_000):
+        async with lent.session.post(url, data=body) as answer:
+            assert (answer.status, len(await answer.text()) < 2000) == (400, True)
     await is_served(lent)
 
 

@@ -155,6 +155,7 @@ BODIES: dict[str, tuple[bytes, dict[str, str], int]] = {
     "packed twice": (gzip.compress(b"{}"), {"Content-Encoding": "gzip, gzip"}, 415),
     "more than it may be": (b" " * (2**20 + 1), {}, 413),
     "no text": (bytes(range(256)) * 16, {}, 400),
+    "a number of a million digits": (b'{"node": ' + b"9" * 900_000 + b"}", {}, 400),
 }  # fmt: skip
 
 
@@ -183,3 +184,30 @@ async def test_a_body_in_pieces_without_end_is_cut(lent: Yard) -> None:
     answer = await lent.call("POST", "/v1/heartbeats", lent.token(), data=endless())
     assert answer.status == 413
     await others_are_served(lent)
+
+
+async def test_a_token_is_looked_at_before_a_body_is_read(lent: Yard) -> None:
+    answer = await lent.call("POST", "/v1/heartbeats", "forged", data=io.BytesIO(b" " * 2**23))
+    assert answer.status == 401
+    assert lent.fake.tokens.reviews == 1
+
+
+async def test_a_report_of_more_than_there_is_room_for_is_refused(lent: Yard) -> None:
+    answer = await lent.beat(heartbeat("a", 1, *(progress(f"uid-{i}") for i in range(6000))))
+    assert answer.status in {400, 413}
+    assert len(answer.text) < 4000
+    await others_are_served(lent)
+
+
+EVIL = 'a\nb\r{"level": "error"}\x1b[31m'
+
+
+async def test_a_name_with_line_ends_and_terminal_codes_comes_back_as_a_text(lent: Yard) -> None:
+    answer = await lent.beat(heartbeat("a", 1, progress("uid-x", metric=EVIL)))
+    assert answer.status in {200, 400}
+    assert "\n{" not in answer.text
+    host, port = lent.running.others[0]
+    async with lent.session.get(f"http://{host}:{port}/metrics") as response:
+        assert "level" not in await response.text()
+    async with lent.session.get(f"http://{host}:{port}/v1/jobs") as response:
+        json.loads(await response.text())

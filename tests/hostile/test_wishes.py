@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import aiohttp
 import pytest
 
 from shared import labels
@@ -89,14 +90,45 @@ def _is_placed(fake: FakeKube) -> bool:
     return all("nodeName" in one["spec"] for one in found)
 
 
+async def test_what_is_written_on_pods_holds_up_nobody_else(fake: FakeKube) -> None:
+    for number, (key, text) in enumerate(WRITTEN.values()):
+        _write(fake, f"bad-{number}", key, text)
+    await everybody_else_is_placed(fake)
+
+
+@pytest.mark.e2e  # an extender for each of them: in the gate they come all at once
 @pytest.mark.parametrize(("key", "text"), WRITTEN.values(), ids=WRITTEN)
-async def test_what_is_written_on_a_pod_holds_up_nobody_else(
-    fake: FakeKube, key: str, text: str
-) -> None:
-    one = hostile("bad")
+async def test_nor_does_it_alone(fake: FakeKube, key: str, text: str) -> None:
+    _write(fake, "bad", key, text)
+    await everybody_else_is_placed(fake)
+
+
+def _write(fake: FakeKube, job: str, key: str, text: str) -> None:
+    one = hostile(job)
     one["metadata"]["annotations"][key] = text
     fake.put(paths.PODS, one)
-    await everybody_else_is_placed(fake)
+
+
+async def test_who_is_refused_is_told_in_few_words(fake: FakeKube) -> None:
+    """Among ten thousand labels, and others still hear of their own reason."""
+    nowhere = {"nodeSelector": {"no": "x"}}
+    bomb, good = hostile("bomb", **nowhere), hostile("good", **nowhere)
+    bomb["metadata"]["labels"] |= {f"l-{i}": "x" * 40 for i in range(10_000)}
+    bomb["metadata"]["annotations"][labels.MAX_WAIT] = "9" * 10_000 + "h"
+    for one in (bomb, good):
+        fake.put(paths.PODS, one)
+    async with extender(fake) as running, aiohttp.ClientSession() as session:
+        found = await eventually(lambda: _both(session, running.others[0]), 20)
+    assert (found["bomb"]["reason"], found["good"]["reason"]) == ("Misconfigured", "NoSuchNode")
+    assert len(found["bomb"]["message"]) < 2000
+
+
+async def _both(session: aiohttp.ClientSession, people: tuple[str, int]) -> dict[str, Any] | None:
+    """Return the entries of these two in the queue, once both are there."""
+    async with session.get(f"http://{people[0]}:{people[1]}/v1/queue") as response:
+        entries = json.loads(await response.text()).get("entries", ())
+    found = {entry["job"].rpartition("/")[2]: entry for entry in entries}
+    return found if {"bomb", "good"} <= found.keys() else None
 
 
 @pytest.mark.parametrize("key", [labels.UTILITY, labels.TRAINING])
@@ -113,12 +145,10 @@ async def test_nor_where_jobs_are_admitted_by_price(fake: FakeKube, key: str) ->
     await everybody_else_is_placed(fake, admission={"enabled": True})
 
 
-@pytest.mark.parametrize("requests", ASKED.values(), ids=ASKED)
-async def test_what_is_asked_for_holds_up_nobody_else(
-    fake: FakeKube, requests: dict[str, str]
-) -> None:
-    for number in range(3):  # together more than a sum can hold
+async def test_what_is_asked_for_holds_up_nobody_else(fake: FakeKube) -> None:
+    for number in range(3 * len(ASKED)):  # three of each: together more than a sum can hold
         one = hostile(f"bad-{number}")
+        requests = [*ASKED.values()][number // 3]
         one["spec"]["containers"][0]["resources"]["requests"] = requests
         fake.put(paths.PODS, one)
     await everybody_else_is_placed(fake)

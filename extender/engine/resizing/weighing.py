@@ -79,6 +79,12 @@ def is_noted(pod: Pod) -> bool:
     return labels.CPU_GIVEN in pod.annotations and not (pod.finished or pod.deleting)
 
 
+def is_restorable(pod: Pod, snapshot: Snapshot) -> bool:
+    """Say whether a pod's note leads to anything; its owner may have written it, as he likes."""
+    bound = is_noted(pod) and pod.uid in snapshot.bound
+    return bound and _of(pod, snapshot) is not None
+
+
 def _of(pod: Pod, snapshot: Snapshot) -> Weighed | None:
     if pod.finished or pod.qos != BURSTABLE:
         return None

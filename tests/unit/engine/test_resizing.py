@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from extender.engine.memory import Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.replaying import Replayer, ResizeInput, resize_output
+from extender.engine.resizing import weighing
 from extender.engine.resizing.commands import Resized, ResizeOutcome
 from extender.engine.resizing.memory import DEFERRED_SECONDS, FIRST_REST_SECONDS, ResizeMemory
 from extender.engine.resizing.resizing import PATIENCE_SECONDS, ResizeOccasion
@@ -91,6 +92,16 @@ def test_such_a_pod_has_no_part(pod: Pod) -> None:
     yard = Yard(pod, training("y"), training("z"))
     look = yard.look({"x": 1.0, "y": 100.0, "z": 300.0})
     assert on("a", look) == [("z", 500), ("y", 1500)]
+
+
+def test_only_a_note_that_can_be_followed_is_waited_for_at_the_end() -> None:
+    """Whoever may write annotations could hold up every end of the extender otherwise."""
+    good = training("x", 500, given=1000)
+    odd = {labels.CPU_GIVEN: "x"}
+    pods = [good, training("y", annotations=odd), training("z", node=None, given=1000)]
+    snapshot = Yard(*pods).store.snapshot()
+    assert [weighing.is_noted(pod) for pod in pods] == [True, True, True]
+    assert [weighing.is_restorable(pod, snapshot) for pod in pods] == [True, False, False]
 
 
 def test_the_container_that_the_metrics_annotation_names_is_changed() -> None:
