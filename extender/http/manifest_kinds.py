@@ -281,7 +281,7 @@ def decode(kind: type[T], data: bytes | Raw, what: str, at: str = "$") -> T:
     """
     try:
         return msgspec.json.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:  # no such JSON, or no UTF-8
         text = str(error).replace("`$", f"`{at}")
         said = text if "`$" in text or at == "$" else f"{text} - at `{at}`"
         excerpt = bytes(data)[:_EXCERPT].decode(errors="replace")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from extender.engine.supposing import Supposed
@@ -87,7 +86,7 @@ def _object(head: Head, document: bytes, namespace: str) -> Object:
     name = meta.name or (meta.generate_name and f"{meta.generate_name}{_GENERATED}")
     if not name:
         raise InputError(f"{head.kind}: metadata.name", "", "the name of a job")
-    whole: dict[str, Any] = msgspec.json.decode(document)
+    whole = decode(dict[str, Any], document, head.kind)
     place = {"name": name, "namespace": meta.namespace or namespace}
     whole["metadata"] = {
         **whole["metadata"],

@@ -169,6 +169,11 @@ def test_a_gate_of_somebody_else_holds_the_pod() -> None:
 
 BAD: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "no JSON": (b"{", ("manifest",)),
+    "no UTF-8": (b'{"kind": "\xff"}', ("manifest", "utf-8")),
+    "no UTF-8 where nobody looks": (
+        b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {}, "o": "\xff"}',
+        ("Pod", "utf-8"),
+    ),
     "no object": (b"[]", ("manifest", "object")),
     "no kind": (b'{"apiVersion": "v1"}', ("manifest", "`kind`")),
     "a kind without pods": (
