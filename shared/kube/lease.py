@@ -94,7 +94,7 @@ async def follow(
             _observe(observer, body, asked_at)
         except NotFoundError:
             observer.vanish(asked_at)
-        except (ApiError, TimeoutError, msgspec.DecodeError) as error:
+        except (ApiError, TimeoutError, ValueError) as error:  # ValueError: JSON, or UTF-8
             report(path, error)
         await asyncio.sleep(POLL_SECONDS)
 

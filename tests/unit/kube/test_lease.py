@@ -1,4 +1,6 @@
 import asyncio
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -84,3 +86,26 @@ async def test_following_reads_the_lease_through_errors(monkeypatch: pytest.Monk
         fake.remove(paths.LEASES, "l", "kube-system")
         await eventually(lambda: not observer.acting("host-1", clock.monotonic()))
         following.cancel()
+
+
+async def test_a_reading_that_is_no_utf_8_is_reported_and_the_next_one_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lease, "POLL_SECONDS", 0.01)
+    reported: list[Exception] = []
+
+    async def garbled(_path: str) -> bytes:
+        return b'{"spec": {"holderIdentity": "\xff"}}'
+
+    client = cast("KubeClient", SimpleNamespace(get=garbled))
+    following = asyncio.create_task(
+        lease.follow(
+            client,
+            "/any",
+            LeaseObserver(),
+            clock=SystemClock(),
+            report=lambda _path, error: reported.append(error),
+        )
+    )
+    await eventually(lambda: len(reported) > 1)
+    following.cancel()
