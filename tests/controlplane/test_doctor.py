@@ -41,16 +41,17 @@ async def test_an_administrator_is_told_what_is_there_and_what_is_not(yard: Yard
     async def seen() -> Any:
         _, found = await doctor(yard.cluster.kubeconfig)
         (heard,) = [one for one in found["agents"] if "node" in one["said"]]
-        return heard["said"].startswith("the extender hears no agent on 1 of 1") and found
+        assert heard["said"].startswith("the extender hears no agent on 1 of 1")
+        assert [one["level"] for one in found["read-api"]] == ["ok"], found["read-api"]
+        return found
 
-    found = await eventually(seen, 60, "the extender knows the node")
+    found = await eventually(seen, 60, "the extender knows the node, and acts")
     levels = {check: [one["level"] for one in entries] for check, entries in found.items()}
     assert levels["versions"][0] == "ok", found["versions"]
     assert set(levels["clock"]) == {"ok"}, found["clock"]
     assert levels["definition"] == ["ok"]
     assert "fault" not in levels["rights"], found["rights"]
     assert levels["lease"][0] == "ok", found["lease"]
-    assert levels["read-api"] == ["ok"], found["read-api"]
     assert levels["neighbours"] == ["ok"]
     assert levels["deployment"] == ["fault"]
     assert levels["configuration"] == ["not known"]
