@@ -92,12 +92,14 @@ class CertificateKeeper:
         What cannot be done is said once, and again when something else cannot.
         """
         problems: list[str] = []
-        kept = await self._kept(problems)
-        written = kept is not None and await self._put(kept, problems)
-        if kept is not None and isinstance(reading.read(kept.data).authority, Held):
-            trusted = kept.data[found.AUTHORITY].decode(errors="replace")  # PEM, and remarks
-            for path in self.places.config_maps:
-                await self._publish(path, trusted, problems)
+        kept, written = await self._kept(problems), False
+        if kept is not None:
+            held = reading.read(kept.data)
+            written = await self._put(kept, held, problems)
+            if isinstance(held.authority, Held):
+                trusted = kept.data[found.AUTHORITY].decode(errors="replace")  # PEM, and remarks
+                for path in self.places.config_maps:
+                    await self._publish(path, trusted, problems)
         self._tell(tuple(problems))
         return written
 
@@ -134,9 +136,9 @@ class CertificateKeeper:
             self.metrics.certificates.made.labels(certificate=what.value).inc()
         log.info("certificates were made", extra={"reasons": plan.reasons})
 
-    async def _put(self, kept: KeyedData[bytes], problems: list[str]) -> bool:
+    async def _put(self, kept: KeyedData[bytes], held: Read, problems: list[str]) -> bool:
         """Write the files if listeners can use them; say whether they are there."""
-        held, now = reading.read(kept.data), self.clock.now()
+        now = self.clock.now()
         if isinstance(held.authority, Held):
             signs = held.authority.certificate
             span = (reading.begins_at(signs), reading.ends_at(signs))
