@@ -29,17 +29,34 @@ def write(directory: Path, files: Mapping[str, bytes]) -> bool:
     if _held(directory, files) == files:
         return False
     before = _generations(directory)
+    last = _in_use(directory)
     made = directory / f"{_GENERATION}{_number(before[-1]) + 1 if before else 1}"
-    made.mkdir(mode=0o700)
-    for name, content in files.items():
-        _write(made / name, content)
-    _link(directory / CURRENT, made.name)
+    _make(made, files)
     for name in files:
         if not (directory / name).is_symlink():
             _link(directory / name, f"{CURRENT}/{name}")
-    for old in before[:-1]:  # somebody may be reading the last one
-        shutil.rmtree(old, ignore_errors=True)
+    for old in before:
+        if old.name != last:  # somebody may be reading that one
+            shutil.rmtree(old, ignore_errors=True)
     return True
+
+
+def _make(generation: Path, files: Mapping[str, bytes]) -> None:
+    """Write a generation and let it be the one in use; nothing stays of one that cannot be."""
+    with contextlib.ExitStack() as undo:
+        undo.callback(shutil.rmtree, generation, ignore_errors=True)
+        generation.mkdir(mode=0o700)
+        for name, content in files.items():
+            _write(generation / name, content)
+        _link(generation.with_name(CURRENT), generation.name)
+        undo.pop_all()
+
+
+def _in_use(directory: Path) -> str:
+    """Return the name of the generation in use; "" if there is none."""
+    with contextlib.suppress(OSError):
+        return (directory / CURRENT).readlink().name
+    return ""
 
 
 def _held(directory: Path, names: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -70,4 +87,8 @@ def _link(link: Path, target: str) -> None:
     new = link.with_name(f"{link.name}.new")
     new.unlink(missing_ok=True)
     new.symlink_to(target)
-    new.replace(link)
+    try:
+        new.replace(link)
+    except OSError:
+        new.unlink()
+        raise

@@ -56,3 +56,32 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         directory.write(tmp_path / "file" / "certificates", ONE)
+
+
+def test_of_what_could_not_be_written_nothing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full is tried again and again; each try would leave a directory with a key."""
+    directory.write(tmp_path, ONE)
+    before = sorted(one.name for one in tmp_path.iterdir())
+    with pytest.raises(OSError, match="missing"):
+        directory.write(tmp_path, {"tls.crt": b"two", "missing/tls.key": b"two"})
+    assert sorted(one.name for one in tmp_path.iterdir()) == before
+
+    def full(_link: Path, _target: Path) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", full)
+        with pytest.raises(OSError, match="no space"):
+            directory.write(tmp_path, TWO)
+    assert sorted(one.name for one in tmp_path.iterdir()) == before
+    assert {name: (tmp_path / name).read_bytes() for name in ONE} == ONE
+
+
+def test_what_a_killed_writer_left_is_removed_and_not_what_is_read(tmp_path: Path) -> None:
+    directory.write(tmp_path, ONE)
+    (tmp_path / "..generation-2").mkdir()  # killed before it was in use
+    directory.write(tmp_path, TWO)
+    kept = sorted(one.name for one in tmp_path.iterdir())
+    assert kept == ["..data", "..generation-1", "..generation-3", "tls.crt", "tls.key"]
