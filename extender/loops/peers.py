@@ -1,8 +1,9 @@
 """Where the replica is that acts: the holder of the Lease is a pod behind our own Service."""
 
+import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.clock import Clock
 from shared.kube import endpoints
@@ -11,6 +12,8 @@ from shared.kube.errors import ApiError
 
 KEPT_SECONDS = 10.0
 """How long an address is used, or its lack believed, before the API server is asked again."""
+FAILED_SECONDS = 2.0
+"""How long nobody is looked for after the API server did not answer."""
 
 log = logging.getLogger(__name__)
 
@@ -18,6 +21,8 @@ log = logging.getLogger(__name__)
 @dataclass
 class Peers:
     """Finds the replica that acts, when somebody asks a replica that does not.
+
+    However many ask, the API server is asked by one of them, and the others hear what he heard.
 
     Attributes:
         namespace: The Service's, and the replicas' own.
@@ -34,20 +39,26 @@ class Peers:
     holder: Callable[[], str]
     _found: tuple[str, int] | None = None
     _found_for: str = ""
-    _found_at: float = 0.0
+    _found_until: float = 0.0
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def acting(self) -> tuple[str, int] | None:
         """Return address and port of the read API of who holds the Lease; None if unknown."""
-        holder, now = self.holder().rpartition("_")[0], self.clock.monotonic()
-        if not holder:
-            return None
-        if holder == self._found_for and now - self._found_at < KEPT_SECONDS:
+        async with self._looking:
+            holder = self.holder().rpartition("_")[0]
+            if not holder:
+                return None
+            if holder != self._found_for or self.clock.monotonic() >= self._found_until:
+                await self._look(holder)
             return self._found
+
+    async def _look(self, holder: str) -> None:
+        self._found, kept_seconds = None, FAILED_SECONDS
         try:
             slices = await endpoints.of_service(self.client, self.namespace, self.service)
         except ApiError as error:
             log.warning("looking for the replica that acts, %s: %s", holder, error)
-            return None
-        self._found = endpoints.of_pod(slices, holder, self.port_name)
-        self._found_for, self._found_at = holder, now
-        return self._found
+        else:
+            self._found = endpoints.of_pod(slices, holder, self.port_name)
+            kept_seconds = KEPT_SECONDS
+        self._found_for, self._found_until = holder, self.clock.monotonic() + kept_seconds
