@@ -2,7 +2,7 @@
 
 import logging
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from extender.http.authorizing import Doorkeeper
 from extender.http.certificate import ServerCertificate
 from extender.http.forwarding import Forwarding
 from extender.http.ports import SchedulerPort
+from extender.http.trust import Trust
 from extender.http.viewers import Viewers
 from extender.loops.certificates import CertificateKeeper, Places
 from extender.loops.lead import Leadership
@@ -115,11 +116,15 @@ def certificates(settings: ExtenderSettings) -> Certificates:
 
 
 def for_scheduler(
-    section: SchedulerSection, answers: SchedulerPort, ground: Ground, shown: Certificates
+    section: SchedulerSection,
+    answers: SchedulerPort,
+    first: Callable[[], Awaitable[None]],
+    ground: Ground,
+    shown: Certificates,
 ) -> Listener:
-    """Return the listener for kube-scheduler."""
+    """Return the listener for kube-scheduler; ``first`` is done before each answer."""
     names = section.client_names if section.client_authority is not None else None
-    app = create_scheduler_app(answers, ground.metrics, names)
+    app = create_scheduler_app(answers, ground.metrics, names, first)
     return _listener(app, section, Door.SCHEDULER, ground, shown)
 
 
@@ -137,8 +142,7 @@ def forwarding(
     if not tls:
         return Forwarding(acting, peers.acting)
     name = section.server_name or f"{service}.{namespace}.svc"
-    trusted = partial(ssl.create_default_context, cafile=section.authority)
-    return Forwarding(acting, peers.acting, trusted, name)
+    return Forwarding(acting, peers.acting, Trust(section.authority).context, name)
 
 
 def for_people(

@@ -206,7 +206,7 @@ def build(
     )
     resize = looping.resize_loop(settings.cpu_weights, executor, params, clock, beat("resize"))
     rescale = looping.rescale_loop(settings, schedule, changed, beat("rescale"))
-    admission = looping.admission_loop(settings, rescale, changed, beat("admission"))
+    admission = looping.admission_loop(settings, schedule, rescale, changed, beat("admission"))
     reads = _read_answers(store, params, clock, schedule, migrate, rescale, admission)
     measure = MeasureLoop(
         store, params.pricing, clock, metrics, beat("measure"), ground.health, barrier.waiting
@@ -215,8 +215,9 @@ def build(
     loops += (migrate, resize, rescale, admission, measure, *beside)
     loops += looping.endpoint(settings, ground, identity, acting)
     passing_on = listeners.forwarding(settings.peers, leadership, acting, tls=Door.API in shown)
+    look = partial(_look, observer, leadership)
     opened = (
-        listeners.for_scheduler(settings.scheduler, answers, ground, shown),
+        listeners.for_scheduler(settings.scheduler, answers, look, ground, shown),
         listeners.for_people(settings.api, reads, ground, shown, passing_on),
     )
     parts = Parts(loops, opened, resize.farewell, leadership.release)
@@ -290,6 +291,12 @@ def _barrier(
 def _acts(observer: Observer, leadership: Leadership) -> bool:
     """Say whether this replica decides now: it is the one, and knows the cluster."""
     return observer.synced and leadership.acting()
+
+
+async def _look(observer: Observer, leadership: Leadership) -> None:
+    """Have the Lease read at once, if that is all that keeps this replica from acting."""
+    if observer.synced:
+        await leadership.look()
 
 
 def _segments(settings: ExtenderSettings) -> SegmentFiles | None:

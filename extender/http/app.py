@@ -3,7 +3,7 @@
 Nothing is started here: the composition root owns runners and loops.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
 from aiohttp import web
@@ -27,7 +27,10 @@ KEEPALIVE_SECONDS: Final = 120.0
 
 
 def create_scheduler_app(
-    scheduler: SchedulerPort, metrics: ExtenderMetrics, client_names: Collection[str] | None = None
+    scheduler: SchedulerPort,
+    metrics: ExtenderMetrics,
+    client_names: Collection[str] | None = None,
+    first: Callable[[], Awaitable[None]] | None = None,
 ) -> web.Application:
     """Return the application that kube-scheduler calls.
 
@@ -35,8 +38,10 @@ def create_scheduler_app(
         scheduler: Who answers.
         metrics: What counts requests.
         client_names: Names of which the caller's certificate must have one; None: it shows none.
+        first: What is done before each answer; None: nothing.
     """
-    checks = () if client_names is None else (callers.named(client_names),)
+    checks = [] if client_names is None else [callers.named(client_names)]
+    checks += [] if first is None else [middlewares.after(first)]
     app = _application(metrics, checks=checks)
     app[SCHEDULER] = scheduler
     app.router.add_post("/filter", handlers.filter_nodes, name=Verb.FILTER)

@@ -37,7 +37,8 @@ class Forwarding:
     Attributes:
         acting: Whether this replica decides now.
         where: Finds address and port of the one that does.
-        tls: Reads how its certificate is judged; None: it is asked in the clear.
+        tls: Says how its certificate is judged, the same context while nothing changes there:
+            connections are kept by it. It may block. None: it is asked in the clear.
         server_name: The name in its certificate.
     """
 

@@ -2,7 +2,7 @@
 
 kube-scheduler takes every other status as a failed call, so what concerns the pod is said inside
 the answer; a body that cannot be read is 400. Nothing here awaits anything but the request's own
-body, except bind, which waits for the gang.
+body, except bind, which waits for the gang. A standby looks at the Lease before it comes here.
 """
 
 from typing import Final

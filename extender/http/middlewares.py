@@ -6,10 +6,11 @@ failed call.
 
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from extender.http.keys import METRICS, OUTCOME
 from extender.metrics.extender import Outcome, Verb
@@ -50,6 +51,17 @@ async def refuse_bad_input(request: web.Request, handler: Handler) -> web.Stream
     except InputError as error:
         log.warning("%s %s: %s", request.method, request.path, error)
         raise web.HTTPBadRequest(text=str(error)) from error
+
+
+def after(first: Callable[[], Awaitable[None]]) -> Middleware:
+    """Return what has something done before each request is looked at."""
+
+    @web.middleware
+    async def wait(request: web.Request, handler: Handler) -> web.StreamResponse:
+        await first()
+        return await handler(request)
+
+    return wait
 
 
 def _verb(request: web.Request) -> Verb:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
-from shared.kube import lease, lease_holding, paths
+from shared.kube import lease_holding, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError
-from shared.kube.lease import LeaseObserver
+from shared.kube.lease import LeaseObserver, LeaseReader
 from shared.kube.lease_holding import LeaseCandidate
 
 TOUCH_SECONDS = 15.0
@@ -46,8 +46,14 @@ class Leadership:
     changed: asyncio.Event
     out_of_touch: Callable[[], None] = lambda: None
     observer: LeaseObserver | LeaseCandidate = field(default_factory=LeaseObserver)
+    _reader: LeaseReader | None = field(init=False, default=None)
     _acted: bool = False
     _lost: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.observer, LeaseObserver):
+            path = paths.lease(*self.lease_name)
+            self._reader = LeaseReader(self.client, path, self.observer, self.clock, _report)
 
     def acting(self) -> bool:
         """Say whether this replica decides now."""
@@ -55,9 +61,8 @@ class Leadership:
 
     async def run(self) -> None:
         """Follow the Lease; returns only by cancellation."""
-        path = paths.lease(*self.lease_name)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._follow(path))
+            group.create_task(self._follow())
             while True:
                 asked_at = self.clock.monotonic()
                 await asyncio.sleep(LAG_SECONDS)
@@ -65,6 +70,15 @@ class Leadership:
                 self.metrics.loop_lag_seconds.observe(max(0.0, lag_seconds))
                 self._notice()
                 self._keep_touch()
+
+    async def look(self) -> None:
+        """Read the Lease at once if we do not act: kube-scheduler calls, so it may have it by now.
+
+        Who calls beside us has written our host name before. A Lease of our own says nothing new.
+        """
+        if self._reader is not None and not self.acting():
+            await self._reader.at_once()
+            self._notice()
 
     async def release(self) -> None:
         """Give a Lease of our own back; nothing may run any more."""
@@ -75,13 +89,14 @@ class Leadership:
             except ApiError as error:
                 log.warning("the Lease was not given back, and runs out: %s", error)
 
-    async def _follow(self, path: str) -> None:
-        if isinstance(self.observer, LeaseCandidate):
+    async def _follow(self) -> None:
+        if self._reader is not None:
+            await self._reader.run()
+        elif isinstance(self.observer, LeaseCandidate):
+            path = paths.lease(*self.lease_name)
             await lease_holding.hold(
                 self.client, path, self.observer, clock=self.clock, report=_report
             )
-        else:
-            await lease.follow(self.client, path, self.observer, clock=self.clock, report=_report)
 
     def _keep_touch(self) -> None:
         read_at = self.observer.read_at

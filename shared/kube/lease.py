@@ -5,8 +5,9 @@ Source:
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -17,6 +18,10 @@ from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError
 
 POLL_SECONDS: Final = 1.0
+LEAST_SECONDS: Final = 0.1
+"""From one reading to the next, however many want one at once."""
+AT_ONCE_SECONDS: Final = 1.0
+"""How long somebody waits at most who wants a reading at once."""
 READ_SECONDS: Final = 5.0
 """An answer that takes longer is asked for again: its connection may lead nowhere."""
 DEFAULT_DURATION_SECONDS: Final = 15.0
@@ -77,26 +82,62 @@ class LeaseObserver:
         return monotonic - self.renewed_at < self.duration_seconds
 
 
-async def follow(
-    client: KubeClient,
-    path: str,
-    observer: LeaseObserver,
-    *,
-    clock: Clock,
-    report: Callable[[str, Exception], None],
-) -> None:
-    """Feed the observer once a second until cancelled; unreadable readings let the Lease age."""
-    while True:
-        asked_at = clock.monotonic()  # not the answer's time: a reading is never younger than this
+@dataclass
+class LeaseReader:
+    """Feeds an observer: once a second, and at once when somebody wants to know.
+
+    There is never more than one reading on its way. An answer that came after a newer one would
+    make an old renewal look like a new one.
+
+    Attributes:
+        path: The Lease's.
+        report: Told of every reading that failed; the Lease ages meanwhile.
+    """
+
+    client: KubeClient
+    path: str
+    observer: LeaseObserver
+    clock: Clock
+    report: Callable[[str, Exception], None]
+    _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    _next_done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Read until cancelled."""
+        while True:
+            self._wanted.clear()  # who asks from now on wants the next one: this may be too early
+            done, self._next_done = self._next_done, asyncio.Event()
+            await self._read()
+            done.set()
+            await self._pause()
+
+    async def at_once(self) -> None:
+        """Return after a reading that was asked for after this call, answered or not.
+
+        After ``AT_ONCE_SECONDS`` it returns without one.
+        """
+        self._wanted.set()
+        done = self._next_done
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(AT_ONCE_SECONDS):
+                await done.wait()
+
+    async def _read(self) -> None:
+        asked_at = self.clock.monotonic()  # not the answer's time: a reading is never younger
         try:
             async with asyncio.timeout(READ_SECONDS):
-                body = await client.get(path)
-            _observe(observer, body, asked_at)
+                body = await self.client.get(self.path)
+            _observe(self.observer, body, asked_at)
         except NotFoundError:
-            observer.vanish(asked_at)
+            self.observer.vanish(asked_at)
         except (ApiError, TimeoutError, ValueError) as error:  # ValueError: JSON, or UTF-8
-            report(path, error)
-        await asyncio.sleep(POLL_SECONDS)
+            self.report(self.path, error)
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(min(LEAST_SECONDS, POLL_SECONDS))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(POLL_SECONDS - LEAST_SECONDS):
+                await self._wanted.wait()
 
 
 def _observe(observer: LeaseObserver, body: bytes, monotonic: float) -> None:

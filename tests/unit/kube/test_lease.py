@@ -6,7 +6,7 @@ import pytest
 
 from shared.kube import lease, paths
 from shared.kube.client import KubeClient
-from shared.kube.lease import LeaseObserver
+from shared.kube.lease import LeaseObserver, LeaseReader
 from shared.system_clock import SystemClock
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
@@ -73,9 +73,7 @@ async def test_following_reads_the_lease_through_errors(monkeypatch: pytest.Monk
     async with FakeKube.running() as fake, KubeClient.connect(fake.credentials) as client:
         path = paths.lease("kube-system", "l")
         fake.faults.order("get", path, kube_faults.SERVER_ERROR)
-        following = asyncio.create_task(
-            lease.follow(client, path, observer, clock=clock, report=report)
-        )
+        following = asyncio.create_task(LeaseReader(client, path, observer, clock, report).run())
         await eventually(lambda: reported)
         put(fake, "2026-11-21T12:00:00.000000Z")
         await eventually(lambda: observer.holder == ME)
@@ -98,14 +96,13 @@ async def test_a_reading_that_is_no_utf_8_is_reported_and_the_next_one_is_asked_
         return b'{"spec": {"holderIdentity": "\xff"}}'
 
     client = cast("KubeClient", SimpleNamespace(get=garbled))
-    following = asyncio.create_task(
-        lease.follow(
-            client,
-            "/any",
-            LeaseObserver(),
-            clock=SystemClock(),
-            report=lambda _path, error: reported.append(error),
-        )
+    reader = LeaseReader(
+        client,
+        "/any",
+        LeaseObserver(),
+        SystemClock(),
+        lambda _path, error: reported.append(error),
     )
+    following = asyncio.create_task(reader.run())
     await eventually(lambda: len(reported) > 1)
     following.cancel()
