@@ -32,7 +32,7 @@ from tests.fakes.kube import FakeKube
 CLOCK = SystemClock()
 LOOK_SECONDS = 0.01
 END_SECONDS = 0.1
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 JOB = "j"
 QUICK = {
     "interval_seconds": 0.1,

@@ -16,7 +16,7 @@ from tests.component.training import REPLICA_SETS, Training
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 JOB = "m"
 QUICK = {
     "interval_seconds": 0.1,

@@ -19,7 +19,7 @@ from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
 OTHER = "host-b"
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 CALLS = 30
 BIND = {"PodName": "x", "PodNamespace": "default", "PodUID": "u", "Node": "a"}
 FILTER = {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}

@@ -81,7 +81,7 @@ async def running() -> AsyncIterator[tuple[FakeKube, Extender]]:
 async def test_a_job_that_pays_is_admitted_and_runs_and_one_that_does_not_waits() -> None:
     async with running() as (fake, one):
         submit(fake, "rich", RICH)
-        await eventually(lambda: len(bound(fake)) == 2, within_seconds=10)
+        await eventually(lambda: len(bound(fake)) == 2)
         text = annotation(fake, "rich")
         assert text is not None
         found = fake.object(paths.JOBS, "rich", "default")
@@ -99,7 +99,7 @@ async def test_a_job_that_pays_is_admitted_and_runs_and_one_that_does_not_waits(
             entries = (await read(one, "queue", api.QueueResponse)).entries
             return next((e for e in entries if e.reason == "PayoffTooLow" and e.admission), None)
 
-        waiting = await eventually(turned_away, within_seconds=10)
+        waiting = await eventually(turned_away)
         assert waiting is not None
         assert waiting.admission is not None
         assert waiting.admission.payoff < 0
@@ -118,7 +118,7 @@ async def test_what_is_promised_has_a_price_and_what_was_learned_is_kept() -> No
         assert before.slots is None
         assert before.slots_problem
         submit(fake, "rich", RICH)
-        await eventually(lambda: annotation(fake, "rich"), within_seconds=10)
+        await eventually(lambda: annotation(fake, "rich"))
 
         async def priced() -> PricesResponse | None:
             told: PricesResponse = await read(one, "prices", PricesResponse, slots="true")

@@ -19,7 +19,7 @@ from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 LONG = {"x": 20_000, "y": 60_000, "z": 180_000}
 OFF = {"cpu_weights": {"enabled": False}}
 

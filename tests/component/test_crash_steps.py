@@ -27,7 +27,7 @@ from tests.fakes.kube import FakeKube
 
 SIZE = 4
 MEMBERS = {f"j-{i}" for i in range(SIZE)}
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 REST_SECONDS = 15.0
 """A gang that is neither unbound nor whole for longer rests in that state."""
 

@@ -35,7 +35,7 @@ async def log(tmp_path):
             await eventually(lambda: len(bound(fake)) == 6)
             for i in range(200):
                 fake.put(paths.NODES, node(f"n-{i}"))
-            await eventually(lambda: _segments(tmp_path), within_seconds=15)
+            await eventually(lambda: _segments(tmp_path))
     return tmp_path
 
 

@@ -118,7 +118,7 @@ async def test_seats_of_members_that_never_come_are_given_back(fake):
         put_direct(fake, "one", 8, members=7)
         await eventually(lambda: len(scheduler.asked) == 7)
         put_direct(fake, "two", 5)
-        await eventually(lambda: len(names(fake, "two")) == 5, within_seconds=15)
+        await eventually(lambda: len(names(fake, "two")) == 5)
         assert names(fake, "one") == set()
 
 
@@ -128,7 +128,7 @@ async def test_a_direct_gang_does_not_overtake_a_queued_one_that_waits_for_room(
         await eventually(lambda: len(names(fake, "runs")) == 4)
         for i in range(6):
             fake.put(paths.PODS, pod(f"wide-{i}", job="wide", size=6))
-        await eventually(lambda: len(fake.objects(paths.EVENTS)) == 1, within_seconds=10)
+        await eventually(lambda: len(fake.objects(paths.EVENTS)) == 1)
         put_direct(fake, "narrow", 2)
         await eventually(lambda: len(names(fake, "narrow")) == 2)  # the queue lets it pass
     assert notes(fake, "narrow-0")[labels.PLAN_SIZE] == "2"
@@ -157,7 +157,7 @@ async def test_a_direct_gang_is_bound_whole_wherever_the_extender_is_killed_in_i
         await first.kill()
         async with extender(fake, **changes) as second:
             scheduler.url = second.scheduler_url
-            await eventually(lambda: len(bound(fake)) == SIZE, within_seconds=30)
+            await eventually(lambda: len(bound(fake)) == SIZE)
 
 
 class Undisturbed(kube_faults.Fault):
@@ -178,7 +178,7 @@ async def test_a_burst_that_broke_is_partial_in_the_next_life_and_is_dissolved(f
             fake.put(paths.PODS, foreign(name, cpu))
         async with extender(fake, **changes) as second, ClusterLife(fake).running():
             scheduler.url = second.scheduler_url
-            await eventually(lambda: names(fake, "j") == set(), within_seconds=30)
+            await eventually(lambda: names(fake, "j") == set())
 
 
 def foreign(node_name, cpu):
@@ -198,7 +198,7 @@ async def test_a_planned_node_that_is_lost_is_replaced_by_any_other(fake):
         fake.remove(paths.NODES, "a")
         await eventually(lambda: notes(fake, "j-0").get(labels.NODE) == "late")
         put_direct(fake)
-        await eventually(lambda: len(bound(fake)) == SIZE, within_seconds=15)
+        await eventually(lambda: len(bound(fake)) == SIZE)
     assert set(bound(fake).values()) == {"late"}
 
 
@@ -245,7 +245,7 @@ async def test_decisions_about_direct_gangs_replay(fake, tmp_path, capsys):
             fake.remove(paths.PODS, name, "default")
         await eventually(lambda: len(names(fake, "two")) == 5)
         put_direct(fake, "late", 3, members=1)
-        await eventually(lambda: "late-0" in scheduler.refused, within_seconds=15)
+        await eventually(lambda: "late-0" in scheduler.refused)
     sections = {**QUICK, "gang": {**QUICK["gang"], **gang}}
     params = engine_parameters(ExtenderSettings.model_validate(sections), labels.SCHEDULER_NAME)
     code = await asyncio.to_thread(replay.run, tmp_path, params)

@@ -111,7 +111,7 @@ async def test_a_kind_that_is_installed_later_is_read_without_a_restart(fake: Fa
         await eventually(lambda: ready(running))
         fake.install(JOB_SETS)
         put_job_set(fake, "it")
-        await eventually(lambda: len(bound(fake)) == 4, 10)
+        await eventually(lambda: len(bound(fake)) == 4)
 
 
 async def test_a_group_that_is_declared_makes_its_pods_a_gang(fake: FakeKube) -> None:
@@ -124,7 +124,7 @@ async def test_a_group_that_is_declared_makes_its_pods_a_gang(fake: FakeKube) ->
             fake.put(paths.PODS, pod(f"p{index}", metadata={**meta, **in_group}))
         await waits(running, "g", "GangIncomplete")
         fake.put(paths.PODS, pod("p2", metadata={**named("p2")["metadata"], **in_group}))
-        await eventually(lambda: len(bound(fake)) == 3, 10)
+        await eventually(lambda: len(bound(fake)) == 3)
 
 
 async def test_what_may_not_be_read_holds_up_its_own_jobs_alone(
@@ -145,7 +145,7 @@ async def test_what_may_not_be_read_holds_up_its_own_jobs_alone(
         assert len(told) == 1, told
         assert "gang sizes of its pods must be stated: 403 Forbidden" in told[0]
         allowed.gate.set()
-        await eventually(lambda: len(bound(fake)) == 5, 10)
+        await eventually(lambda: len(bound(fake)) == 5)
 
 
 async def test_a_bad_object_is_named_and_left_out(
@@ -155,7 +155,7 @@ async def test_a_bad_object_is_named_and_left_out(
     put_job_set(fake, "odd", replicas="two")
     put_job_set(fake, "it")
     async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
-        await eventually(lambda: len(bound(fake)) == 4, 10)
+        await eventually(lambda: len(bound(fake)) == 4)
         await waits(running, "odd", "GangSizeUnknown")
     (told,) = {r.message for r in caplog.records if "skipped" in r.message}
     assert told.startswith("skipped default/odd: ")
@@ -175,7 +175,7 @@ async def test_a_kind_that_goes_is_forgotten_and_read_again_when_it_is_back(
         assert await ready(running)
         fake.install(RAY_CLUSTERS)
         fake.put(RAY_CLUSTERS, named("again", spec={}))
-        await eventually(lambda: known(running) == {"again", "podgroups"}, 10)
+        await eventually(lambda: known(running) == {"again", "podgroups"})
 
 
 @pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
@@ -221,7 +221,7 @@ async def test_a_kind_that_the_server_fails_to_list_is_not_waited_for(
     async with extender(fake) as running:
         assert not await ready(running)
         await eventually(lambda: ready(running))
-        await eventually(lambda: known(running) == {"r"}, 10)
+        await eventually(lambda: known(running) == {"r"})
 
 
 async def test_only_what_the_settings_name_is_read(fake: FakeKube) -> None:
@@ -247,7 +247,7 @@ async def test_decisions_that_owners_and_groups_shaped_replay(
         extender(fake, decision_log=section) as running,
         MiniScheduler(fake, running.scheduler_url).running(),
     ):
-        await eventually(lambda: len(bound(fake)) == 4, 10)
+        await eventually(lambda: len(bound(fake)) == 4)
         fake.uninstall(JOB_SETS)
         await eventually(lambda: "it" not in known(running))
     settings = ExtenderSettings.model_validate(QUICK)

@@ -88,7 +88,7 @@ async def test_pods_are_bound_by_who_holds_the_lease(fake: FakeKube) -> None:
         MiniScheduler(fake, running.scheduler_url).running(),
     ):
         fake.put(paths.PODS, pod("x", job="x", size=1))
-        await eventually(lambda: bound(fake) == {"x": "a"}, 10)
+        await eventually(lambda: bound(fake) == {"x": "a"})
 
 
 async def test_a_replica_that_died_is_followed_when_its_lease_ran_out(fake: FakeKube) -> None:

@@ -177,7 +177,7 @@ async def test_a_bare_pod_whose_pin_is_lost_is_made_anew(fake):
         fake.remove(paths.NODES, "a")
         fake.put(paths.NODES, node("late"))
         async with MiniScheduler(fake, running.scheduler_url).running():
-            await eventually(lambda: list(bound(fake).values()) == ["late"], within_seconds=10)
+            await eventually(lambda: list(bound(fake).values()) == ["late"])
     assert len(fake.objects(paths.PODS)) == 1
 
 

@@ -169,7 +169,7 @@ async def test_a_fault_is_outlived(
 async def test_all_faults_one_after_the_other_are_outlived(fake: FakeKube) -> None:
     faults = [(verb, fault) for verb, fault, _ in FAULTS.values()]
     async with mirroring(fake, *faults) as mirror:
-        await eventually(lambda: _nudged(mirror) == 0, within_seconds=20)
+        await eventually(lambda: _nudged(mirror) == 0)
         await mirror.settles()
 
 

@@ -213,7 +213,7 @@ class TraceLife:
                 schedule.changed.set()  # it looks every tenth of a second by itself
             return len(quiet) > 2
 
-        await eventually(rests, within_seconds=20)
+        await eventually(rests)
 
     def _seen(self, schedule: ScheduleLoop) -> bool:
         """The watch has shown every pod as it is, and none is on its way to its node."""

@@ -17,7 +17,7 @@ from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
 SIZE = 4
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 FIRST, SECOND = "host-a", "host-b"
 ONE_BY_ONE = {"bind_parallelism": 1, "bind_wait_seconds": 30.0, "bind_burst_seconds": 30.0}
 

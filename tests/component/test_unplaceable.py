@@ -52,7 +52,7 @@ async def test_every_pod_is_asked_for_nobody_is_bound_and_then_all_are(fake_and_
         assert not any(gates(fake))
         assert bound(fake) == {}
         fake.put(paths.NODES, node("c"))
-        await eventually(lambda: len(bound(fake)) == SIZE, within_seconds=15)
+        await eventually(lambda: len(bound(fake)) == SIZE)
     assert fake.faults.left == 0
     settings = ExtenderSettings.model_validate({**QUICK, "gang": {**QUICK["gang"], **SHOWN}})
     params = engine_parameters(settings, labels.SCHEDULER_NAME)

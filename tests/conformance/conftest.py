@@ -104,7 +104,7 @@ async def _namespace(server: Server) -> AsyncIterator[None]:
     if server.cluster:  # ServiceAccount admission refuses pods before the controller made it
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         check: Callable[[], bool | Awaitable[bool]] = partial(_exists, client, account)
-        await eventually(check, within_seconds=30)
+        await eventually(check)
     server.namespace = name
     yield
     await client.delete(paths.pods(name), grace_seconds=0)

@@ -28,7 +28,7 @@ from tests.fakes.migrations import make_member, make_migration
 P = MigrationPhase
 NODE = NodeName("node-1")
 OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 REAL = pytest.mark.parametrize(
     "cluster", [pytest.param("real", marks=pytest.mark.controlplane)], indirect=True
 )

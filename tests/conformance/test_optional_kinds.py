@@ -23,7 +23,7 @@ from tests.fakes.eventually import eventually
 from tests.fakes.kube_definitions import DEFINITIONS, definition
 
 KINDS = {kind.source: kind for kind in OPTIONAL}
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)

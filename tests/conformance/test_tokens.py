@@ -98,7 +98,7 @@ async def test_a_token_ends_with_its_pod(server: Server) -> None:
     async def refused() -> bool:
         return not (await token_review.review(server.client, token, OURS)).authenticated
 
-    await eventually(refused, within_seconds=30)
+    await eventually(refused)
 
 
 async def test_a_token_needs_its_account_its_pod_and_ten_minutes(server: Server) -> None:

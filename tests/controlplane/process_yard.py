@@ -21,7 +21,7 @@ from shared.kube.errors import ForbiddenError, NotFoundError
 from tests.fakes.eventually import eventually
 
 NODE = "process-0000"
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 def container(script: str, **fields: Any) -> dict[str, Any]:

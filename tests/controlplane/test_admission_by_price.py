@@ -56,7 +56,7 @@ async def test_a_job_that_pays_runs_by_its_plan_and_another_learns_why_not(yard:
     found = json.loads(await yard.client.get(path))["metadata"]["annotations"]
     plan = msgspec.json.decode(found[labels.SLOT_PLAN], type=SlotPlan)
     assert dict(plan.spans[0].workers) == {"a-0000": 4}
-    assert await eventually(lambda: yard.events("Admitted"), 30)
+    assert await eventually(lambda: yard.events("Admitted"))
 
     await yard.submit(job("poor", 4, worth("sigmoid:0.001,0,1000h")), job("free", 4))
     await yard.until_bound("free")  # the other half of the node is theirs who have no utility
@@ -65,7 +65,7 @@ async def test_a_job_that_pays_runs_by_its_plan_and_another_learns_why_not(yard:
         # Who has no plan waits by this reason at once; what was offered comes with a look.
         return (await yard.until_waiting("poor", "PayoffTooLow")).admission
 
-    offered = await eventually(bargain, 30)
+    offered = await eventually(bargain)
     assert offered is not None
     assert offered.payoff < 0
     query = f"namespace={yard.team}&job=poor"
@@ -80,4 +80,4 @@ async def test_a_job_that_pays_runs_by_its_plan_and_another_learns_why_not(yard:
         text = json.loads(await yard.client.get(HISTORY)).get("data", {}).get(KEY, "")
         return [one.asked.utility for one in keeping.read(text, field="").jobs]
 
-    assert "sigmoid:1000,0,3600000s" in await eventually(learned, 30)
+    assert "sigmoid:1000,0,3600000s" in await eventually(learned)

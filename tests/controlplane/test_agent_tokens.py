@@ -116,7 +116,7 @@ async def gate(
         connector = aiohttp.TCPConnector(ssl=trust.context())
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
         found = Gate(client, session, running, clean_cluster.layout.signing.key)
-        await eventually(lambda: _knows(found), within_seconds=20)
+        await eventually(lambda: _knows(found))
         yield found
 
 
@@ -232,7 +232,7 @@ async def test_a_deleted_pods_token_is_refused_when_it_is_looked_at_again(gate: 
         other = gate.signed_anew(token, jti=str(SystemClock().monotonic()))
         return (await gate.beat(other))[0] == 401
 
-    await eventually(refused, within_seconds=30)
+    await eventually(refused)
 
 
 def _loaded(body: bytes) -> dict[str, Any]:

@@ -37,7 +37,7 @@ OVERLAY = Path(__file__).parents[2] / "deploy" / "overlays" / "attached"
 SYSTEM, SERVICE = "shuntyard-system", "shuntyard-scheduler"
 SECRET = paths.namespaced(paths.SECRETS, SYSTEM, "shuntyard-certificates")
 SLICE = paths.namespaced(endpoints.SLICES, SYSTEM, SERVICE)
-PATIENCE_SECONDS = 45.0
+PATIENCE_SECONDS = 60.0
 ADDRESS = "10.9.8.7"
 """Of the pod, if this were one: a slice takes no address of loopback."""
 

@@ -22,7 +22,7 @@ from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
 
-PATIENCE_SECONDS = 45.0
+PATIENCE_SECONDS = 60.0
 SETTINGS = {"tenancy": {"fair_share": True}, "gang": {"show_unplaceable_seconds": 2.0}}
 
 

@@ -26,7 +26,7 @@ from tests.fakes.kube_definitions import DEFINITIONS, definition
 
 pytestmark = pytest.mark.controlplane
 
-PATIENCE_SECONDS = 40.0
+PATIENCE_SECONDS = 60.0
 COSCHEDULING = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 VOLCANO = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
 GROUPS = (COSCHEDULING, VOLCANO)

@@ -60,7 +60,7 @@ async def test_the_weight_of_the_price_alone_moves_a_gang(yard: Yard, case: Case
     await yard.nodes(KwokNodes(1, prefix="a", cpu="8"))
     await yard.nodes(KwokNodes(1, prefix="b", cpu="4"))
     await yard.submit(foreign("on-a", "4", A), foreign("on-b", "1", B))
-    await eventually(lambda: used_milli_cpu(yard, {A: 4000, B: 1000}), 30)
+    await eventually(lambda: used_milli_cpu(yard, {A: 4000, B: 1000}))
 
     await yard.submit(job("it", 2))
     await yard.until_bound("it")

@@ -101,7 +101,7 @@ async def test_deletion_sends_sigterm_then_sigkill_after_the_grace_period(
     await yard.create(pod("polite", container(polite)))
     await yard.create(pod("deaf", container(deaf), terminationGracePeriodSeconds=2))
     for name in ("polite", "deaf"):
-        await eventually(lambda name=name: yard.log(name) == "up", 20.0)
+        await eventually(lambda name=name: yard.log(name) == "up")
     await yard.delete("polite")
     assert await yard.until_gone("polite") < 5.0
     assert yard.log("polite") == "up\nsaved"
@@ -114,7 +114,7 @@ async def test_the_final_status_of_a_deleted_pod_says_how_it_ended(yard: Process
     script = "trap 'exit 143' TERM; echo up; while :; do sleep 0.05; done"
     manifest = pod("leaving", container(script), metadata={"finalizers": ["shuntyard.io/test"]})
     await yard.create(manifest)
-    await eventually(lambda: yard.log("leaving") == "up", 20.0)
+    await eventually(lambda: yard.log("leaving") == "up")
     await yard.delete("leaving")
     ended = await yard.until_phase("leaving", "Failed")
     state = ended["status"]["containerStatuses"][0]["state"]["terminated"]
@@ -167,7 +167,7 @@ async def test_a_sidecar_ends_after_the_work(yard: ProcessYard) -> None:
     manifest["spec"]["initContainers"] = [beside]
     ended = await yard.finished(manifest)
     assert ended["status"]["phase"] == "Succeeded"
-    await eventually(lambda: yard.log("sidecar", "beside") == "bye", 10.0)
+    await eventually(lambda: yard.log("sidecar", "beside") == "bye")
 
 
 async def test_pods_find_each_other_by_the_names_of_a_headless_service(yard: ProcessYard) -> None:
@@ -297,7 +297,7 @@ async def test_the_node_process_leaves_nothing_when_it_ends(
 ) -> None:
     script = "sleep 300 & sleep 300"
     await yard.create(pod("stays", container(f"echo $$$$; {script}")))
-    await eventually(lambda: yard.log("stays"), 20.0)
+    await eventually(lambda: yard.log("stays"))
     group = int(yard.log("stays"))
     await asyncio.to_thread(cluster.stop, "process-nodes")
     assert not alive(group)
@@ -313,7 +313,7 @@ async def test_a_restart_after_sigkill_ends_what_was_left_and_reports_it(
 ) -> None:
     script = "(trap '' TERM; while :; do sleep 0.1; done) & echo $!; wait"
     await yard.create(pod("orphaned", container(script)))
-    await eventually(lambda: yard.log("orphaned"), 20.0)
+    await eventually(lambda: yard.log("orphaned"))
     child = int(yard.log("orphaned"))
     await asyncio.to_thread(cluster.kill, "process-nodes", signal.SIGKILL)
     assert alive(child)

@@ -53,7 +53,7 @@ async def resize(yard: ProcessYard, name: str, milli: int) -> None:
         )
         return True
 
-    await eventually(attempt, 10.0)
+    await eventually(attempt)
 
 
 async def granted(yard: ProcessYard, name: str) -> tuple[str, str, int]:
@@ -84,7 +84,7 @@ async def test_pods_resized_to_three_to_one_run_three_to_one(
             async def shown(name: str = name, cpu: str = cpu, more: int = more) -> bool:
                 return await granted(yard, name) == (cpu, cpu, more)
 
-            await eventually(shown, 10.0)
+            await eventually(shown)
         after = await measured(yard, ["more", "less"])
         assert after[1] / after[0] == pytest.approx(3.0, rel=0.15), after
         for name in ("more", "less"):

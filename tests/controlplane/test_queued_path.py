@@ -109,11 +109,11 @@ async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
     await yard.nodes(KwokNodes(2))
     (owner,) = await yard.submit(job("odd", 2, case.pods))
     name = next(iter(yard.sizes))
-    event = (await eventually(lambda: yard.events(case.reason), 30))[0]
+    event = (await eventually(lambda: yard.events(case.reason)))[0]
     assert (event["regarding"]["kind"], event["regarding"]["uid"]) == ("Job", _uid(owner))
     assert event["type"] == "Warning"
     assert all(word in event["note"] for word in case.told), event["note"]
-    await eventually(lambda: _all_told(yard, name, case.reason), 30)
+    await eventually(lambda: _all_told(yard, name, case.reason))
 
     await yard.submit(job("neighbour", 3))  # judged in a later cycle than the odd one
     await yard.until_bound("neighbour")
@@ -126,7 +126,7 @@ async def test_a_gang_that_does_not_fit_waits_whole_until_room_appears(yard: Yar
     await yard.nodes(KwokNodes(1, cpu="4"))
     await yard.submit(job("wide", 6))
     await yard.until_waiting("wide", "GangDoesNotFit")
-    await eventually(lambda: _all_told(yard, "wide", "GangDoesNotFit"), 30)
+    await eventually(lambda: _all_told(yard, "wide", "GangDoesNotFit"))
     await yard.submit(job("narrow", 2))
     await yard.until_bound("narrow")
     assert all(is_gated(p) for p in yard.of("wide"))
@@ -211,8 +211,8 @@ async def test_an_unmodelled_gang_that_cannot_be_whole_leaves_nobody_bound(yard:
     apart = {"topologyKey": labels.HOSTNAME_LABEL, "labelSelector": {"matchLabels": {"a": "b"}}}
     spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart]}}}
     await yard.submit(job("it", 3, Pods(labels={"a": "b"}, spec=spec)))
-    await eventually(lambda: len(releases(yard.history)) == 3, 30)
-    await eventually(lambda: _refused_by_kube_scheduler(yard, "it") >= 1, 30)
+    await eventually(lambda: len(releases(yard.history)) == 3)
+    await eventually(lambda: _refused_by_kube_scheduler(yard, "it") >= 1)
     assert yard.bound("it") == 0
     await yard.nodes(KwokNodes(1, first=2))
     await yard.until_bound("it")

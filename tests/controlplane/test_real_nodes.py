@@ -241,7 +241,7 @@ async def test_the_cpu_of_a_running_pod_can_be_changed_in_place(yard: RealYard) 
         assert await yard.execute("resized", *quota) == (0, "40000\n")
         return True
 
-    await eventually(resized, 30.0)
+    await eventually(resized)
     (status,) = (await yard.get("resized"))["status"]["containerStatuses"]
     assert status["restartCount"] == 0
     await yard.remove("resized")

@@ -80,7 +80,7 @@ async def test_room_is_used_lent_and_used_again(
         assert {index(one) for one in yard.of("j")} == set(range(LEFT))
     await yard.client.delete(paths.namespaced(paths.JOBS, yard.team, "s"), propagation="Background")
     await eventually(lambda: settled(MOST), PATIENCE_SECONDS, "it has its room again")
-    await eventually(lambda: yard.events("Rescaled"), 30)  # written after it
+    await eventually(lambda: yard.events("Rescaled"))  # written after it
     told = json.loads(await yard.read("/v1/rescales"))["entries"]
     causes = [one["cause"] for one in told if one["job"].endswith("j")]
     assert "MoreImportant" in causes

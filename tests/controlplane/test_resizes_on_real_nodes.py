@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 RUN_ON = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
 NODE_CPU = "1"
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 SHARES = "/sys/fs/cgroup/cpu/cpu.shares"
 
 

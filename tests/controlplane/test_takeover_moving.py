@@ -179,5 +179,5 @@ async def runs_on(agents: PlayedAgents) -> bool:
     if len(ours) != 1 or ours[0].holds:
         return False
     before = ours[0].step
-    await eventually(lambda: ours[0].step > before, 5.0)
+    await eventually(lambda: ours[0].step > before)
     return True

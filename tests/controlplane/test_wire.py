@@ -29,7 +29,7 @@ from tests.golden.wire import record
 pytestmark = pytest.mark.controlplane
 
 INPUTS = Path(record.__file__).parent
-PATIENCE_SECONDS = 45.0
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass

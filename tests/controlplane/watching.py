@@ -73,7 +73,7 @@ class History:
         """Wait until every change is here that the server knows of now."""
         listed = json.loads(await client.get(paths.PODS))["items"]
         newest = max((int(pod["metadata"]["resourceVersion"]) for pod in listed), default=0)
-        await eventually(lambda: self.version >= newest, within_seconds=30)
+        await eventually(lambda: self.version >= newest)
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from tests.controlplane.jobs import Manifest, gang_sizes, namespace
 from tests.controlplane.watching import History, Object, recording
 from tests.fakes.eventually import eventually
 
-PATIENCE_SECONDS: Final = 45.0
+PATIENCE_SECONDS: Final = 60.0
 _SERIAL = itertools.count(1)
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "Pod": paths.PODS,

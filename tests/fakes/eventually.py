@@ -8,12 +8,15 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+PATIENCE_SECONDS = 60.0
+"""A test that holds never waits for it; one that fails shall not do so because others compute."""
+
 _FIRST_PAUSE_SECONDS = 0.001
 _MOST_PAUSE_SECONDS = 0.1
 
 
 async def eventually(
-    check: Callable[[], T | Awaitable[T]], within_seconds: float = 5.0, why: str = ""
+    check: Callable[[], T | Awaitable[T]], within_seconds: float = PATIENCE_SECONDS, why: str = ""
 ) -> T:
     """Return the first truthy answer of ``check``; an AssertionError inside it means "not yet".
 

@@ -118,7 +118,7 @@ async def test_who_is_refused_is_told_in_few_words(fake: FakeKube) -> None:
     for one in (bomb, good):
         fake.put(paths.PODS, one)
     async with extender(fake) as running, aiohttp.ClientSession() as session:
-        found = await eventually(lambda: _both(session, running.others[0]), 20)
+        found = await eventually(lambda: _both(session, running.others[0]))
     assert (found["bomb"]["reason"], found["good"]["reason"]) == ("Misconfigured", "NoSuchNode")
     assert len(found["bomb"]["message"]) < 2000
 
