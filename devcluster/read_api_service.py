@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 import psutil
 
 from devcluster import api
@@ -110,7 +111,9 @@ async def register(client: KubeClient, here: str, ports: Sequence[int]) -> None:
     """Make the Service, its Endpoints, and a Pod behind each; those of an earlier start go."""
     await withdraw(client)
     pods = [_pod(number) for number in range(len(ports))]
-    await api.apply(client, (_service(), *pods, _endpoints(here, ports)))
+    await api.apply(client, (_service(), *pods))
+    uids = [await _uid(client, number) for number in range(len(ports))]
+    await api.apply(client, (_endpoints(here, ports, uids),))
     status = {
         "phase": "Running",
         "podIP": here,
@@ -148,18 +151,30 @@ def _service() -> Mapping[str, Any]:
     }
 
 
-def _endpoints(here: str, ports: Sequence[int]) -> Mapping[str, Any]:
-    """Return them; all replicas have one address here, and a port of their own."""
+async def _uid(client: KubeClient, number: int) -> str:
+    found = msgspec.json.decode(await client.get(paths.pod(NAMESPACE, pod_name(number))))
+    return str(found["metadata"]["uid"])
+
+
+def _endpoints(here: str, ports: Sequence[int], uids: Sequence[str]) -> Mapping[str, Any]:
+    """Return them; all replicas have one address here, and a port of their own.
+
+    The API server takes those of one address for one endpoint unless their pods' uids differ, and
+    of one endpoint with two ports of a name no EndpointSlice can be made.
+    """
+    replicas = zip(ports, uids, strict=True)
     return {
         "apiVersion": "v1",
         "kind": "Endpoints",
         "metadata": {"name": SERVICE, "namespace": NAMESPACE},
-        "subsets": [_subset(here, port, number) for number, port in enumerate(ports)],
+        "subsets": [
+            _subset(here, port, number, uid) for number, (port, uid) in enumerate(replicas)
+        ],
     }
 
 
-def _subset(here: str, port: int, number: int) -> Mapping[str, Any]:
-    target = {"kind": "Pod", "namespace": NAMESPACE, "name": pod_name(number)}
+def _subset(here: str, port: int, number: int, uid: str) -> Mapping[str, Any]:
+    target = {"kind": "Pod", "namespace": NAMESPACE, "name": pod_name(number), "uid": uid}
     return {
         "addresses": [{"ip": here, "targetRef": target}],
         "ports": [{"name": PORT_NAME, "port": port}],

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.errors import ClusterStateError
 from devcluster.options import KwokNodes
 from devcluster.outages import Replica
 from devcluster.replicas import Replicas
@@ -94,11 +95,12 @@ def text_of(event: Mapping[str, Any]) -> str:
 
 
 def told_to_end(one: Replica) -> None:
-    """End both programs as a kubelet does."""
+    """End both programs as a kubelet does; one may have ended by itself, now or before."""
     for name in (one.extender, one.scheduler):
-        one.cluster.kill(name, signal.SIGTERM)
+        with contextlib.suppress(ClusterStateError):
+            one.cluster.kill(name, signal.SIGTERM)
     for name in (one.extender, one.scheduler):
-        if one.cluster.runs(name):
+        with contextlib.suppress(ClusterStateError):
             one.cluster.stop(name)
 
 
