@@ -40,6 +40,9 @@ _KINDS: Final[dict[str, type[api.Response]]] = {
     "what-if": api.WhatIfResponse,
 }
 
+_OF_NAMESPACES: Final = frozenset({"queue", "jobs", "migrations", "rescales"})
+"""Commands whose answer is of all namespaces unless one is asked for."""
+
 
 def run(asked: Namespace, out: TextIO) -> None:
     """Run the command once, or until Ctrl-C.
@@ -69,6 +72,8 @@ def _show(asked: Namespace, way: client.Way, out: TextIO) -> str:
         query, question = {"namespace": namespace}, manifest.of(asked)
     if asked.command == "prices" and (asked.slots or asked.svg):
         query = {"slots": "true"}
+    if asked.namespace and asked.command in _OF_NAMESPACES:
+        query = {"namespace": asked.namespace}
     path = "namespaces" if asked.command == "queue" and asked.by == "namespace" else asked.command
     body = way.fetch(f"/v1/{path}", question=question, **query)
     whole = client.understand(body, _KINDS[path])

@@ -33,7 +33,7 @@ class Viewer(Protocol):
     """Somebody who reads."""
 
     async def may(self, act: Act) -> bool:
-        """Say whether the API server would let him; raises ``HTTPServiceUnavailable``."""
+        """Say whether the API server would let him; raises an ``HTTPException`` if nobody says."""
         ...
 
 

@@ -1,10 +1,13 @@
-"""The read API, which ``shuntyard`` shows. Bodies are ``shared.api``."""
+"""The read API, which ``shuntyard`` shows. Bodies are ``shared.api``.
+
+Lists of what is in namespaces take ``?namespace=…``: of that one only.
+"""
 
 from typing import Final
 
 from aiohttp import web
 
-from extender.http import authorizing
+from extender.http import authorizing, redacting
 from extender.http.keys import READ
 from shared import api
 from shared.errors import InputError
@@ -14,7 +17,7 @@ _TRUTH: Final = {"true": True, "false": False}
 
 async def queue(request: web.Request) -> web.Response:
     """``GET /v1/queue``: the waiting jobs in order."""
-    return await _answer(request, await request.app[READ].queue())
+    return await _narrowed(request, await request.app[READ].queue())
 
 
 async def nodes(request: web.Request) -> web.Response:
@@ -25,22 +28,22 @@ async def nodes(request: web.Request) -> web.Response:
 
 async def jobs(request: web.Request) -> web.Response:
     """``GET /v1/jobs``: all jobs of ours."""
-    return await _answer(request, request.app[READ].jobs())
+    return await _narrowed(request, request.app[READ].jobs())
 
 
 async def migrations(request: web.Request) -> web.Response:
     """``GET /v1/migrations``: the ledger, and the jobs that were not moved."""
-    return await _answer(request, request.app[READ].migrations())
+    return await _narrowed(request, request.app[READ].migrations())
 
 
 async def rescales(request: web.Request) -> web.Response:
     """``GET /v1/rescales``: the ledger, and the jobs that were not changed."""
-    return await _answer(request, request.app[READ].rescales())
+    return await _narrowed(request, request.app[READ].rescales())
 
 
 async def namespaces(request: web.Request) -> web.Response:
     """``GET /v1/namespaces``: what each holds and may hold."""
-    return await _answer(request, request.app[READ].namespaces())
+    return await _narrowed(request, request.app[READ].namespaces())
 
 
 async def prices(request: web.Request) -> web.Response:
@@ -87,6 +90,12 @@ def _parameter(request: web.Request, name: str) -> str:
     if not value:
         raise InputError(f"query parameter {name}", value, "the name of one")
     return value
+
+
+async def _narrowed(request: web.Request, body: api.Response) -> web.Response:
+    """Answer with the namespace that was asked for, or all of them."""
+    namespace = request.query.get("namespace")
+    return await _answer(request, redacting.only(body, namespace) if namespace else body)
 
 
 async def _answer(request: web.Request, body: api.Response) -> web.Response:

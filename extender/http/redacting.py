@@ -52,6 +52,11 @@ def without(body: api.Response, hidden: AbstractSet[str]) -> Any:
     return _mapped(msgspec.to_builtins(_pruned(body, sees)), lambda t: _NAMED.sub(renamed, t))
 
 
+def only(body: _Body, namespace: str) -> _Body:
+    """Return an answer with the entries of one namespace."""
+    return _pruned(body, lambda name: name == namespace)
+
+
 def _pruned(body: _Body, sees: _Sees) -> _Body:
     match body:
         case api.QueueResponse() | api.JobsResponse() | NamespacesResponse():

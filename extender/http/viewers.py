@@ -2,11 +2,15 @@
 
 The API server says whose a token is and what its bearer may do; we remember both for a while, by
 the SHA-256 of the token. While it does not answer, nobody new gets in, and nothing new is shown.
+
+An answer may speak of every namespace, and each is a question. So what somebody may not see is
+remembered longer than what he may, and there is a limit for each caller and for all together.
 """
 
 import asyncio
 import hashlib
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +18,7 @@ from typing import Final, TypeVar
 
 from aiohttp import hdrs, web
 
+from extender.http.budget import Budget
 from extender.http.remembered import Remembered
 from extender.metrics.extender import Access, ExtenderMetrics, Reviewed
 from shared.clock import Clock
@@ -35,6 +40,17 @@ MOST_AT_ONCE: Final = 16
 MOST_WAITING: Final = 1024
 """Reviews that may wait for their turn; further callers are told to come again."""
 
+SERVICE_ACCOUNTS: Final = "system:serviceaccount:"
+"""What user names of service accounts begin with; namespace and name follow."""
+DENIED_LONGER: Final = 10
+"""So many times longer than a right it is remembered that somebody has none."""
+CALLER_AT_ONCE: Final = 1000
+CALLER_PER_SECOND: Final = 10.0
+ALL_AT_ONCE: Final = 5000
+ALL_PER_SECOND: Final = 100.0
+"""Questions about rights, of one caller and of all: what a first look takes where there are a
+thousand namespaces, and then what watching three thousand takes."""
+
 _Verdict = TypeVar("_Verdict")
 
 log = logging.getLogger(__name__)
@@ -49,7 +65,7 @@ class Bearer:
     viewers: "Viewers"
 
     async def may(self, act: Act) -> bool:
-        """Say whether the API server would let him; raises ``HTTPServiceUnavailable``."""
+        """See ``Viewers.may``."""
         return await self.viewers.may(self, act)
 
 
@@ -77,6 +93,8 @@ class Viewers:
     )
     _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE))
     _waiting: int = 0
+    _each: Budget[str] = field(default_factory=lambda: Budget(CALLER_AT_ONCE, CALLER_PER_SECOND))
+    _all: Budget[None] = field(default_factory=lambda: Budget(ALL_AT_ONCE, ALL_PER_SECOND))
 
     async def bearer(self, authorization: str) -> Bearer:
         """Return whose token a request's header shows.
@@ -94,18 +112,40 @@ class Viewers:
         return Bearer(user, digest, self)
 
     async def may(self, bearer: Bearer, act: Act) -> bool:
-        """Say whether somebody may do something; raises ``HTTPServiceUnavailable``."""
+        """Say whether somebody may do something.
+
+        Raises:
+            HTTPServiceUnavailable: Nobody can say.
+            HTTPTooManyRequests: He, or all together, asked too much.
+        """
         question, monotonic = (bearer.digest, act), self.clock.monotonic()
         verdict = self._acts.get(question, monotonic)
         if verdict is None:
-            try:
-                verdict = await self._in_turn(partial(self.access, bearer.user, act))
-            except ApiError as error:
-                self.metrics.access_reviews.labels(verdict=Access.UNAVAILABLE.value).inc()
-                raise _no_verdict(error) from error
-            told = Access.ALLOWED if verdict else Access.DENIED
-            self.metrics.access_reviews.labels(verdict=told.value).inc()
-            self._acts.put(question, verdict, monotonic + self.kept_seconds)
+            self._pay(bearer.user, monotonic)
+            verdict = await self._judged(bearer.user, act)
+            kept_seconds = self.kept_seconds * (1 if verdict else DENIED_LONGER)
+            self._acts.put(question, verdict, monotonic + kept_seconds)
+        return verdict
+
+    def _pay(self, user: User, monotonic: float) -> None:
+        """Take one question out of the caller's budget and everybody's, or raise."""
+        caller = caller_of(user)
+        alone = self._each.wait_seconds(caller, monotonic)
+        together = self._all.wait_seconds(None, monotonic)
+        if alone or together:
+            self.metrics.access_reviews.labels(verdict=Access.THROTTLED.value).inc()
+            raise _too_much(caller if alone else "all callers together", max(alone, together))
+        self._each.spend(caller, monotonic)
+        self._all.spend(None, monotonic)
+
+    async def _judged(self, user: User, act: Act) -> bool:
+        try:
+            verdict = await self._in_turn(partial(self.access, user, act))
+        except ApiError as error:
+            self.metrics.access_reviews.labels(verdict=Access.UNAVAILABLE.value).inc()
+            raise _no_verdict(error) from error
+        told = Access.ALLOWED if verdict else Access.DENIED
+        self.metrics.access_reviews.labels(verdict=told.value).inc()
         return verdict
 
     async def _reviewed(self, token: str, digest: bytes) -> User:
@@ -149,6 +189,18 @@ class Viewers:
             self._waiting -= 1
 
 
+def caller_of(user: User) -> str:
+    """Return whose budget a question is paid from.
+
+    Whoever may write in a namespace makes as many service accounts in it as he likes: they have one
+    together.
+    """
+    if not user.username.startswith(SERVICE_ACCOUNTS):
+        return user.username
+    namespace, _, _ = user.username.removeprefix(SERVICE_ACCOUNTS).partition(":")
+    return f"{SERVICE_ACCOUNTS}{namespace}"
+
+
 def _token(authorization: str) -> str:
     scheme, _, token = authorization.partition(" ")
     token = token.strip()
@@ -165,3 +217,13 @@ def _no_verdict(error: Exception) -> web.HTTPServiceUnavailable:
     log.warning("who may read could not be asked: %s", str(error) or "no answer in time")
     text = "the API server does not say who may read"
     return web.HTTPServiceUnavailable(text=text, headers={hdrs.RETRY_AFTER: "1"})
+
+
+def _too_much(who: str, wait_seconds: float) -> web.HTTPTooManyRequests:
+    text = (
+        f"what {who} may see had to be asked of the API server too often; "
+        "ask for one namespace (?namespace=…, shuntyard -n …), or again in a while"
+    )
+    return web.HTTPTooManyRequests(
+        text=text, headers={hdrs.RETRY_AFTER: str(math.ceil(wait_seconds))}
+    )

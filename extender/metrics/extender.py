@@ -135,6 +135,8 @@ class Access(StrEnum):
     DENIED = "denied"
     UNAVAILABLE = "unavailable"
     """There was no verdict."""
+    THROTTLED = "throttled"
+    """It was not asked: the caller, or all together, had asked too much."""
 
 
 class Resizing(StrEnum):

@@ -133,7 +133,8 @@ class ApiSection(Section):
         default=30.0,
         ge=0,
         le=600,
-        description="How long it is remembered whose a token is, and what he may see.",
+        description="How long it is remembered whose a token is, and what he may see; what he may "
+        "not see, ten times as long.",
     )
 
     _pair = model_validator(mode="after")(_both_or_none)

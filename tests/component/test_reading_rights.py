@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.http import redacting
+from extender.http import redacting, viewers
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import Extender, extender, lease, node, pod
@@ -71,9 +71,10 @@ async def library(**section: Any) -> AsyncIterator[Library]:
         fake.access.grant(ADMIN, "list", "nodes")
         fake.access.grant(SCRAPER, "get", "/metrics")
         lent = Library(fake, running, session)
+        admin = lent.token(ADMIN)
 
         async def waits() -> bool:
-            return await lent.names("/v1/queue", lent.token(ADMIN)) == {"red", "blue"}
+            return await lent.names("/v1/queue", admin) == {"red", "blue"}
 
         await eventually(waits)
         yield lent
@@ -102,6 +103,33 @@ async def test_who_may_list_pods_of_one_namespace_hears_of_no_other() -> None:
         for path in ("nodes", "prices", "prices?slots=true", "explain?namespace=blue&pod=fit-blue"):
             status, text = await lent.get(f"/v1/{path}", token)
             assert (status, "the bearer of the token may not list" in text) == (403, True), path
+
+
+async def test_who_asks_for_one_namespace_causes_questions_about_it_alone() -> None:
+    async with library() as lent:
+        admin, owner = lent.token(ADMIN), lent.token(OWNER)
+        for path in LISTS:
+            assert await lent.names(f"/v1/{path}?namespace=blue", admin) <= {"blue"}, path
+        assert await lent.names("/v1/queue?namespace=blue", admin) == {"blue"}
+        asked = lent.fake.access.reviews
+        assert await lent.names("/v1/queue?namespace=red", owner) == {"red"}
+        assert lent.fake.access.reviews == asked + 2  # everywhere, and there
+        assert await lent.names("/v1/queue?namespace=blue", owner) == set()
+
+
+async def test_a_reader_of_few_rights_cannot_have_the_api_server_asked_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(viewers, "CALLER_AT_ONCE", 2)
+    monkeypatch.setattr(viewers, "CALLER_PER_SECOND", 0.001)
+    async with library() as lent:
+        lent.fake.access.granted.add((OWNER, "list", "pods", "red"))
+        asked = lent.fake.access.reviews
+        for _ in range(5):  # everywhere, one of red and blue; the third is one too many
+            status, text = await lent.get("/v1/queue", lent.token(OWNER))
+            assert (status, "too often" in text) == (429, True)
+        assert lent.fake.access.reviews == asked + 2
+        assert await lent.names("/v1/queue", lent.token(ADMIN)) == {"red", "blue"}
 
 
 async def test_what_must_not_be_heard_is_looked_for_beside_the_loop(

@@ -69,6 +69,14 @@ def test_tables_are_plain_aligned_columns(
     assert read_api.asked == [f"/v1/{command}"]
 
 
+@pytest.mark.parametrize("command", ["queue", "jobs", "migrations", "rescales"])
+def test_the_extender_is_asked_about_the_one_namespace_alone(
+    command: str, read_api: ReadApi
+) -> None:
+    assert main([command, "-n", "team-a"]) == 0
+    assert read_api.asked == [f"/v1/{command}?namespace=team-a"]
+
+
 @pytest.mark.parametrize(
     ("command", "want"),
     [
