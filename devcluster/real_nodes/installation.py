@@ -39,7 +39,7 @@ def image(name: str, tag: str) -> str:
 def write_archives(
     directory: Path, builder: Builder, scheduler: Path, tag: str
 ) -> Mapping[str, Path]:
-    """Build the images and return their archives, by the names of `IMAGES`.
+    """Return the archives of all images, by the names of `IMAGES`; what is there is not built.
 
     Args:
         directory: Where the archives go.
@@ -52,7 +52,7 @@ def write_archives(
     """
     directory.mkdir(parents=True, exist_ok=True)
     archives = {
-        name: builder.save(builder.build(name), directory / f"{name}.tar", image(name, tag))
+        name: builder.save(builder.kept(name), directory / f"{name}.tar", image(name, tag))
         for name in dockerfiles.IMAGES
     }
     layer = directory / "kube-scheduler.layer"

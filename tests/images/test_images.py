@@ -29,7 +29,7 @@ def builder() -> Builder:
 @pytest.fixture(scope="module", params=dockerfiles.IMAGES)
 def image(builder: Builder, request: pytest.FixtureRequest) -> tuple[str, str]:
     name: str = request.param
-    return name, builder.build(name)
+    return name, builder.kept(name)
 
 
 def test_the_program_starts_as_nobody_of_note(builder: Builder, image: tuple[str, str]) -> None:
