@@ -155,7 +155,8 @@ def for_people(
     """Return the listener for people and probes."""
 
     def namespaces() -> AbstractSet[str]:
-        return answers.store.snapshot().namespaces.keys()
+        snapshot = answers.store.snapshot()  # a namespace may be gone, or not be heard of yet
+        return snapshot.namespaces.keys() | {key.partition("/")[0] for key in snapshot.jobs}
 
     open_to_all = section.without_token is WithoutToken.ALL
     doorkeeper = Doorkeeper(viewers(section, ground).bearer, namespaces, open_to_all)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 from aiohttp import hdrs, web
@@ -49,12 +49,24 @@ class Sight:
     viewer: Viewer
     known: Callable[[], AbstractSet[str]]
 
-    async def hidden_in(self, body: api.Response) -> frozenset[str]:
-        """Return the namespaces that an answer speaks of and he must not hear of."""
+    async def left_of(self, body: api.Response) -> Any:
+        """Return what he sees of an answer, ready for JSON.
+
+        He is asked about only where it matters: the names in the texts of entries that go anyway
+        are nobody's question. Of a long queue every text is looked at, which takes some tenths of
+        a second: in a thread.
+        """
         if await self.viewer.may(LIST_PODS):
-            return frozenset()
-        spoken_of = await asyncio.to_thread(redacting.mentioned, body, self.known())
-        return frozenset([name for name in sorted(spoken_of) if not await self.sees(name)])
+            return body
+        listed = await asyncio.to_thread(redacting.listed, body)
+        seen = await self._seen_of(listed)
+        body, known = redacting.of(body, seen), self.known()
+        named = await asyncio.to_thread(redacting.named, body, known)
+        seen |= await self._seen_of(named - listed)
+        return await asyncio.to_thread(redacting.without_names, body, seen, known)
+
+    async def _seen_of(self, namespaces: AbstractSet[str]) -> frozenset[str]:
+        return frozenset([name for name in sorted(namespaces) if await self.sees(name)])
 
     async def sees(self, namespace: str) -> bool:
         """Say whether he sees the jobs of a namespace."""
@@ -98,14 +110,9 @@ class Doorkeeper:
 
 
 async def shown(request: web.Request, body: api.Response) -> bytes:
-    """Return an answer as JSON, without what the caller may not see.
-
-    Of a long queue every text is looked at, which takes some tenths of a second: in a thread.
-    """
+    """Return an answer as JSON, without what the caller may not see."""
     sight = request.get(SIGHT)
-    hidden = await sight.hidden_in(body) if sight is not None else frozenset()
-    left = await asyncio.to_thread(redacting.without, body, hidden) if hidden else body
-    return _ENCODER.encode(left)
+    return _ENCODER.encode(body if sight is None else await sight.left_of(body))
 
 
 async def demand_namespace(request: web.Request, namespace: str) -> None:

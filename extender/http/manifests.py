@@ -30,6 +30,9 @@ from shared.model import Owner, Pod, Uid
 _GENERATED: Final = "xxxxx"
 """Stands for the characters that the API server adds to a ``generateName``."""
 
+MOST_NAMESPACES: Final = 16
+"""That the objects of one manifest may state: each is a question whether the asker sees it."""
+
 
 def read(body: bytes, namespace: str, scheduler: str) -> Supposed:
     """Return the job of a manifest.
@@ -46,7 +49,33 @@ def read(body: bytes, namespace: str, scheduler: str) -> Supposed:
     try:
         return _read(body, namespace, scheduler)
     except RecursionError as error:
-        raise InputError("manifest", "", "nested less deeply") from error
+        raise _too_deep() from error
+
+
+def namespaces(body: bytes, namespace: str) -> frozenset[str]:
+    """Return the namespaces of a manifest's objects, as ``read`` would place them.
+
+    Raises:
+        InputError: It cannot be read, or its objects are of many namespaces: no job is.
+    """
+    try:
+        found = frozenset(one or namespace for one in _stated(body))
+    except RecursionError as error:
+        raise _too_deep() from error
+    if len(found) > MOST_NAMESPACES:
+        raise InputError("manifest", f"{len(found)} namespaces", "the pods of one job")
+    return found
+
+
+def _stated(body: bytes) -> Iterator[str | None]:
+    for document in _documents(body):
+        head = decode(Head, document, "manifest")
+        if (head.kind, head.group) in READERS:
+            yield decode(Manifest, document, head.kind).metadata.namespace
+
+
+def _too_deep() -> InputError:
+    return InputError("manifest", "", "nested less deeply")
 
 
 def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:

@@ -3,11 +3,12 @@
 Lists of what is in namespaces take ``?namespace=…``: of that one only.
 """
 
+import asyncio
 from typing import Final
 
 from aiohttp import web
 
-from extender.http import authorizing, redacting
+from extender.http import authorizing, manifests, redacting
 from extender.http.keys import READ
 from shared import api
 from shared.errors import InputError
@@ -79,10 +80,12 @@ async def what_if(request: web.Request) -> web.Response:
 
     It writes nothing. ``namespace`` is for objects that state none; without it ``default``.
     """
-    namespace = request.query.get("namespace") or "default"
-    found = await request.app[READ].what_if(await request.read(), namespace)
-    await authorizing.demand_namespace(request, found.entry.namespace)  # the manifest may state it
-    return await _answer(request, found)
+    namespace, body = request.query.get("namespace") or "default", await request.read()
+    for stated in sorted(await asyncio.to_thread(manifests.namespaces, body, namespace)):
+        await authorizing.demand_namespace(
+            request, stated
+        )  # before anything is worked out, or said
+    return await _answer(request, await request.app[READ].what_if(body, namespace))
 
 
 def _parameter(request: web.Request, name: str) -> str:
@@ -95,7 +98,7 @@ def _parameter(request: web.Request, name: str) -> str:
 async def _narrowed(request: web.Request, body: api.Response) -> web.Response:
     """Answer with the namespace that was asked for, or all of them."""
     namespace = request.query.get("namespace")
-    return await _answer(request, redacting.only(body, namespace) if namespace else body)
+    return await _answer(request, redacting.of(body, {namespace}) if namespace else body)
 
 
 async def _answer(request: web.Request, body: api.Response) -> web.Response:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from extender.adapters import registry
 from shared import api
 from shared.rescales import RescalesResponse
 from shared.tenancy import NamespacesResponse
@@ -22,39 +23,49 @@ HIDDEN: Final = "other-namespace/job/hidden"
 
 _NAMED: Final = re.compile(r"(?<![\w./-])([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)((?:/[\w.-]*\w){1,2})")
 """``namespace/name`` or ``namespace/kind/name`` in a text."""
+_KINDS: Final = frozenset(adapter.kind for adapter in registry.ADAPTERS)
 
 _Body = TypeVar("_Body", bound=Struct)
 _Sees = Callable[[str], bool]
 
 
-def mentioned(body: api.Response, known: AbstractSet[str]) -> frozenset[str]:
-    """Return the namespaces that an answer speaks of.
+def listed(body: api.Response) -> frozenset[str]:
+    """Return the namespaces whose jobs an answer lists, or is about."""
+    about = (body, getattr(body, "entry", None))
+    found = frozenset(_namespace(one) for one in (*about, *_entries(body)))
+    return found - {""}
 
-    Args:
-        body: The answer.
-        known: All namespaces that there are.
-    """
-    listed = {_namespace(one) for one in _entries(body)}
+
+def named(body: api.Response, known: AbstractSet[str]) -> frozenset[str]:
+    """Return those of the ``known`` namespaces that an answer names in its texts."""
     texts = _texts(msgspec.to_builtins(body))
-    named = {found[1] for text in texts for found in _NAMED.finditer(text)}
-    return frozenset(listed | (named & known))
+    return known & frozenset(found[1] for text in texts for found in _NAMED.finditer(text))
 
 
-def without(body: api.Response, hidden: AbstractSet[str]) -> Any:
-    """Return an answer without those namespaces, ready for JSON."""
+def without_names(body: api.Response, seen: AbstractSet[str], known: AbstractSet[str]) -> Any:
+    """Return an answer without names of what is not in namespaces that are ``seen``, for JSON.
 
-    def sees(namespace: str) -> bool:
-        return namespace not in hidden
+    ``namespace/name`` is a name if the namespace is ``known``; what is written as a job's key is
+    one even so: its namespace may be gone, or not heard of yet, and still be somebody's secret.
+    """
 
     def renamed(found: re.Match[str]) -> str:
-        return HIDDEN if found[1] in hidden else found[0]
+        namespace, rest = found[1], found[2]
+        is_name = namespace in known or _is_key(rest)
+        return HIDDEN if is_name and namespace not in seen else found[0]
 
-    return _mapped(msgspec.to_builtins(_pruned(body, sees)), lambda t: _NAMED.sub(renamed, t))
+    return _mapped(msgspec.to_builtins(body), lambda text: _NAMED.sub(renamed, text))
 
 
-def only(body: _Body, namespace: str) -> _Body:
-    """Return an answer with the entries of one namespace."""
-    return _pruned(body, lambda name: name == namespace)
+def _is_key(rest: str) -> bool:
+    """Say whether ``/kind/name`` is what follows the namespace in a job's key."""
+    _, kind, *name = rest.split("/")
+    return bool(name) and kind in _KINDS
+
+
+def of(body: _Body, seen: AbstractSet[str]) -> _Body:
+    """Return an answer with the entries of namespaces that are ``seen``."""
+    return _pruned(body, seen.__contains__)
 
 
 def _pruned(body: _Body, sees: _Sees) -> _Body:

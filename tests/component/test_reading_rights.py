@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from extender.http import redacting, viewers
+from extender.http.answers import ReadAnswers
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import Extender, extender, lease, node, pod
@@ -147,11 +148,11 @@ async def test_what_must_not_be_heard_is_looked_for_beside_the_loop(
 
         return call
 
-    for name in ("mentioned", "without"):
+    for name in ("listed", "named", "without_names"):
         monkeypatch.setattr(redacting, name, watched(name))
     async with library() as lent:
         assert await lent.names("/v1/queue", lent.token(OWNER)) == {"red"}
-    assert where == {"mentioned": False, "without": False}
+    assert where == {"listed": False, "named": False, "without_names": False}
 
 
 async def test_a_pod_that_is_not_there_looks_like_one_that_may_not_be_seen() -> None:
@@ -161,32 +162,55 @@ async def test_a_pod_that_is_not_there_looks_like_one_that_may_not_be_seen() -> 
         assert there == missing
 
 
-@pytest.mark.parametrize(("namespace", "status"), [("red", 200), ("blue", 403)])
-async def test_what_if_is_answered_where_the_asker_sees_jobs(namespace: str, status: int) -> None:
-    manifest = {
+def manifest(namespace: str, name: str = "new") -> dict[str, Any]:
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    pods = {"spec": {"schedulerName": "shuntyard", "containers": [container]}}
+    return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": "new", "namespace": namespace},
-        "spec": {
-            "parallelism": 2,
-            "completions": 2,
-            "template": {
-                "spec": {
-                    "schedulerName": "shuntyard",
-                    "containers": [
-                        {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
-                    ],
-                }
-            },
-        },
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"parallelism": 2, "completions": 2, "template": pods},
     }
+
+
+async def asked(lent: Library, *objects: dict[str, Any]) -> tuple[int, str]:
+    whole = {"apiVersion": "v1", "kind": "List", "items": objects}
+    body = json.dumps(whole if len(objects) > 1 else objects[0])
+    return await lent.get("/v1/what-if", lent.token(OWNER), method="POST", data=body)
+
+
+@pytest.mark.parametrize(("namespace", "status"), [("red", 200), ("blue", 403)])
+async def test_what_if_is_answered_where_the_asker_sees_jobs(namespace: str, status: int) -> None:
     async with library() as lent:
-        body = json.dumps(manifest)
-        found, text = await lent.get("/v1/what-if", lent.token(OWNER), method="POST", data=body)
+        found, text = await asked(lent, manifest(namespace))
         assert found == status, text
         if status == 200:
             assert "blue" not in text
             assert json.loads(text)["waiting"] == 2  # how many there are is no secret
+
+
+async def test_what_if_works_nothing_out_for_who_may_not_see_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether such a job is there already would be an answer, too."""
+    worked_out: list[str] = []
+    real = ReadAnswers.what_if
+
+    async def watched(self: ReadAnswers, body: bytes, namespace: str) -> Any:
+        worked_out.append(namespace)
+        return await real(self, body, namespace)
+
+    monkeypatch.setattr(ReadAnswers, "what_if", watched)
+    async with library() as lent:
+        there = await asked(lent, manifest("blue", "fit-blue"))
+        assert there == await asked(lent, manifest("blue", "none"))
+        assert there[0] == 403
+        assert (await asked(lent, manifest("red"), manifest("blue")))[0] == 403
+        many = [manifest(f"ns-{number}") for number in range(50)]
+        assert (await asked(lent, *many))[0] == 400
+        assert not worked_out
+        assert (await asked(lent, manifest("red")))[0] == 200
+        assert worked_out == ["default"]
 
 
 async def test_without_rights_there_is_nothing_to_see() -> None:
