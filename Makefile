@@ -34,12 +34,8 @@ types: $(STAMP) ## mypy, strict
 imports: $(STAMP) ## the import contracts of docs/architecture.md
 	$(VENV)/bin/lint-imports --no-cache
 
-test: $(STAMP) ## the gate: every test but the long ones; first two at a time, then those on a real control plane
-	@failed=0; \
-	$(PYTHON) -m pytest -m 'not e2e and not controlplane' -n 2 --dist worksteal $(PYTEST_ARGS) \
-	  || [ $$? -eq 5 ] || failed=1; \
-	$(PYTHON) -m pytest -m 'controlplane and not e2e' $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed=1; \
-	exit $$failed
+test: $(STAMP) ## the gate: every test but the long ones, also on a real control plane
+	@$(PYTHON) -m tests.gate $(PYTEST_ARGS)
 
 test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real nodes, exact rights, every law with 2000 examples
 	rm -rf $(CALLS)

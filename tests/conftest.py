@@ -23,7 +23,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 _LEFT_OUT: pytest.StashKey[Counter[str]] = pytest.StashKey()
-_MADE_BY = {"e2e": "make test-e2e", "controlplane": "make test"}
+_MADE_BY = {"e2e": "make test-e2e", "alone": "make test", "controlplane": "make test"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 KEYS = {
     "scheduler",

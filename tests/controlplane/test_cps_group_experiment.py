@@ -24,7 +24,7 @@ from tests.controlplane.watching import bind_roles, is_gated, release_order
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 USER_PRIORITY = {1: 2, 2: 4, 3: 5, 4: 6, 5: 10}
 WORKERS = {1: 4, 2: 4, 3: 4, 4: 4, 5: 6}

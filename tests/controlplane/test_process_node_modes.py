@@ -134,7 +134,8 @@ async def measured(yard: ProcessYard, names: list[str]) -> list[float]:
     return [slowness(stamps(yard, name)[begun[name] :]) for name in names]
 
 
-@pytest.mark.parametrize("mechanism", ["auto", "slices"])
+@pytest.mark.alone
+@pytest.mark.parametrize("mechanism", ["auto", pytest.param("slices", marks=pytest.mark.e2e)])
 async def test_two_pods_on_a_node_take_twice_as_long_per_step_as_one(
     cluster: Cluster, tmp_path: Path, mechanism: str
 ) -> None:

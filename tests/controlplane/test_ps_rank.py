@@ -19,7 +19,7 @@ from tests.controlplane.watching import bind_roles, rank_of_last
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 RUNS = 20
 NEEDED = 17

@@ -13,7 +13,7 @@ from tests.controlplane.jobs import Pods, job
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 
 @pytest.fixture

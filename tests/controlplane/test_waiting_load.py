@@ -14,7 +14,7 @@ from bench.waiting import QUIET, measure
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 GANGS = Shape(300, 10)
 NODES = KwokNodes(20)

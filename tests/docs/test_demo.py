@@ -14,6 +14,7 @@ MOST_SECONDS = 900.0
 
 
 @pytest.mark.controlplane
+@pytest.mark.alone
 def test_the_demo_completes_every_job_in_order_and_as_whole_gangs(tmp_path: Path) -> None:
     directory = tmp_path / "demo"
     command = [sys.executable, "-m", "devcluster.demo", "--once", "--dir", str(directory)]
