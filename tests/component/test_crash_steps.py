@@ -28,7 +28,7 @@ from tests.fakes.kube import FakeKube
 SIZE = 4
 MEMBERS = {f"j-{i}" for i in range(SIZE)}
 PATIENCE_SECONDS = 60.0
-REST_SECONDS = 15.0
+REST_SECONDS = 45.0
 """A gang that is neither unbound nor whole for longer rests in that state."""
 
 ONE_BY_ONE = {"bind_parallelism": 1, "bind_wait_seconds": 30.0, "bind_burst_seconds": 30.0}

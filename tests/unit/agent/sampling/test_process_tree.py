@@ -130,8 +130,8 @@ def test_a_process_is_asked_again_while_it_is_young() -> None:
 
 def test_an_old_process_without_a_pod_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = ProcessTree()
+    old = set(psutil.pids())  # before the tree looks: one that begins in between is young
     tree.read({Uid(UID)}, 0.0)
-    old = set(psutil.pids())
     asked: list[int] = []
     real = psutil.Process
 
