@@ -45,14 +45,15 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def places(mark: str, arguments: Sequence[str]) -> list[str]:
-    """Folders of ``tests`` in which the mark is used; none where arguments already name some.
+    """Modules that use the mark, and folders whose conftest does; none where arguments name some.
 
     To collect all tests takes a core for half a minute.
     """
     if any((ROOT / argument.split("::")[0]).exists() for argument in arguments):
         return []
     files = (file for file in TESTS.rglob("*.py") if f"mark.{mark}" in file.read_text())
-    return sorted({f"tests/{file.relative_to(TESTS).parts[0]}" for file in files})
+    found = {file if file.name.startswith("test_") else file.parent for file in files}
+    return sorted(str(place.relative_to(ROOT)) for place in found - {TESTS})
 
 
 def _beside_each_other(arguments: Sequence[str]) -> list[int]:

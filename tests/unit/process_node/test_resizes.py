@@ -123,6 +123,7 @@ def cpu_seconds(pid: int) -> float:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
+@pytest.mark.alone
 async def test_pods_with_weights_of_three_to_one_run_three_to_one(budget: CpuBudget) -> None:
     with busy(budget, "a") as a, busy(budget, "b") as b:
         budget.weigh("a", 3.0)
