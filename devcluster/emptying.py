@@ -8,12 +8,12 @@ from devcluster import api
 from devcluster.agents import NAMESPACE as AGENTS
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ConflictError, NotFoundError
+from shared.kube.errors import ConflictError, ConnectionLostError, NotFoundError
 
 KEPT_NAMESPACES: Final = frozenset(
     {"default", "kube-system", "kube-public", "kube-node-lease", "shuntyard-system"} | {AGENTS}
 )
-SECONDS: Final = 120.0
+SECONDS: Final = 300.0
 _OWNERS: Final = (
     paths.JOBS,
     paths.STATEFULSETS,
@@ -122,10 +122,16 @@ async def _finalize(client: KubeClient, name: str) -> None:
 
 
 async def _delete(client: KubeClient, path: str) -> None:
-    try:
-        await client.delete(path, grace_seconds=0, propagation="Background")
-    except (NotFoundError, ConflictError):  # a namespace that is on its way out already: 409
-        return
+    """Delete an object or a collection; one that takes longer than a request may, goes on here."""
+    while True:
+        try:
+            await client.delete(path, grace_seconds=0, propagation="Background")
+        except ConnectionLostError:
+            await asyncio.sleep(api.POLL_SECONDS)
+        except (NotFoundError, ConflictError):  # a namespace that is on its way out already: 409
+            return
+        else:
+            return
 
 
 def _in(item: dict[str, Any], namespaces: list[str]) -> bool:
