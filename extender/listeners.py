@@ -78,10 +78,6 @@ class Listener:
 
 def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:
     """Return who makes certificates for the replicas and keeps them."""
-    maps = [
-        paths.namespaced(paths.CONFIG_MAPS, namespace, section.authority_config_map)
-        for namespace in section.authority_namespaces
-    ]
     secret = paths.namespaced(paths.SECRETS, section.namespace, section.secret)
     wanted = Wanted(
         names=frozenset(section.names),
@@ -89,7 +85,7 @@ def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:
         valid_seconds=section.valid_days * _DAY_SECONDS,
         authority_valid_seconds=section.authority_valid_days * _DAY_SECONDS,
     )
-    places = Places(secret, maps, section.directory)
+    places = Places(secret, section.config_maps, section.directory)
     beat = ground.beat("certificates")
     return CertificateKeeper(ground.client, places, wanted, ground.clock, ground.metrics, beat)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from extender.engine.parameters import EngineParameters
 from extender.ground import Ground
 from extender.loops.admission import AdmissionLoop
+from extender.loops.authority import AuthorityLoop
 from extender.loops.bell import Bell
 from extender.loops.endpoint import EndpointLoop, Place
 from extender.loops.execute import Executor
@@ -20,6 +21,7 @@ from extender.loops.requests import RequestWriter
 from extender.loops.rescale import RescaleLoop
 from extender.loops.resize import ResizeLoop
 from extender.loops.schedule import ScheduleLoop
+from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
 from extender.settings.lease import LeaseSection
 from extender.settings.migration import CpuWeightsSection
@@ -57,6 +59,21 @@ def endpoint(
     path = paths.namespaced(endpoints.SLICES, section.namespace, section.service)
     beat = ground.beat("endpoint")
     return (EndpointLoop(ground.client, path, place, acting, ground.clock, beat),)
+
+
+def authority(
+    section: CertificatesSection, ground: Ground, acting: Callable[[], bool]
+) -> tuple[AuthorityLoop, ...]:
+    """Return the loop that says whom agents trust; none where nobody mounts that, or we make it."""
+    if section.authority is None:
+        return ()
+    beat = ground.beat("authority")
+    return (
+        AuthorityLoop(
+            ground.client, section.authority, section.config_maps, acting, ground.clock,
+            ground.metrics, beat,
+        ),
+    )  # fmt: skip
 
 
 def schedule_loop(
@@ -121,12 +138,16 @@ def rescale_loop(
 
 
 def admission_loop(
-    settings: ExtenderSettings, rescale: RescaleLoop, changed: Bell, heartbeat: Heartbeat
+    settings: ExtenderSettings,
+    schedule: ScheduleLoop,
+    rescale: RescaleLoop,
+    changed: Bell,
+    heartbeat: Heartbeat,
 ) -> AdmissionLoop:
     """Return the loop of admission by price; its plans are written as changes of workers are."""
     writer, clock = rescale.writer, rescale.clock
     keeper = HistoryKeeper(writer.client, settings.admission.history_namespace, clock)
     return AdmissionLoop(
         writer, keeper, rescale.recorder, rescale.parameters, clock, rescale.acting,
-        rescale.metrics, heartbeat, changed.follower(), changed.set,
+        rescale.metrics, heartbeat, changed.follower(), changed.set, schedule.price,
     )  # fmt: skip

@@ -214,6 +214,7 @@ def build(
     loops: tuple[Loop, ...] = (observer, leadership, recorder, schedule, barrier, teller)
     loops += (migrate, resize, rescale, admission, measure, *beside)
     loops += looping.endpoint(settings, ground, identity, acting)
+    loops += looping.authority(settings.certificates, ground, acting)
     passing_on = listeners.forwarding(settings.peers, leadership, acting, tls=Door.API in shown)
     look = partial(_look, observer, leadership)
     opened = (

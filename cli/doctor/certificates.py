@@ -38,7 +38,7 @@ def check(site: Site) -> Iterator[Finding]:
 def _trusted(site: Site) -> tuple[str, bytes]:
     """Return where agents read whom they trust, and what stands there.
 
-    It is the ConfigMap, unless they mount a Secret (deploy/components/cert-manager).
+    It is the ConfigMap, unless somebody has them mount a Secret of their namespace.
     """
     for name in mounted(site.daemon_set or {}, *_SECRET):
         found = site.reader.get(paths.namespaced(SECRETS, AGENTS_NAMESPACE, name))

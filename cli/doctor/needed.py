@@ -85,6 +85,7 @@ def of_the_extender(namespace: str, settings: Settings) -> Iterator[Right]:
     for verb in ("get", "patch"):
         if managed:
             yield Right(verb, "secrets", namespace, "shuntyard-certificates")
+        if managed or settings.of("certificates", "authority", None):
             yield Right(verb, "configmaps", AGENTS_NAMESPACE, "shuntyard-ca")
         history = "shuntyard-admission-history"
         yield Right(verb, "configmaps", namespace, history, optional=True)

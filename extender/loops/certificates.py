@@ -15,6 +15,7 @@ from typing import Final
 from extender.certificates import deciding, directory, found, making, reading
 from extender.certificates.deciding import Plan, Wanted
 from extender.certificates.reading import Held, Read
+from extender.loops.publishing import hindered, publish
 from extender.metrics.certificates import AUTHORITY, Made
 from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
@@ -22,7 +23,7 @@ from shared.errors import SettingsError
 from shared.health import Heartbeat
 from shared.kube import keyed_data
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, ConflictError, ForbiddenError, NotFoundError
+from shared.kube.errors import ApiError, ConflictError
 from shared.kube.keyed_data import KeyedData
 
 LOOK_SECONDS: Final = 10.0
@@ -98,8 +99,9 @@ class CertificateKeeper:
             written = await self._put(kept, held, problems)
             if isinstance(held.authority, Held):
                 trusted = kept.data[found.AUTHORITY].decode(errors="replace")  # PEM, and remarks
-                for path in self.places.config_maps:
-                    await self._publish(path, trusted, problems)
+                maps = self.places.config_maps
+                tried = [await publish(self.client, path, trusted) for path in maps]
+                problems.extend(problem for problem in tried if problem)
         self._tell(tuple(problems))
         return written
 
@@ -115,7 +117,7 @@ class CertificateKeeper:
                     continue
         except ApiError as error:
             verb = "get" if kept is None else "patch"
-            problems.append(_without(verb, self.places.secret, error))
+            problems.append(hindered(verb, self.places.secret, error))
         except ValueError as error:  # InputError is one; so is what odd certificates raise
             problems.append(f"{self.places.secret}: {error}")
         return kept
@@ -153,19 +155,6 @@ class CertificateKeeper:
             return False
         return True
 
-    async def _publish(self, path: str, trusted: str, problems: list[str]) -> None:
-        verb = "get"
-        try:
-            kept = await keyed_data.read_config_map(self.client, path)
-            if kept.data.get(found.AUTHORITY) != trusted:
-                verb = "patch"
-                changes = {found.AUTHORITY: trusted}
-                await keyed_data.write_config_map(self.client, path, kept.version, changes)
-        except ConflictError:
-            return  # the other replica did it, or the next look does
-        except ApiError as error:
-            problems.append(_without(verb, path, error))
-
     def _tell(self, problems: tuple[str, ...]) -> None:
         self.metrics.certificates.failures.inc(len(problems))
         for problem in problems:
@@ -186,14 +175,3 @@ def _made(plan: Plan) -> Iterator[Made]:
 def _usable(held: Read, now: float) -> bool:
     server = held.server
     return isinstance(server, Held) and reading.ends_at(server.certificate) > now
-
-
-def _without(verb: str, path: str, error: ApiError) -> str:
-    """Say what is missing where the API server refuses."""
-    match error:
-        case ForbiddenError():
-            return f"the right to {verb} {path} is missing (deploy/base/rbac.yaml): {error}"
-        case NotFoundError():
-            return f"{path} does not exist, and is not made by us (deploy/base): {error}"
-        case _:
-            return f"{verb} {path}: {error}"

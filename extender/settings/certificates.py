@@ -8,6 +8,7 @@ from typing import Final, Self
 from pydantic import Field, field_validator, model_validator
 
 from extender.settings.listeners import Texts
+from shared.kube import paths
 from shared.settings import Section
 
 _DNS_NAME: Final = re.compile(
@@ -44,6 +45,12 @@ class CertificatesSection(Section):
     authority_namespaces: Texts = Field(
         default=("shuntyard-agents",),
         description="Namespaces that have that ConfigMap; in the environment separated by commas.",
+    )
+    authority: Path | None = Field(
+        default=None,
+        description="Without `managed`: file with the authorities, PEM, that the replica that acts "
+        "writes into that ConfigMap; read again when it changes. No value: somebody else says to "
+        "agents whom to trust.",
     )
     names: Texts = Field(
         default=(
@@ -82,11 +89,25 @@ class CertificatesSection(Section):
         description="How long the start waits for the API server to give the certificates.",
     )
 
+    @property
+    def config_maps(self) -> tuple[str, ...]:
+        """Paths of the ConfigMaps that say whom to trust."""
+        return tuple(
+            paths.namespaced(paths.CONFIG_MAPS, namespace, self.authority_config_map)
+            for namespace in self.authority_namespaces
+        )
+
     @field_validator("names")
     @classmethod
     def _are_names_as_a_certificate_has_them(cls, found: tuple[str, ...]) -> tuple[str, ...]:
         """In one spelling: a certificate for other names than these would be made anew."""
         return tuple(_host(one) for one in found)
+
+    @model_validator(mode="after")
+    def _says_one_authority(self) -> Self:
+        if self.managed and self.authority is not None:
+            raise ValueError("authority: expected none with managed, which makes one of its own")
+        return self
 
     @model_validator(mode="after")
     def _has_an_authority_that_outlives_what_it_signs(self) -> Self:

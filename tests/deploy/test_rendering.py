@@ -21,7 +21,6 @@ from tests.deploy.rendering import (
 pytestmark = needs_kubectl
 
 CLUSTER_WIDE = {
-    "ClusterIssuer",
     "ClusterRole",
     "ClusterRoleBinding",
     "CustomResourceDefinition",
@@ -34,7 +33,6 @@ CLUSTER_WIDE = {
 OURS = {"shuntyard-system", "shuntyard-agents"}
 OTHERS = {
     "kube-system": "kube-scheduler's Lease, and how the API server authenticates",
-    "cert-manager": "where cert-manager looks for the authorities of ClusterIssuers",
     "default": "the claim of jobs in a trial",
 }
 WORKLOADS = ("Deployment", "DaemonSet")

@@ -15,7 +15,7 @@ pytestmark = needs_kubectl
 VERSIONS = ("1.33", "1.34", "1.35", "1.36", "1.37")
 FOREIGN = {
     "Certificate": "cert-manager.io/v1",
-    "ClusterIssuer": "cert-manager.io/v1",
+    "Issuer": "cert-manager.io/v1",
     "PodMonitor": "monitoring.coreos.com/v1",
     "PrometheusRule": "monitoring.coreos.com/v1",
     "ServiceMonitor": "monitoring.coreos.com/v1",

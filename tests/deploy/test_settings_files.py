@@ -147,10 +147,18 @@ def test_an_agent_is_who_the_extender_expects(setup: Setup, tmp_path: Path) -> N
     assert agent.extender.token.name == source["serviceAccountToken"]["path"]
     place, volume = mounted(daemons, "agent", agent.extender.authority)
     assert agent.extender.authority == place / "ca.crt"
-    if extender.certificates.managed:
-        map_name = extender.certificates.authority_config_map
-        assert volume["configMap"] == {"name": map_name, "optional": True}
-        assert extender.certificates.authority_namespaces == (daemons["metadata"]["namespace"],)
+    map_name = extender.certificates.authority_config_map
+    assert volume["configMap"] == {"name": map_name, "optional": True}
+    assert extender.certificates.authority_namespaces == (daemons["metadata"]["namespace"],)
+    (rule,) = named(setup, "Role", map_name)["rules"]
+    assert (rule["resourceNames"], rule["verbs"]) == ([map_name], ["get", "patch"])
+    published = extender.certificates.authority
+    assert (published is None) == extender.certificates.managed
+    if published is not None:
+        place, volume = mounted(
+            named(setup, "Deployment", "shuntyard-extender"), "extender", published
+        )
+        assert (published, "secret" in volume) == (place / "ca.crt", True)
 
 
 def test_the_lease_is_kube_schedulers_or_our_own(tmp_path: Path) -> None:

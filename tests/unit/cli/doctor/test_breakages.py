@@ -34,7 +34,26 @@ def test_what_deploy_base_makes_is_well(well: FakeCluster) -> None:
 
 
 def test_certificates_from_cert_manager_are_well_too(well: FakeCluster) -> None:
-    """As deploy/components/cert-manager has it: no Secret and no rights of ours, two of theirs."""
+    """As deploy/components/cert-manager has it: a Secret of theirs, and our ConfigMap as before."""
+    volume = {"name": "certificates", "secret": {"secretName": "shuntyard-tls"}}
+    spec = well.objects[healthy.DEPLOYMENT]["spec"]["template"]["spec"]
+    spec["volumes"] = [*(one for one in spec["volumes"] if one["name"] != volume["name"]), volume]
+    place = "/run/shuntyard/certificates/ca.crt"
+    (container,) = [one for one in spec["containers"] if one["name"] == "extender"]
+    container["env"] = [
+        {"name": "SHUNTYARD__CERTIFICATES__MANAGED", "value": "false"},
+        {"name": "SHUNTYARD__CERTIFICATES__AUTHORITY", "value": place},
+    ]
+    secret = well.objects.pop(healthy.SECRET)
+    well.objects[healthy.SECRET.replace("shuntyard-certificates", "shuntyard-tls")] = secret
+    well.lacking |= {"get secrets", "patch secrets"}
+    assert [one for one in found(well) if one.level is not OK] == []
+    well.lacking |= {"patch configmaps"}
+    assert [one for one in found(well) if "shuntyard-ca" in one.said and one.level is not OK]
+
+
+def test_certificates_that_are_mounted_on_both_sides_are_well_too(well: FakeCluster) -> None:
+    """No Secret and no rights of ours, two of somebody's who issues in both namespaces."""
     certificates = {"name": "certificates", "secret": {"secretName": "shuntyard-tls"}}
     authority = {"name": "authority", "secret": {"secretName": "shuntyard-agent-tls"}}
     for path, volume in ((healthy.DEPLOYMENT, certificates), (healthy.DAEMON_SET, authority)):
