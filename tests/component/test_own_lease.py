@@ -20,7 +20,8 @@ from tests.fakes.kube_faults import SERVER_ERROR, Disconnect, LostAnswer
 
 SYSTEM, LEASE, SERVICE = "shuntyard-system", "shuntyard-extender", "shuntyard-scheduler"
 PATH = paths.lease(SYSTEM, LEASE)
-QUICK = {"retry_seconds": 0.05, "renew_deadline_seconds": 0.7, "duration_seconds": 1.0}
+LASTING = {"retry_seconds": 0.05, "renew_deadline_seconds": 60.0, "duration_seconds": 90.0}
+SHORT = {"retry_seconds": 0.05, "renew_deadline_seconds": 0.7, "duration_seconds": 1.0}
 TERMS = LeaseTerms(2, 10, 15)
 
 
@@ -31,10 +32,12 @@ def ship(fake: FakeKube) -> None:
 
 
 @contextlib.asynccontextmanager
-async def replica(fake: FakeKube, name: str, address: str) -> AsyncIterator[Extender]:
+async def replica(
+    fake: FakeKube, name: str, address: str, terms: dict[str, float] = LASTING
+) -> AsyncIterator[Extender]:
     sections = {
         "scheduler": {"identity": name},
-        "lease": {"hold": True, "namespace": SYSTEM, "name": LEASE, **QUICK},
+        "lease": {"hold": True, "namespace": SYSTEM, "name": LEASE, **terms},
         "endpoint": {"service": SERVICE, "address": address, "port_name": "scheduler"},
     }
     async with extender(fake, **sections) as running:
@@ -92,7 +95,10 @@ async def test_pods_are_bound_by_who_holds_the_lease(fake: FakeKube) -> None:
 
 
 async def test_a_replica_that_died_is_followed_when_its_lease_ran_out(fake: FakeKube) -> None:
-    async with replica(fake, "a", "10.0.0.1") as first, replica(fake, "b", "10.0.0.2") as second:
+    async with (
+        replica(fake, "a", "10.0.0.1", SHORT) as first,
+        replica(fake, "b", "10.0.0.2", SHORT) as second,
+    ):
         one, other = (first, second) if holder(fake) != "b" else (second, first)
         await eventually(lambda: leadership(one).acting() or leadership(other).acting())
         if leadership(other).acting():
@@ -104,21 +110,21 @@ async def test_a_replica_that_died_is_followed_when_its_lease_ran_out(fake: Fake
 
 
 async def test_without_an_api_server_it_stops_before_another_may_begin(fake: FakeKube) -> None:
-    async with replica(fake, "a", "10.0.0.1") as running:
+    async with replica(fake, "a", "10.0.0.1", SHORT) as running:
         await eventually(leadership(running).acting)
-        for _ in range(200):
+        for _ in range(2000):
             fake.faults.order("get", PATH, SERVER_ERROR)
         acts = leadership(running)
-        held_from: list[float] = []  # a renewal may have been on its way when the faults began
+        acted_after: list[float] = []
 
         def stopped() -> bool:
+            at = acts.clock.monotonic()  # before the question: a pause between counts for us
             if acting := acts.acting():
-                held_from.append(acts.observer.held_from)  # type: ignore[union-attr]
+                acted_after.append(at - acts.observer.held_from)  # type: ignore[union-attr]
             return not acting
 
         await eventually(stopped)
-        stopped_after = acts.clock.monotonic() - held_from[-1]
-        assert 0.7 <= stopped_after < 1.0 + 0.5
+        assert max(acted_after, default=0.0) < 1.0
         assert led_to(fake) == ["10.0.0.1"]
 
 
