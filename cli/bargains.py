@@ -7,7 +7,7 @@ from cli.amounts import coming, duration, number
 from cli.rescaling import change
 from cli.table import columns
 from shared import api
-from shared.admitted import AdmissionEntry, PricePart
+from shared.admitted import AdmissionEntry, PricePart, ProfileEntry
 from shared.rescales import RescaleEntry, WorkersEntry
 
 NOTHING: Final = "-"
@@ -80,6 +80,8 @@ def of_admission(found: AdmissionEntry, now: float) -> Iterator[tuple[str, str]]
     utility, bill = _amount(found.utility), _amount(found.bill)
     yield "Payoff", f"{number(found.payoff)} (utility {utility}, bill {bill})"
     yield "Promise", _promise(found, now)
+    if found.profile is not None:
+        yield "Profile", _profile(found.profile, now)
 
 
 def price(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
@@ -132,6 +134,20 @@ def _promise(found: AdmissionEntry, now: float) -> str:
     if found.resumes_at is not None:
         said.append(f"goes on {coming(found.resumes_at, now)}")
     return ", ".join(said)
+
+
+def _profile(found: ProfileEntry, now: float) -> str:
+    """Say what was measured of its training so far, and what is missing."""
+    said = [f"{found.steps} of at least {found.wanted_steps} steps"]
+    if found.step_seconds is not None:
+        said.append(f"a step takes {found.step_seconds:.4g} s")
+    if found.spread is not None:
+        said.append(f"spread {found.spread:.2g} (at most {found.wanted_spread:g})")
+    if not found.lacks:
+        return f"measured: {', '.join(said)}"
+    if found.until is not None and found.until > now:
+        said.append(f"for another {duration(found.until - now)}")
+    return f"{', '.join(said)}; missing: {found.lacks}"
 
 
 def _part(one: PricePart, now: float) -> list[str]:

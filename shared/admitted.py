@@ -6,6 +6,31 @@ Times are seconds since the epoch; utility, bill and payoff are in the unit of t
 from msgspec import Struct
 
 
+class ProfileEntry(Struct, frozen=True, kw_only=True):
+    """What is measured of a job that does not say how long its steps take.
+
+    Attributes:
+        since: When it was seen to run; None while it waits.
+        until: When its owner is told that it could not be measured; None while it waits, and once
+            it is measured.
+        steps: Steps that were timed.
+        wanted_steps: As many must be.
+        step_seconds: Mean seconds of a step; None before the first were timed.
+        spread: Standard error of that mean, as a part of it; None if unknown.
+        wanted_spread: It must not be larger.
+        lacks: What is missing, in words; empty once it is measured.
+    """
+
+    since: float | None = None
+    until: float | None = None
+    steps: int = 0
+    wanted_steps: int
+    step_seconds: float | None = None
+    spread: float | None = None
+    wanted_spread: float
+    lacks: str = ""
+
+
 class AdmissionEntry(Struct, frozen=True, kw_only=True):
     """How a job with a utility stands.
 
@@ -20,6 +45,7 @@ class AdmissionEntry(Struct, frozen=True, kw_only=True):
         finish_at: The same by the present plan.
         resumes_at: When workers of it are planned next; None if they are now, or without a plan.
         planned_workers: Workers in the present slot.
+        profile: What is measured of it; None if nothing has to be.
     """
 
     admitted: bool
@@ -31,6 +57,7 @@ class AdmissionEntry(Struct, frozen=True, kw_only=True):
     finish_at: float | None = None
     resumes_at: float | None = None
     planned_workers: int = 0
+    profile: ProfileEntry | None = None
 
 
 class PricePart(Struct, frozen=True, kw_only=True):

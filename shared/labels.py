@@ -79,6 +79,10 @@ RESCALE: Final = "shuntyard.io/rescale"
 SLOT_PLAN: Final = "shuntyard.io/slot-plan"
 """Annotation on the owner: how many workers run where in which time slot. Ours."""
 
+PROFILE: Final = "shuntyard.io/profile"
+"""Annotation on the owner: the run in which agents measure a job's training, and its result. Ours.
+"""
+
 NODE: Final = "shuntyard.io/node"
 """Annotation on the pod: planned node. Ours; read-only for users."""
 

@@ -84,6 +84,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True):
         counts: Numbers of pods that may be changed while it runs; empty where none may.
         suspend_field: JSON pointer to the truth value that suspends it; empty where there is none.
         suspended: That value.
+        groups: Jobs side by side that it makes: the groups of a LeaderWorkerSet.
     """
 
     api_version: str
@@ -101,6 +102,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True):
     counts: tuple[WorkerCount, ...] = ()
     suspend_field: str = ""
     suspended: bool = False
+    groups: int = 1
 
     @property
     def collection(self) -> str:

@@ -53,6 +53,9 @@ _NEEDS_NO_ROOM: Final = frozenset(
         Reason.BACKING_OFF,
         Reason.MIGRATING,
         Reason.PAYOFF_TOO_LOW,
+        Reason.AWAITING_PRICE,
+        Reason.PROFILING,
+        Reason.PROFILE_INCONCLUSIVE,
         Reason.AWAITING_SLOT,
         Reason.UTILITY_GONE,
     }

@@ -10,6 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from extender.engine.reasons import Reason
 from shared.model import JobKey, NodeName, Uid
 
 Key = TypeVar("Key")
@@ -29,6 +30,13 @@ class Backoff(Struct, frozen=True):
     strikes: int
 
 
+class Priced(Struct, frozen=True):
+    """Why a job with a utility has no plan, as admission saw it last."""
+
+    reason: Reason
+    message: str
+
+
 class Memory(Struct, frozen=True):
     """See the module.
 
@@ -45,6 +53,7 @@ class Memory(Struct, frozen=True):
         running: Jobs whose gang is whole and has not ended, since when (seconds since the epoch).
         runs: How long the last runs of a name took, in seconds, the newest last; names in the order
             of their last run.
+        priced: Jobs with a utility that admission has looked at and that have no plan.
     """
 
     known: frozenset[JobKey] = frozenset()
@@ -58,6 +67,7 @@ class Memory(Struct, frozen=True):
     turned_away: frozenset[JobKey] = frozenset()
     running: Mapping[JobKey, float] = {}
     runs: Mapping[str, tuple[float, ...]] = {}
+    priced: Mapping[JobKey, Priced] = {}
 
 
 def refuse(memory: Memory, refusals: Iterable[tuple[Uid, NodeName]]) -> Memory:
@@ -71,6 +81,11 @@ def refuse(memory: Memory, refusals: Iterable[tuple[Uid, NodeName]]) -> Memory:
 def turn_away(memory: Memory, turned_away: Iterable[JobKey]) -> Memory:
     """Remember that filter had no seats for these direct gangs."""
     return replace(memory, turned_away=memory.turned_away.union(turned_away))
+
+
+def price(memory: Memory, priced: Mapping[JobKey, Priced] | None) -> Memory:
+    """Remember how jobs without a plan stand; None: as before."""
+    return memory if priced is None else replace(memory, priced=priced)
 
 
 def strike(

@@ -91,7 +91,7 @@ class _Work:
 
     def __post_init__(self) -> None:
         self.shares = sharing.shares(self.snapshot, self.params)
-        self.gate = gating.gate(self.snapshot, self.reading, self.params)
+        self.gate = gating.gate(self.snapshot, self.reading, self.params, self.memory)
 
     def strike(self, job: JobKey) -> None:
         """Send a job to wait."""

@@ -38,6 +38,12 @@ class Reason(StrEnum):
     """There is room, but starting now could delay the job for which room is kept."""
     PAYOFF_TOO_LOW = "PayoffTooLow"
     """It has a utility, and no plan over the slots to come is worth more than it costs others."""
+    AWAITING_PRICE = "AwaitingPrice"
+    """It has a utility, and nobody has looked yet what a plan for it would cost others."""
+    PROFILING = "Profiling"
+    """Its training is not described in full: it runs without a plan while agents measure it."""
+    PROFILE_INCONCLUSIVE = "ProfileInconclusive"
+    """It has run for as long as a profile run lasts, and agents could not measure it."""
     AWAITING_SLOT = "AwaitingSlot"
     """It is admitted, and its plan has no workers in the present slot."""
     UTILITY_GONE = "UtilityGone"
@@ -72,6 +78,14 @@ MESSAGES: dict[Reason, str] = {
     ),
     Reason.PAYOFF_TOO_LOW: (
         "no plan over the slots to come is known that is worth more than its resources cost"
+    ),
+    Reason.AWAITING_PRICE: "the job has a utility and has not been priced yet",
+    Reason.PROFILING: (
+        "the job's training is not described in full: it runs like a job without a utility while "
+        "its agents measure it"
+    ),
+    Reason.PROFILE_INCONCLUSIVE: (
+        "the job's training could not be measured in time: it runs on without a plan"
     ),
     Reason.AWAITING_SLOT: "the job is admitted; its plan has it run in a later time slot",
     Reason.UTILITY_GONE: "completing is worth nothing any more, even if the job began now",

@@ -1,6 +1,7 @@
 """Recorded decisions, decided again: what the log keeps of each, and how it is recomputed."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from extender.engine.admission import keeping, offering
 from extender.engine.admission.history import History
 from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
 from extender.engine.filtering import FilterVerdict
-from extender.engine.memory import Memory, Reading, refuse, turn_away
+from extender.engine.memory import Memory, Priced, Reading, price, refuse, turn_away
 from extender.engine.migration import migrating
 from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
 from extender.engine.parameters import EngineParameters
@@ -37,6 +38,7 @@ class CycleInput(Struct, frozen=True):
     refusals: tuple[tuple[Uid, NodeName], ...]
     memory: Memory | None
     turned_away: tuple[JobKey, ...] = ()
+    priced: Mapping[JobKey, Priced] | None = None
 
 
 class RequestInput(Struct, frozen=True, omit_defaults=True):
@@ -187,6 +189,7 @@ class Replayer:
     def _cycle(self, snapshot: Snapshot, given: CycleInput) -> dict[str, Any]:
         memory = self._memory if given.memory is None else given.memory
         memory = turn_away(refuse(memory, given.refusals), given.turned_away)
+        memory = price(memory, given.priced)
         cycle = queueing.cycle(snapshot, memory, given.reading, self._params)
         self._memory = cycle.memory
         return cycle_output(cycle)

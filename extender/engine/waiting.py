@@ -45,6 +45,9 @@ TIME_HELPS: Final = frozenset(Reason) - {
     Reason.MIGRATING,
     Reason.RELEASING,
     Reason.PAYOFF_TOO_LOW,
+    Reason.AWAITING_PRICE,
+    Reason.PROFILING,
+    Reason.PROFILE_INCONCLUSIVE,
     Reason.AWAITING_SLOT,
     Reason.UTILITY_GONE,
 }

@@ -17,7 +17,7 @@ from extender.engine.admission.planned import planned
 from extender.engine.admission.searching import GRACE
 from extender.engine.explaining import NOT_BY_PRICE, rooms
 from extender.engine.memo import Memo
-from extender.engine.memory import Reading
+from extender.engine.memory import Priced, Reading
 from extender.engine.parameters import EngineParameters
 from extender.loops.history import HistoryKeeper
 from extender.loops.owners import OwnerWriter
@@ -45,6 +45,7 @@ class AdmissionLoop:
     Attributes:
         changed: Set when something changed; cleared here.
         stir: Tells the other loops that a slot has begun.
+        price: Tells the queue why jobs have no plan.
     """
 
     writer: OwnerWriter
@@ -57,6 +58,7 @@ class AdmissionLoop:
     heartbeat: Heartbeat
     changed: asyncio.Event
     stir: Callable[[], None]
+    price: Callable[[Mapping[JobKey, Priced]], None] = lambda _: None
     memory: AdmissionMemory = field(default_factory=AdmissionMemory)
     last: AdmissionLook | None = None
     _history: History | None = None
@@ -83,6 +85,7 @@ class AdmissionLoop:
         began = self.clock.monotonic()
         look = await self._decide(history, Reading(self.clock.now(), began))
         self._took_seconds = self.clock.monotonic() - began
+        self.price(look.unplanned)
         if self.acting():
             await self.writer.carry_out(look.commands)
         known = keeping.grown(history, look)

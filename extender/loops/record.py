@@ -7,7 +7,7 @@ size is closed, the next one opens with the whole state, and the oldest beyond t
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.engine import abridging, direct, receiving
@@ -15,7 +15,7 @@ from extender.engine.admission.history import History
 from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
 from extender.engine.direct import Grant
 from extender.engine.filtering import FilterVerdict
-from extender.engine.memory import Memory, Reading
+from extender.engine.memory import Memory, Priced, Reading
 from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
 from extender.engine.queueing import Cycle
 from extender.engine.receiving import Heard
@@ -186,11 +186,12 @@ class Recorder:
         turned_away: Sequence[JobKey],
         memory: Memory,
         cycle: Cycle,
+        priced: Mapping[JobKey, Priced] | None = None,
     ) -> None:
         """Keep one scheduling cycle; ``memory`` is what it started from, without what is new."""
         self._open_segment()
         known = memory if self._memory_due else None
-        given = CycleInput(reading, tuple(refusals), known, tuple(turned_away))
+        given = CycleInput(reading, tuple(refusals), known, tuple(turned_away), priced)
         self._memory_due = False
         self._decision("cycle", reading.now, given, cycle_output(cycle))
 

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from extender.engine import direct, queueing, sharing
-from extender.engine.memory import Memory, Reading, refuse, turn_away
+from extender.engine.memory import Memory, Priced, Reading, price, refuse, turn_away
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.loops.bell import rung
@@ -60,6 +60,7 @@ class ScheduleLoop:
     memory: Memory = field(default_factory=Memory)
     refusals: list[tuple[Uid, NodeName]] = field(default_factory=list)
     turned_away: set[JobKey] = field(default_factory=set)
+    priced: Mapping[JobKey, Priced] | None = None
     _cycle_seconds: float = 0.0
     _judged: Cycle | None = None
     _free: bool = False
@@ -82,12 +83,14 @@ class ScheduleLoop:
         refusals, self.refusals = tuple(self.refusals), []
         turned_away, self.turned_away = tuple(sorted(self.turned_away)), set()
         memory = turn_away(refuse(self.memory, refusals), turned_away)
+        priced, self.priced = self.priced, None
+        memory = price(memory, priced)
         self._close_seats(reading.monotonic)
         snapshot = self.recorder.store.snapshot()
         with self.metrics.queue.cycle_seconds.time():
             cycle = queueing.cycle(snapshot, memory, reading, self.parameters)
         self._cycle_seconds = self.clock.monotonic() - reading.monotonic
-        self.recorder.cycle(reading, refusals, turned_away, self.memory, cycle)
+        self.recorder.cycle(reading, refusals, turned_away, self.memory, cycle, priced)
         self.memory, self.last = cycle.memory, cycle
         self.metrics.queue.observe(cycle, reading.now)
         return cycle
@@ -101,6 +104,12 @@ class ScheduleLoop:
         """Tell the next cycle that filter had no seats for a direct gang: it joins the queue."""
         self.turned_away.add(job)
         self.changed.set()
+
+    def price(self, priced: Mapping[JobKey, Priced]) -> None:
+        """Tell the next cycle how jobs with a utility stand that have no plan."""
+        if priced != (self.memory.priced if self.priced is None else self.priced):
+            self.priced = priced
+            self.changed.set()
 
     def is_in_line(self, job: JobKey) -> bool:
         """Say whether the cycle, not filter, gives this direct gang its seats."""
@@ -134,6 +143,7 @@ class ScheduleLoop:
         self.memory, self.last = Memory(), None
         self.metrics.queue.forget()
         self.turned_away.clear()
+        self.priced = None
         self.recorder.forget_promises()
         self.recorder.start_anew()
 

@@ -80,7 +80,8 @@ class AdmissionMetrics:
         )
         self.jobs = series.gauge(
             "shuntyard_admission_jobs",
-            "Jobs with a utility, by why they do not run now; `none` of those that are to run.",
+            "Jobs with a utility, by why they do not run now, or run without a plan; `none` of "
+            "those that are to run by one.",
             reason=(*Reason, RUNS),
         )
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from extender.engine.admission import slot_time
-from extender.engine.admission.slot_time import SlotTimeParameters, WhenGone
+from extender.engine.admission.slot_time import SlotTimeParameters, Unmeasured, WhenGone
 from extender.policy import admission, price_bounds, schedule
 from extender.policy.admission import AdmissionParameters, Replanning
 from extender.policy.price_bounds import BoundsParameters, Rule
@@ -52,6 +52,24 @@ class AdmissionSection(Section):
         default=SlotTimeParameters.when_gone,
         description="What becomes of a job that would be worth nothing even if it began now: "
         "`hold`: it waits on; `queue`: it waits like a job without a utility.",
+    )
+    unmeasured: Unmeasured = Field(
+        default=SlotTimeParameters.unmeasured,
+        description="What becomes of a job that does not say how long its steps take, if no "
+        "earlier run of its name was measured: `hold`: it waits until somebody says it; "
+        "`profile`: it runs like a job without a utility until agents have measured it, and is "
+        "then offered a plan.",
+    )
+    profile_seconds: float = _time(
+        "profile_seconds",
+        "How long such a job may run until people are told that it could not be measured.",
+    )
+    profile_steps: int = _time(
+        "profile_steps", "Steps that must be seen before their time counts as measured."
+    )
+    profile_spread: float = _time(
+        "profile_spread",
+        "Largest standard error of that time, as a part of it; with a larger one more is measured.",
     )
     history_namespace: str = Field(
         default="shuntyard-system",
@@ -101,6 +119,10 @@ class AdmissionSection(Section):
             share=self.share,
             server_label=self.server_label,
             when_gone=self.when_gone,
+            unmeasured=self.unmeasured,
+            profile_seconds=self.profile_seconds,
+            profile_steps=self.profile_steps,
+            profile_spread=self.profile_spread,
         )
 
 

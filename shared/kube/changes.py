@@ -41,6 +41,7 @@ class Changes(NamedTuple):
     suspend_field: str = ""
     suspended: bool = False
     managed_by: str | None = None
+    groups: int = 1
 
 
 NO_CHANGES: Final = Changes()
@@ -70,4 +71,5 @@ def with_changes(owner: Owner, meta: wire.Meta, changes: Changes) -> Owner:
         counts=changes.counts if ours and above in {None, *LETS_CHANGE} else (),
         suspend_field=changes.suspend_field if ours and above in {None, *MAY_STOP} else "",
         suspended=changes.suspended,
+        groups=changes.groups,
     )

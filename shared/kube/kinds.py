@@ -151,6 +151,15 @@ def _ray_job(spec: Suspending) -> Changes:
     return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
 
 
+def _leader_worker_set(spec: sizes.LeaderWorkerSetSpec) -> Changes:
+    """Return how many groups it has; without a number it is one.
+
+    Source:
+        LeaderWorkerSet v0.7.0 api/leaderworkerset/v1/leaderworkerset_types.go.
+    """
+    return NO_CHANGES._replace(groups=1 if spec.replicas is None else spec.replicas)
+
+
 OWNERS: Final = (
     _kind(
         "JobSet",
@@ -183,6 +192,7 @@ OWNERS: Final = (
         ("v1",),
         sizes.LeaderWorkerSetSpec,
         sizes.leader_worker_set,
+        _leader_worker_set,
     ),
     _specified(
         "Job",

@@ -154,6 +154,7 @@ class LeaderWorkerTemplate(Struct):
 class LeaderWorkerSetSpec(Struct, rename="camel"):
     """``spec`` of a LeaderWorkerSet."""
 
+    replicas: int | None = None
     leader_worker_template: LeaderWorkerTemplate | None = None
     startup_policy: str = ""
 

@@ -22,10 +22,12 @@ RICH, POOR = "sigmoid:1000,0,1000h", "sigmoid:0.001,0,1000h"
 NAMESPACE = "shuntyard-system"
 
 
-def submit(fake: FakeKube, name: str, utility: str, workers: int = 2) -> None:
+def submit(
+    fake: FakeKube, name: str, utility: str, workers: int = 2, *, training: str = ""
+) -> None:
     """Create a Job that would train for half a day, and its gated pods."""
     steps = f"epochs=1,chunks={workers},batches=14400,step=3s"
-    notes = {labels.UTILITY: utility, labels.TRAINING: steps}
+    notes = {labels.UTILITY: utility, labels.TRAINING: training or steps}
     spec = {"parallelism": workers, "completions": workers, "completionMode": "Indexed"}
     made = fake.put(
         paths.JOBS,

@@ -154,7 +154,7 @@ def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     nodes = machines.machines(snapshot, world.params.slot_time)
     seen = Sight(snapshot, reading, world.params, nodes, world.slot, boundary=True)
-    (one,), _ = candidates.candidates(snapshot, (), History())
+    (one,) = candidates.candidates(snapshot, (), History(), world.params.slot_time).offered
     bounds = worths.of(History(), {one.owner.uid: one.asked}, seen)
     state = admission.empty(nodes.cluster, bounds)
     decision = admission.offer(one.wanted(seen).job, state, world.params.admission)

@@ -1,15 +1,18 @@
 """Jobs with a utility that have no plan yet, each as it is to be offered."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
-from extender.engine import jobs
-from extender.engine.admission import described, slot_time
+from extender.engine import durations, jobs
+from extender.engine.admission import described, profile, slot_time
+from extender.engine.admission.facts import Facts
 from extender.engine.admission.history import History
 from extender.engine.admission.outcome import Standing
+from extender.engine.admission.profile import Profiled
 from extender.engine.admission.searching import Wanted
-from extender.engine.admission.sight import Sight
+from extender.engine.admission.sight import Sight, here
 from extender.engine.admission.slot_plan import Asked
+from extender.engine.admission.slot_time import SlotTimeParameters, Unmeasured
 from extender.engine.jobs import Job, State
 from extender.engine.reasons import Reason
 from extender.engine.snapshot import Snapshot
@@ -19,11 +22,12 @@ from shared.model import JobKey, Owner
 
 @dataclass(frozen=True)
 class Candidate:
-    """See the module."""
+    """See the module; ``stands``: how one stands that runs without a plan."""
 
     job: Job
     owner: Owner
     asked: Asked
+    stands: Facts | None = None
 
     def arrival(self, seen: Sight) -> tuple[int, float]:
         """Return the slot in which it came, and how many seconds after its beginning."""
@@ -33,13 +37,36 @@ class Candidate:
 
     def wanted(self, seen: Sight) -> Wanted | None:
         """Return it as it is searched for; None if no node has what its pods ask for."""
-        return seen.wanted(self.job.key, self.asked, *self.arrival(seen), 0.0)
+        done = 0.0 if self.stands is None else self.stands.done or 0.0
+        found = seen.wanted(self.job.key, self.asked, *self.arrival(seen), done)
+        if found is None or self.stands is None:
+            return found
+        return here(found, self.stands, seen.machines)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Jobs that wait without a plan.
+
+    Attributes:
+        offered: Those that can be priced.
+        unmeasured: Those that cannot, because nobody knows how long their steps take, each with
+            the owner that is to carry its profile run.
+        problems: What is wrong with others.
+    """
+
+    offered: list[Candidate] = field(default_factory=list)
+    unmeasured: list[tuple[Job, Owner]] = field(default_factory=list)
+    problems: dict[JobKey, Standing] = field(default_factory=dict)
 
 
 def candidates(
-    snapshot: Snapshot, known: Collection[JobKey], history: History
-) -> tuple[list[Candidate], dict[JobKey, Standing]]:
-    """Return who is to be offered, in order of arrival, and what is wrong with others.
+    snapshot: Snapshot,
+    known: Collection[JobKey],
+    history: History,
+    params: SlotTimeParameters,
+) -> Found:
+    """Return who is to be offered, in order of arrival, and who cannot be.
 
     A gang that is not whole yet is not offered: how many workers it has is not known.
 
@@ -47,9 +74,10 @@ def candidates(
         snapshot: The cluster.
         known: Jobs that have a plan.
         history: For step times that were measured.
+        params: What becomes of a job that was not.
     """
-    found: list[Candidate] = []
-    problems: dict[JobKey, Standing] = {}
+    found = Found()
+    runs = profile.profiled(snapshot)
     for key in sorted(snapshot.waiting):
         if key in known:
             continue
@@ -59,11 +87,37 @@ def candidates(
         if job.having(State.BOUND, State.SEATED, State.LOOSE):
             continue  # it began before it could be asked
         try:
-            asked = described.asked(snapshot, job, history.step_seconds)
+            _sort(job, snapshot, steps_of(job, runs.get(key), history), params, found)
         except InputError as error:
-            problems[key] = Standing(key, reason=Reason.MISCONFIGURED, message=str(error))
-            continue
-        owner = described.owner_of(snapshot, job)
+            found.problems[key] = Standing(key, reason=Reason.MISCONFIGURED, message=str(error))
+    found.offered.sort(key=lambda c: (c.job.created_at, c.job.key))
+    return found
+
+
+def steps_of(job: Job, one: Profiled | None, history: History) -> Mapping[str, float]:
+    """Return measured times of a mini-batch by run name: the job's own before those of others."""
+    own = None if one is None else one.run.batch_seconds
+    return history.step_seconds if own is None else {durations.run_name(job.key): own}
+
+
+def _sort(
+    job: Job,
+    snapshot: Snapshot,
+    steps: Mapping[str, float],
+    params: SlotTimeParameters,
+    found: Found,
+) -> None:
+    """Put the job where it belongs.
+
+    Raises:
+        InputError: An annotation cannot be used, or something is known from nowhere.
+    """
+    owner, name = described.owner_of(snapshot, job), durations.run_name(job.key)
+    known = described.is_measured(job) or name in steps
+    if known or params.unmeasured is Unmeasured.HOLD or owner is None:
+        asked = described.asked(snapshot, job, steps)
         if owner is not None:
-            found.append(Candidate(job, owner, asked))
-    return sorted(found, key=lambda c: (c.job.created_at, c.job.key)), problems
+            found.offered.append(Candidate(job, owner, asked))
+        return
+    described.asked(snapshot, job, {name: 1.0})  # all else must be right before it may run
+    found.unmeasured.append((job, owner))

@@ -60,13 +60,7 @@ def case(one: Planned, facts: Facts, seen: Sight) -> Case:
     if left <= 0.0:  # its plan is over and it is not: one slot more, and another look
         left = float(max(plan.workers_at(plan.completion), plan.asked.least))
     job = replace(wanted.job, done=1.0 - left / whole)
-    rows, server_rows = seen.machines.rows, seen.machines.server_rows
-    here: tuple[int, ...] = ()
-    serving: tuple[int, ...] = ()
-    if all(name in rows for name in facts.workers) and all(n in server_rows for n in facts.servers):
-        here = tuple(rows[name] for name in facts.workers)
-        serving = tuple(server_rows[name] for name in facts.servers)
-    wanted = replace(wanted, job=job, here=here, here_servers=serving if here else ())
+    wanted = sight.here(replace(wanted, job=job), facts, seen.machines)
     return Case(Planned(one.owner, plan), facts, wanted, schedule, left)
 
 

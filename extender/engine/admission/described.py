@@ -28,6 +28,10 @@ _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
 _UNREAD: Final = (
     "nobody who is known made the job, so there is nothing its plan could be written on"
 )
+_GROUPS: Final = (
+    "1 beside shuntyard.io/utility: each group is a job of its own, and there is one plan for an "
+    "owner; make one for each group"
+)
 _UNMODELLED: Final = "a pod asks for what plans over time slots do not model"
 
 
@@ -58,6 +62,25 @@ def wants_admission(job: Job) -> bool:
 def is_whole(job: Job) -> bool:
     """Say whether all pods of the gang are there."""
     return job.min_available is not None and len(_live(job)) >= job.min_available
+
+
+def is_measured(job: Job) -> bool:
+    """Say whether the job itself says how long its steps take, or nobody can know what it says.
+
+    Raises:
+        InputError: The annotation cannot be used.
+    """
+    return job.wishes.training is None or grammar.training_of(job.wishes.training).complete
+
+
+def batches(job: Job) -> int:
+    """Return E·N·M, the mini-batches of the whole training.
+
+    Raises:
+        InputError: The annotation cannot be used.
+    """
+    training = grammar.training_of(job.wishes.training or "")
+    return training.epochs * training.chunks * training.batches
 
 
 def is_gone(job: Job, now: float, slot_seconds: float) -> bool:
@@ -97,6 +120,8 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> As
     owner = owner_of(snapshot, job)
     if owner is None:
         raise InputError("controller of the job", job.about.name, _UNREAD)
+    if owner.groups > 1:
+        raise InputError(f"spec.replicas of {owner.kind} {owner.name}", str(owner.groups), _GROUPS)
     worth = grammar.utility_of(job.wishes.utility or "")
     training = _training(job, step_seconds)
     live = _live(job)
@@ -182,11 +207,14 @@ def _training(job: Job, step_seconds: Mapping[str, float]) -> Training:
     if job.wishes.training is None:
         raise InputError(field, "", "there; a job with a utility has to say its training")
     training = grammar.training_of(job.wishes.training)
-    if training.step_seconds is not None or training.whole_step_seconds is not None:
+    if training.complete:
         return training
     measured = step_seconds.get(durations.run_name(job.key))
     if measured is None:
-        expected = "complete: it says no step=…, and no earlier run of that name was measured"
+        expected = (
+            "complete: it lacks step=… (or gradient=… beside bandwidth=…), and no run of that name "
+            "was measured"
+        )
         raise InputError(field, job.wishes.training, expected)
     return replace(training, whole_step_seconds=measured)
 

@@ -1,6 +1,6 @@
 """How a job with a plan stands: where its pods are, how far it is, whether it has ended."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.adapters import registry
 from extender.engine import jobs
@@ -48,6 +48,13 @@ def facts(
         ran = bool(plan.workers_at(slot) and plan.workers_at(slot - 1))
         return Facts(ended=ran and not planned.owner.suspended)
     job = jobs.view(snapshot, plan.job)
+    stands = of_job(snapshot, job, reading, stale_seconds)
+    over = all(m.state in _OVER for m in job.members)
+    return replace(stands, ended=over and not planned.owner.suspended)
+
+
+def of_job(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> Facts:
+    """Return how a job stands that has pods, whether it has a plan or not; ``ended`` is open."""
     live = [m for m in job.members if m.state not in _GONE]
     workers = staying(live)
     known = {m.pod.uid for m in workers}
@@ -57,7 +64,6 @@ def facts(
         servers=_nodes([m for m in live if m.pod.uid not in known]),
         done=_done(snapshot, live, reading, stale_seconds),
         waiting_since=_waiting_since(live),
-        ended=all(m.state in _OVER for m in job.members) and not planned.owner.suspended,
     )
 
 

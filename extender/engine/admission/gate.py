@@ -8,19 +8,19 @@ placed where the plan says, or anywhere in their part if something is in the way
 With ``admission.enabled: false`` there is no gate.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from extender.engine.admission import described, machines, slot_time, targets
+from extender.engine.admission import described, machines, profile, slot_time, targets
 from extender.engine.admission.facts import staying
 from extender.engine.admission.planned import Planned, planned
 from extender.engine.admission.slot_plan import SlotPlan
-from extender.engine.admission.slot_time import WhenGone
+from extender.engine.admission.slot_time import Unmeasured, WhenGone
 from extender.engine.jobs import Job, Member, State
-from extender.engine.memory import Reading
+from extender.engine.memory import Memory, Priced, Reading
 from extender.engine.migration import reserving
 from extender.engine.parameters import EngineParameters
 from extender.engine.planning import Plan, Refusal
@@ -50,6 +50,8 @@ class Gate:
         slot: The present one.
         now: Seconds since the epoch.
         plans: By job.
+        let_in: Jobs that run without a plan, to be measured.
+        priced: Why others have none.
         theirs: What of each node belongs to jobs with a utility, as the room's matrices.
         used: What of it their pods use.
     """
@@ -59,6 +61,8 @@ class Gate:
     slot: int
     now: float
     plans: Mapping[JobKey, Planned]
+    let_in: Collection[JobKey]
+    priced: Mapping[JobKey, Priced]
     theirs: IntMatrix
     used: IntMatrix
     _placed: dict[JobKey, IntMatrix] = field(default_factory=dict)
@@ -109,11 +113,28 @@ class Gate:
             gone = described.is_gone(job, self.now, self.params.slot_time.slot_seconds)
             if described.owner_of(self.snapshot, job) is None:
                 described.asked(self.snapshot, job, {})
+            unmeasured = not described.is_measured(job)
         except InputError as error:
             return Refusal(Reason.MISCONFIGURED, str(error))
         if gone and self.params.slot_time.when_gone is WhenGone.QUEUE:
             return None
-        reason = Reason.UTILITY_GONE if gone else Reason.PAYOFF_TOO_LOW
+        if gone:
+            return Refusal(Reason.UTILITY_GONE, MESSAGES[Reason.UTILITY_GONE])
+        if unmeasured and job.key in self.let_in:
+            return None
+        return self._unpriced(job)
+
+    def _unpriced(self, job: Job) -> Refusal:
+        """Say why the job has no plan, as far as anybody has looked.
+
+        What stands on its pods, another replica has seen.
+        """
+        known = self.priced.get(job.key)
+        if known is not None:
+            return Refusal(known.reason, MESSAGES.get(known.reason, known.message))
+        reason = Reason.PAYOFF_TOO_LOW
+        if all(m.pod.queued_reason != reason for m in job.members):
+            reason = Reason.AWAITING_PRICE
         return Refusal(reason, MESSAGES[reason])
 
     def _room(self, room: Room, *, theirs: bool) -> Room:
@@ -152,18 +173,22 @@ def _filled(room: Room, unused: IntMatrix) -> Room:
     return room.replaced(used=used, ports=room.ports)
 
 
-def gate(snapshot: Snapshot, reading: Reading, params: EngineParameters) -> Gate | None:
+def gate(
+    snapshot: Snapshot, reading: Reading, params: EngineParameters, memory: Memory
+) -> Gate | None:
     """Return the gate of a cycle; None where jobs are not admitted by price."""
     times = params.slot_time
     if not times.enabled:
         return None
-    plans = planned(snapshot)
+    plans, profiles = planned(snapshot), times.unmeasured is Unmeasured.PROFILE
     return Gate(
         snapshot=snapshot,
         params=params,
         slot=slot_time.slot_at(reading.now, times.slot_seconds),
         now=reading.now,
         plans=plans,
+        let_in=profile.unmeasured(snapshot) if profiles else (),
+        priced=memory.priced,
         theirs=machines.theirs_of(snapshot, times.share),
         used=_used(snapshot, plans),
     )

@@ -76,7 +76,8 @@ class Training:
             stated, it has to be measured.
         whole_step_seconds: The same with push and pull, as it was measured; then gradient and
             bandwidth add nothing.
-        gradient_bytes: e, what a worker pushes, and pulls, for each mini-batch.
+        gradient_bytes: e, what a worker pushes, and pulls, for each mini-batch; None: not stated
+            although it is exchanged, since a bandwidth is.
         bandwidth: b, bits per second of a worker.
         ps_bandwidth: B, bits per second of a parameter server.
     """
@@ -86,14 +87,20 @@ class Training:
     batches: int
     step_seconds: float | None = None
     whole_step_seconds: float | None = None
-    gradient_bytes: int = 0
+    gradient_bytes: int | None = 0
     bandwidth: float | None = None
     ps_bandwidth: float | None = None
 
     @property
     def exchange_seconds(self) -> float:
         """2e/b, the time of push and pull."""
-        return 16.0 * self.gradient_bytes / self.bandwidth if self.bandwidth else 0.0
+        return 16.0 * (self.gradient_bytes or 0) / self.bandwidth if self.bandwidth else 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether it says how long a mini-batch takes with push and pull."""
+        stated = self.step_seconds is not None and self.gradient_bytes is not None
+        return stated or self.whole_step_seconds is not None
 
 
 def utility_of(text: str) -> Worth:
@@ -136,8 +143,8 @@ def training_of(text: str) -> Training:
     for name in _COUNTS:
         if name not in said:
             raise InputError(_TRAINING_FIELD, text, f"that it says {name}=…, e.g. {name}=10")
-    if ("gradient" in said) != ("bandwidth" in said):
-        raise InputError(_TRAINING_FIELD, text, "that gradient and bandwidth are both there")
+    if "gradient" in said and "bandwidth" not in said:
+        raise InputError(_TRAINING_FIELD, text, "that bandwidth is there, as gradient is")
     step, whole = (_time(said, name) for name in _TIMES)
     bandwidth, ps_bandwidth = (_bandwidth(said, name) for name in _BANDWIDTHS)
     return Training(
@@ -146,7 +153,7 @@ def training_of(text: str) -> Training:
         batches=_count(said, "batches"),
         step_seconds=step,
         whole_step_seconds=whole,
-        gradient_bytes=_bytes(said["gradient"]) if "gradient" in said else 0,
+        gradient_bytes=_gradient(said),
         bandwidth=bandwidth,
         ps_bandwidth=ps_bandwidth,
     )
@@ -161,7 +168,8 @@ def training_text(training: Training) -> str:
     if training.whole_step_seconds is not None:
         parts.append(f"whole-step={_plain(training.whole_step_seconds)}s")
     if training.bandwidth is not None:
-        parts.append(f"gradient={training.gradient_bytes}")
+        if training.gradient_bytes is not None:
+            parts.append(f"gradient={training.gradient_bytes}")
         parts.append(f"bandwidth={_plain(training.bandwidth)}{_BIT}")
     if training.ps_bandwidth is not None:
         parts.append(f"ps-bandwidth={_plain(training.ps_bandwidth)}{_BIT}")
@@ -204,6 +212,12 @@ def _time(said: Mapping[str, str], name: str) -> float | None:
     if found <= 0:
         raise InputError(field, said[name], "a Go duration above 0 such as 1.5s")
     return found
+
+
+def _gradient(said: Mapping[str, str]) -> int | None:
+    if "gradient" in said:
+        return _bytes(said["gradient"])
+    return None if "bandwidth" in said else 0
 
 
 def _bytes(text: str) -> int:

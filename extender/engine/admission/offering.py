@@ -3,14 +3,15 @@
 1. The plans of the owners' annotations are taken up; jobs that ended give theirs back.
 2. Plans that cannot be kept are made anew (``revising``).
 3. Jobs without one are offered what is left, in order of arrival, each after the one before it is
-   entered (Algorithm 1). One that was turned away is asked again when room was freed, nodes came,
-   or a slot begins: otherwise prices have only grown, and the answer would be the same.
+   entered (Algorithm 1); those that run without one (``profiling``) as a slot begins. One that was
+   turned away is asked again when room was freed, nodes came, or a slot begins: otherwise prices
+   have only grown, and the answer would be the same.
 
 Nothing else is remembered: the same annotations give the same decisions in any life.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.engine.admission import (
@@ -20,6 +21,7 @@ from extender.engine.admission import (
     machines,
     measuring,
     planned,
+    profiling,
     promised,
     revising,
     searching,
@@ -27,7 +29,7 @@ from extender.engine.admission import (
     telling,
     worths,
 )
-from extender.engine.admission.candidates import Candidate
+from extender.engine.admission.candidates import Candidate, Found
 from extender.engine.admission.case import Case
 from extender.engine.admission.facts import facts
 from extender.engine.admission.history import History, PastJob
@@ -42,6 +44,7 @@ from extender.engine.admission.outcome import (
     Standing,
 )
 from extender.engine.admission.planned import Planned
+from extender.engine.admission.profiling import Profiling
 from extender.engine.admission.revising import Revision
 from extender.engine.admission.sight import Sight
 from extender.engine.admission.slot_plan import Asked, SlotPlan
@@ -70,6 +73,17 @@ class _Look:
     pending: dict[Uid, Pending] = field(default_factory=dict)
     refused: dict[JobKey, Refused] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
+
+    def take(self, found: Found, profiled: Profiling) -> None:
+        """Take over what is known before anybody is offered anything."""
+        self.standings |= found.problems | profiled.standings
+        self.commands += profiled.commands
+        self.measured |= profiled.measured
+
+    def told(self, profiled: Profiling) -> dict[JobKey, Standing]:
+        """Return the standings, with what is measured."""
+        entries = profiled.entries
+        return {k: replace(s, profile=entries.get(k)) for k, s in self.standings.items()}
 
     def write(self, owner: Owner, plan: SlotPlan, before: SlotPlan | None) -> None:
         """Have the plan written on its owner, and count it as written."""
@@ -103,17 +117,21 @@ def look(
     seen = Sight(snapshot, reading, params, nodes, slot, _begins(memory, slot, reading, params))
     one = _Look(seen, memory, pending=_pending(snapshot, memory, reading))
     known = _known(snapshot, one.pending)
-    new, one.standings = candidates.candidates(snapshot, known, history)
+    found = candidates.candidates(snapshot, known, history, params.slot_time)
+    profiled = profiling.profiling(found, known, history, memory.timings, seen)
+    one.take(found, profiled)
+    new = sorted([*found.offered, *profiled.runners], key=_came)
     present = {c.owner.uid: c.asked for c in new}
     present |= {each.owner.uid: each.plan.asked for each in known.values()}
     revision = _revised(known, worths.of(history, present, seen), one)
     era = _era(one, revision)
     _offer_all(new, revision, one, era)
     mark, plans = nodes.mark, dict(revision.plans)
+    after = AdmissionMemory(era, slot, mark, plans, one.refused, one.pending, profiled.timings)
     return AdmissionLook(
         commands=tuple(one.commands),
-        memory=AdmissionMemory(era, slot, mark, plans, one.refused, one.pending),
-        standings=one.standings,
+        memory=after,
+        standings=one.told(profiled),
         book=_book(revision, seen) if present or history.jobs else None,
         offered=_offered(present, history),
         ended=_ended(memory, revision, seen),
@@ -144,6 +162,10 @@ def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Look) -> Rev
 
 def _arrival(one: Planned) -> tuple[int, float, JobKey]:
     return (one.plan.arrival, one.owner.created_at, one.plan.job)
+
+
+def _came(one: Candidate) -> tuple[float, JobKey]:
+    return (one.job.created_at, one.job.key)
 
 
 def _book(revision: Revision, seen: Sight) -> Book:
@@ -197,7 +219,9 @@ def _offer_all(new: Sequence[Candidate], revision: Revision, one: _Look, era: in
     for candidate, job in wanted:
         key = candidate.job.key
         refused = one.memory.refused.get(key)
-        if refused is None or (refused.era != era and refused.reason is not Reason.UTILITY_GONE):
+        if candidate.stands is not None and not one.seen.boundary:
+            refused = refused or Refused(era, Reason.AWAITING_PRICE, telling.AT_NEXT_SLOT)
+        elif refused is None or (refused.era != era and refused.reason is not Reason.UTILITY_GONE):
             refused = _offer(candidate, job, revision, one, era)
         if refused is not None:
             one.refused[key] = refused
@@ -207,8 +231,12 @@ def _offer_all(new: Sequence[Candidate], revision: Revision, one: _Look, era: in
                 utility=refused.utility,
                 bill=refused.bill,
                 reason=refused.reason,
-                message=refused.message,
+                message=_and_runs(refused.message) if candidate.stands else refused.message,
             )
+
+
+def _and_runs(message: str) -> str:
+    return f"{message}; it runs on without a plan"
 
 
 def _density(candidate: Candidate, wanted: searching.Wanted | None) -> tuple[float, JobKey]:
@@ -227,6 +255,8 @@ def _offer(
     seen, key = one.seen, candidate.job.key
     if wanted is None:
         return Refused(era, Reason.NO_SUCH_NODE, "no node has what its pods ask for")
+    if candidate.stands is not None and not wanted.here:
+        return Refused(era, Reason.PAYOFF_TOO_LOW, telling.ELSEWHERE)
     params = seen.params.admission
     schedule = searching.best(wanted, revision.state, params, elapsed=seen.elapsed)
     if schedule is None:
@@ -243,6 +273,7 @@ def _offer(
         utility=schedule.utility,
         bill=schedule.bill,
         spans=promised.spans_of(schedule, seen.machines, seen.first),
+        done=wanted.job.done,
         since=seen.first,
         late_seconds=late,
         owner=candidate.owner.uid,
@@ -250,7 +281,7 @@ def _offer(
     revision.state.accept(wanted.job, Decision(True, schedule.payoff, schedule))
     revision.plans[key] = plan
     one.write(candidate.owner, plan, None)
-    one.standings[key] = telling.standing(plan, seen, runs=False)
+    one.standings[key] = telling.standing(plan, seen, runs=candidate.stands is not None)
     return None
 
 

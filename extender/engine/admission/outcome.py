@@ -8,9 +8,12 @@ from msgspec import Struct
 
 from extender.engine.admission.history import PastJob
 from extender.engine.admission.slot_plan import SlotPlan
+from extender.engine.admission.timing import Timing
+from extender.engine.memory import Priced
 from extender.engine.owner_changes import ChangeOwner
-from extender.engine.reasons import Reason
+from extender.engine.reasons import MESSAGES, Reason
 from extender.policy.admission import SlotState
+from shared.admitted import ProfileEntry
 from shared.model import JobKey, NodeName, Uid
 
 
@@ -39,6 +42,7 @@ class Standing:
         reason: Why it does not run now; None for one that does.
         message: The same in words; empty for one that runs.
         promise: What became of the promise; None if it has none.
+        profile: What is measured of its training; None if nothing has to be.
     """
 
     job: JobKey
@@ -49,6 +53,7 @@ class Standing:
     reason: Reason | None = None
     message: str = ""
     promise: Promise | None = None
+    profile: ProfileEntry | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,7 @@ class AdmissionMemory(Struct, frozen=True):
         plans: By job, as they were at the end of the last look.
         refused: By job.
         pending: By owner.
+        timings: By job that is measured.
     """
 
     era: int = 0
@@ -123,6 +129,7 @@ class AdmissionMemory(Struct, frozen=True):
     plans: Mapping[JobKey, SlotPlan] = {}
     refused: Mapping[JobKey, Refused] = {}
     pending: Mapping[Uid, Pending] = {}
+    timings: Mapping[JobKey, Timing] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +143,7 @@ class AdmissionLook:
         book: For prices; None while no job was ever offered: nobody knows what anything is worth.
         offered: Jobs that were offered and are not in the history yet.
         ended: Admitted jobs that ended since the last look.
-        step_seconds: Measured step times by run name, of jobs that ended.
+        step_seconds: Measured step times by run name, of jobs that ended or were profiled.
         wake_at: When the next slot begins, seconds since the epoch.
     """
 
@@ -148,3 +155,12 @@ class AdmissionLook:
     ended: tuple[Ended, ...]
     step_seconds: Mapping[str, float]
     wake_at: float
+
+    @property
+    def unplanned(self) -> Mapping[JobKey, Priced]:
+        """Why jobs have no plan; texts that differ from time to time are not in it."""
+        return {
+            key: Priced(one.reason, MESSAGES.get(one.reason, one.message))
+            for key, one in self.standings.items()
+            if one.plan is None and one.reason is not None
+        }

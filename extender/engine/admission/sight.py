@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from msgspec.structs import replace as changed
 
 from extender.engine.admission import described, slot_time
+from extender.engine.admission.facts import Facts
 from extender.engine.admission.machines import Machines
 from extender.engine.admission.searching import Wanted
 from extender.engine.admission.slot_plan import Asked, SlotPlan
@@ -88,6 +89,13 @@ def rescaled(plan: SlotPlan, slot_seconds: float) -> SlotPlan:
     )
 
 
-def here(wanted: Wanted, workers: tuple[int, ...], servers: tuple[int, ...]) -> Wanted:
-    """Return a job that runs with these rows as it is searched for."""
-    return replace(wanted, here=workers, here_servers=servers)
+def here(wanted: Wanted, stands: Facts, machines: Machines) -> Wanted:
+    """Return a job that runs as it is searched for; as one that does not if it sits elsewhere."""
+    rows, server_rows = machines.rows, machines.server_rows
+    if not all(name in rows for name in stands.workers):
+        return wanted
+    if not all(name in server_rows for name in stands.servers):
+        return wanted
+    workers = tuple(rows[name] for name in stands.workers)
+    servers = tuple(server_rows[name] for name in stands.servers)
+    return replace(wanted, here=workers, here_servers=servers if workers else ())

@@ -9,6 +9,9 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "slot_seconds": (1, 86400),
     "horizon": (1, 1000),
     "share": (0.0, 1.0),
+    "profile_seconds": (1, 86400),
+    "profile_steps": (1, 1_000_000),
+    "profile_spread": (0.001, 1.0),
 }
 """Lowest and highest value of each number in ``SlotTimeParameters``."""
 
@@ -20,6 +23,15 @@ class WhenGone(StrEnum):
     """It waits on, and says why."""
     QUEUE = "queue"
     """It waits like a job without a utility, in the others' share."""
+
+
+class Unmeasured(StrEnum):
+    """What becomes of a job that does not say how long its steps take, if nobody knows."""
+
+    HOLD = "hold"
+    """It waits until somebody says it."""
+    PROFILE = "profile"
+    """It runs like a job without a utility, in the others' share, until agents have measured it."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,10 @@ class SlotTimeParameters:
         server_label: Label of nodes on which parameter servers run and no workers; empty: every
             node can hold both.
         when_gone: What becomes of a job whose utility is gone.
+        unmeasured: What becomes of a job of which nobody knows how long its steps take.
+        profile_seconds: After how long of running without a result its owner is told so.
+        profile_steps: Steps that must have been seen before their time counts as measured.
+        profile_spread: Largest standard error of that time, as a part of it.
     """
 
     enabled: bool = False
@@ -42,6 +58,10 @@ class SlotTimeParameters:
     share: float = 0.5
     server_label: str = ""
     when_gone: WhenGone = WhenGone.HOLD
+    unmeasured: Unmeasured = Unmeasured.PROFILE
+    profile_seconds: float = 600.0
+    profile_steps: int = 20
+    profile_spread: float = 0.1
 
 
 def slot_at(now: float, slot_seconds: float) -> int:

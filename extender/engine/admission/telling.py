@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from extender.engine.admission import slot_plan
+from extender.engine.admission import profile, slot_plan
 from extender.engine.admission.outcome import Promise, Standing
+from extender.engine.admission.profile import Profile
 from extender.engine.admission.searching import GRACE
 from extender.engine.admission.sight import Sight
 from extender.engine.admission.slot_plan import SlotPlan
@@ -13,6 +14,10 @@ from extender.engine.reasons import MESSAGES, Reason
 from shared import labels
 from shared.model import Owner, OwnerReference
 
+PROFILED: Final = "Profiled"
+"""Reason of the Event that says what was measured."""
+AT_NEXT_SLOT: Final = "it is offered a plan as the next slot begins"
+ELSEWHERE: Final = "it runs on nodes of which plans say nothing"
 NO_ROOM: Final = "what is promised leaves no room for it in all slots that are planned"
 
 
@@ -34,6 +39,19 @@ def change(owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: Sight) -
         "admitted by price" if new else "planned anew",
         annotations={labels.SLOT_PLAN: slot_plan.text(plan)},
         event=event if told else None,
+    )
+
+
+def profiled(owner: Owner, run: Profile, reason: str = "", text: str = "") -> ChangeOwner:
+    """Return what writes a profile run on its owner, and the Event if there is something to say."""
+    about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
+    warning = reason == Reason.PROFILE_INCONCLUSIVE
+    event = EmitEvent(owner.namespace, about, reason, text, warning=warning, action="Profile")
+    return ChangeOwner(
+        owner,
+        reason or "profile run",
+        annotations={labels.PROFILE: profile.text(run)},
+        event=event if reason else None,
     )
 
 

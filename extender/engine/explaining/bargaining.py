@@ -58,7 +58,9 @@ def more(answer: api.ExplainResponse, asked: Asked, known: Bargaining) -> api.Ex
         declined=next((one for one in known.declined if one.job == key), None),
         admission=promises.admission(standing, now=now),
     )
-    if standing is None or not answer.reason:
+    if standing is not None and standing.plan is None and not answer.reason and standing.reason:
+        told = changed(told, reason=standing.reason.value, message=standing.message)
+    if standing is None or not told.reason:
         return told
     if standing.plan is not None:
         return _of_slot(told, standing.plan, asked)

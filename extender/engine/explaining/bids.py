@@ -64,8 +64,8 @@ def bid(asked: Asked, key: JobKey, book: Book, history: History) -> Bid | None:
     nodes = machines.machines(asked.snapshot, asked.params.slot_time)
     if nodes is None or (nodes.names, nodes.resources) != (book.nodes, book.resources):
         return None
-    found, _ = candidates.candidates(asked.snapshot, (), history)
-    candidate = next((one for one in found if one.job.key == key), None)
+    found = candidates.candidates(asked.snapshot, (), history, asked.params.slot_time)
+    candidate = next((one for one in found.offered if one.job.key == key), None)
     seen = Sight(asked.snapshot, asked.reading, asked.params, nodes, book.first, boundary=False)
     wanted = candidate.wanted(seen) if candidate is not None else None
     if candidate is None or wanted is None:

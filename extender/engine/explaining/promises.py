@@ -60,6 +60,7 @@ def admission(standing: Standing | None, *, now: float) -> AdmissionEntry | None
         utility=_rounded(standing.utility),
         bill=_rounded(standing.bill),
         promise=standing.promise.value if standing.promise else "",
+        profile=standing.profile,
     )
     return told if plan is None else _planned(told, plan, now)
 
@@ -80,6 +81,7 @@ def _planned(told: AdmissionEntry, plan: SlotPlan, now: float) -> AdmissionEntry
         finish_at=slot_time.begins_at(plan.completion + 1, seconds),
         resumes_at=None if workers or later is None else slot_time.begins_at(later, seconds),
         planned_workers=workers,
+        profile=told.profile,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.engine import queueing
-from extender.engine.admission import gate, planned
+from extender.engine.admission import gate, planned, profile
 from extender.engine.commands import ReleaseGang
 from extender.engine.jobs import Job
 from extender.engine.memory import Memory, Reading
@@ -106,7 +106,7 @@ def _crowds(snapshot: Snapshot) -> dict[JobKey, Crowd]:
         return {}
     busy = {noted.rescale.job for noted in records.of(snapshot).open}
     busy |= {migration.job for migration in snapshot.migrations.values() if migration.open}
-    busy |= planned.planned(snapshot).keys()
+    busy |= planned.planned(snapshot).keys() | profile.unmeasured(snapshot)
     found = {key: elastic_jobs.crowd(snapshot, key) for key in keys if key not in busy}
     return {key: one for key, one in found.items() if one is not None}
 

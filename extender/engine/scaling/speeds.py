@@ -75,10 +75,10 @@ def pace(
     """
     samples = memory.samples.get(durations.run_name(job.key), Samples())
     stale_seconds = params.migration.stale_seconds
-    progress = _progress(snapshot, job, reading, stale_seconds)
+    said = last_progress(snapshot, job, reading, stale_seconds)
     return Pace(
         speed=fitted(samples, params.speed),
-        left=None if progress is None else _left(progress[1]),
+        left=None if said is None else _left(said[1]),
         pause_seconds=_pause(snapshot, job, samples, reading, stale_seconds),
     )
 
@@ -96,7 +96,7 @@ def fitted(samples: Samples, params: SpeedParameters) -> Speed | None:
 
 
 def _seen(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> _Seen | None:
-    said = _progress(snapshot, job, reading, stale_seconds)
+    said = last_progress(snapshot, job, reading, stale_seconds)
     found = scaled(snapshot, job)
     if said is None or found is None:
         return None
@@ -153,7 +153,7 @@ def _with(known: Samples, seen: _Seen, interval: _Interval | None) -> Samples:
     return known.with_pause(min(max(0.0, interval.seconds), LONGEST_PAUSE_SECONDS))
 
 
-def _progress(
+def last_progress(
     snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
 ) -> tuple[Uid, Progress] | None:
     """Return how far the job is: the first of its pods that says a step speaks for all."""

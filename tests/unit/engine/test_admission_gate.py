@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from extender.engine import queueing
 from extender.engine.admission import slot_plan, slotting
+from extender.engine.admission.slot_time import Unmeasured as WhenUnmeasured
 from extender.engine.admission.slot_time import WhenGone
 from extender.engine.commands import ReleaseGang
 from extender.engine.memory import Memory, Reading
@@ -25,7 +26,8 @@ def yard(*jobs, count=2, cpu=4, **said):
 
 def cycle(world):
     reading = Reading(world.now, world.now)
-    return queueing.cycle(world.store.snapshot(), Memory(), reading, world.params)
+    memory = Memory(priced=world.last.unplanned if world.last else {})
+    return queueing.cycle(world.store.snapshot(), memory, reading, world.params)
 
 
 def reasons(world):
@@ -49,10 +51,33 @@ def proposals(world):
 
 def test_a_job_with_a_utility_waits_until_it_has_a_plan_and_then_goes_where_it_says():
     world = yard(priced_job("a", 2, work=4))
-    assert reasons(world) == {"a": Reason.PAYOFF_TOO_LOW}
+    assert reasons(world) == {"a": Reason.AWAITING_PRICE}
     world.look()
     (node,) = world.plans()["a"].spans[0].workers
     assert released(world) == {"a": {"a-0": node, "a-1": node}}
+
+
+def test_only_what_was_priced_is_told_to_be_too_dear():
+    world = yard(priced_job("a", 1, work=1, utility="sigmoid:0.0001,0,24h"))
+    world.add(priced_job("rich", 1, work=1))
+    assert reasons(world)["a"] is Reason.AWAITING_PRICE
+    world.look()
+    assert reasons(world)["a"] is Reason.PAYOFF_TOO_LOW
+
+
+def test_a_new_life_does_not_take_back_what_stands_on_the_pods():
+    world = yard(priced_job("a", 1, work=1))
+    world.add(replace(world.pod("a-0"), queued_reason="PayoffTooLow"))
+    assert reasons(world) == {"a": Reason.PAYOFF_TOO_LOW}
+
+
+def test_what_admission_says_of_an_annotation_stands_in_the_queue_too():
+    unmeasured = priced_job("a", 1, work=1, text="epochs=1,chunks=1,batches=1")
+    world = yard(unmeasured, unmeasured=WhenUnmeasured.HOLD)
+    world.look()
+    (entry,) = cycle(world).entries
+    assert entry.reason is Reason.MISCONFIGURED
+    assert "step=" in entry.message
 
 
 def test_before_its_slot_it_waits():

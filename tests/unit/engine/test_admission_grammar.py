@@ -44,7 +44,7 @@ NO_TRAININGS = {
         "epochs=3,chunks=4,batches=5,gradient=1,bandwidth=1G",
         "bandwidth of annotation",
     ),
-    "a gradient and no way for it": ("epochs=3,chunks=4,batches=5,gradient=1Mi", "both"),
+    "a gradient and no way for it": ("epochs=3,chunks=4,batches=5,gradient=1Mi", "bandwidth"),
 }
 
 

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from extender.engine.admission import planned, slot_plan
 from extender.engine.admission.history import History, with_jobs
 from extender.engine.admission.outcome import AdmissionMemory, Promise
+from extender.engine.admission.slot_time import Unmeasured
 from extender.engine.reasons import Reason
 from extender.policy.admission import AdmissionParameters, Replanning
 from shared import labels
@@ -265,13 +266,17 @@ def test_another_length_of_slots_keeps_the_times_and_asks_where_again():
 MISTAKES = {
     "a utility that is none": ({"utility": "much"}, "annotation shuntyard.io/utility"),
     "no chunks": ({"text": "epochs=1,batches=1,step=1s"}, "chunks"),
-    "no step, and no earlier run": ({"text": "epochs=1,chunks=1,batches=1"}, "step"),
+    "no step, no earlier run, and nobody shall measure it": (
+        {"text": "epochs=1,chunks=1,batches=1"},
+        "step",
+    ),
 }
 
 
 @pytest.mark.parametrize(("said", "named"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_named_and_holds_nobody_else_up(said, named):
-    world = yard(priced_job("wrong", 1, work=1, **said), priced_job("right", 1, work=1))
+    jobs = (priced_job("wrong", 1, work=1, **said), priced_job("right", 1, work=1))
+    world = yard(*jobs, unmeasured=Unmeasured.HOLD)
     world.look()
     assert standing(world, "wrong").reason is Reason.MISCONFIGURED
     assert named in standing(world, "wrong").message

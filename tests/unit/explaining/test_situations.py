@@ -91,8 +91,16 @@ def test_each_change_that_is_offered_makes_the_job_run(s):
     assert [c.says for c in changes if s.key not in released(after(s, c))] == []
 
 
-OF_OWNERS = {Reason.PAYOFF_TOO_LOW, Reason.AWAITING_SLOT, Reason.UTILITY_GONE}
-"""Reasons that come from what a look has left on owners: tests/unit/engine/test_bids_told.py."""
+OF_OWNERS = {
+    Reason.PAYOFF_TOO_LOW,
+    Reason.AWAITING_PRICE,
+    Reason.PROFILING,
+    Reason.PROFILE_INCONCLUSIVE,
+    Reason.AWAITING_SLOT,
+    Reason.UTILITY_GONE,
+}
+"""Reasons that come from what a look has left on owners: tests/unit/engine/test_bids_told.py,
+test_profiling.py."""
 
 
 def test_every_reason_stands_in_some_situation():

@@ -1,0 +1,115 @@
+"""A job that does not say how long its steps take, on a real control plane: measured, then planned.
+
+Half of a node of 8 CPUs belongs to jobs with a utility. The first run of a name is let in like a
+job without one, its played agents say steps, and it goes on by a plan from the next slot; the
+second run is priced before it starts.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from extender.engine.admission.profile import Profile
+from extender.engine.admission.slot_plan import SlotPlan
+from shared import api, labels
+from shared.kube import paths
+from tests.controlplane import yard as yards
+from tests.controlplane.jobs import Manifest, Pods, job
+from tests.controlplane.played_agents import PlayedAgents
+from tests.controlplane.yard import Yard
+from tests.fakes.eventually import eventually
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
+
+PATIENCE_SECONDS: Final = 300.0
+"""Five intervals, each as long as two looks are apart, and a slot; three times that."""
+SLOT_SECONDS: Final = 20.0
+SETTINGS: Final[Mapping[str, Any]] = {
+    "admission": {
+        "enabled": True,
+        "slot_seconds": SLOT_SECONDS,
+        "horizon": 1000,
+        "share": 0.5,
+        "profile_spread": 0.5,  # a busy machine plays agents unevenly
+    },
+    "migration": {"policy": "none", "stale_seconds": 60},
+}
+STEPS: Final = 10_000
+NODES: Final = KwokNodes(1, prefix="yard", cpu="8")
+WORTH: Final = "sigmoid:1000,0,1000h"
+
+
+@pytest.fixture(scope="module")
+def extender_settings() -> Mapping[str, Any]:
+    return SETTINGS
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+    async with yards.opened(cluster) as yard:
+        await yard.nodes(NODES)
+        yield yard
+
+
+@pytest.fixture
+async def agents(yard: Yard) -> AsyncIterator[PlayedAgents]:
+    played = PlayedAgents(yard.cluster, yard.client, yard.team, NODES.names())
+    async with played.playing():
+        yield played
+
+
+def undescribed(name: str) -> Manifest:
+    """Two workers that train 20 000 mini-batches; nobody says how long one takes."""
+    notes = {labels.UTILITY: WORTH, labels.TRAINING: "epochs=1,chunks=2,batches=10000"}
+    return job(name, 2, replace(Pods(), annotations=notes, labels={"directory": name}))
+
+
+async def test_the_first_run_is_measured_and_goes_on_by_a_plan_and_the_second_has_one_at_once(
+    yard: Yard, agents: PlayedAgents
+) -> None:
+    agents.total_steps |= {"blind-1": STEPS, "blind-2": STEPS}
+    await yard.submit(undescribed("blind-1"))
+    await yard.until_bound("blind-1")
+    assert labels.SLOT_PLAN not in await notes(yard, "blind-1")
+    assert await eventually(lambda: yard.events("Profiling"), PATIENCE_SECONDS)
+
+    async def timed() -> api.ExplainResponse | None:
+        query = f"namespace={yard.team}&job=blind-1"
+        text = await yard.read(f"/v1/explain?{query}")
+        told = msgspec.json.decode(text, type=api.ExplainResponse)
+        entry = told.admission.profile if told.admission else None
+        return told if entry and entry.steps else None
+
+    told = await eventually(timed, PATIENCE_SECONDS, "steps are timed")
+    assert told is not None
+    assert told.reason in {"Profiling", "AwaitingPrice", ""}
+
+    assert await eventually(lambda: yard.events("Admitted"), PATIENCE_SECONDS)
+    said = await notes(yard, "blind-1")
+    plan = msgspec.json.decode(said[labels.SLOT_PLAN], type=SlotPlan)
+    run = msgspec.json.decode(said[labels.PROFILE], type=Profile)
+    assert dict(plan.spans[0].workers) == {NODES.names()[0]: 2}
+    assert plan.spans[0].first == plan.since
+    assert run.step_seconds is not None
+    # a step of the metrics is two mini-batches, of two workers
+    assert run.batch_seconds == pytest.approx(run.step_seconds)
+    assert yard.bound("blind-1") == 2
+    assert await eventually(lambda: yard.events("Profiled"), PATIENCE_SECONDS)
+
+    await yard.submit(undescribed("blind-2"))
+    await yard.until_bound("blind-2")
+    second = await notes(yard, "blind-2")
+    assert labels.PROFILE not in second
+    asked = msgspec.json.decode(second[labels.SLOT_PLAN], type=SlotPlan).asked
+    assert "whole-step=" in asked.training
+
+
+async def notes(yard: Yard, name: str) -> dict[str, str]:
+    found = json.loads(await yard.client.get(paths.job(yard.team, name)))
+    return dict(found["metadata"].get("annotations", {}))

@@ -1,0 +1,131 @@
+"""Laws of profile runs on a played cluster, whatever is reported and however often it is restarted.
+
+No run holds room of jobs with a plan; nothing that was written is lost; nobody is stopped for being
+measured, or for being too dear; what counts as measured is near the truth.
+"""
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.engine.admission import profile, slotting, timing
+from extender.engine.admission.outcome import AdmissionMemory
+from extender.engine.admission.slot_time import SlotTimeParameters
+from extender.engine.admission.timing import Seen
+from extender.engine.memory import Reading
+from shared.model import Uid
+from tests.property.test_admission_live import check_room
+from tests.unit.engine.clusters import queued_job
+from tests.unit.engine.priced import SLOT, START, priced_job
+from tests.unit.engine.profiled import BATCHES, TOTAL, ProfileYard, unmeasured
+
+SHARE = 0.5
+WORTH = ["sigmoid:100,0,24h", "sigmoid:0.00001,0,24h"]
+jobs = st.lists(
+    st.tuples(
+        st.sampled_from(["unmeasured", "unmeasured", "priced", "plain"]),
+        st.integers(1, 3),
+        st.sampled_from(WORTH),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=5,
+)
+moments = st.lists(
+    st.tuples(
+        st.sampled_from(["steps", "steps", "steps", "slot", "restart"]),
+        st.floats(1.0, 60.0),
+        st.integers(1, 20),
+    ),
+    min_size=4,
+    max_size=14,
+)
+
+
+def made(number, row):
+    kind, workers, utility, checkpoint = row
+    name = f"j{number}"
+    if kind == "plain":
+        return queued_job(name, workers, created_at=START)
+    said = {"utility": utility, "checkpoint": checkpoint}
+    if kind == "priced":
+        return priced_job(name, workers, work=2 * workers, **said)
+    return unmeasured(name, workers, **said)
+
+
+def check_others(world):
+    """Jobs without a plan hold no more of a node than what is not kept for those with one."""
+    snapshot = world.store.snapshot()
+    planned = {f"default/job/{name}" for name in world.plans()}
+    held = Counter()
+    for key, pods in snapshot.jobs.items():
+        for pod in pods:
+            node = snapshot.bound.get(pod.uid)
+            if node is not None and key not in planned:
+                held[node] += dict(pod.shape.requests)["cpu"]
+    for node in snapshot.room.nodes:
+        kept = Fraction(SHARE) * node.allocatable["cpu"] // 1
+        assert held[node.name] <= node.allocatable["cpu"] - kept
+
+
+def happen(world, event, seconds, steps):
+    if event == "slot":
+        world.now = (world.slot + 1) * SLOT
+    elif event == "restart":
+        world.memory = AdmissionMemory()
+    else:
+        world.now += seconds
+        for key in sorted(profile.profiled(world.store.snapshot())):
+            name = key.rsplit("/", 1)[1]
+            world.train(name, 0.0, steps=steps)
+
+
+@given(jobs, moments)
+@settings(max_examples=15, deadline=None)
+def test_no_run_holds_room_of_jobs_with_a_plan_and_nothing_is_lost(rows, events):
+    world = ProfileYard(*(made(i, row) for i, row in enumerate(rows)), count=2, cpu=4, share=SHARE)
+    known = {}
+    for event in [("restart", 0.0, 0), *events]:
+        happen(world, *event)
+        world.look()
+        world.place()
+        check_others(world)
+        check_room(world, SHARE)
+        runs = profile.profiled(world.store.snapshot())
+        for key, run in known.items():
+            assert key in runs
+            if run.batch_seconds is not None:
+                assert runs[key].run.batch_seconds == run.batch_seconds
+            if run.since is not None:
+                assert runs[key].run.since == run.since
+        known = {key: one.run for key, one in runs.items()}
+        reading = Reading(world.now, world.now)
+        proposed = {
+            one.job for one in slotting.proposals(world.store.snapshot(), reading, world.params)
+        }
+        assert proposed <= {f"default/job/{name}" for name in world.plans()}
+
+
+@given(
+    st.lists(st.floats(0.7, 1.3), min_size=80, max_size=80),
+    st.floats(0.05, 30.0),
+    st.integers(1, 8),
+)
+@settings(max_examples=30, deadline=None)
+def test_what_counts_as_measured_is_near_the_truth(noise, step_seconds, workers):
+    params, at, step, timed = SlotTimeParameters(), 0.0, 0, None
+    for factor in noise:
+        steps = max(1, round(10.0 / step_seconds))
+        at, step = at + steps * step_seconds * factor, step + steps
+        seen = Seen(Uid("a"), 1, workers, step, at, TOTAL)
+        timed = timing.followed(timed, seen)
+        if not timing.lacking(timed, params):
+            break
+    assert not timing.lacking(timed, params)
+    assert timed.steps >= params.profile_steps
+    assert timed.seconds == pytest.approx(step_seconds, rel=0.31)
+    batch = timing.batch_seconds(timed, BATCHES)
+    assert batch == pytest.approx(timed.seconds * workers * TOTAL / BATCHES)
