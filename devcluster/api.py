@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 FIELD_MANAGER: Final = "shuntyard-devcluster"
 POLL_SECONDS: Final = 0.05
 AT_ONCE: Final = 32
-NODES_READY_SECONDS: Final = 120.0
+NODES_READY_SECONDS: Final = 300.0
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "Namespace": paths.NAMESPACES,

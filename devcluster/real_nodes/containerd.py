@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from devcluster.real_nodes.commands import run
+from devcluster.real_nodes.readiness import IMPORT_SECONDS
 
 _ADDRESS: Final = "/run/containerd/containerd.sock"
-_IMPORT_SECONDS: Final = 600.0
 
 
 def load(pid: int, archive: Path) -> None:
@@ -30,4 +30,4 @@ def name(pid: int, image: str, *names: str) -> None:
 def _ctr(pid: int, *arguments: str) -> None:
     inside = ("nsenter", "--target", str(pid), "--mount", "--")
     images = ("ctr", "--address", _ADDRESS, "--namespace", "k8s.io", "images")
-    run(*inside, *images, *arguments, seconds=_IMPORT_SECONDS)
+    run(*inside, *images, *arguments, seconds=IMPORT_SECONDS)

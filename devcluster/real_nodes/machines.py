@@ -27,7 +27,11 @@ from devcluster.real_nodes import (
     site,
 )
 from devcluster.real_nodes.addresses import GATEWAY, MOST_NODES, RealNode
-from devcluster.real_nodes.readiness import wait_until_ready
+from devcluster.real_nodes.readiness import (
+    IMPORT_SECONDS,
+    wait_until_imported,
+    wait_until_ready,
+)
 from devcluster.state import Component
 from devcluster.supervision import Supervisor
 from shared.system_clock import SystemClock
@@ -226,7 +230,8 @@ class Machines:
         """Wait until a node has reported itself Ready after ``begun``, in seconds of our clock.
 
         Raises:
-            ComponentError: It ended, or did not within `api.NODES_READY_SECONDS`.
+            ComponentError: It ended, or did not within `api.NODES_READY_SECONDS` after it had the
+                images with which it begins.
         """
 
         def check() -> None:
@@ -234,6 +239,7 @@ class Machines:
                 raise ComponentError(name, "ended before it was Ready", self._layout.log(name))
 
         kubeconfig = self._layout.kubeconfig
+        self._await_images(name, check)
         try:
             api.call(kubeconfig, lambda client: wait_until_ready(client, name, begun, check))
         except TimeoutError:
@@ -241,6 +247,14 @@ class Machines:
             log = self._layout.log(f"{name}-kubelet")
             raise ComponentError(name, problem, log) from None
         self._await_services(name)
+
+    def _await_images(self, name: str, check: Callable[[], None]) -> None:
+        directory = self._layout.real_node(name)
+        try:
+            api.call(self._layout.kubeconfig, lambda _client: wait_until_imported(directory, check))
+        except TimeoutError:
+            problem = f"had not unpacked its images in {IMPORT_SECONDS:.0f} s"
+            raise ComponentError(name, problem, self._layout.log(name)) from None
 
     def _await_services(self, name: str) -> None:
         """Wait until a node's kube-proxy has written its rules."""

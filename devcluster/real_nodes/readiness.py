@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from devcluster import api
@@ -11,6 +12,30 @@ from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError
 
 _NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+
+
+IMPORTED: Final = "imported"
+"""A file in a node's directory: containerd has the images with which a node begins."""
+IMPORT_SECONDS: Final = 600.0
+"""Unpacking is a matter of the machine's load; the kubelet starts only then."""
+
+
+async def wait_until_imported(directory: Path, check: Callable[[], None]) -> None:
+    """Wait until a node has the images with which it begins.
+
+    Args:
+        directory: The node's.
+        check: As in `wait_until_ready`.
+
+    Raises:
+        TimeoutError: It has not within `IMPORT_SECONDS`.
+    """
+
+    async def imported() -> bool:
+        check()
+        return (directory / IMPORTED).exists()
+
+    await api.poll(imported, IMPORT_SECONDS)
 
 
 async def wait_until_ready(
