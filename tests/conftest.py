@@ -11,7 +11,7 @@ pytest_plugins = (
     ["devcluster.pytest_plugin"] if importlib.util.find_spec("devcluster.pytest_plugin") else []
 )
 
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=100)
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=50)
 settings.register_profile("dev", deadline=None, print_blob=True, max_examples=50)
 settings.register_profile(
     "nightly",

@@ -219,9 +219,13 @@ EXPERIMENTS = {
     "oasis-testbed": oasis_testbed,
     "oasis-steps": oasis_steps,
 }
+LONG = {"oasis-utility", "oasis-optimum", "oasis-bounds"}
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.e2e] if n in LONG else []) for n in EXPERIMENTS],
+)
 def test_an_experiment_gives_the_same_bytes_twice(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
