@@ -18,6 +18,8 @@ from shared.kube.client import KubeClient
 NAMESPACE: Final = "shuntyard-system"
 ACCOUNT: Final = "shuntyard-extender"
 READY_PATH: Final = "/readyz"
+STOP_SECONDS: Final = 30.0
+"""What deploy/base/extender.yaml gives it to end in: `terminationGracePeriodSeconds`."""
 _TOKEN_SECONDS: Final = 365 * 24 * 3600
 
 
@@ -59,6 +61,7 @@ def extender(
         argv=(sys.executable, "-m", "extender", "--settings", str(file)),
         log=str(layout.log(name)),
         probe=Probe(f"http://{LOOPBACK}:{api_port}{READY_PATH}"),
+        stop_seconds=STOP_SECONDS,
     )
 
 

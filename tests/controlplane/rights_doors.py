@@ -16,7 +16,7 @@ from shared.kube.errors import ApiError, ForbiddenError
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
-PATIENCE_SECONDS: Final = 90.0
+PATIENCE_SECONDS: Final = 240.0
 SYSTEM: Final = "shuntyard-system"
 ROLE_BINDINGS: Final = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{SYSTEM}/rolebindings"
 AUTHORITY: Final = paths.namespaced(paths.CONFIG_MAPS, "shuntyard-agents", "shuntyard-ca")

@@ -28,7 +28,7 @@ from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 from tests.fakes.kube_definitions import DEFINITIONS, definition
 
-PATIENCE_SECONDS: Final = 90.0
+PATIENCE_SECONDS: Final = 240.0
 HISTORY: Final = paths.namespaced(
     paths.CONFIG_MAPS, rights_doors.SYSTEM, "shuntyard-admission-history"
 )
