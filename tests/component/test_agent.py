@@ -474,4 +474,4 @@ async def test_a_loop_that_dies_takes_the_agent_down(
         async with agent(node, replica) as running:
             await beats(replica)
             monkeypatch.setattr("agent.tracking.tracker.Tracker.turn", lambda *_: 1 / 0)
-            await asyncio.wait({running.task}, timeout=5.0)
+            await asyncio.wait({running.task}, timeout=60.0)

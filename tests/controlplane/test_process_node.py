@@ -103,10 +103,10 @@ async def test_deletion_sends_sigterm_then_sigkill_after_the_grace_period(
     for name in ("polite", "deaf"):
         await eventually(lambda name=name: yard.log(name) == "up")
     await yard.delete("polite")
-    assert await yard.until_gone("polite") < 5.0
+    assert await yard.until_gone("polite") < 25.0  # of 30
     assert yard.log("polite") == "up\nsaved"
     await yard.delete("deaf")
-    assert 1.5 < await yard.until_gone("deaf") < 6.0
+    assert 1.5 < await yard.until_gone("deaf") < 25.0
     assert yard.log("deaf") == "up\nignored"
 
 

@@ -71,7 +71,7 @@ def test_the_process_ends_clean_on_sigterm_while_no_replica_answers(tmp_path: Pa
                 break
         process.send_signal(signal.SIGTERM)
         rest = process.stderr.read()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0
     assert "Traceback" not in rest
 
 

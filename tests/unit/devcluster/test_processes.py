@@ -17,7 +17,7 @@ from devcluster.processes import MARK, Identity
 SLEEP = ("/bin/sh", "-c", "exec sleep 600")
 STUBBORN = ("/bin/sh", "-c", "trap '' TERM; while :; do sleep 600; done")
 FAMILY = ("/bin/sh", "-c", "sleep 600 & sleep 600 & wait")
-DEADLINE_SECONDS = 5.0
+DEADLINE_SECONDS = 60.0
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ async def ask(port: int, source: str = LOOPBACK) -> bytes:
     reader, writer = await asyncio.open_connection(LOOPBACK, port, local_addr=(source, 0))
     try:
         writer.write(b"hello\n")
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), 60)
     except ConnectionResetError:
         return b""
     finally:

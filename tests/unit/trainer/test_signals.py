@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -42,10 +41,7 @@ def test_in_the_hold_sigterm_ends_the_process_at_once(tmp_path: Path) -> None:
     agent.ask_now()
     wait_for(lambda: agent.read("ack-r1.json"))
     lines = (tmp_path / "metrics.jsonl").read_bytes()
-    begun = time.monotonic()
-    code, output = end(process)
-    assert (code, output) == (143, "")
-    assert time.monotonic() - begun < 5.0
+    assert end(process) == (143, "")  # it waits for a minute; the hold lasts for ten
     answer = agent.read("ack-r1.json")
     assert answer is not None
     assert _step(tmp_path) == answer["step"] == lines.count(b"\n")
