@@ -30,13 +30,17 @@ class Probe:
 
 @dataclass(slots=True)
 class Component:
-    """One process of the cluster: how it is started, and which process it is now."""
+    """One process of the cluster: how it is started, and which process it is now.
+
+    ``ready_seconds`` is for a machine at work: kube-apiserver's start is eight seconds of CPU,
+    and with fifty others who want it that was more than two minutes. One that ends is not awaited.
+    """
 
     argv: tuple[str, ...]
     log: str
     probe: Probe | None = None
     environ: dict[str, str] = field(default_factory=dict)
-    ready_seconds: float = 120.0
+    ready_seconds: float = 300.0
     stop_seconds: float = 10.0
     identity: Identity | None = None
 

@@ -26,7 +26,8 @@ IMAGES: Final = (*dockerfiles.IMAGES, "kube-scheduler")
 SYSTEM: Final = "shuntyard-system"
 AGENTS: Final = "shuntyard-agents"
 _WORKLOADS: Final = {SYSTEM: "deployment/shuntyard-extender", AGENTS: "daemonset/shuntyard-agent"}
-_READY_SECONDS: Final = 300
+_READY_SECONDS: Final = 900
+"""For two replicas, or for what is deleted, on a machine that dozens of programs share."""
 _FILES: Final = {SYSTEM: ("shuntyard-extender", "extender.yaml"),
                  AGENTS: ("shuntyard-agent", "agent.yaml")}  # fmt: skip
 
@@ -124,7 +125,7 @@ class Installation:
         """Uninstall it; returns when all that was applied is gone.
 
         Raises:
-            MachineError: Something was still there after five minutes.
+            MachineError: Something was still there after `_READY_SECONDS`.
         """
         options = ("--ignore-not-found", f"--timeout={_READY_SECONDS}s")
         self.kubectl("delete", "-k", str(self.directory), *options)
