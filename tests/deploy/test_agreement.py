@@ -245,6 +245,9 @@ def test_the_devcluster_means_the_same_names() -> None:
     named(base, "ConfigMap", agents.AUTHORITY)
     account = named(base, "ServiceAccount", extender_process.ACCOUNT)
     assert account["metadata"]["namespace"] == extender_process.NAMESPACE
+    deployments = [one for one in rendered(base) if one["kind"] == "Deployment"]
+    spec = deployments[0]["spec"]["template"]["spec"]
+    assert spec["terminationGracePeriodSeconds"] == extender_process.STOP_SECONDS
 
 
 def rules_of(document: str) -> Iterator[tuple[str, str]]:
