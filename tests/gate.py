@@ -18,11 +18,12 @@ from typing import IO, Final
 
 import pytest
 
-from devcluster import assets
-from devcluster.versions import DEFAULT_KUBERNETES, release
+from devcluster import assets, control_plane
 
 TESTS: Final = Path(__file__).parent
 ROOT: Final = TESTS.parent
+PROGRAMS: Final = frozenset({*control_plane.NAMES, "kube-scheduler", "kwok"})
+"""Built before the tests begin, not beside them."""
 LOOK_SECONDS: Final = 0.2
 
 COMPUTING: Final = ("-m", "not e2e and not controlplane and not alone")
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the three; 0 if no test failed, 1 otherwise."""
     signal.signal(signal.SIGINT, lambda _number, _frame: None)  # pytest gets it too, and cleans up
     if not arguments:
-        assets.ensure(frozenset(release(DEFAULT_KUBERNETES)), report=_say)
+        assets.ensure(PROGRAMS, report=_say)
     statuses = _beside_each_other(arguments)
     if pytest.ExitCode.INTERRUPTED not in statuses:
         _say("\n::: alone: what a busy machine would change")
