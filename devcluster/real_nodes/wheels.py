@@ -51,9 +51,9 @@ def _make(layer: Path, python: str, wanted: Sequence[str]) -> None:
     try:
         run(*pip, *options, *place, *constraints, *wanted, seconds=_SECONDS)
         if python == f"{sys.version_info.major}.{sys.version_info.minor}":
-            run(sys.executable, "-m", "compileall", "-q", str(target))  # starts are faster
+            run(sys.executable, "-m", "compileall", "-q", str(target), seconds=_SECONDS)
         owner = ("--numeric-owner", "--owner=0", "--group=0")
-        run("tar", *owner, "--directory", str(root), "-cf", str(partial), ".")
+        run("tar", *owner, "--directory", str(root), "-cf", str(partial), ".", seconds=_SECONDS)
     finally:
         shutil.rmtree(root, ignore_errors=True)
     partial.rename(layer)
