@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import io
+import json
 import ssl
 from collections.abc import AsyncIterator
 
 import pytest
 
+from extender.http.app import MOST_BODY_BYTES, MOST_MANIFEST_BYTES
 from tests.component.agents import Trust, Yard, yard
 from tests.component.shell import node
 
@@ -50,7 +53,7 @@ async def connected(lent: Yard, trust: Trust, listener: str) -> AsyncIterator[St
 
 async def is_served(lent: Yard) -> None:
     """Kube-scheduler, people and agents are answered, each on its listener."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         body = {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}
         async with lent.session.post(f"{lent.running.scheduler_url}/filter", json=body) as answer:
             assert answer.status in {200, 400}
@@ -60,7 +63,7 @@ async def is_served(lent: Yard) -> None:
 
 async def status(reader: asyncio.StreamReader) -> int:
     """The status of an answer; 0: the connection was closed instead."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         try:
             line = await reader.readline()
         except ConnectionError:
@@ -117,7 +120,7 @@ async def test_a_flood_of_headers_is_refused(
     async with connected(lent, trust, listener) as (reader, writer):
         writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n" + flood + b"\r\n")
         with contextlib.suppress(ConnectionError):
-            await asyncio.wait_for(writer.drain(), 20)
+            await asyncio.wait_for(writer.drain(), 60)
         assert await status(reader) in {0, 400, 431}
     await is_served(lent)
 
@@ -151,7 +154,7 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused(
     """And what follows on the connection is not taken for another request."""
     async with connected(lent, trust, "people") as (reader, writer):
         writer.write(b"POST /v1/what-if HTTP/1.1\r\nHost: x\r\n" + headers + BEHIND)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             whole = await reader.read()
         assert not whole or whole.split()[1] == b"400", whole[:200]
         assert whole.count(b"HTTP/1.") <= 1, whole
@@ -176,6 +179,38 @@ async def test_a_manifest_that_is_nested_without_end_is_refused(lent: Yard) -> N
     for body in (DEEP, b'{"spec":' * 100_000 + b"1" + b"}" * 100_000):
         async with lent.session.post(url, data=body) as answer:
             assert (answer.status, len(await answer.text()) < 2000) == (400, True)
+    await is_served(lent)
+
+
+async def test_a_body_larger_than_it_may_be_is_refused_on_its_way(lent: Yard, trust: Trust) -> None:
+    """A body in pieces says no length: what counts is what has come."""
+    piece = b" " * 2**22
+    for listener, path, most in (
+        ("scheduler", "/filter", MOST_BODY_BYTES),
+        ("people", "/v1/what-if", MOST_MANIFEST_BYTES),
+    ):
+        async with connected(lent, trust, listener) as (reader, writer):
+            head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            writer.write(head.encode())
+            for _ in range(most // len(piece) + 1):
+                writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                await writer.drain()
+            assert await status(reader) == 413
+    await is_served(lent)
+
+
+async def test_a_hundred_thousand_labels_in_a_body_are_read_or_refused(lent: Yard) -> None:
+    host, port = lent.running.others[0]
+    labels = {str(i): "" for i in range(100_000)}
+    asked = {"Pod": {"metadata": {"name": "x", "labels": labels}}, "NodeNames": ["a"]}
+    body = io.BytesIO(json.dumps(asked).encode())
+    async with lent.session.post(f"{lent.running.scheduler_url}/filter", data=body) as answer:
+        assert answer.status == 200, await answer.text()
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x", "labels": labels}}
+    body = io.BytesIO(json.dumps(job).encode())
+    async with lent.session.post(f"http://{host}:{port}/v1/what-if", data=body) as answer:
+        assert answer.status in {400, 413}
+        assert len(await answer.text()) < 2000
     await is_served(lent)
 
 

@@ -80,7 +80,7 @@ async def everybody_else_is_placed(fake: FakeKube, **settings: Any) -> None:
     ):
         for i in range(2):
             fake.put(paths.PODS, pod(f"good-{i}", job="good", size=2))
-        await eventually(lambda: _is_placed(fake), 30, "others are placed")
+        await eventually(lambda: _is_placed(fake), 120, "others are placed")
         assert not running.task.done()
 
 
