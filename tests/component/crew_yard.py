@@ -37,11 +37,13 @@ JOB = "j"
 QUICK = {
     "interval_seconds": 0.1,
     "cooldown_seconds": 0.0,
-    "checkpoint_seconds": 3.0,
-    "hold_seconds": 4.0,
-    "grow_seconds": 2.0,
+    "checkpoint_seconds": 25.0,
+    "hold_seconds": 30.0,
+    "grow_seconds": 20.0,
     "starvation_seconds": None,
 }
+"""Settings of the section ``scaling``: no deadline passes but where a test makes it short."""
+STALE_SECONDS = 10.0
 CHECKPOINT = {labels.CHECKPOINT: ""}
 TERMINATE = {labels.SHRINK: "terminate"}
 
@@ -232,10 +234,11 @@ class Crew:
 
 
 def settings(scaling: dict[str, Any], log: Path | None = None) -> dict[str, Any]:
-    """Sections of the extender's settings."""
+    """Sections of the extender's settings; ``stale_seconds`` goes to the one that has it."""
+    stale_seconds = scaling.pop("stale_seconds", STALE_SECONDS)
     return {
         "scaling": {**QUICK, **scaling},
-        "migration": {"policy": "none", "stale_seconds": 1.0},
+        "migration": {"policy": "none", "stale_seconds": stale_seconds},
         "health": {"drain_seconds": 0.01},
         "decision_log": {"directory": log},
     }

@@ -20,16 +20,16 @@ PATIENCE_SECONDS = 60.0
 JOB = "m"
 QUICK = {
     "interval_seconds": 0.1,
-    "checkpoint_seconds": 3.0,
-    "hold_seconds": 6.0,
-    "evict_seconds": 3.0,
-    "recreate_seconds": 10.0,
-    "resume_seconds": 10.0,
+    "checkpoint_seconds": 25.0,
+    "hold_seconds": 30.0,
+    "evict_seconds": 25.0,
+    "recreate_seconds": 40.0,
+    "resume_seconds": 40.0,
     "cooldown_seconds": 0.0,
-    "stale_seconds": 1.0,
+    "stale_seconds": 10.0,
     "rebalance": "never",
 }
-"""Settings of the section ``migration``."""
+"""Settings of the section ``migration``: no deadline passes but where a test makes it short."""
 
 
 def template(directory: str, *, opted_in: bool = True) -> dict[str, Any]:

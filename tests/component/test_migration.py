@@ -269,7 +269,7 @@ async def test_a_target_that_is_lost_after_the_eviction_sends_the_pod_elsewhere(
 
 async def test_an_agent_that_falls_silent_before_the_ack_ends_in_abort(fake: FakeKube) -> None:
     put_bare(fake)
-    async with yard(fake, checkpoint_seconds=2.0, cooldown_seconds=60) as (training, _):
+    async with yard(fake, stale_seconds=1.0, cooldown_seconds=60) as (training, _):
         training.deaf.add(JOB)
         await begun(fake, training)
         await eventually(lambda: P.CHECKPOINT_REQUESTED in phases(fake), PATIENCE_SECONDS)

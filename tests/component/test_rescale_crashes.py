@@ -141,7 +141,7 @@ async def test_a_trainer_that_cannot_save_keeps_its_workers(fake: FakeKube) -> N
 
 async def test_an_agent_that_falls_silent_keeps_the_workers_there(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
-    async with yard(fake, checkpoint_seconds=2.0, cooldown_seconds=60.0) as (crew, _):
+    async with yard(fake, stale_seconds=1.0, cooldown_seconds=60.0) as (crew, _):
         crew.deaf = True
         await _asked(fake, crew)
         crew.silent = True
