@@ -63,7 +63,8 @@ class Forwarding:
         try:
             answer = await self._ask(address, request)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            log.warning("passing %s on to %s:%d: %s", request.path, *address, error)
+            why = str(error) or "no answer in time"
+            log.warning("passing %s on to %s:%d: %s", request.path, *address, why)
             return await handler(request)
         return await handler(request) if answer.status >= _SERVER_FAULT else answer
 

@@ -117,4 +117,4 @@ class Leadership:
 
 
 def _report(path: str, error: Exception) -> None:
-    log.warning("reading %s: %s", path, error)
+    log.warning("reading %s: %s", path, str(error) or "no answer in time")
