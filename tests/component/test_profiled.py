@@ -6,16 +6,16 @@ The agents' clock is played: every report says that six seconds have passed.
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from extender.engine.admission import keeping, profile, slot_plan
+from extender.engine.admission import profile, slot_plan
 from extender.engine.admission.profile import Profile
 from extender.engine.admission.slot_plan import SlotPlan
 from extender.engine.receiving import Heard
 from extender.loops.admission import AdmissionLoop
-from extender.loops.history import KEY, NAME
+from extender.loops.history import NAME
 from extender.loops.record import Recorder
 from shared import api
 from shared.admitted import ProfileEntry
@@ -122,14 +122,6 @@ async def test_a_job_that_says_no_step_time_is_measured_while_it_runs_and_then_a
         assert found.done > 0
         assert "whole-step=" in found.asked.training
         assert len(bound(fake)) == 2
-
-        def learned() -> Any:
-            kept = fake.object(paths.CONFIG_MAPS, NAME, NAMESPACE)
-            text = (kept or {}).get("data", {}).get(KEY, "")
-            return keeping.read(text, field="").step_seconds
-
-        steps = await eventually(learned, 2 * PATIENCE_SECONDS)
-        assert steps == {"default/job/first": run_of(fake).batch_seconds}  # type: ignore[union-attr] - it was measured
 
 
 async def test_a_restart_at_any_moment_loses_no_run() -> None:

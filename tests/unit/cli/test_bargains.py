@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from cli import bargains
 from cli.__main__ import main
 from shared import api
-from shared.admitted import AdmissionEntry, PricePart
+from shared.admitted import AdmissionEntry, PricePart, ProfileEntry
 from shared.ledger import Declined
 from shared.rescales import WorkersEntry
 from tests.fakes.ports import EXPLAIN_JOB, JOBS, QUEUE, RESCALES
@@ -27,6 +27,17 @@ ADMITTED = AdmissionEntry(
     planned_workers=0,
 )
 REFUSED = AdmissionEntry(admitted=False, payoff=-1.25, utility=3.0)
+PROFILE = ProfileEntry(
+    since=430.0,
+    until=1030.0,
+    steps=12,
+    wanted_steps=20,
+    step_seconds=0.5,
+    spread=0.03,
+    wanted_spread=0.1,
+    lacks="8 more steps",
+)
+WAITING = ProfileEntry(wanted_steps=20, wanted_spread=0.1, lacks="it does not run yet")
 
 
 def queue(read_api: ReadApi, *more: dict[str, object]) -> None:
@@ -101,6 +112,29 @@ FACTS: dict[str, tuple[dict[str, object], str]] = {
     "turned away": (
         {"admission": REFUSED},
         "Payoff: -1.25 (utility 3, bill -)\nPromise: none, it is not admitted",
+    ),
+    "measured while it runs": (
+        {"admission": replace(REFUSED, profile=PROFILE)},
+        (
+            "Payoff: -1.25 (utility 3, bill -)\nPromise: none, it is not admitted\n"
+            "Profile: 12 of at least 20 steps, a step takes 0.5 s, spread 0.03 (at most 0.1), "
+            "for another 30s; missing: 8 more steps"
+        ),
+    ),
+    "let in, and waiting": (
+        {"admission": replace(REFUSED, profile=WAITING)},
+        (
+            "Payoff: -1.25 (utility 3, bill -)\nPromise: none, it is not admitted\n"
+            "Profile: 0 of at least 20 steps; missing: it does not run yet"
+        ),
+    ),
+    "measured": (
+        {"admission": replace(REFUSED, profile=replace(PROFILE, until=None, lacks=""))},
+        (
+            "Payoff: -1.25 (utility 3, bill -)\nPromise: none, it is not admitted\n"
+            "Profile: measured: 12 of at least 20 steps, a step takes 0.5 s, "
+            "spread 0.03 (at most 0.1)"
+        ),
     ),
     "neither": ({}, ""),
 }

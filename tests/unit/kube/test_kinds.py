@@ -35,6 +35,12 @@ def at_least(count: int) -> dict[str, Any]:
     return {"runPolicy": {"schedulingPolicy": {"minAvailable": count}}}
 
 
+@pytest.mark.parametrize(("said", "groups"), [({"replicas": 3}, 3), ({}, 1), ({"replicas": 0}, 0)])
+def test_a_leader_worker_set_says_how_many_groups_it_has(said: dict[str, int], groups: int) -> None:
+    spec = {**said, "leaderWorkerTemplate": {"size": 2}}
+    assert decoded("LeaderWorkerSet.leaderworkerset.x-k8s.io", spec).groups == groups
+
+
 KUBEFLOW = {
     "PyTorchJob": "pytorchReplicaSpecs",
     "TFJob": "tfReplicaSpecs",
