@@ -3,9 +3,11 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from typing_extensions import override
 
 from cli import asking, options, pricing, service, subject
 
@@ -20,8 +22,11 @@ _COMMANDS: Final = {
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
     "doctor": "whether Shuntyard is installed as it should be, and how to mend what is not",
 }
+_SUBJECTS: Final = {"explain": ("POD|JOB",), "migrations": ("[NAME]",)}
+_WRONG: Final = 2
 _EPILOG: Final = (
-    "exit codes: 0 done, 1 the extender could not answer, 2 wrong command line; "
+    "COMMAND --help lists what a command understands. "
+    "Exit codes: 0 done, 1 the extender could not answer, 2 wrong command line; "
     "doctor: 0 well, 1 a fault, 2 the API server could not be asked"
 )
 
@@ -34,8 +39,7 @@ def program() -> str:
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command and its options; ends the process with 2 if they cannot be used."""
-    parser = _parser()
-    asked = parser.parse_args(argv)
+    parser, asked = _understood(argv)
     if asked.all_namespaces:
         asked.namespace = None
     if asked.command == "explain":
@@ -50,6 +54,20 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.error("doctor asks the API server, once: --url and --watch do not go with it")
     _choose_way(parser, asked)
     return asked
+
+
+def _understood(argv: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+    """Return the parser of the command, which knows its usage, and what it was given."""
+    parser, commands = _parsers()
+    asked, unknown = parser.parse_known_args(argv)
+    if not asked.command:
+        parser.print_help(sys.stderr)
+        sys.exit(_WRONG)
+    parser = commands[asked.command]
+    if unknown:
+        listed = f"`{parser.prog} --help` lists what it understands"
+        parser.error(f"{' '.join(unknown)} is not understood: {listed}")
+    return parser, asked
 
 
 def _choose_way(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
@@ -76,25 +94,47 @@ def _path(variable: str) -> Path | None:
     return Path(text) if text else None
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=program(), epilog=_EPILOG, description="Ask Shuntyard about training jobs."
+class _Version(argparse.Action):
+    """Looks the release up only when somebody asks for it, which takes a moment."""
+
+    @override
+    def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> None:
+        from cli import release  # noqa: PLC0415 - as said
+
+        print(release.sentence())
+        parser.exit()
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """Return the parser of the whole line, and that of each command."""
+    name = program()
+    usage = f"{name} COMMAND [OPTION ...]"
+    text = "Ask Shuntyard about training jobs."
+    parser = argparse.ArgumentParser(prog=name, usage=usage, epilog=_EPILOG, description=text)
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which release this is")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    options.add(parser)
+    for command in _COMMANDS:
+        _add(commands, command)
+    return parser, commands.choices
+
+
+def _add(commands: Any, name: str) -> None:
+    prog, text = f"{program()} {name}", _COMMANDS[name]
+    usage = " ".join([prog, *_SUBJECTS.get(name, ()), "[OPTION ...]"])
+    command = commands.add_parser(
+        name, prog=prog, usage=usage, help=text, description=f"Show {text}."
     )
-    options.add(parser, top=True)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in _COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=f"Show {text}.")
-        options.add(command, top=False)
-        if name == "explain":
-            command.add_argument("subject", metavar="POD|JOB", help=subject.FORMS)
-        if name == "migrations":
-            one = "show all of this one: NAME or NAMESPACE/NAME"
-            command.add_argument("migration", metavar="NAME", nargs="?", help=one)
-        if name == "what-if":
-            asking.add(command)
-        if name == "prices":
-            pricing.add(command)
-        if name == "queue":
-            by = "a line for each job, or for each namespace: what it holds and may hold"
-            command.add_argument("--by", choices=("job", "namespace"), default="job", help=by)
-    return parser
+    if name == "explain":
+        command.add_argument("subject", metavar="POD|JOB", help=subject.FORMS)
+    if name == "migrations":
+        one = "show all of this one: NAME or NAMESPACE/NAME"
+        command.add_argument("migration", metavar="NAME", nargs="?", help=one)
+    if name == "what-if":
+        asking.add(command)
+    if name == "prices":
+        pricing.add(command)
+    if name == "queue":
+        by = "a line for each job, or for each namespace: what it holds and may hold"
+        command.add_argument("--by", choices=("job", "namespace"), default="job", help=by)
+    options.add(command, name)

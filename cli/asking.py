@@ -35,12 +35,12 @@ def check(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
     """End the process with 2 unless there is a manifest, or what stands for one."""
     given = [name for name in _SHORT if getattr(asked, name) is not None]
     if asked.file and given:
-        parser.error(f"what-if: {FILE} says what the job is: --{given[0]} does not go with it")
+        parser.error(f"{FILE} says what the job is: --{given[0]} does not go with it")
     missing = [f"--{name}" for name in _SHORT if name not in given]
     if asked.file == "-" and asked.watch:
-        parser.error("what-if: standard input can be read once: --watch needs a file")
+        parser.error("standard input can be read once: --watch needs a file")
     if not asked.file and missing:
-        parser.error(f"what-if: expected {FILE}, or --workers and --cpu: {missing[0]} is missing")
+        parser.error(f"expected {FILE}, or --workers and --cpu: {missing[0]} is missing")
 
 
 def _count(text: str) -> int:

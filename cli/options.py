@@ -1,21 +1,38 @@
 """The options that every command has; each may stand before or after the command."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from cli import service
 
 DEFAULT_WATCH_SECONDS: Final = 2.0
+_NAMESPACES: Final = frozenset({"--namespace", "--all-namespaces"})
+_POINTLESS: Final = {
+    "nodes": _NAMESPACES,
+    "prices": _NAMESPACES,
+    "doctor": _NAMESPACES | {"--url", "--ca", "--token-file", "--server-name", "--watch"},
+}
+"""By command the options that say nothing to it."""
 
 
-def add(parser: argparse.ArgumentParser, *, top: bool) -> None:
-    """Add the options; ``top`` is False below a command, where only what is given may count."""
+def add(parser: argparse.ArgumentParser, command: str = "") -> None:
+    """Add the options to a command's parser, or to that above all of them.
 
-    def option(*names: str, default: object = None, **more: Any) -> None:
-        parser.add_argument(*names, default=default if top else argparse.SUPPRESS, **more)
+    Below a command only what is given may count, so that it does not undo what stands before it.
+    An option that is pointless there is understood, but not listed.
+    """
+    hidden = _POINTLESS.get(command, frozenset())
+    ways = parser.add_argument_group("how to reach the extender")
 
-    _add_ways(option)
+    def option(*names: str, way: bool = False, default: object = None, **more: Any) -> None:
+        if names[-1] in hidden:
+            more["help"] = argparse.SUPPRESS
+        group = ways if way else parser
+        group.add_argument(*names, default=argparse.SUPPRESS if command else default, **more)
+
+    _add_ways(partial(option, way=True))
     option("-n", "--namespace", help="only this namespace; explain: where to look")
     option(
         *("-A", "--all-namespaces"),

@@ -22,6 +22,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def check(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
     """End the process with 2 where options do not go together."""
     if asked.svg and asked.output == "json":
-        parser.error("prices: --svg writes a picture, -o json does not go with it")
+        parser.error("--svg writes a picture, -o json does not go with it")
     if asked.resource and not asked.slots and not asked.svg:
-        parser.error("prices: --resource is for --slots and --svg")
+        parser.error("--resource is for --slots and --svg")

@@ -2,12 +2,11 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TextIO
 
 import msgspec
 
-from cli import api_server
+from cli import api_server, release
 from cli.doctor import (
     agents,
     certificates,
@@ -53,7 +52,7 @@ def run(asked: Namespace, out: TextIO) -> int:
     server = api_server.of(asked)
     reader = Reader(server.ask, SystemClock())
     _greet(reader)
-    findings = list(look(Site(reader, asked.service, _release())))
+    findings = list(look(Site(reader, asked.service, release.name())))
     if asked.output == "json":
         print(msgspec.json.format(report.as_json(findings), indent=2).decode(), file=out)
     else:
@@ -79,10 +78,3 @@ def _greet(reader: Reader) -> None:
         reader.get("/version")
     except UnreadableError as error:
         raise UnansweredError(str(error)) from error
-
-
-def _release() -> str:
-    try:
-        return version("shuntyard")
-    except PackageNotFoundError:  # run from its sources
-        return "unknown"
