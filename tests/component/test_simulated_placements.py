@@ -117,7 +117,7 @@ async def test_the_live_loops_and_the_simulator_place_alike(order):
     async with FakeKube.running() as fake, lease(fake):
         life = TraceLife(fake, trace(), run)
         async with (
-            extender(fake, queue={**QUEUE, "order": order.value}) as running,
+            extender(fake, queue={**QUEUE, "order": order.value}, gang=PATIENT) as running,
             MiniScheduler(fake, running.scheduler_url).running(),
         ):
             await life.play(running, sorted(set(decider.moments)))
@@ -126,6 +126,8 @@ async def test_the_live_loops_and_the_simulator_place_alike(order):
 
 
 QUEUE = {"settle_seconds": 0.01, "interval_seconds": 0.1}
+PATIENT = {"bind_wait_seconds": 60.0, "bind_burst_seconds": 60.0}
+"""The simulator knows no calls that come too late."""
 
 
 def nodes_of(run: Run) -> dict[str, str]:
