@@ -40,7 +40,7 @@ def open_trace(path: Path, known_as: str = "", faults: Faults | None = None) -> 
         TraceError: There is no such file, the format is not known, or a line is bad.
     """
     if not path.exists():
-        raise TraceError(path, 0, "file", "", "a file or folder that exists")
+        raise TraceError(path, 0, "file", str(path), "a file or folder that exists")
     name = known_as or detected(path)
     if name not in FORMATS:
         raise TraceError(path, 0, "format", name, f"one of {', '.join(FORMATS)}")
