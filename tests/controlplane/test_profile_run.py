@@ -70,7 +70,7 @@ def undescribed(name: str) -> Manifest:
     return job(name, 2, replace(Pods(), annotations=notes, labels={"directory": name}))
 
 
-async def test_the_first_run_is_measured_and_goes_on_by_a_plan_and_the_second_has_one_at_once(
+async def test_the_first_run_is_measured_and_goes_on_by_a_plan_and_the_second_is_priced_first(
     yard: Yard, agents: PlayedAgents
 ) -> None:
     agents.total_steps |= {"blind-1": STEPS, "blind-2": STEPS}
@@ -103,8 +103,13 @@ async def test_the_first_run_is_measured_and_goes_on_by_a_plan_and_the_second_ha
     assert await eventually(lambda: yard.events("Profiled"), PATIENCE_SECONDS)
 
     await yard.submit(undescribed("blind-2"))
-    await yard.until_bound("blind-2")
-    second = await notes(yard, "blind-2")
+
+    async def priced() -> dict[str, str]:
+        said = await notes(yard, "blind-2")
+        return said if labels.SLOT_PLAN in said else {}
+
+    second = await eventually(priced, PATIENCE_SECONDS, "it has a plan")
+    assert second is not None
     assert labels.PROFILE not in second
     asked = msgspec.json.decode(second[labels.SLOT_PLAN], type=SlotPlan).asked
     assert "whole-step=" in asked.training

@@ -13,11 +13,12 @@ from extender.engine import jobs
 from extender.engine.admission import described, slot_time, telling
 from extender.engine.admission.history import History
 from extender.engine.admission.outcome import Book, Promise
+from extender.engine.admission.slot_time import Unmeasured
 from extender.engine.estimating import BY_PLAN
 from extender.engine.explaining import bids, raising
 from extender.engine.explaining.answering import Asked
 from extender.engine.explaining.bids import Bid
-from extender.engine.jobs import Member
+from extender.engine.jobs import Job, Member
 from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.snapshot import Snapshot
 from extender.engine.worker_gang import worker_roles
@@ -48,19 +49,36 @@ def offered(
     """
     key = JobKey(answer.job)
     priced = asked.params.slot_time.enabled and book is not None
-    if not priced or book is None or not described.wants_admission(jobs.view(snapshot, key)):
+    job = jobs.view(snapshot, key)
+    if not priced or book is None or not described.wants_admission(job):
         return answer
     one = bids.bid(replace(asked, snapshot=snapshot), key, book, history)
-    if one is None or one.best is None:
+    if one is None:
+        return _unpriced(answer, job, asked.params.slot_time.unmeasured)
+    if one.best is None or one.best.payoff <= 0.0:
+        return _held(answer, one)
+    return _admitted(answer, one, one.best)
+
+
+def _unpriced(answer: api.WhatIfResponse, job: Job, unmeasured: Unmeasured) -> api.WhatIfResponse:
+    """Say that a real one would be measured first, if that is all that is in the way."""
+    entry = answer.entry
+    if entry.reason != Reason.AWAITING_PRICE or unmeasured is Unmeasured.HOLD:
         return answer
-    return _admitted(answer, one, one.best) if one.best.payoff > 0.0 else _held(answer, one)
+    if described.is_measured(job):
+        return answer
+    reason = Reason.PROFILING
+    entry = changed(entry, reason=reason.value, message=MESSAGES[reason])
+    return changed(answer, entry=entry)
 
 
 def _held(answer: api.WhatIfResponse, one: Bid) -> api.WhatIfResponse:
     best, obstacles = one.best, answer.obstacles
-    if best is None or obstacles is None:
+    if obstacles is None:
         return answer
-    message, told = telling.too_dear(best.utility, best.bill), _entry(best)
+    message, told = telling.NO_ROOM, AdmissionEntry(admitted=False)
+    if best is not None:
+        message, told = telling.too_dear(best.utility, best.bill), _entry(best)
     reason = Reason.PAYOFF_TOO_LOW.value
     obstacles = changed(
         obstacles, reason=reason, message=message, cause="price", tried=(), short={}, needs=0,

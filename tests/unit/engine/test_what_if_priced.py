@@ -20,8 +20,10 @@ def yard(*jobs: Any) -> PricedYard:
     return world
 
 
-def asked_about(world: PricedYard, utility: str, workers: int = 4) -> api.WhatIfResponse:
-    notes = {labels.UTILITY: utility, labels.TRAINING: training(workers, workers)}
+def asked_about(
+    world: PricedYard, utility: str, workers: int = 4, text: str = ""
+) -> api.WhatIfResponse:
+    notes = {labels.UTILITY: utility, labels.TRAINING: text or training(workers, workers)}
     container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
     template = {"spec": {"containers": [container], "schedulerName": "shuntyard"}}
     metadata = {"name": "mine", "annotations": notes}
@@ -79,6 +81,21 @@ def test_one_that_does_not_pay_is_told_its_bill_and_what_would_admit_it() -> Non
     assert said.obstacles is not None
     assert (said.obstacles.cause, bool(said.obstacles.changes)) == ("price", True)
     assert told.payoff < 0
+
+
+def test_one_for_which_there_is_no_room_in_any_slot_is_told_so() -> None:
+    world = yard(priced_job("full", 4, work=40, checkpoint=False))
+    said = asked_about(world, "sigmoid:100,0,24h")
+    assert said.entry.reason == "PayoffTooLow"
+    assert "no room" in said.entry.message
+    assert said.obstacles is not None
+    assert said.obstacles.cause == "price"
+
+
+def test_one_of_which_nobody_knows_how_long_its_steps_take_would_be_measured() -> None:
+    world = yard(priced_job("small", 1, work=1))
+    said = asked_about(world, "sigmoid:100,0,24h", text="epochs=1,chunks=4,batches=10")
+    assert (said.entry.reason, said.entry.admission) == ("Profiling", None)
 
 
 def test_one_without_a_utility_is_told_nothing_of_it() -> None:
