@@ -66,7 +66,8 @@ def shown(
             continue
         gated = job.having(State.GATED)
         yield OpenGate(job.key, tuple((member.pod.key, member.pod.uid) for member in gated))
-        yield EmitEvent(job.namespace, job.about, SHOWN, MESSAGE)
+        # Of its own action: the next reason for waiting does not take its place in the line.
+        yield EmitEvent(job.namespace, job.about, SHOWN, MESSAGE, action="OpenGate")
 
 
 def _may_be_shown(job: Job) -> bool:
