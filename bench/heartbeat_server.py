@@ -30,7 +30,7 @@ SEGMENT_BYTES = 64 * 2**20
 
 async def review(token: str) -> Review:
     """Return a verdict at once: a token is ``token-<node>``."""
-    extra = {NODE_NAME: (token.removeprefix(yard.TOKEN_PREFIX),)}
+    extra: dict[str, tuple[str, ...]] = {NODE_NAME: (token.removeprefix(yard.TOKEN_PREFIX),)}
     return Review(authenticated=True, user=User(yard.ACCOUNT, extra), audiences=(yard.AUDIENCE,))
 
 

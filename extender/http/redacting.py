@@ -39,7 +39,8 @@ def listed(body: api.Response) -> frozenset[str]:
 def named(body: api.Response, known: AbstractSet[str]) -> frozenset[str]:
     """Return those of the ``known`` namespaces that an answer names in its texts."""
     texts = _texts(msgspec.to_builtins(body))
-    return known & frozenset(found[1] for text in texts for found in _NAMED.finditer(text))
+    found = frozenset(name[1] for text in texts for name in _NAMED.finditer(text))
+    return found & known
 
 
 def without_names(body: api.Response, seen: AbstractSet[str], known: AbstractSet[str]) -> Any:

@@ -8,33 +8,29 @@ remembered longer than what he may, and there is a limit for each caller and for
 """
 
 import asyncio
-import hashlib
 import logging
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from aiohttp import hdrs, web
 
 from extender.http.budget import Budget
 from extender.http.remembered import Remembered
+from extender.http.tokens import Tokens, Verdict, unaccepted
 from extender.metrics.extender import Access, ExtenderMetrics, Reviewed
 from shared.clock import Clock
-from shared.kube import token_review
 from shared.kube.access_review import Act
-from shared.kube.errors import ApiError, InvalidError
+from shared.kube.errors import ApiError
 from shared.kube.token_review import Review, User
 
 REVIEW_SECONDS: Final = 10.0
 """How long a caller waits for a verdict, its turn included."""
-REFUSED_SECONDS: Final = 5.0
-"""How long it is remembered that a token is not good."""
 MOST_TOKENS: Final = 4096
-MOST_REFUSED: Final = 1000
 MOST_ACTS: Final = 65_536
-"""Verdicts remembered: of tokens, of bad ones, and of what their bearers may do."""
+"""Verdicts remembered: of tokens, and of what their bearers may do."""
 MOST_AT_ONCE: Final = 16
 """Reviews on their way at a time: the API server has other work."""
 MOST_WAITING: Final = 1024
@@ -50,8 +46,6 @@ ALL_AT_ONCE: Final = 5000
 ALL_PER_SECOND: Final = 100.0
 """Questions about rights, of one caller and of all: what a first look takes where there are a
 thousand namespaces, and then what watching three thousand takes."""
-
-_Verdict = TypeVar("_Verdict")
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +80,7 @@ class Viewers:
     kept_seconds: float
     clock: Clock
     metrics: ExtenderMetrics
-    _users: Remembered[bytes, User] = field(default_factory=lambda: Remembered(MOST_TOKENS))
-    _refused: Remembered[bytes, str] = field(default_factory=lambda: Remembered(MOST_REFUSED))
+    _tokens: Tokens[User] = field(init=False)
     _acts: Remembered[tuple[bytes, Act], bool] = field(
         default_factory=lambda: Remembered(MOST_ACTS)
     )
@@ -96,19 +89,14 @@ class Viewers:
     _each: Budget[str] = field(default_factory=lambda: Budget(CALLER_AT_ONCE, CALLER_PER_SECOND))
     _all: Budget[None] = field(default_factory=lambda: Budget(ALL_AT_ONCE, ALL_PER_SECOND))
 
-    async def bearer(self, authorization: str) -> Bearer:
-        """Return whose token a request's header shows.
+    def __post_init__(self) -> None:
+        self._tokens = Tokens(
+            self.review, self._judged, MOST_TOKENS, self.kept_seconds, self.clock, self._count
+        )
 
-        Raises:
-            HTTPUnauthorized: Nobody's.
-            HTTPServiceUnavailable: Nobody can say.
-        """
-        token = _token(authorization)
-        digest = hashlib.sha256(token.encode()).digest()
-        monotonic = self.clock.monotonic()
-        if problem := self._refused.get(digest, monotonic):
-            raise _unauthorized(problem)
-        user = self._users.get(digest, monotonic) or await self._reviewed(token, digest)
+    async def bearer(self, authorization: str) -> Bearer:
+        """Return whose token a request's header shows; raises as ``Tokens.bearer``."""
+        user, digest = await self._tokens.bearer(authorization)
         return Bearer(user, digest, self)
 
     async def may(self, bearer: Bearer, act: Act) -> bool:
@@ -122,7 +110,7 @@ class Viewers:
         verdict = self._acts.get(question, monotonic)
         if verdict is None:
             self._pay(bearer.user, monotonic)
-            verdict = await self._judged(bearer.user, act)
+            verdict = await self._asked(bearer.user, act)
             kept_seconds = self.kept_seconds * (1 if verdict else DENIED_LONGER)
             self._acts.put(question, verdict, monotonic + kept_seconds)
         return verdict
@@ -138,7 +126,7 @@ class Viewers:
         self._each.spend(caller, monotonic)
         self._all.spend(None, monotonic)
 
-    async def _judged(self, user: User, act: Act) -> bool:
+    async def _asked(self, user: User, act: Act) -> bool:
         try:
             verdict = await self._in_turn(partial(self.access, user, act))
         except ApiError as error:
@@ -148,34 +136,16 @@ class Viewers:
         self.metrics.access_reviews.labels(verdict=told.value).inc()
         return verdict
 
-    async def _reviewed(self, token: str, digest: bytes) -> User:
-        monotonic = self.clock.monotonic()
-        try:
-            review = await self._in_turn(partial(self.review, token))
-        except InvalidError as error:
-            review = Review(error=error.message)
-        except ApiError as error:
-            self.metrics.token_reviews.labels(verdict=Reviewed.UNAVAILABLE.value).inc()
-            raise _no_verdict(error) from error
-        problem = self._problem(review)
-        status = Reviewed.UNAUTHENTICATED if problem else Reviewed.ACCEPTED
-        self.metrics.token_reviews.labels(verdict=status.value).inc()
-        if problem:
-            self._refused.put(digest, problem, monotonic + REFUSED_SECONDS)
-            raise _unauthorized(problem)
-        end = token_review.expires_at(token)
-        left_seconds = self.kept_seconds if end is None else end - self.clock.now()
-        self._users.put(digest, review.user, monotonic + min(self.kept_seconds, left_seconds))
-        return review.user
-
-    def _problem(self, review: Review) -> str:
-        """Return why a token does not count; "" if it does."""
+    def _judged(self, review: Review) -> Verdict[User]:
         meant = self.audience is None or self.audience in review.audiences
         if review.authenticated and meant:
-            return ""
-        return f"the token is not accepted: {review.error or f'it is not for {self.audience}'}"
+            return Verdict(review.user)
+        return unaccepted(review.error or f"it is not for {self.audience}")
 
-    async def _in_turn(self, ask: Callable[[], Awaitable[_Verdict]]) -> _Verdict:
+    def _count(self, verdict: Reviewed) -> None:
+        self.metrics.token_reviews.labels(verdict=verdict.value).inc()
+
+    async def _in_turn(self, ask: Callable[[], Awaitable[bool]]) -> bool:
         """Ask when it is our turn; raises ``HTTPServiceUnavailable`` if that is not in time."""
         if self._waiting >= MOST_WAITING:
             raise _no_verdict(TimeoutError(f"{MOST_WAITING} callers wait already"))
@@ -199,18 +169,6 @@ def caller_of(user: User) -> str:
         return user.username
     namespace, _, _ = user.username.removeprefix(SERVICE_ACCOUNTS).partition(":")
     return f"{SERVICE_ACCOUNTS}{namespace}"
-
-
-def _token(authorization: str) -> str:
-    scheme, _, token = authorization.partition(" ")
-    token = token.strip()
-    if scheme.lower() != "bearer" or not token or not token.isascii():
-        raise _unauthorized("expected the header Authorization: Bearer <token>")
-    return token
-
-
-def _unauthorized(problem: str) -> web.HTTPUnauthorized:
-    return web.HTTPUnauthorized(text=problem, headers={hdrs.WWW_AUTHENTICATE: "Bearer"})
 
 
 def _no_verdict(error: Exception) -> web.HTTPServiceUnavailable:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,8 @@ LOOK_SECONDS: Final = 10.0
 
 log = logging.getLogger(__name__)
 
+_TEXT: Final = "agents are not told whom to trust: %s"
+
 
 @dataclass
 class AuthorityLoop:
@@ -47,7 +50,7 @@ class AuthorityLoop:
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
-    _said: Said = field(default_factory=lambda: Said(_say))
+    _said: Said = field(default_factory=lambda: Said(partial(log.error, _TEXT)))
 
     async def run(self) -> None:
         """Look every ``LOOK_SECONDS``; returns only by cancellation."""
@@ -76,7 +79,3 @@ class AuthorityLoop:
         span = (reading.begins_at(last), reading.ends_at(last))
         self.metrics.certificates.observe(AUTHORITY, *span, self.clock.now())
         return text.decode()
-
-
-def _say(problem: str) -> None:
-    log.error("agents are not told whom to trust: %s", problem)

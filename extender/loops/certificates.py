@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from extender.certificates import deciding, directory, found, making, reading
 from extender.certificates.deciding import Plan, Wanted
 from extender.certificates.reading import Held, Read
 from extender.loops.publishing import hindered, publish
+from extender.loops.said import Said
 from extender.metrics.certificates import AUTHORITY, Made
 from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
@@ -63,7 +65,7 @@ class CertificateKeeper:
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
-    _told: tuple[str, ...] = field(default=())
+    _said: Said = field(default_factory=lambda: Said(partial(log.error, "certificates: %s")))
 
     async def first(self, wait_seconds: float, stop: asyncio.Event) -> None:
         """Have the files in the directory, or give up when told to ``stop``.
@@ -74,7 +76,7 @@ class CertificateKeeper:
         deadline = self.clock.monotonic() + wait_seconds
         while not await self.look() and not stop.is_set():
             if self.clock.monotonic() >= deadline:
-                problems = "; ".join(self._told) or "there are none"
+                problems = "; ".join(self._said.problems) or "there are none"
                 raise SettingsError(f"certificates: {problems}")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_SECONDS):
@@ -102,7 +104,8 @@ class CertificateKeeper:
                 maps = self.places.config_maps
                 tried = [await publish(self.client, path, trusted) for path in maps]
                 problems.extend(problem for problem in tried if problem)
-        self._tell(tuple(problems))
+        self.metrics.certificates.failures.inc(len(problems))
+        self._said.look(problems)
         return written
 
     async def _kept(self, problems: list[str]) -> KeyedData[bytes] | None:
@@ -154,13 +157,6 @@ class CertificateKeeper:
             problems.append(f"{self.places.directory} cannot be written: {error}")
             return False
         return True
-
-    def _tell(self, problems: tuple[str, ...]) -> None:
-        self.metrics.certificates.failures.inc(len(problems))
-        for problem in problems:
-            if problem not in self._told:
-                log.error("certificates: %s", problem)
-        self._told = problems
 
 
 def _made(plan: Plan) -> Iterator[Made]:

@@ -8,12 +8,14 @@ import asyncio
 import ipaddress
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from extender.loops.said import Said
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube.client import KubeClient
@@ -25,6 +27,8 @@ CHECK_SECONDS: Final = 5.0
 """How often it is looked whether what we wrote still stands there."""
 
 log = logging.getLogger(__name__)
+
+_NOT_LED: Final = "kube-scheduler is not led to this replica: %s: %s"
 
 
 class _Meta(Struct, frozen=True, rename="camel"):
@@ -86,7 +90,10 @@ class EndpointLoop:
     clock: Clock
     heartbeat: Heartbeat
     _checked_at: float | None = None
-    _told: str = ""
+    _said: Said = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._said = Said(partial(log.error, _NOT_LED, self.path))
 
     async def run(self) -> None:
         """Look every ``LOOK_SECONDS``; returns only by cancellation."""
@@ -111,9 +118,7 @@ class EndpointLoop:
             problem = str(error)
         if not problem:
             self._checked_at = now
-        if problem and problem != self._told:
-            log.error("kube-scheduler is not led to this replica: %s: %s", self.path, problem)
-        self._told = problem
+        self._said.look([problem] if problem else [])
 
     async def _write(self) -> str:
         """Return what is wrong with the slice; "" if it leads to us now."""

@@ -6,10 +6,12 @@ what was read. What cannot be read or written is said once, and admission goes o
 
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from extender.engine.admission import keeping
 from extender.engine.admission.history import History
+from extender.loops.said import Said
 from shared.clock import Clock
 from shared.errors import InputError
 from shared.kube import keyed_data, paths
@@ -23,6 +25,8 @@ PAUSE_SECONDS: Final = 60.0
 
 log = logging.getLogger(__name__)
 
+_TEXT: Final = "history of admission: %s"
+
 
 @dataclass
 class HistoryKeeper:
@@ -34,7 +38,7 @@ class HistoryKeeper:
     _version: str = ""
     _kept: History = field(default_factory=History)
     _again_at: float = 0.0
-    _told: str = ""
+    _said: Said = field(default_factory=lambda: Said(partial(log.warning, _TEXT)))
 
     @property
     def path(self) -> str:
@@ -47,14 +51,14 @@ class HistoryKeeper:
         try:
             found = await keyed_data.read_config_map(self.client, self.path)
         except ApiError as error:
-            self._tell(f"{error}; what past jobs taught is forgotten at the next start")
+            self._said.look([f"{error}; what past jobs taught is forgotten at the next start"])
             return self._kept
         self._version = found.version
         text, place = found.data.get(KEY, ""), f"{self.namespace}/{NAME}"
         try:
             self._kept = keeping.read(text, field=f"ConfigMap {place}, key {KEY}")
         except InputError as error:
-            self._tell(str(error))
+            self._said.look([str(error)])
         return self._kept
 
     async def save(self, known: History) -> History:
@@ -74,16 +78,12 @@ class HistoryKeeper:
         except ConflictError:
             return keeping.together(await self.load(), known)
         except ApiError as error:
-            self._tell(f"{error}; what past jobs taught is not kept")
+            self._said.look([f"{error}; what past jobs taught is not kept"])
         return known
 
     async def _write(self, known: History) -> None:
         changes = {KEY: keeping.text(known)}
         path, version = self.path, self._version
         written = await keyed_data.write_config_map(self.client, path, version, changes)
-        self._version, self._kept, self._told = written.version, known, ""
-
-    def _tell(self, problem: str) -> None:
-        if problem != self._told:
-            log.warning("history of admission: %s", problem)
-        self._told = problem
+        self._version, self._kept = written.version, known
+        self._said.look(())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
+from extender.loops.said import Said
 from extender.metrics.certificates import Door, Renewing
 from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
@@ -21,6 +22,8 @@ MOST_REASONS: Final = 10
 """Reasons of refused handshakes that are told at a time."""
 
 log = logging.getLogger(__name__)
+
+_KEEPS: Final = "the listener %s keeps its old certificate: %s"
 
 
 class Renewable(Protocol):
@@ -55,12 +58,13 @@ class RenewalLoop:
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
-    _told: dict[Door, str] = field(default_factory=dict)
+    _said: dict[Door, Said] = field(default_factory=dict)
     _refused: dict[Door, Counter[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for door, certificate in self.certificates.items():
             self._refused[door] = Counter()
+            self._said[door] = Said(partial(log.error, _KEEPS, door.value))
             certificate.refused = partial(self._note, door)
 
     async def run(self) -> None:
@@ -74,14 +78,15 @@ class RenewalLoop:
     async def look(self, door: Door) -> None:
         """Renew a certificate if its files changed; what cannot be used is said once."""
         metrics, certificate = self.metrics.certificates, self.certificates[door]
+        problems: list[str] = []
         try:
             if await asyncio.to_thread(certificate.renew):
                 metrics.renewals.labels(listener=door.value, outcome=Renewing.RENEWED.value).inc()
                 log.info("a listener has a new certificate", extra={"listener": door.value})
-            self._told.pop(door, None)
         except SettingsError as error:
             metrics.renewals.labels(listener=door.value, outcome=Renewing.REFUSED.value).inc()
-            self._tell(door, str(error))
+            problems.append(str(error))
+        self._said[door].look(problems)
         self._report(door)
         now = self.clock.now()
         metrics.observe(door.value, certificate.begins_at, certificate.ends_at, now)
@@ -97,8 +102,3 @@ class RenewalLoop:
         for why, times in sorted(self._refused[door].items()):
             log.warning("the listener %s refused %d handshakes: %s", door.value, times, why)
         self._refused[door].clear()
-
-    def _tell(self, door: Door, problem: str) -> None:
-        if self._told.get(door) != problem:
-            log.error("the listener %s keeps its old certificate: %s", door.value, problem)
-        self._told[door] = problem

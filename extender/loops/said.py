@@ -6,15 +6,20 @@ from dataclasses import dataclass
 
 @dataclass
 class Said:
-    """What was wrong when it was looked at last; ``say`` is told what was not wrong before."""
+    """What was wrong when it was looked at last.
+
+    Attributes:
+        say: Is told what was not wrong before.
+        problems: What was wrong.
+    """
 
     say: Callable[[str], None]
-    _problems: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
 
     def look(self, problems: Iterable[str]) -> None:
         """Take over what is wrong now; nothing: all is well again."""
-        found = dict.fromkeys(problems)
+        found = tuple(dict.fromkeys(problems))
         for problem in found:
-            if problem not in self._problems:
+            if problem not in self.problems:
                 self.say(problem)
-        self._problems = frozenset(found)
+        self.problems = found

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.http import agent_tokens, redacting, viewers
+from extender.http import redacting, tokens, viewers
 from extender.http.answers import ReadAnswers
 from shared import labels
 from shared.kube import paths
@@ -225,7 +225,7 @@ BAD = {"garbage": "garbage", "expired": {"seconds": -1}, "not for it": {"audienc
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 async def test_a_bad_token_is_worse_than_none(bad: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_tokens, "REFUSED_SECONDS", 3600.0)  # not asked about again in here
+    monkeypatch.setattr(tokens, "REFUSED_SECONDS", 3600.0)  # not asked about again in here
     async with library() as lent:
         assert (await lent.get("/v1/queue"))[0] == 200
         token = bad if isinstance(bad, str) else lent.token(ADMIN, **bad)

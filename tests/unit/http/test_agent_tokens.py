@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
-from extender.http import agent_tokens
-from extender.http.agent_tokens import REFUSED_SECONDS, TokenCheck
+from extender.http import tokens
+from extender.http.agent_tokens import TokenCheck
+from extender.http.tokens import REFUSED_SECONDS
 from extender.metrics.extender import Reviewed
 from shared.kube import token_review
 from shared.kube.errors import ApiError, ConnectionLostError, ForbiddenError, InvalidError
@@ -187,7 +188,7 @@ async def test_without_a_verdict_nobody_gets_in_and_nothing_is_kept(door: Door, 
 async def test_a_server_that_hangs_is_no_verdict(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_tokens, "REVIEW_SECONDS", 0.01)
+    monkeypatch.setattr(tokens, "REVIEW_SECONDS", 0.01)
     door.reviewer.gate.clear()
     with pytest.raises(web.HTTPServiceUnavailable):
         await door.opens()
@@ -224,17 +225,17 @@ async def test_the_server_is_asked_about_a_few_tokens_at_a_time(door: Door) -> N
     async with asyncio.TaskGroup() as group:
         for i in range(100):
             group.create_task(door.opens(f"token-{i}"))
-        while len(door.reviewer.asked) < agent_tokens.MOST_AT_ONCE:
+        while len(door.reviewer.asked) < tokens.MOST_AT_ONCE:
             await asyncio.sleep(0)
         door.reviewer.gate.set()
-    assert door.reviewer.most_together == agent_tokens.MOST_AT_ONCE
+    assert door.reviewer.most_together == tokens.MOST_AT_ONCE
     assert len(door.reviewer.asked) == 100
 
 
 async def test_a_flood_waits_in_a_line_that_has_an_end(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_tokens, "MOST_WAITING", 2)
+    monkeypatch.setattr(tokens, "MOST_WAITING", 2)
     door.reviewer.gate.clear()
     async with asyncio.TaskGroup() as group:
         for token in ("one", "two"):
@@ -251,15 +252,15 @@ async def test_bad_tokens_never_drive_good_ones_out(
 ) -> None:
     await door.opens("good")
     door.reviewer.verdict = Review(error="bad")
-    for i in range(agent_tokens.MOST_REFUSED + 10):
+    for i in range(tokens.MOST_REFUSED + 10):
         with pytest.raises(web.HTTPUnauthorized):
             await door.opens(f"bad-{i}")
-    assert len(door.check._refused) == agent_tokens.MOST_REFUSED
+    assert len(door.check.tokens._refused) == tokens.MOST_REFUSED
     assert await door.opens("good") == "node-a"
 
 
 async def test_of_too_many_verdicts_the_least_used_goes(door: Door) -> None:
-    door.check._accepted.most = 2
+    door.check.tokens._accepted.most = 2
     for token in ("one", "two", "one", "three"):
         await door.opens(token)
     assert door.reviewer.asked == ["one", "two", "three"]
