@@ -47,9 +47,6 @@ KEEPALIVE_SECONDS = 75.0
 """Longer than any interval between heartbeats that makes sense: a TLS handshake costs more than
 they do."""
 
-MOST_CONNECTIONS = 128
-"""Of the agent's own listener: a kubelet and a Prometheus or two call."""
-
 log = logging.getLogger(__name__)
 
 
@@ -196,7 +193,7 @@ def build(
         metrics.pods.places, metrics.pods.state = board.places or {}, board.state()
         metrics.dropped_events.set(board.dropped())
 
-    connections = Connections("agent", most_connections(MOST_CONNECTIONS))
+    connections = Connections("agent", most_connections(settings.api.most_connections))
     runner = create_runner(health, Page(prepare, metrics.render), connections)
     return Parts((reporting, discovery, following, sampling), runner, connections, board)
 

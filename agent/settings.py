@@ -300,6 +300,13 @@ class ApiSection(Section):
 
     listen_host: str = Field(default="127.0.0.1", min_length=1, description="Address.")
     listen_port: int = Field(default=10264, ge=0, le=65535, description="Port; 0 takes a free one.")
+    most_connections: int = Field(
+        default=128,
+        ge=1,
+        le=1_000_000,
+        description="Connections that may be open; a kubelet and a Prometheus or two call. One "
+        "more, and the one that has asked for nothing for the longest time is ended.",
+    )
 
 
 class AgentSettings(Section):

@@ -5,6 +5,7 @@ import sys
 
 from bench import (
     agent,
+    connections,
     decisions,
     elastic,
     filtering,
@@ -39,6 +40,7 @@ COMMANDS = {
     "sampling": sampling,
     "heartbeats": heartbeats,
     "agent": agent,
+    "connections": connections,
     "specon": specon,
     "weights": weights,
     "simulated": simulated,

@@ -43,13 +43,14 @@ async def _caller(port: int, calls: Iterator[Call], tls: ssl.SSLContext) -> int:
     count = 0
     for call in calls:
         writer.write(call.request())
-        await _answered(reader)
+        await answered(reader)
         count += 1
     writer.close()
     return count
 
 
-async def _answered(reader: asyncio.StreamReader) -> bytes:
+async def answered(reader: asyncio.StreamReader) -> bytes:
+    """Return the body of an answer; raises ``RuntimeError`` unless it came with 200."""
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     lengths = [int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")]

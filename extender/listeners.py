@@ -209,7 +209,8 @@ def _listener(
     ended = {why: metrics.ended.labels(listener=door.value, why=why.value) for why in Ending}
     connections = Connections(
         door.value,
-        most_connections(),
+        most_connections(section.most_connections),
+        body_seconds=section.body_seconds,
         gave_way=ended[Ending.CROWDED].inc,
         late=ended[Ending.LATE].inc,
     )

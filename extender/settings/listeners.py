@@ -8,6 +8,7 @@ from typing import Annotated, Protocol, Self, TypeVar
 from pydantic import BeforeValidator, Field, model_validator
 
 from shared import labels
+from shared.connections import BODY_SECONDS, MOST_CONNECTIONS
 from shared.settings import Section
 
 
@@ -43,7 +44,25 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class SchedulerSection(Section):
+class _Listening(Section):
+    """What every listener is told."""
+
+    most_connections: int = Field(
+        default=MOST_CONNECTIONS,
+        ge=1,
+        le=1_000_000,
+        description="Connections that may be open; at most a quarter of the files that the process "
+        "may open. One more, and the one that has asked for nothing for the longest time is ended.",
+    )
+    body_seconds: float = Field(
+        default=BODY_SECONDS,
+        gt=0,
+        le=3600,
+        description="How long the body of a request may take; then its connection is ended.",
+    )
+
+
+class SchedulerSection(_Listening):
     """The listener that kube-scheduler calls, and whose extender this is (docs/tls.md)."""
 
     scheduler_name: str = Field(
@@ -107,7 +126,7 @@ class WithoutToken(StrEnum):
     HEALTH = "health"
 
 
-class ApiSection(Section):
+class ApiSection(_Listening):
     """The listener for people and probes: read API, `/livez`, `/readyz`, `/metrics`."""
 
     listen_host: str = Field(default="127.0.0.1", min_length=1, description="Address.")
@@ -140,7 +159,7 @@ class ApiSection(Section):
     _pair = model_validator(mode="after")(_both_or_none)
 
 
-class AgentsSection(Section):
+class AgentsSection(_Listening):
     """The listener for node agents. It is open only with a certificate: agents send tokens."""
 
     listen_host: str = Field(

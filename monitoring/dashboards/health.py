@@ -32,6 +32,24 @@ _REQUESTS: Final = (
         ),
     ),
 )
+_CONNECTIONS: Final = (
+    lines(
+        "Open connections",
+        "Connections that are open, by listener; one that waits for an answer counts.",
+        Unit.NUMBER,
+        ("sum by (instance, listener) (shuntyard_connections{@})", "{{listener}} {{instance}}"),
+    ),
+    lines(
+        "Connections that were ended",
+        "Connections a second that a listener ended or turned away: crowded, too many were open; "
+        "late, the body of a request took too long.",
+        Unit.PER_SECOND,
+        (
+            f"sum by (listener, why) (rate(shuntyard_connections_ended_total{{@}}[{RATE}]))",
+            "{{listener}} {{why}}",
+        ),
+    ),
+)
 _BARRIER: Final = (
     lines(
         "Bind calls that wait",
@@ -176,6 +194,7 @@ HEALTH: Final = Dashboard(
     about="How fast it answers, how fresh its view is, whether its loops live.",
     rows=(
         Row("Requests", _REQUESTS),
+        Row("Connections", _CONNECTIONS),
         Row("Barrier and writes", _BARRIER),
         Row("View of the cluster", _VIEW),
         Row("Loops", _PROCESS),

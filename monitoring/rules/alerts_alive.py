@@ -78,6 +78,16 @@ ALIVE: Final = (
         "overloaded, or something between it and the extender ends connections.",
     ),
     Alert(
+        "ShuntyardConnectionsCrowded",
+        Severity.WARNING,
+        "sum by (job, instance, listener) "
+        '(increase(shuntyard_connections_ended_total{why="crowded"}[15m])) > 5',
+        "5m",
+        "The listener {{ $labels.listener }} of {{ $labels.instance }} has too many connections.",
+        "As many connections are open as may be, and those that ask for nothing are ended for "
+        "others: the limit is too small for this cluster, or somebody floods the listener.",
+    ),
+    Alert(
         "ShuntyardObjectsSkipped",
         Severity.WARNING,
         "increase(shuntyard_skipped_objects_total[1h]) > 0",

@@ -89,6 +89,21 @@ ALIVE: Final = {
         labels={**EXTENDER, "source": "Pod"},
         said="Pod was listed anew 60 times in an hour.",
     ),
+    "ShuntyardConnectionsCrowded": Case(
+        fires={
+            f'shuntyard_connections_ended_total{{{JOB}, listener="agents", why="crowded"}}': (
+                "0+6x120"
+            )
+        },
+        quiet={
+            f'shuntyard_connections_ended_total{{{JOB}, listener="agents", why="crowded"}}': (
+                "0x80 5x40"
+            ),
+            f'shuntyard_connections_ended_total{{{JOB}, listener="agents", why="late"}}': "0+6x120",
+        },
+        labels={**EXTENDER, "instance": "a", "listener": "agents"},
+        said="The listener agents of a has too many connections.",
+    ),
     "ShuntyardObjectsSkipped": Case(
         fires={f"shuntyard_skipped_objects_total{{{JOB}}}": "0x80 1x40"},
         quiet={f"shuntyard_skipped_objects_total{{{JOB}}}": "5x120"},
