@@ -49,7 +49,8 @@ async def empty(client: KubeClient) -> None:
     """
     try:
         async with asyncio.timeout(SECONDS):
-            await _everything(client)
+            while not await _tried(client):
+                continue
     except TimeoutError as error:
         left = [
             f"{pod['metadata']['namespace']}/{pod['metadata']['name']} "
@@ -58,6 +59,17 @@ async def empty(client: KubeClient) -> None:
         ]
         message = f"not empty after {SECONDS:.0f} s; pods left: {left}"
         raise TimeoutError(message) from error
+
+
+async def _tried(client: KubeClient) -> bool:
+    """Return False where a request took longer than one may, on a busy machine: begin again."""
+    done = False
+    try:
+        await _everything(client)
+        done = True
+    except* ConnectionLostError:
+        await asyncio.sleep(api.POLL_SECONDS)
+    return done
 
 
 async def _everything(client: KubeClient) -> None:
@@ -122,16 +134,10 @@ async def _finalize(client: KubeClient, name: str) -> None:
 
 
 async def _delete(client: KubeClient, path: str) -> None:
-    """Delete an object or a collection; one that takes longer than a request may, goes on here."""
-    while True:
-        try:
-            await client.delete(path, grace_seconds=0, propagation="Background")
-        except ConnectionLostError:
-            await asyncio.sleep(api.POLL_SECONDS)
-        except (NotFoundError, ConflictError):  # a namespace that is on its way out already: 409
-            return
-        else:
-            return
+    try:
+        await client.delete(path, grace_seconds=0, propagation="Background")
+    except (NotFoundError, ConflictError):  # a namespace that is on its way out already: 409
+        return
 
 
 def _in(item: dict[str, Any], namespaces: list[str]) -> bool:
