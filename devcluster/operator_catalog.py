@@ -21,11 +21,13 @@ class Operator:
         collection: A collection that it serves; the operator is ready when that takes objects.
         arguments: Of its program; ``{config}``, ``{kubeconfig}`` and ``{port}``, the webhooks',
             are filled in.
-        config: Its configuration file, without the webhooks' port and certificate; empty: none.
+        config: Its configuration file, to which the webhooks' port and certificate are added;
+            empty: none.
         webhooks: File of its webhook configurations, within the module; empty: none.
-        objects: What must be there before it starts: collection and manifest.
-        certificates: The only folder in which it looks for its webhooks' certificate; None: it is
-            told where.
+        objects: What must be there before it starts: collection and manifest. Those of its own
+            kinds come after its definitions.
+        certificates: The only folder in which it looks for a certificate; None: it is told where
+            its webhooks' is.
     """
 
     name: str
@@ -39,6 +41,10 @@ class Operator:
     webhooks: str = ""
     objects: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     certificates: Path | None = None
+
+
+_CONTROLLER_RUNTIME: Final = Path("/tmp/k8s-webhook-server/serving-certs")  # noqa: S108 - its own
+"""Where controller-runtime looks if it is told nothing."""
 
 
 def _namespace(name: str) -> tuple[str, Mapping[str, Any]]:
@@ -94,7 +100,7 @@ TRAINING_OPERATOR: Final = Operator(
             {"metadata": {"name": "training-operator-webhook-cert"}},
         ),
     ),
-    certificates=Path("/tmp/k8s-webhook-server/serving-certs"),  # noqa: S108 - compiled into it
+    certificates=_CONTROLLER_RUNTIME,
 )
 KUBERAY: Final = Operator(
     name="kuberay",
@@ -110,6 +116,30 @@ KUBERAY: Final = Operator(
         "--health-probe-bind-address=127.0.0.1:0",
     ),
 )
+LEADER_WORKER_SET: Final = Operator(
+    name="lws",
+    module="sigs.k8s.io/lws",
+    version="v0.9.0",
+    package="./cmd",
+    definitions="config/crd/bases/*.yaml",
+    collection="/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",
+    arguments=("--config", "{config}", "--kubeconfig", "{kubeconfig}", "--leader-elect=false"),
+    webhooks="config/webhook/manifests.yaml",
+    config={
+        "apiVersion": "config.lws.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "internalCertManagement": {"enable": False},
+        "metrics": {"bindAddress": "0"},
+        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+    },
+)
 OPERATORS: Final = {
-    operator.name: operator for operator in (JOB_SET, MPI_OPERATOR, TRAINING_OPERATOR, KUBERAY)
+    operator.name: operator
+    for operator in (
+        JOB_SET,
+        MPI_OPERATOR,
+        TRAINING_OPERATOR,
+        KUBERAY,
+        LEADER_WORKER_SET,
+    )
 }

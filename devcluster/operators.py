@@ -7,11 +7,12 @@ of the cluster's own authority.
 
 import base64
 import contextlib
+import functools
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +27,12 @@ from devcluster.operator_catalog import Operator
 from devcluster.ports import free_ports
 from devcluster.toolchain import find_go
 from shared.kube.client import KubeClient
-from shared.kube.errors import AlreadyExistsError, NotFoundError, ThrottledError
+from shared.kube.errors import (
+    AlreadyExistsError,
+    ConnectionLostError,
+    NotFoundError,
+    ThrottledError,
+)
 from shared.system_clock import SystemClock
 
 _ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
@@ -35,8 +41,13 @@ _COLLECTIONS: Final = {
     "MutatingWebhookConfiguration": f"{_ADMISSION}/mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": f"{_ADMISSION}/validatingwebhookconfigurations",
 }
-_READY_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 300.0
+"""For definitions of a megabyte, on a machine on which others build."""
 _CERTIFICATE: Final = ("tls.crt", "tls.key")
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Definitions have up to 19,000 lines: half a minute where only Python reads them."""
+_NOT_YET: Final = (NotFoundError, ThrottledError, ConnectionLostError)
+"""How a server answers about a kind that it has just been told of: it begins by refusing."""
 
 
 def ensure(operator: Operator, report: Callable[[str], None]) -> Path:
@@ -52,6 +63,7 @@ def ensure(operator: Operator, report: Callable[[str], None]) -> Path:
     go = find_go(cache, report, os.environ)
     partial = home.with_name(f"{home.name}.partial-{os.getpid()}")
     shutil.copytree(_source(go, operator), partial, copy_function=shutil.copyfile)
+    partial.chmod(0o755)  # a module's folders cannot be written to
     report(f"building {operator.name} {operator.version} from {operator.module}: some minutes")
     fixed = {"CGO_ENABLED": "0", "GOFLAGS": "-trimpath", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     command = [str(go), "build", "-ldflags", "-s -w", "-o", operator.name, operator.package]
@@ -75,6 +87,18 @@ def _source(go: Path, operator: Operator) -> Path:
     return Path(told["Dir"])
 
 
+def define(cluster: Cluster, operator: Operator, report: Callable[[str], None] = print) -> None:
+    """Install an operator's definitions alone, which takes no build: nobody acts on its objects.
+
+    Raises:
+        AssetsError: The module cannot be had.
+        TimeoutError: Its objects are not served.
+    """
+    module = _source(find_go(cache_directory(os.environ), report, os.environ), operator)
+    definitions = _definitions(module, operator)
+    api.call(cluster.kubeconfig, lambda client: _install(client, definitions, operator))
+
+
 @contextlib.contextmanager
 def running(
     cluster: Cluster, operator: Operator, report: Callable[[str], None] = print
@@ -92,8 +116,8 @@ def running(
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     (port,) = free_ports(1)
     authority = _certificate(cluster, place)
-    hooks = _hooks(home / operator.webhooks, port, authority) if operator.webhooks else []
-    definitions = [_read(file) for file in sorted(home.glob(operator.definitions))]
+    hooks = _hooks(home, operator, port, authority) if operator.webhooks else []
+    definitions = _definitions(home, operator)
     arguments = _arguments(operator, place, port, cluster.kubeconfig)
     log = place / "log"
     api.call(cluster.kubeconfig, lambda client: _install(client, definitions, operator))
@@ -115,9 +139,12 @@ def running(
 def _arguments(operator: Operator, place: Path, port: int, kubeconfig: Path) -> list[str]:
     """Return the arguments of its program; its configuration file is written."""
     config = place / "config.yaml"
-    webhook = {"port": port, "host": "127.0.0.1", "certDir": str(place)}
+    webhook: dict[str, Any] = {"port": port, "host": "127.0.0.1"}
+    if operator.certificates is None:
+        webhook["certDir"] = str(place)
     if operator.config:
-        config.write_text(yaml.safe_dump({**operator.config, "webhook": webhook}))
+        whole = {**operator.config, "webhook": {**webhook, **operator.config.get("webhook", {})}}
+        config.write_text(yaml.safe_dump(whole))
     names = {"config": config, "kubeconfig": kubeconfig, "port": port}
     return [argument.format(**names) for argument in operator.arguments]
 
@@ -148,10 +175,15 @@ def _certificate(cluster: Cluster, place: Path) -> str:
     return base64.b64encode(authority.certificate.read_bytes()).decode()
 
 
-def _hooks(file: Path, port: int, authority: str) -> list[dict[str, Any]]:
-    """Return the webhook configurations, with this machine in place of a Service."""
-    found = [manifest for manifest in yaml.safe_load_all(file.read_text()) if manifest]
+def _hooks(home: Path, operator: Operator, port: int, authority: str) -> list[dict[str, Any]]:
+    """Return the webhook configurations, with this machine in place of a Service.
+
+    Theirs have the same names in most projects; two operators may run beside each other.
+    """
+    text = (home / operator.webhooks).read_text()
+    found = [manifest for manifest in yaml.safe_load_all(text) if manifest]
     for manifest in found:
+        manifest["metadata"]["name"] = f"{operator.name}-{manifest['metadata']['name']}"
         for webhook in manifest["webhooks"]:
             path = webhook["clientConfig"].pop("service")["path"]
             url = f"https://127.0.0.1:{port}{path}"
@@ -159,31 +191,56 @@ def _hooks(file: Path, port: int, authority: str) -> list[dict[str, Any]]:
     return found
 
 
-def _read(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(file.read_text())
-    return found
+def _definitions(module: Path, operator: Operator) -> list[dict[str, Any]]:
+    files = sorted(module.glob(operator.definitions))
+    return [yaml.load(file.read_text(), _LOADER) for file in files]  # noqa: S506 - both are safe
 
 
 async def _install(
     client: KubeClient, definitions: list[dict[str, Any]], operator: Operator
 ) -> None:
     await _create(client, definitions)
+    names = [definition["metadata"]["name"] for definition in definitions]
+    await api.poll(lambda: _established(client, names), _READY_SECONDS)
+    await api.poll(lambda: _served(client, operator.collection), _READY_SECONDS)
     for collection, manifest in operator.objects:
+        await api.poll(functools.partial(_made, client, collection, manifest), _READY_SECONDS)
+
+
+async def _established(client: KubeClient, names: list[str]) -> bool:
+    """Say whether all kinds are there: an operator ends if one that it watches is not."""
+    with contextlib.suppress(*_NOT_YET):
+        for name in names:
+            found = await api.get(client, f"{_COLLECTIONS['CustomResourceDefinition']}/{name}")
+            told = {c["type"]: c["status"] for c in found.get("status", {}).get("conditions") or ()}
+            if told.get("Established") != "True":
+                return False
+        return True
+    return False
+
+
+async def _served(client: KubeClient, collection: str) -> bool:
+    with contextlib.suppress(*_NOT_YET):
+        return bool(await client.get(collection))
+    return False
+
+
+async def _made(client: KubeClient, collection: str, manifest: Mapping[str, Any]) -> bool:
+    """Say whether the object is there; False: not yet, ask again.
+
+    A definition of a megabyte keeps a busy server longer than a client waits for its answer.
+    """
+    with contextlib.suppress(*_NOT_YET):
         with contextlib.suppress(AlreadyExistsError):
             await client.post(collection, manifest)
-
-    async def served() -> bool:
-        with contextlib.suppress(NotFoundError, ThrottledError):  # a new kind begins by refusing
-            return bool(await client.get(operator.collection))
-        return False
-
-    await api.poll(served, _READY_SECONDS)
+        return True
+    return False
 
 
 async def _create(client: KubeClient, manifests: list[dict[str, Any]]) -> None:
     for manifest in manifests:
-        with contextlib.suppress(AlreadyExistsError):
-            await client.post(_COLLECTIONS[manifest["kind"]], manifest)
+        made = functools.partial(_made, client, _COLLECTIONS[manifest["kind"]], manifest)
+        await api.poll(made, _READY_SECONDS)
 
 
 async def _delete(client: KubeClient, manifests: list[dict[str, Any]]) -> None:

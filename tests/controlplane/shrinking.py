@@ -72,18 +72,30 @@ class Workers:
             if leaving and count.leaving:
                 yield count.leaving, {count.leaving_key: list(leaving)}
 
-        await self._change(values)
+        await self._change(values, lambda owner: self._count(owner).guards)
 
-    async def suspend(self, *, suspended: bool) -> None:
-        await self._change(lambda owner: [(owner.suspend_field, suspended)])
+    async def pause(self, *, paused: bool, workers: int = 0) -> None:
+        """Suspend or resume it, as its kind can: by a field, else by its number of workers."""
+        if not (await self.owner()).suspend_field:
+            await self.resize(workers)
+            return
+        await self._change(lambda owner: [(owner.suspend_field, paused)])
 
-    async def _change(self, values: Callable[[Owner], Iterable[Change]]) -> None:
+    async def paused(self) -> bool:
+        owner = await self.owner()
+        return owner.suspended if owner.suspend_field else self._count(owner).count == 0
+
+    async def _change(
+        self,
+        values: Callable[[Owner], Iterable[Change]],
+        guards: Callable[[Owner], Iterable[Change]] = lambda _: (),
+    ) -> None:
         async def written() -> bool:
             owner = await self.owner()
-            guards = [("/metadata/uid", owner.uid), *self._count(owner).guards]
+            tests = [("/metadata/uid", owner.uid), *guards(owner)]
             sets = [("/metadata/resourceVersion", owner.resource_version), *values(owner)]
             patch = [
-                *({"op": "test", "path": at, "value": value} for at, value in guards),
+                *({"op": "test", "path": at, "value": value} for at, value in tests),
                 *({"op": "add", "path": at, "value": value} for at, value in sets),
             ]
             try:

@@ -1,7 +1,7 @@
 """Jobs of real operators: who leaves when they shrink, that they grow, pause, end, and are gone."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,12 +58,12 @@ def role(replicas: int, container: str) -> Manifest:
     }
 
 
-def job_set() -> Mapping[str, Any]:
+def job_set(size: int = SIZE) -> Mapping[str, Any]:
     pods = template("main")
     pods["spec"]["restartPolicy"] = "Never"
     spec = {
-        "parallelism": SIZE,
-        "completions": SIZE,
+        "parallelism": size,
+        "completions": size,
         "completionMode": "Indexed",
         "template": pods,
     }
@@ -104,31 +104,38 @@ def ray_cluster() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Case:
-    """A job of an operator; ``others`` are its pods that are no workers.
+    """A job of operators; ``others`` are its pods that are no workers.
 
-    Without ``ends`` its pods run until it is deleted: ended ones are made anew.
+    Without ``ends`` its pods run until it is deleted: ended ones are made anew. Without ``steps``
+    its number of workers is fixed.
     """
 
-    operator: Operator
+    operators: tuple[Operator, ...]
     kind: str
     spec: Mapping[str, Any]
     others: int = 0
     ends: bool = True
+    role: str = "worker"
+    steps: tuple[int, ...] = STEPS
 
 
 CASES = {
-    "jobset": Case(JOB_SET, "JobSet.jobset.x-k8s.io", job_set()),
-    "mpijob": Case(operator_catalog.MPI_OPERATOR, "MPIJob.kubeflow.org", mpi_job(), 1),
-    "pytorchjob": Case(TRAINING_OPERATOR, "PyTorchJob.kubeflow.org", pytorch_job()),
-    "tfjob": Case(TRAINING_OPERATOR, "TFJob.kubeflow.org", tf_job(), 1),
-    "raycluster": Case(operator_catalog.KUBERAY, "RayCluster.ray.io", ray_cluster(), 1, ends=False),
+    "jobset": Case((JOB_SET,), "JobSet.jobset.x-k8s.io", job_set()),
+    "mpijob": Case((operator_catalog.MPI_OPERATOR,), "MPIJob.kubeflow.org", mpi_job(), 1),
+    "pytorchjob": Case((TRAINING_OPERATOR,), "PyTorchJob.kubeflow.org", pytorch_job()),
+    "tfjob": Case((TRAINING_OPERATOR,), "TFJob.kubeflow.org", tf_job(), 1),
+    "raycluster": Case(
+        (operator_catalog.KUBERAY,), "RayCluster.ray.io", ray_cluster(), 1, ends=False
+    ),
 }
 
 
 @pytest.fixture(params=CASES.values(), ids=CASES)
 def case(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Case]:
     found: Case = request.param
-    with operators.running(cluster, found.operator):
+    with ExitStack() as stack:
+        for operator in found.operators:
+            stack.enter_context(operators.running(cluster, operator))
         yield found
 
 
@@ -138,19 +145,14 @@ async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_pauses_and
     names = await yard.nodes(KwokNodes(2, cpu="8"))
     owners = BY_SOURCE[case.kind]
     await submit(yard, owners.path, {"kind": case.kind.partition(".")[0], "spec": case.spec})
-    workers = Workers(yard, owners, "it", "worker")
+    workers = Workers(yard, owners, "it", case.role)
     await workers.until_running(SIZE)
-    for to in STEPS:
-        should_stay, stayed = await workers.shrink(to)
-        assert stayed == should_stay
+    await shrink_and_grow(case, workers)
     everybody = replace(workers, role="")
-    assert len(await everybody.living()) == STEPS[-1] + case.others
-    await workers.resize(SIZE)
-    await workers.until_running(SIZE)
-    await workers.suspend(suspended=True)
+    await workers.pause(paused=True)
     await eventually(lambda: _none(everybody), PATIENCE_SECONDS, "it is suspended")
-    assert (await workers.owner()).suspended
-    await workers.suspend(suspended=False)
+    assert await workers.paused()
+    await workers.pause(paused=False, workers=SIZE)
     await workers.until_running(SIZE)
     if case.ends:
         await finish(everybody)
@@ -158,6 +160,19 @@ async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_pauses_and
     await yard.client.delete(workers.path, propagation="Background")
     await eventually(lambda: forgotten(yard), PATIENCE_SECONDS, "nothing is left of it")
     await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "and all room is free")
+
+
+async def shrink_and_grow(case: Case, workers: Workers) -> None:
+    """Take workers away, see that those predicted go and nobody else, and bring them back."""
+    for to in case.steps:
+        should_stay, stayed = await workers.shrink(to)
+        assert stayed == should_stay
+        assert len(await replace(workers, role="").living()) == to + case.others
+    if case.steps:
+        await workers.resize(SIZE)
+        await workers.until_running(SIZE)
+    else:
+        assert (await workers.owner()).counts == ()
 
 
 async def finish(everybody: Workers) -> None:
@@ -190,11 +205,11 @@ async def _none(workers: Workers) -> bool:
     return not await workers.living()
 
 
-async def submit(yard: Yard, collection: str, manifest: Manifest) -> None:
+async def submit(yard: Yard, collection: str, manifest: Manifest, name: str = "it") -> None:
     """Create an object as soon as the operator's webhooks answer."""
     body = {
         "apiVersion": paths.group_version(collection),
-        "metadata": {"name": "it"},
+        "metadata": {"name": name},
         **manifest,
     }
 

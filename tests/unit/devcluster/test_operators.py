@@ -1,5 +1,8 @@
 """What an operator needs in a cluster that runs beside it on this machine."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import yaml
 
 from devcluster import operator_catalog, operators
@@ -22,10 +25,11 @@ webhooks:
 
 
 def test_webhooks_are_called_on_this_machine_with_the_clusters_authority(tmp_path):
-    file = tmp_path / "manifests.yaml"
-    file.write_text(WEBHOOKS)
-    (found,) = operators._hooks(file, 9443, "Q0E=")
+    (tmp_path / "manifests.yaml").write_text(WEBHOOKS)
+    operator = replace(operator_catalog.JOB_SET, webhooks="manifests.yaml")
+    (found,) = operators._hooks(tmp_path, operator, 9443, "Q0E=")
     (hook,) = found["webhooks"]
+    assert found["metadata"]["name"] == "jobset-hooks"  # another project's has the same name
     assert hook["clientConfig"] == {"url": "https://127.0.0.1:9443/mutate", "caBundle": "Q0E="}
     assert hook["failurePolicy"] == "Fail"
 
@@ -35,3 +39,17 @@ def test_an_operator_is_built_of_one_version_and_its_configuration_is_yaml():
         assert operator.name == name
         assert operator.version.startswith("v")
         assert yaml.safe_load(yaml.safe_dump(dict(operator.config))) == operator.config
+
+
+def test_an_operator_is_told_where_its_certificate_is_unless_that_is_compiled_into_it(tmp_path):
+    def webhook(operator):
+        operators._arguments(operator, tmp_path, 9443, Path("kubeconfig"))
+        return yaml.safe_load((tmp_path / "config.yaml").read_text())["webhook"]
+
+    told = operator_catalog.JOB_SET
+    there = {"port": 9443, "host": "127.0.0.1"}
+    assert webhook(told) == {**there, "certDir": str(tmp_path)}
+    strict = replace(told, certificates=Path("/compiled/in"))
+    assert webhook(strict) == there  # it may refuse a field that it does not know
+    both = replace(strict, config={"webhook": {"certDir": "/compiled/in"}})
+    assert webhook(both) == {**there, "certDir": "/compiled/in"}
