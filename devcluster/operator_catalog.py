@@ -133,6 +133,27 @@ LEADER_WORKER_SET: Final = Operator(
         "health": {"healthProbeBindAddress": "127.0.0.1:0"},
     },
 )
+TRAINER: Final = Operator(
+    name="trainer",
+    module="github.com/kubeflow/trainer/v2",
+    version="v2.2.1",
+    package="./cmd/trainer-controller-manager",
+    definitions="manifests/base/crds/trainer.kubeflow.org_*.yaml",
+    collection="/apis/trainer.kubeflow.org/v1alpha1/trainjobs",
+    arguments=("--config", "{config}", "--kubeconfig", "{kubeconfig}"),
+    webhooks="manifests/base/webhook/manifests.yaml",
+    config={
+        "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
+        "kind": "Configuration",
+        "certManagement": {"enable": False},
+        "leaderElection": {"leaderElect": False},
+        "metrics": {"bindAddress": "0"},
+        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+    },
+    certificates=_CONTROLLER_RUNTIME,
+)
+"""It makes JobSets: run that operator beside it."""
+
 OPERATORS: Final = {
     operator.name: operator
     for operator in (
@@ -141,5 +162,6 @@ OPERATORS: Final = {
         TRAINING_OPERATOR,
         KUBERAY,
         LEADER_WORKER_SET,
+        TRAINER,
     )
 }

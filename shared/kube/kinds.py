@@ -135,7 +135,8 @@ def _train_job(spec: Suspending) -> Changes:
     """Return its suspension; ``numNodes`` reaches no JobSet that is there.
 
     Source:
-        Kubeflow Trainer v2.0.0 pkg/runtime/framework/plugins/jobset/jobset.go (``Build``).
+        Kubeflow Trainer v2.0.0 and v2.2.1 pkg/runtime/framework/plugins/jobset/jobset.go
+        (``Build``).
     """
     return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
 

@@ -1,6 +1,6 @@
 """Jobs of real operators: who leaves when they shrink, that they grow, pause, end, and are gone."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -102,6 +102,25 @@ def ray_cluster() -> Mapping[str, Any]:
     return {"rayVersion": "2.46.0", "headGroupSpec": head, "workerGroupSpecs": [group]}
 
 
+def train_job() -> Mapping[str, Any]:
+    runtime = {"apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime", "name": "plain"}
+    return {"runtimeRef": runtime, "trainer": {"numNodes": SIZE}}
+
+
+async def runtime(yard: Yard) -> None:
+    """Create what a TrainJob refers to: the JobSet that is made of it."""
+    step = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    pods = {"metadata": {"labels": step}, "spec": {"template": template("node")}}
+    jobs = {"replicatedJobs": [{"name": "node", "template": pods}]}
+    spec = {"mlPolicy": {"numNodes": 1}, "template": {"spec": jobs}}
+    of = "/apis/trainer.kubeflow.org/v1alpha1/trainingruntimes"
+    await submit(yard, of, {"kind": "TrainingRuntime", "spec": spec}, "plain")
+
+
+async def nothing(_yard: Yard) -> None:
+    """Most need nothing."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A job of operators; ``others`` are its pods that are no workers.
@@ -117,6 +136,7 @@ class Case:
     ends: bool = True
     role: str = "worker"
     steps: tuple[int, ...] = STEPS
+    before: Callable[[Yard], Awaitable[None]] = nothing
 
 
 CASES = {
@@ -126,6 +146,14 @@ CASES = {
     "tfjob": Case((TRAINING_OPERATOR,), "TFJob.kubeflow.org", tf_job(), 1),
     "raycluster": Case(
         (operator_catalog.KUBERAY,), "RayCluster.ray.io", ray_cluster(), 1, ends=False
+    ),
+    "trainjob": Case(
+        (JOB_SET, operator_catalog.TRAINER),
+        "TrainJob.trainer.kubeflow.org",
+        train_job(),
+        role="node",
+        steps=(),
+        before=runtime,
     ),
 }
 
@@ -144,6 +172,7 @@ async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_pauses_and
 ) -> None:
     names = await yard.nodes(KwokNodes(2, cpu="8"))
     owners = BY_SOURCE[case.kind]
+    await case.before(yard)
     await submit(yard, owners.path, {"kind": case.kind.partition(".")[0], "spec": case.spec})
     workers = Workers(yard, owners, "it", case.role)
     await workers.until_running(SIZE)
