@@ -76,6 +76,14 @@ class Listener:
         await web.SockSite(runner, opened, ssl_context=self.tls).start()
 
 
+def config_maps(section: CertificatesSection) -> tuple[str, ...]:
+    """Return the paths of the ConfigMaps that say whom to trust."""
+    return tuple(
+        paths.namespaced(paths.CONFIG_MAPS, namespace, section.authority_config_map)
+        for namespace in section.authority_namespaces
+    )
+
+
 def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:
     """Return who makes certificates for the replicas and keeps them."""
     secret = paths.namespaced(paths.SECRETS, section.namespace, section.secret)
@@ -85,7 +93,7 @@ def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:
         valid_seconds=section.valid_days * _DAY_SECONDS,
         authority_valid_seconds=section.authority_valid_days * _DAY_SECONDS,
     )
-    places = Places(secret, section.config_maps, section.directory)
+    places = Places(secret, config_maps(section), section.directory)
     beat = ground.beat("certificates")
     return CertificateKeeper(ground.client, places, wanted, ground.clock, ground.metrics, beat)
 

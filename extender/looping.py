@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from extender.engine.parameters import EngineParameters
 from extender.ground import Ground
+from extender.listeners import config_maps
 from extender.loops.admission import AdmissionLoop
 from extender.loops.authority import AuthorityLoop
 from extender.loops.bell import Bell
@@ -70,7 +71,7 @@ def authority(
     beat = ground.beat("authority")
     return (
         AuthorityLoop(
-            ground.client, section.authority, section.config_maps, acting, ground.clock,
+            ground.client, section.authority, config_maps(section), acting, ground.clock,
             ground.metrics, beat,
         ),
     )  # fmt: skip

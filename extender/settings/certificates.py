@@ -8,7 +8,6 @@ from typing import Final, Self
 from pydantic import Field, field_validator, model_validator
 
 from extender.settings.listeners import Texts
-from shared.kube import paths
 from shared.settings import Section
 
 _DNS_NAME: Final = re.compile(
@@ -88,14 +87,6 @@ class CertificatesSection(Section):
         le=600,
         description="How long the start waits for the API server to give the certificates.",
     )
-
-    @property
-    def config_maps(self) -> tuple[str, ...]:
-        """Paths of the ConfigMaps that say whom to trust."""
-        return tuple(
-            paths.namespaced(paths.CONFIG_MAPS, namespace, self.authority_config_map)
-            for namespace in self.authority_namespaces
-        )
 
     @field_validator("names")
     @classmethod

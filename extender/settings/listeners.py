@@ -56,7 +56,7 @@ class _Listening(Section):
     )
     body_seconds: float = Field(
         default=BODY_SECONDS,
-        gt=0,
+        ge=0.1,
         le=3600,
         description="How long the body of a request may take; then its connection is ended.",
     )

@@ -31,6 +31,9 @@ UNITS = (
     "_gbps",
 )
 NUMBERS_WITHOUT_UNIT = {
+    ("scheduler", "most_connections"),
+    ("api", "most_connections"),
+    ("agents", "most_connections"),
     ("gang", "spares"),
     ("gang", "bind_parallelism"),
     ("priority", "high"),
