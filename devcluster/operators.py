@@ -87,18 +87,6 @@ def _source(go: Path, operator: Operator) -> Path:
     return Path(told["Dir"])
 
 
-def define(cluster: Cluster, operator: Operator, report: Callable[[str], None] = print) -> None:
-    """Install an operator's definitions alone, which takes no build: nobody acts on its objects.
-
-    Raises:
-        AssetsError: The module cannot be had.
-        TimeoutError: Its objects are not served.
-    """
-    module = _source(find_go(cache_directory(os.environ), report, os.environ), operator)
-    definitions = _definitions(module, operator)
-    api.call(cluster.kubeconfig, lambda client: _install(client, definitions, operator))
-
-
 @contextlib.contextmanager
 def running(
     cluster: Cluster, operator: Operator, report: Callable[[str], None] = print
