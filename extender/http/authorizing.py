@@ -7,6 +7,7 @@ may list pods, nodes and prices if he may list nodes, metrics if he may get ``/m
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from aiohttp.typedefs import Handler
 
 from extender.http import redacting
 from shared import api
+from shared.errors import InputError
 from shared.kube.access_review import Act
 
 METRICS: Final = "/metrics"
@@ -26,6 +28,7 @@ READ_METRICS: Final = Act("get", path=METRICS)
 LIST_NODES: Final = Act("list", "nodes")
 LIST_PODS: Final = Act("list", "pods")
 
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -66,12 +69,16 @@ class Sight:
         return await asyncio.to_thread(redacting.without_names, body, seen, known)
 
     async def _seen_of(self, namespaces: AbstractSet[str]) -> frozenset[str]:
-        return frozenset([name for name in sorted(namespaces) if await self.sees(name)])
+        """He may not list pods everywhere: each is asked about, and that no second time."""
+        found = [name for name in sorted(namespaces) if await self._sees_in(name)]
+        return frozenset(found)
 
     async def sees(self, namespace: str) -> bool:
         """Say whether he sees the jobs of a namespace."""
-        in_it = Act("list", "pods", namespace)
-        return await self.viewer.may(LIST_PODS) or await self.viewer.may(in_it)
+        return await self.viewer.may(LIST_PODS) or await self._sees_in(namespace)
+
+    async def _sees_in(self, namespace: str) -> bool:
+        return await self.viewer.may(Act("list", "pods", namespace))
 
 
 SIGHT: Final = web.RequestKey("sight", Sight)
@@ -116,9 +123,18 @@ async def shown(request: web.Request, body: api.Response) -> bytes:
 
 
 async def demand_namespace(request: web.Request, namespace: str) -> None:
-    """Raise ``HTTPForbidden`` unless the caller sees the jobs of a namespace."""
+    """Raise ``HTTPForbidden`` unless the caller sees the jobs of a namespace.
+
+    Raises:
+        InputError: No namespace has such a name. It would be asked about, and be remembered: a
+            manifest has room for a name of a megabyte.
+    """
     sight = request.get(SIGHT)
-    if sight is not None and not await sight.sees(namespace):
+    if sight is None:
+        return
+    if not _NAMESPACE.fullmatch(namespace):
+        raise InputError("namespace", namespace, "a name that a namespace can have")
+    if not await sight.sees(namespace):
         text = f"the bearer of the token may not list pods in the namespace {namespace}"
         raise web.HTTPForbidden(text=text)
 

@@ -23,6 +23,8 @@ PREFIX: Final = "/v1/"
 """What is passed on: no probe, and no metrics, which are each replica's own."""
 
 _KEPT: Final = (hdrs.AUTHORIZATION, hdrs.ACCEPT, hdrs.CONTENT_TYPE)
+_SAID: Final = (hdrs.RETRY_AFTER, hdrs.WWW_AUTHENTICATE)
+"""Of an answer: what a refused caller is to do."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=30.0, sock_connect=1.0)
 """A what-if may take its time; whether somebody listens is known soon."""
 _SERVER_FAULT: Final = 500
@@ -93,6 +95,9 @@ class Forwarding:
                 status=response.status,
                 body=await response.read(),
                 content_type=response.content_type,
+                headers={
+                    name: response.headers[name] for name in _SAID if name in response.headers
+                },
             )
 
     async def _close(self, _app: web.Application) -> None:

@@ -22,9 +22,10 @@ NOBODY = ("127.0.0.1", 1)
 
 @dataclass
 class Seen:
-    """What the acting replica was asked, and the status that it answers with."""
+    """What the acting replica was asked, and the status and headers that it answers with."""
 
     status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
     questions: list[tuple[str, str, str, bytes, str | None]] = field(default_factory=list)
 
 
@@ -34,7 +35,7 @@ def acting_app(seen: Seen) -> web.Application:
         assert forwarded
         body = await request.read()
         seen.questions.append((request.method, request.path, request.query_string, body, owner))
-        return web.json_response({"by": "acting"}, status=seen.status)
+        return web.json_response({"by": "acting"}, status=seen.status, headers=seen.headers)
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
@@ -83,6 +84,16 @@ async def test_what_the_acting_one_refuses_is_refused(
     seen.status = 403
     standby = await aiohttp_client(standby_app(lambda: acting))
     assert (await standby.get("/v1/queue")).status == 403
+
+
+async def test_who_is_to_come_again_is_told_when(
+    aiohttp_client: Connect, acting: Where, seen: Seen
+) -> None:
+    seen.status, seen.headers = 429, {"Retry-After": "7", "Server": "acting"}
+    standby = await aiohttp_client(standby_app(lambda: acting))
+    answer = await standby.get("/v1/queue")
+    assert (answer.status, answer.headers["Retry-After"]) == (429, "7")
+    assert answer.headers["Server"] != "acting"
 
 
 OWN: dict[str, tuple[str, dict[str, str], bool]] = {

@@ -213,6 +213,25 @@ async def test_what_if_works_nothing_out_for_who_may_not_see_it(
         assert worked_out == ["default"]
 
 
+@pytest.mark.parametrize("name", ["x" * 64, "y" * 100_000, "Red", "red/x", "-"])
+async def test_nobody_is_asked_about_what_no_namespace_can_be_called(name: str) -> None:
+    """It would be remembered, too."""
+    async with library() as lent:
+        reviews = lent.fake.access.reviews
+        status, text = await asked(lent, manifest(name))
+        assert (status, "a name that a namespace can have" in text) == (400, True)
+        explained = f"/v1/explain?namespace={name[:1000]}&job=x"
+        assert (await lent.get(explained, lent.token(OWNER)))[0] == 400
+        assert lent.fake.access.reviews == reviews
+
+
+async def test_that_somebody_sees_not_all_is_asked_once_an_answer() -> None:
+    async with library(review_cache_seconds=0) as lent:
+        reviews = lent.fake.access.reviews
+        assert await lent.names("/v1/queue", lent.token(OWNER)) == {"red"}
+        assert lent.fake.access.reviews == reviews + 3  # everywhere, red, blue
+
+
 async def test_without_rights_there_is_nothing_to_see() -> None:
     async with library() as lent:
         token = lent.token(NOBODY)
