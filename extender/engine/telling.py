@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
 from extender.engine.commands import Command, EmitEvent, SetQueuedCondition
 from extender.engine.jobs import Job, State
 from extender.engine.reasons import Reason
@@ -13,6 +15,9 @@ from shared.model import JobKey
 
 IGNORED = "AnnotationIgnored"
 """Event reason: an annotation cannot be used, and its default counts."""
+
+READING: Final = "ReadAnnotations"
+"""Action of that Event: the reason for waiting does not take its place in the line."""
 
 YOUNG_SECONDS: Final = 3.0
 """A job that waits no longer than this is not told why, unless somebody must correct it."""
@@ -62,7 +67,8 @@ def tell(
         job, before = entry.job, told.get(entry.job.key, "")
         now[job.key] = f"{entry.reason} {entry.note}"
         if entry.note and not before.endswith(entry.note):
-            commands.append(_event(job, IGNORED, entry.note, warning=True))
+            ignored = _event(job, IGNORED, entry.note, warning=True)
+            commands.append(replace(ignored, action=READING))
         if entry.reason is Reason.RELEASING:
             continue
         if now_seconds - job.created_at < YOUNG_SECONDS and entry.reason not in _WARNINGS:

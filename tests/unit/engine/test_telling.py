@@ -1,5 +1,7 @@
 """What is written where when a job waits."""
 
+from dataclasses import replace
+
 import pytest
 
 from extender.engine import jobs
@@ -44,3 +46,11 @@ def test_condition_and_event_have_the_same_word_and_are_written_once(reason: Rea
 def test_a_job_that_was_just_made_is_not_told_why_it_waits() -> None:
     waiting = entry(Reason.GANG_INCOMPLETE, {"gated": True})
     assert tell([waiting], {}, now_seconds=YOUNG_SECONDS / 2)[1] == ()
+
+
+def test_an_annotation_that_is_ignored_takes_no_other_reason_s_place_in_line() -> None:
+    waiting = replace(entry(Reason.GANG_INCOMPLETE, {"gated": True}), note="an annotation")
+    _, commands = tell([waiting], {}, now_seconds=60.0)
+    events = [c for c in commands if isinstance(c, EmitEvent)]
+    assert [event.reason for event in events] == ["AnnotationIgnored", "GangIncomplete"]
+    assert len({event.action for event in events}) == 2
