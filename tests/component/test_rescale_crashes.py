@@ -171,11 +171,14 @@ async def test_a_pod_that_is_deleted_while_it_is_asked_ends_the_change(fake: Fak
 
 
 async def test_new_workers_without_room_are_given_back(fake: FakeKube) -> None:
+    """The foreign pod comes while the growth is on its way to the server: nobody may see it yet."""
     put_job(fake, 2, CHECKPOINT)
+    held = kube_faults.Slow()
     async with yard(fake, grow_seconds=1.0, cooldown_seconds=60.0) as (crew, _):
-        await eventually(lambda: crew.running_workers() == 2, PATIENCE_SECONDS)
-        await eventually(lambda: crew.wanted() == 4, PATIENCE_SECONDS)
+        fake.faults.order("patch", f"*/jobs/{JOB}", held)
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
         put_foreign(fake, 2)
+        held.gate.set()
         await eventually(lambda: crew.written == [2, 4, 2], PATIENCE_SECONDS, str(crew.rescale()))
         assert crew.lost == []
 
