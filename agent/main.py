@@ -259,7 +259,11 @@ async def _run_until_told(settings: AgentSettings, machine: Machine) -> None:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="shuntyard-agent", description=__doc__)
+    text = (
+        "Reads how far the training in the pods of its node is, and what it takes, and reports it "
+        "to shuntyard-extender. Without options it runs until it is ended."
+    )
+    parser = argparse.ArgumentParser(prog="shuntyard-agent", description=text)
     parser.add_argument("--settings", type=Path, help="settings file (YAML)")
     parser.add_argument(
         "--print-settings", action="store_true", help="print the settings in force and end"

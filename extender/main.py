@@ -321,7 +321,11 @@ def _allow_many_connections() -> None:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="shuntyard-extender", description=__doc__)
+    text = (
+        "Decides which training jobs run where and when: an extender that kube-scheduler calls, "
+        "and the read API that shuntyard shows. Without options it runs until it is ended."
+    )
+    parser = argparse.ArgumentParser(prog="shuntyard-extender", description=text)
     parser.add_argument("--settings", type=Path, help="settings file (YAML)")
     parser.add_argument(
         "--print-settings", action="store_true", help="print the settings in force and end"

@@ -4,6 +4,7 @@ An incident thus becomes a test: the same lines, the same parameters, the same d
 first one that differs. What comes after it rests on it, so that it alone is told.
 """
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +34,8 @@ def run(log: Path, params: EngineParameters) -> int:
     try:
         found = next(_replayed(segments(log), counted, parameters_hash(params)), None)
     except (RecordingError, OSError) as error:
-        print(f"{log}: {error}")  # noqa: T201 - the command's answer
+        why = error.strerror if isinstance(error, OSError) else error
+        print(f"{log}: {why}", file=sys.stderr)  # noqa: T201 - the command's answer
         return 1
     for line in _told(*found, counted.last) if found else ():
         print(line)  # noqa: T201 - the command's answer

@@ -1,6 +1,7 @@
 """``shuntyard-sim compare``: policies on windows of a trace, or on the mixed workload."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from simulator.comparison import comparing, picture, report
 from simulator.comparison.cases import WindowSettings
 from simulator.comparison.comparing import Comparison, MixedSource, Source, TraceSource
 from simulator.comparison.policies import POLICIES
+from simulator.options import count, positive, share
 from simulator.seeds import HELD_OUT, IN_SAMPLE, seeds
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
@@ -31,16 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace-format", default="", choices=formats, help="default: detected")
     parser.add_argument("--skip-bad-lines", action="store_true", help="count and print, go on")
     parser.add_argument("--policy", default=",".join(POLICIES), help=f"of {names}; default: all")
-    parser.add_argument("--jobs", type=int, default=120, help="jobs of a window")
+    parser.add_argument("--jobs", type=count, default=120, help="jobs of a window; default: 120")
     parser.add_argument("--from", type=float, dest="start", help="where it begins, in seconds")
-    parser.add_argument("--window", type=float, help="seconds of submissions; jobs are drawn")
-    parser.add_argument("--load", type=float, default=1.2, help="decides how many machines")
-    parser.add_argument("--nodes", type=int, help="so many machines instead")
-    parser.add_argument("--seeds", type=int, default=5, help="how many windows")
+    parser.add_argument("--window", type=positive, help="seconds of submissions; jobs are drawn")
+    parser.add_argument(
+        "--load", type=positive, default=1.2, help="decides how many machines; default: 1.2"
+    )
+    parser.add_argument("--nodes", type=count, help="so many machines instead")
+    parser.add_argument("--seeds", type=count, default=5, help="how many windows; default: 5")
     parser.add_argument("--held-out", action="store_true", help="of the part kept for reporting")
-    parser.add_argument("--first-seed", type=int, help="default: 1, or 1001 of those held out")
-    parser.add_argument("--estimate-error", type=float, default=0.15, help="of lengths, 0…1")
-    parser.add_argument("--processes", type=int, help="how many at once; default: one a core")
+    parser.add_argument("--first-seed", type=count, help="default: 1, or 1001 of those held out")
+    parser.add_argument(
+        "--estimate-error", type=share, default=0.15, help="of lengths, 0…1; default: 0.15"
+    )
+    parser.add_argument("--processes", type=count, help="how many at once; default: one a core")
     parser.add_argument("--out", type=Path, help="folder for JSON, table and SVG")
     parameters.add_argument(parser)
 
@@ -50,8 +56,7 @@ def run(options: argparse.Namespace) -> int:
     policies = tuple(dict.fromkeys(options.policy.split(",")))
     unknown = [name for name in policies if name not in POLICIES]
     if unknown:
-        print(f"--policy: {', '.join(unknown)}: expected some of {', '.join(POLICIES)}")
-        return 2
+        return _refused(f"--policy: {', '.join(unknown)}: expected some of {', '.join(POLICIES)}")
     try:
         source, notes = _source(options)
         engine = parameters.read(options.settings)
@@ -59,13 +64,19 @@ def run(options: argparse.Namespace) -> int:
         chosen = _seeds(options)
         begun = time.monotonic()
         found = comparing.run(comparison, chosen, options.processes)
+    except OSError as error:
+        return _refused(f"{error.filename}: {error.strerror}")
     except (TraceError, SettingsError, ValueError) as error:
-        print(error)
-        return 2
+        return _refused(str(error))
     outcome = report.outcome(comparison, found, _command(options), notes)
     outcome = msgspec.structs.replace(outcome, seconds=round(time.monotonic() - begun, 1))
     _show(outcome, options.out)
     return 0
+
+
+def _refused(why: str) -> int:
+    print(f"shuntyard-sim compare: {why}", file=sys.stderr)
+    return 2
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 from simulator import compare, page, replay, reproduce
 
+_ABOUT = (
+    "Tries policies on traces and generated workloads, makes the papers' figures again, and "
+    "decides what the live extender decided once more: all by the extender's own core."
+)
 COMMANDS = {"reproduce": reproduce, "compare": compare, "page": page, "replay": replay}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
-    parser = argparse.ArgumentParser(prog="shuntyard-sim", description=__doc__)
+    parser = argparse.ArgumentParser(prog="shuntyard-sim", description=_ABOUT)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
         text = (module.__doc__ or "").partition("\n\n")[0].partition(": ")[2].strip()

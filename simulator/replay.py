@@ -27,7 +27,13 @@ def run(options: argparse.Namespace) -> int:
     try:
         name = replay.scheduler_name(options.log) or labels.SCHEDULER_NAME
         params = parameters.read(options.settings, name)
-    except (SettingsError, RecordingError, OSError) as error:
-        print(f"shuntyard-sim replay: {error}", file=sys.stderr)
-        return 2
+    except OSError as error:
+        return _refused(f"{options.log}: {error.strerror}")
+    except (SettingsError, RecordingError) as error:
+        return _refused(str(error))
     return replay.run(options.log, params)
+
+
+def _refused(why: str) -> int:
+    print(f"shuntyard-sim replay: {why}", file=sys.stderr)
+    return 2

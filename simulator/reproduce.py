@@ -12,6 +12,7 @@ from shared.errors import SettingsError
 from simulator import parameters, results
 from simulator.experiments import registry
 from simulator.experiments.registry import Options
+from simulator.options import count
 
 FOLDER: Final = Path("docs/reproduction")
 
@@ -20,8 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     names = ("all", *registry.EXPERIMENTS)
     parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--seeds", type=int, help="paired seeds; more take longer and spread less")
-    parser.add_argument("--processes", type=int, help="how many at once; default: one a core")
+    parser.add_argument(
+        "--seeds", type=count, help="paired seeds; more take longer and spread less"
+    )
+    parser.add_argument("--processes", type=count, help="how many at once; default: one a core")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder for JSON, table and SVG")
     parameters.add_argument(parser)
 

@@ -77,4 +77,4 @@ async def test_a_decision_that_differs_is_named(log, capsys):
 
 async def test_other_parameters_are_refused(log, capsys):
     assert await asyncio.to_thread(replay.run, log, EngineParameters(pin_lost_seconds=99)) == 1
-    assert "written with other parameters" in capsys.readouterr().out
+    assert "written with other parameters" in capsys.readouterr().err

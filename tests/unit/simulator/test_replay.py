@@ -72,20 +72,25 @@ def test_the_settings_of_the_log_are_taken_from_a_file(
 ) -> None:
     log.write_bytes(b"".join(lines(EngineParameters(pin_lost_seconds=99.0))))
     assert main(["replay", "--log", str(log)]) == 1
-    assert "written with other parameters" in capsys.readouterr().out
+    assert "written with other parameters" in capsys.readouterr().err
     file = tmp_path / "settings.yaml"
     file.write_text("gang: {pin_lost_seconds: 99}\nlogging: {level: debug}\n")
     assert main(["replay", "--log", str(log), "--settings", str(file)]) == 0
 
 
 WRONG = {
-    "no such file": ("missing.jsonl", 2),
-    "no log": ("settings.yaml", 2),
-    "an empty directory": (".", 1),
+    "no such file": ("missing.jsonl", 2, "missing.jsonl: No such file or directory\n"),
+    "no log": ("settings.yaml", 2, "shuntyard-sim replay: "),
+    "an empty directory": (".", 1, ""),
 }
 
 
-@pytest.mark.parametrize(("name", "code"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_no_log_is_an_error(name: str, code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "code", "said"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_no_log_is_an_error(
+    name: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "settings.yaml").write_text("gang: {}\n")
     assert main(["replay", "--log", str(tmp_path / name)]) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Errno" not in err

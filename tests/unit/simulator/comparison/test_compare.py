@@ -76,14 +76,44 @@ WRONG = {
         ["--mixed", "--held-out", "--first-seed", "7"],
         "--first-seed: 7: all 5 seeds should be 1001 or above",
     ),
-    "a file that is not there": (["--trace", "nowhere.csv"], "nowhere.csv: file: '' is not a file"),
+    "a file that is not there": (
+        ["--trace", "nowhere.csv"],
+        "nowhere.csv: file: 'nowhere.csv' is not a file or folder that exists",
+    ),
 }
 
 
 @pytest.mark.parametrize(("arguments", "said"), WRONG.values(), ids=WRONG)
 def test_what_cannot_be_compared_is_said(arguments, said, capsys):
     assert main(["compare", *arguments]) == 2
-    assert said in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert shown.err.startswith("shuntyard-sim compare: ")
+    assert (shown.err.count("\n"), said in shown.err, shown.out) == (1, True, "")
+
+
+BEYOND = {
+    "--jobs 0": "argument --jobs: '0' is not a whole number of at least 1",
+    "--processes 0": "argument --processes: '0' is not a whole number of at least 1",
+    "--seeds many": "argument --seeds: 'many' is not a whole number of at least 1",
+    "--estimate-error -4": "argument --estimate-error: '-4' is not a number from 0 to 1",
+    "--estimate-error nan": "argument --estimate-error: 'nan' is not a number from 0 to 1",
+    "--load 0": "argument --load: '0' is not a number above 0",
+}
+
+
+@pytest.mark.parametrize(("option", "said"), BEYOND.items(), ids=BEYOND)
+def test_a_number_that_means_nothing_is_refused_with_its_name(option, said, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", "--mixed", *option.split()])
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_help_says_what_is_taken_where_nothing_is_said(capsys):
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert [one for one in ("120", "1.2", "5", "0.15") if f"default: {one}" not in said] == []
 
 
 def test_skipped_lines_are_counted_and_printed(tmp_path, capsys):
@@ -93,7 +123,7 @@ def test_skipped_lines_are_counted_and_printed(tmp_path, capsys):
     path.write_text(path.read_text().replace("plain,0,1,60", "plain,0,1,none"))
     arguments = ["compare", "--trace", str(path), "--from", "0", "--nodes", "2", *QUICK]
     assert main([*arguments, "--policy", "cps"]) == 2
-    assert "jobs.csv:3: duration_s: 'none' is not" in capsys.readouterr().out
+    assert "jobs.csv:3: duration_s: 'none' is not" in capsys.readouterr().err
     assert main([*arguments, "--policy", "cps", "--skip-bad-lines"]) == 0
     said = capsys.readouterr().out
     assert "skipped: " in said
