@@ -267,10 +267,14 @@ def readable(decode: Callable[[bytes], T], document: Mapping[str, Any], what: st
     Raises:
         InputError: It cannot be read.
     """
+    data = msgspec.json.encode(document)
     try:
-        return decode(msgspec.json.encode(document))
+        return decode(data)
     except OddObjectError as error:
-        raise InputError(what, "", f"readable: {error.problem}") from error
+        cause = error.__cause__
+        if isinstance(cause, InputError):  # it says what stood where, and what should
+            raise InputError(f"{what}: {cause.field}", cause.value, cause.expected) from error
+        raise InputError(what, _excerpt(data), f"readable: {error.problem}") from error
 
 
 def decode(kind: type[T], data: bytes | Raw, what: str, at: str = "$") -> T:
@@ -284,5 +288,8 @@ def decode(kind: type[T], data: bytes | Raw, what: str, at: str = "$") -> T:
     except ValueError as error:  # no such JSON, or no UTF-8
         text = str(error).replace("`$", f"`{at}")
         said = text if "`$" in text or at == "$" else f"{text} - at `{at}`"
-        excerpt = bytes(data)[:_EXCERPT].decode(errors="replace")
-        raise InputError(what, excerpt, f"readable: {said}") from error
+        raise InputError(what, _excerpt(bytes(data)), f"readable: {said}") from error
+
+
+def _excerpt(data: bytes) -> str:
+    return data[:_EXCERPT].decode(errors="replace")

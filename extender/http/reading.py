@@ -71,7 +71,9 @@ async def explain(request: web.Request) -> web.Response:
         found = found or await read.explain_job(namespace, name, kind)
     if found is None:
         missing = "pod or job" if what == "name" else what
-        raise web.HTTPNotFound(text=f"there is no {missing} {namespace}/{name}")
+        place = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
+        text = f"there is no {missing} {place}: `shuntyard jobs` lists the jobs that there are"
+        raise web.HTTPNotFound(text=text)
     return await _answer(request, found)
 
 

@@ -248,11 +248,14 @@ async def test_the_queue_arrives_as_it_was_given(people: Client) -> None:
     assert msgspec.json.decode(body, type=api.QueueResponse) == QUEUE
 
 
+JOBS = "`shuntyard jobs` lists the jobs that there are"
+
+
 async def test_explain_finds_a_pod_or_says_404(people: Client) -> None:
     found = await people.get("/v1/explain", params={"namespace": "team-a", "pod": "resnet-0"})
     assert msgspec.json.decode(await found.read(), type=api.ExplainResponse) == EXPLAIN
     lost = await people.get("/v1/explain", params={"namespace": "team-a", "pod": "gone"})
-    assert (lost.status, await lost.text()) == (404, "there is no pod team-a/gone")
+    assert (lost.status, await lost.text()) == (404, f"there is no pod team-a/gone: {JOBS}")
     unclear = await people.get("/v1/explain", params={"namespace": "team-a"})
     assert unclear.status == 400
     assert "query parameter pod" in await unclear.text()
@@ -266,8 +269,10 @@ async def test_explain_finds_a_job_too(people: Client) -> None:
     of_job = (200, msgspec.json.encode(EXPLAIN_JOB).decode())
     assert await ask(job="resnet") == await ask(name="resnet") == of_job
     assert await ask(name="resnet-0") == (200, msgspec.json.encode(EXPLAIN).decode())
-    assert await ask(job="resnet-0") == (404, "there is no job team-a/resnet-0")
-    assert await ask(name="gone") == (404, "there is no pod or job team-a/gone")
+    assert await ask(job="resnet-0") == (404, f"there is no job team-a/resnet-0: {JOBS}")
+    assert await ask(name="gone") == (404, f"there is no pod or job team-a/gone: {JOBS}")
+    of_a_kind = await ask(job="gone", kind="trainjob")
+    assert of_a_kind == (404, f"there is no job team-a/trainjob/gone: {JOBS}")
     status, text = await ask(job="twice")
     assert (status, "job or pytorchjob" in text) == (400, True)
     assert await ask(job="twice", kind="pytorchjob") == of_job

@@ -202,6 +202,10 @@ BAD: dict[str, tuple[bytes, tuple[str, ...]]] = {
         json.dumps(manifest("Job", "batch/v1", {"template": template(cpu="much")})).encode(),
         ("Job mine: pod template", "cpu", "much"),
     ),
+    "an amount that is none, and nothing before it": (
+        json.dumps(manifest("Job", "batch/v1", {"template": template(cpu="x")})).encode(),
+        ("Job mine: pod template: request of cpu: 'x' is not a Kubernetes quantity",),
+    ),
     "an annotation that is no text": (
         json.dumps(
             job(template={**template(), "metadata": {"annotations": {labels.MIN_AVAILABLE: 3}}})
