@@ -17,7 +17,8 @@ venv: $(STAMP) ## a virtual environment with exactly the versions of constraints
 
 $(STAMP): constraints.txt pyproject.toml trainer/pyproject.toml
 	@[ -x $(PYTHON) ] || python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]' --editable ./trainer
+	@echo "installing the packages of constraints.txt into $(VENV): a few minutes the first time"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]' --editable ./trainer
 	@touch $@
 
 check: format lint types imports ## format, lint, types and import contracts (changes nothing)
