@@ -121,7 +121,7 @@ def test_what_counts_as_measured_is_near_the_truth(noise, step_seconds, workers)
         steps = max(1, round(10.0 / step_seconds))
         at, step = at + steps * step_seconds * factor, step + steps
         seen = Seen(Uid("a"), 1, workers, step, at, TOTAL)
-        timed = timing.followed(timed, seen)
+        timed = timing.followed(timed, seen, params)
         if not timing.lacking(timed, params):
             break
     assert not timing.lacking(timed, params)

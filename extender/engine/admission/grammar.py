@@ -28,6 +28,12 @@ from shared.errors import InputError
 _UTILITY_FIELD: Final = f"annotation {labels.UTILITY}"
 _TRAINING_FIELD: Final = f"annotation {labels.TRAINING}"
 _UTILITY_EXPECTED: Final = "sigmoid:100,2,4h (worth, loss per hour, time) or steps:2h=100,4h=50"
+LEAST_BATCH_SECONDS: Final = 1e-30
+MOST_BATCH_SECONDS: Final = 1e9
+"""Of a mini-batch on one worker, as it may be measured: it is written as a Go duration."""
+BATCH_EXPECTED: Final = (
+    f"seconds of a mini-batch between {LEAST_BATCH_SECONDS:g} and {MOST_BATCH_SECONDS:g}"
+)
 _MOST_TEXT: Final = 4096
 """Some hundred steps; what is longer would be looked at in every cycle."""
 _SECONDS_AN_HOUR: Final = 3600.0
@@ -101,6 +107,11 @@ class Training:
         """Whether it says how long a mini-batch takes with push and pull."""
         stated = self.step_seconds is not None and self.gradient_bytes is not None
         return stated or self.whole_step_seconds is not None
+
+
+def is_batch(seconds: float) -> bool:
+    """Say whether a mini-batch can be measured to take so long: trainers say what they like."""
+    return LEAST_BATCH_SECONDS <= seconds <= MOST_BATCH_SECONDS
 
 
 def utility_of(text: str) -> Worth:

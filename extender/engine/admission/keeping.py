@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.engine.admission import history
+from extender.engine.admission import grammar, history
 from extender.engine.admission.history import History
 from extender.engine.admission.outcome import AdmissionLook
 from shared.errors import InputError
@@ -52,8 +52,10 @@ def read(line: str, *, field: str) -> History:
         raise InputError(field, _begin(line), f"{_EXPECTED} ({error})") from None
     if kept.version != VERSION:
         raise InputError(field, f"version {kept.version}", f"version {VERSION}")
-    if any(not 0.0 < seconds < float("inf") for seconds in kept.history.step_seconds.values()):
-        raise InputError(field, _begin(line), f"{_EXPECTED} (step times above 0)")
+    if not all(grammar.is_batch(seconds) for seconds in kept.history.step_seconds.values()):
+        raise InputError(
+            field, _begin(line), f"{_EXPECTED} (step_seconds: {grammar.BATCH_EXPECTED})"
+        )
     return kept.history
 
 

@@ -29,4 +29,5 @@ def step_seconds(plan: SlotPlan, facts: Facts, now: float) -> dict[str, float]:
         return {}
     training = grammar.training_of(plan.asked.training)
     batches = training.epochs * training.chunks * training.batches
-    return {durations.run_name(plan.job): used / (share * batches)}
+    seconds = used / (share * batches)
+    return {durations.run_name(plan.job): seconds} if grammar.is_batch(seconds) else {}

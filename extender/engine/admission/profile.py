@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from extender.engine import owner_words
+from extender.engine.admission import grammar
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.errors import InputError
@@ -43,7 +44,6 @@ class Profile(Struct, frozen=True, omit_defaults=True):
 
 
 _DECODER = msgspec.json.Decoder(Profile)
-_EXPECTED = "times above 0"
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,9 @@ def read(owner: Owner) -> Profile | None:
     if found is None:
         return None
     seconds = found.batch_seconds
-    if seconds is not None and not 0.0 < seconds < float("inf"):
-        raise InputError(f"annotation {labels.PROFILE}", str(seconds), _EXPECTED)
+    if seconds is not None and not grammar.is_batch(seconds):
+        field = f"batch_seconds of annotation {labels.PROFILE}"
+        raise InputError(field, str(seconds), grammar.BATCH_EXPECTED)
     return found
 
 

@@ -77,7 +77,7 @@ def profiling(
         _rest(job, one, seen, found)
     for key, one in runs.items():
         if key in known:
-            found.entries[key] = entry(one.run, None, seen)
+            _show(key, one.run, seen, found)
         elif key in seen.snapshot.jobs:
             job = jobs.view(seen.snapshot, key)
             if described.wants_admission(job) and not job.problem and _runs(job):
@@ -105,15 +105,19 @@ def _rest(job: Job, one: Profiled, seen: Sight, found: Profiling) -> None:
 def _look(
     job: Job, one: Profiled, history: History, before: Timing | None, seen: Sight, found: Profiling
 ) -> None:
-    """A job that runs: offer it if it can be priced, else time it."""
+    """A job that runs: offer it if it can be priced; time it until a result of its own is written.
+
+    Of another run of its name, or of a result whose write was refused, the price may be known
+    before. As a slot begins such a job may get a plan, which is a write of its owner too.
+    """
     steps = steps_of(job, one, history)
-    found.entries[job.key] = entry(one.run, None, seen)
+    _show(job.key, one.run, seen, found)
     try:
-        if described.is_measured(job) or durations.run_name(job.key) in steps:
-            asked = described.asked(seen.snapshot, job, steps)
-            stale = seen.params.migration.stale_seconds
-            stands = facts.of_job(seen.snapshot, job, seen.reading, stale)
-            found.runners.append(Candidate(job, one.owner, asked, stands))
+        said = described.is_measured(job)
+        offered = said or durations.run_name(job.key) in steps
+        if offered:
+            found.runners.append(_runner(job, one, steps, seen))
+        if said or one.run.batch_seconds is not None:
             return
         batches = described.batches(job)
     except InputError as error:
@@ -124,7 +128,24 @@ def _look(
     timed = _timed(job, before, seen)
     if timed is not None:
         found.timings[job.key] = timed
-    _judge(job, one, timed, batches, seen, found)
+    if offered and seen.boundary:
+        lacks = timing.lacking(timed, seen.params.slot_time)
+        found.entries[job.key] = entry(one.run, timed, seen, lacks)
+    else:
+        _judge(job, one, timed, batches, seen, found)
+
+
+def _show(key: JobKey, run: Profile, seen: Sight, found: Profiling) -> None:
+    """Say what was measured; of what was not there is nothing to say here."""
+    if run.batch_seconds is not None:
+        found.entries[key] = entry(run, None, seen)
+
+
+def _runner(job: Job, one: Profiled, steps: Mapping[str, float], seen: Sight) -> Candidate:
+    asked = described.asked(seen.snapshot, job, steps)
+    stale_seconds = seen.params.migration.stale_seconds
+    stands = facts.of_job(seen.snapshot, job, seen.reading, stale_seconds)
+    return Candidate(job, one.owner, asked, stands)
 
 
 def _judge(
@@ -132,11 +153,10 @@ def _judge(
 ) -> None:
     """Write what has come of it."""
     now, params = seen.reading.now, seen.params.slot_time
-    lacks = timing.lacking(timed, params)
     before = one.run
     run = before if before.since is not None else replace(before, since=now)
     reason = text = ""
-    seconds = None if lacks or timed is None else timing.batch_seconds(timed, batches)
+    lacks, seconds = timing.result(timed, batches, params)
     if seconds is not None and timed is not None:
         run = replace(
             run,
@@ -152,12 +172,12 @@ def _judge(
         reason, text = Reason.PROFILE_INCONCLUSIVE.value, _in_vain(lacks, params.profile_seconds)
     if run != before:
         found.commands.append(telling.profiled(one.owner, run, reason, text))
-    found.entries[job.key] = entry(run, timed, seen)
+    found.entries[job.key] = entry(run, timed, seen, lacks)
     found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
 
 
-def entry(run: Profile, timed: Timing | None, seen: Sight) -> ProfileEntry:
-    """Return what people are told of a run."""
+def entry(run: Profile, timed: Timing | None, seen: Sight, lacks: str = "") -> ProfileEntry:
+    """Return what people are told of a run; ``lacks``: what it lacks although it is timed."""
     params, since = seen.params.slot_time, run.since
     measured = run.batch_seconds is not None
     waits = since is None or measured
@@ -169,7 +189,7 @@ def entry(run: Profile, timed: Timing | None, seen: Sight) -> ProfileEntry:
         step_seconds=run.step_seconds if measured or timed is None else timed.seconds,
         spread=run.spread if measured else timed.spread if timed else None,
         wanted_spread=params.profile_spread,
-        lacks="" if measured else _WAITS if since is None else timing.lacking(timed, params),
+        lacks="" if measured else lacks if since is not None else _WAITS,
     )
 
 
@@ -200,7 +220,7 @@ def _timed(job: Job, before: Timing | None, seen: Sight) -> Timing | None:
     workers = sum(m.role in roles for m in bound)
     step = progress.step or 0
     now = Seen(uid, progress.attempt, workers, step, progress.updated_at, progress.total_steps)
-    return timing.followed(before, now)
+    return timing.followed(before, now, seen.params.slot_time)
 
 
 def _begins(seen: Sight) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from extender.engine.admission import grammar
 from extender.engine.admission.slot_time import SlotTimeParameters
 from shared.model import Uid
 
@@ -82,26 +83,29 @@ class Timing(Struct, frozen=True):
         return math.sqrt(count / (count - 1) * squares) / (mean * self.steps)
 
 
-def followed(before: Timing | None, seen: Seen) -> Timing:
-    """Return the timing with what was seen now."""
+def followed(before: Timing | None, seen: Seen, params: SlotTimeParameters) -> Timing:
+    """Return the timing with what was seen now.
+
+    Intervals are long enough that those that are kept can hold all steps that are wanted.
+    """
     if before is None or not _same_run(before.last, seen):
         return Timing(seen)
     if seen.step <= before.last.step or seen.at <= before.last.at:
         return before
     if not before.warm:
         return Timing(seen, warm=True)
-    seconds = seen.at - before.last.at
-    if seconds < LEAST_SECONDS:
+    steps, seconds = seen.step - before.last.step, seen.at - before.last.at
+    if seconds < LEAST_SECONDS or steps * MOST_INTERVALS < params.profile_steps:
         return before
-    one = (seen.step - before.last.step, seconds)
-    return replace(before, last=seen, intervals=(*before.intervals, one)[-MOST_INTERVALS:])
+    intervals = (*before.intervals, (steps, seconds))[-MOST_INTERVALS:]
+    return replace(before, last=seen, intervals=intervals)
 
 
 def lacking(timing: Timing | None, params: SlotTimeParameters) -> str:
     """Return what is missing before the time of a step counts as measured; empty: nothing is."""
     if timing is None:
         return "a step in the training's metrics: no agent has read one (shuntyard.io/metrics)"
-    if timing.last.total is None:
+    if not timing.last.total:
         return "the number of all steps in the training's metrics"
     if timing.steps < params.profile_steps:
         return f"{params.profile_steps - timing.steps} more steps"
@@ -111,6 +115,20 @@ def lacking(timing: Timing | None, params: SlotTimeParameters) -> str:
     if spread is None or spread > params.profile_spread:
         return f"a spread of {params.profile_spread:g} at most; it is {spread or 0.0:.2g}"
     return ""
+
+
+def result(
+    timing: Timing | None, batches: int, params: SlotTimeParameters
+) -> tuple[str, float | None]:
+    """Return what is missing, and the seconds of a mini-batch if nothing is."""
+    lacks = lacking(timing, params)
+    if lacks or timing is None:
+        return lacks, None
+    found = batch_seconds(timing, batches)
+    if found is None or not grammar.is_batch(found):
+        total = timing.last.total
+        return f"steps that fit the {batches} mini-batches of the training: of {total} steps", None
+    return "", found
 
 
 def batch_seconds(timing: Timing, batches: int) -> float | None:

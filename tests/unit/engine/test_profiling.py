@@ -11,6 +11,7 @@ from extender.engine.memory import Reading
 from extender.engine.reasons import Reason
 from extender.engine.scaling.proposal import Cause, Proposal
 from shared import labels
+from shared.errors import InputError
 from shared.model import Uid
 from tests.unit.engine.clusters import queued_job
 from tests.unit.engine.priced import SLOT, START, priced_job
@@ -300,3 +301,75 @@ def test_an_owner_of_several_jobs_has_no_plan_and_the_field_is_named():
     assert told.reason is Reason.MISCONFIGURED
     assert "spec.replicas of LeaderWorkerSet a" in told.message
     assert world.reasons() == {"a": Reason.MISCONFIGURED}
+
+
+ODD_SECONDS = ["0", "1e-320", "1e-31", "1.1e9", "1e12", "1e308"]
+
+
+@pytest.mark.parametrize("seconds", ODD_SECONDS)
+def test_a_time_that_nobody_measured_lets_nobody_in_and_ends_no_look(seconds):
+    world = ProfileYard(unmeasured("a"))
+    text = f'{{"job":"default/job/a","batch_seconds":{seconds}}}'
+    world.write(world.owner("a"), {labels.PROFILE: text})
+    with pytest.raises(InputError, match=r"batch_seconds of annotation shuntyard\.io/profile"):
+        world.run("a")
+    world.look()
+    assert world.standing("a").reason is Reason.PROFILING
+    assert world.run("a").batch_seconds is None
+
+
+@pytest.mark.parametrize("seconds", ["1e-30", "1e9"])
+def test_the_shortest_and_the_longest_time_can_be_priced(seconds):
+    world = ProfileYard(unmeasured("a"))
+    text = f'{{"job":"default/job/a","batch_seconds":{seconds}}}'
+    world.write(world.owner("a"), {labels.PROFILE: text})
+    world.look()
+    assert world.standing("a").reason in {None, Reason.PAYOFF_TOO_LOW, Reason.UTILITY_GONE}
+
+
+@pytest.mark.parametrize(
+    ("total", "lacks"), [(2**63 - 1, "fit the 1 mini-batches"), (0, "number of all steps")]
+)
+def test_metrics_that_cannot_be_true_are_no_result(total, lacks):
+    world = running(unmeasured("a", text="epochs=1,chunks=1,batches=1"))
+    world.look()
+    for _ in range(8):
+        world.train("a", 10, total=total)
+        look = world.look()
+    assert (world.run("a").batch_seconds, look.step_seconds) == (None, {})
+    assert lacks in world.standing("a").profile.lacks
+
+
+def test_as_many_steps_as_are_wanted_can_be_seen_however_slow_they_are():
+    world = running(profile_steps=200)
+    world.look()
+    for _ in range(300):
+        world.train("a", 60, steps=1, total=5000)
+        world.look()
+    assert world.run("a").step_seconds == pytest.approx(60.0)
+    assert world.run("a").steps >= 200
+
+
+def test_a_result_whose_write_was_refused_is_written_later():
+    world = running()
+    world.look()
+    while not world.events(look := world.look(apply=False)):
+        world.train("a", 10)
+    assert world.events(look) == ["Profiled"]
+    world.history = History(step_seconds=look.step_seconds)
+    assert world.run("a").batch_seconds is None
+    again = world.look()
+    assert world.events(again) == ["Profiled"]
+    assert world.run("a").batch_seconds == look.step_seconds["default/job/a"]
+    assert world.look().commands == ()
+    assert world.standing("a").reason is Reason.AWAITING_PRICE
+
+
+def test_as_a_slot_begins_the_owner_is_written_once():
+    world = running()
+    world.look()
+    while not world.events(look := world.look(apply=False)):
+        world.train("a", 10)
+    world.history = History(step_seconds=look.step_seconds)
+    assert world.events(next_slot(world)) == ["Admitted"]
+    assert "a" in world.plans()
