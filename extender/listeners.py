@@ -32,6 +32,7 @@ from extender.loops.certificates import CertificateKeeper, Places
 from extender.loops.lead import Leadership
 from extender.loops.observe import Observer
 from extender.loops.peers import Peers
+from extender.loops.publishing import config_maps
 from extender.metrics.certificates import Door
 from extender.metrics.connections import Ending
 from extender.settings.certificates import CertificatesSection
@@ -76,14 +77,6 @@ class Listener:
         await web.SockSite(runner, opened, ssl_context=self.tls).start()
 
 
-def config_maps(section: CertificatesSection) -> tuple[str, ...]:
-    """Return the paths of the ConfigMaps that say whom to trust."""
-    return tuple(
-        paths.namespaced(paths.CONFIG_MAPS, namespace, section.authority_config_map)
-        for namespace in section.authority_namespaces
-    )
-
-
 def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:
     """Return who makes certificates for the replicas and keeps them."""
     secret = paths.namespaced(paths.SECRETS, section.namespace, section.secret)
@@ -93,7 +86,8 @@ def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:
         valid_seconds=section.valid_days * _DAY_SECONDS,
         authority_valid_seconds=section.authority_valid_days * _DAY_SECONDS,
     )
-    places = Places(secret, config_maps(section), section.directory)
+    maps = config_maps(section.authority_namespaces, section.authority_config_map)
+    places = Places(secret, maps, section.directory)
     beat = ground.beat("certificates")
     return CertificateKeeper(ground.client, places, wanted, ground.clock, ground.metrics, beat)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from extender.engine.parameters import EngineParameters
 from extender.ground import Ground
-from extender.listeners import config_maps
 from extender.loops.admission import AdmissionLoop
 from extender.loops.authority import AuthorityLoop
 from extender.loops.bell import Bell
@@ -18,6 +17,7 @@ from extender.loops.migrate import MigrateLoop
 from extender.loops.moving import Mover
 from extender.loops.observe import Observer
 from extender.loops.owners import OwnerWriter
+from extender.loops.publishing import config_maps
 from extender.loops.requests import RequestWriter
 from extender.loops.rescale import RescaleLoop
 from extender.loops.resize import ResizeLoop
@@ -68,13 +68,13 @@ def authority(
     """Return the loop that says whom agents trust; none where nobody mounts that, or we make it."""
     if section.authority is None:
         return ()
+    maps = config_maps(section.authority_namespaces, section.authority_config_map)
     beat = ground.beat("authority")
     return (
         AuthorityLoop(
-            ground.client, section.authority, config_maps(section), acting, ground.clock,
-            ground.metrics, beat,
+            ground.client, section.authority, maps, acting, ground.clock, ground.metrics, beat
         ),
-    )  # fmt: skip
+    )
 
 
 def schedule_loop(

@@ -30,6 +30,7 @@ LOOK_SECONDS: Final = 10.0
 
 log = logging.getLogger(__name__)
 
+_KEY: Final = b"PRIVATE KEY-----"
 _TEXT: Final = "agents are not told whom to trust: %s"
 
 
@@ -75,6 +76,8 @@ class AuthorityLoop:
     def _trusted(self) -> str:
         """Return the file's text; raises ``OSError`` or ``ValueError`` where it is of no use."""
         text = self.file.read_bytes()
+        if _KEY in text:  # one file for key and certificates: it would be read by many
+            raise ValueError("it holds a private key, which is nobody else's: name certificates")
         last = max(x509.load_pem_x509_certificates(text), key=reading.ends_at)
         span = (reading.begins_at(last), reading.ends_at(last))
         self.metrics.certificates.observe(AUTHORITY, *span, self.clock.now())

@@ -1,9 +1,16 @@
 """Whom to trust is written into a ConfigMap, for those who must know it: agents."""
 
+from collections.abc import Iterable
+
 from extender.certificates import found
-from shared.kube import keyed_data
+from shared.kube import keyed_data, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ConflictError, ForbiddenError, NotFoundError
+
+
+def config_maps(namespaces: Iterable[str], name: str) -> tuple[str, ...]:
+    """Return the paths of the ConfigMaps of a name in those namespaces."""
+    return tuple(paths.namespaced(paths.CONFIG_MAPS, one, name) for one in namespaces)
 
 
 async def publish(client: KubeClient, path: str, trusted: str) -> str:

@@ -91,7 +91,14 @@ async def test_who_does_not_act_writes_nothing(yard: Yard) -> None:
     assert published(yard.fake)
 
 
-BAD = {"torn": pem()[:100], "empty": b"", "no text": b"\xff\xfe", "something else": b"hello"}
+KEY = b"-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n-----END EC PRIVATE KEY-----\n"
+BAD = {
+    "with a key": pem() + KEY,
+    "torn": pem()[:100],
+    "empty": b"",
+    "no text": b"\xff\xfe",
+    "something else": b"hello",
+}
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
