@@ -40,12 +40,18 @@ SERVICE_ACCOUNTS: Final = "system:serviceaccount:"
 """What user names of service accounts begin with; namespace and name follow."""
 DENIED_LONGER: Final = 10
 """So many times longer than a right it is remembered that somebody has none."""
+DENIED_SECONDS: Final = 600.0
+"""But no longer than this: who was given a right waits for it."""
 CALLER_AT_ONCE: Final = 1000
 CALLER_PER_SECOND: Final = 10.0
 ALL_AT_ONCE: Final = 5000
 ALL_PER_SECOND: Final = 100.0
 """Questions about rights, of one caller and of all: what a first look takes where there are a
 thousand namespaces, and then what watching three thousand takes."""
+FEW_AT_ONCE: Final = 20
+FEW_PER_SECOND: Final = 0.2
+"""So many of one caller do not count among those of all: a scrape of the metrics, or a look at a
+namespace or two, is answered while others use up what is for all."""
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +93,7 @@ class Viewers:
     _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE))
     _waiting: int = 0
     _each: Budget[str] = field(default_factory=lambda: Budget(CALLER_AT_ONCE, CALLER_PER_SECOND))
+    _few: Budget[str] = field(default_factory=lambda: Budget(FEW_AT_ONCE, FEW_PER_SECOND))
     _all: Budget[None] = field(default_factory=lambda: Budget(ALL_AT_ONCE, ALL_PER_SECOND))
 
     def __post_init__(self) -> None:
@@ -111,7 +118,8 @@ class Viewers:
         if verdict is None:
             self._pay(bearer.user, monotonic)
             verdict = await self._asked(bearer.user, act)
-            kept_seconds = self.kept_seconds * (1 if verdict else DENIED_LONGER)
+            denied_seconds = min(self.kept_seconds * DENIED_LONGER, DENIED_SECONDS)
+            kept_seconds = self.kept_seconds if verdict else denied_seconds
             self._acts.put(question, verdict, monotonic + kept_seconds)
         return verdict
 
@@ -119,12 +127,16 @@ class Viewers:
         """Take one question out of the caller's budget and everybody's, or raise."""
         caller = caller_of(user)
         alone = self._each.wait_seconds(caller, monotonic)
-        together = self._all.wait_seconds(None, monotonic)
+        is_one_of_few = self._few.wait_seconds(caller, monotonic) == 0
+        together = 0.0 if is_one_of_few else self._all.wait_seconds(None, monotonic)
         if alone or together:
             self.metrics.access_reviews.labels(verdict=Access.THROTTLED.value).inc()
             raise _too_much(caller if alone else "all callers together", max(alone, together))
         self._each.spend(caller, monotonic)
-        self._all.spend(None, monotonic)
+        if is_one_of_few:
+            self._few.spend(caller, monotonic)
+        else:
+            self._all.spend(None, monotonic)
 
     async def _asked(self, user: User, act: Act) -> bool:
         try:

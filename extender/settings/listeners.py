@@ -153,7 +153,7 @@ class ApiSection(_Listening):
         ge=0,
         le=600,
         description="How long it is remembered whose a token is, and what he may see; what he may "
-        "not see, ten times as long.",
+        "not see, ten times as long, but at most ten minutes.",
     )
 
     _pair = model_validator(mode="after")(_both_or_none)

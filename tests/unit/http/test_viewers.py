@@ -1,5 +1,6 @@
 """How often the API server is asked what readers may see."""
 
+import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -97,10 +98,31 @@ async def test_new_tokens_of_one_user_are_one_caller(library: Library) -> None:
     assert (library.server.asked["ann"], refused) == (viewers.CALLER_AT_ONCE, 10)
 
 
-async def test_all_callers_together_have_a_limit(library: Library) -> None:
-    enough = viewers.ALL_AT_ONCE // viewers.CALLER_AT_ONCE
-    for number in range(enough):
+async def exhaust(library: Library) -> None:
+    """Have others ask for all that is for all together."""
+    each = viewers.CALLER_AT_ONCE - viewers.FEW_AT_ONCE
+    whole, rest = divmod(viewers.ALL_AT_ONCE, each)
+    for number in range(whole):
         await library.looks(f"user-{number}", *many(viewers.CALLER_AT_ONCE))
+    await library.looks("last", *many(viewers.FEW_AT_ONCE + rest))
+
+
+async def test_who_asks_little_is_answered_while_others_ask_without_end(library: Library) -> None:
+    """Prometheus asks once in half a minute whether it may have the metrics."""
+    await exhaust(library)
+    library.server.granted.add(("prometheus", "red"))
+    for _ in range(3):
+        library.clock.pass_by(KEPT_SECONDS)
+        for number in range(15):
+            with contextlib.suppress(web.HTTPTooManyRequests):
+                await library.looks(f"user-{number}#{library.clock.now()}", *many(500))
+        assert await library.looks("prometheus", "red") == [True]
+
+
+async def test_all_callers_together_have_a_limit(library: Library) -> None:
+    await exhaust(library)
+    for name in many(viewers.FEW_AT_ONCE):
+        assert await library.looks("ann", name) == [False]  # a few are always answered
     with pytest.raises(web.HTTPTooManyRequests, match="Too Many") as caught:
         await library.looks("ann", "red")
     assert "all callers together" in (caught.value.text or "")
@@ -131,3 +153,11 @@ async def test_a_refusal_is_remembered_longer_than_a_right(library: Library) -> 
     assert await library.looks("ann", "red", "blue") == [False, False]
     library.clock.pass_by(KEPT_SECONDS * (viewers.DENIED_LONGER - 1))
     assert await library.looks("ann", "red", "blue") == [False, True]
+
+
+async def test_who_was_given_a_right_has_it_after_ten_minutes(library: Library) -> None:
+    library.viewers.kept_seconds = 300.0
+    await library.looks("ann", "red")
+    library.server.granted.add(("ann", "red"))
+    library.clock.pass_by(viewers.DENIED_SECONDS)
+    assert await library.looks("ann", "red") == [True]
