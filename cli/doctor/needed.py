@@ -81,14 +81,27 @@ def of_the_extender(namespace: str, settings: Settings) -> Iterator[Right]:
     if service := settings.of("endpoint", "service", ""):
         for verb in ("get", "patch"):
             yield Right(verb, "endpointslices.discovery.k8s.io", namespace, str(service))
-    managed = settings.of("certificates", "managed", default=False)
+    yield from _of_certificates(settings)
     for verb in ("get", "patch"):
-        if managed:
-            yield Right(verb, "secrets", namespace, "shuntyard-certificates")
-        if managed or settings.of("certificates", "authority", None):
-            yield Right(verb, "configmaps", AGENTS_NAMESPACE, "shuntyard-ca")
         history = "shuntyard-admission-history"
         yield Right(verb, "configmaps", namespace, history, optional=True)
+
+
+def _of_certificates(settings: Settings) -> Iterator[Right]:
+    def named(key: str, default: str) -> str:
+        return str(settings.of("certificates", key, default))
+
+    managed = settings.of("certificates", "managed", default=False)
+    where = settings.of("certificates", "authority_namespaces", AGENTS_NAMESPACE)
+    namespaces = where.split(",") if isinstance(where, str) else where  # the environment's: a text
+    for verb in ("get", "patch"):
+        if managed:
+            secret = named("secret", "shuntyard-certificates")
+            yield Right(verb, "secrets", named("namespace", "shuntyard-system"), secret)
+        if managed or settings.of("certificates", "authority", None):
+            trusted = named("authority_config_map", "shuntyard-ca")
+            for one in namespaces:
+                yield Right(verb, "configmaps", str(one).strip(), trusted)
 
 
 def of_the_kinds() -> Iterator[Right]:

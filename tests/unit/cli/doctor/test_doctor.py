@@ -120,6 +120,23 @@ def test_an_attached_extender_needs_its_own_lease_and_its_endpoint() -> None:
     assert given <= asked
 
 
+@pytest.mark.parametrize("namespaces", [["one", "two"], "one, two"], ids=["file", "environment"])
+def test_rights_are_asked_for_where_the_settings_say(namespaces: list[str] | str) -> None:
+    said = {"managed": True, "namespace": "pki", "secret": "own", "authority_config_map": "trust"}
+    settings = Settings({"certificates": {**said, "authority_namespaces": namespaces}})
+    asked = {
+        (one.verb, one.resource, one.namespace, one.name)
+        for one in needed.of_the_extender("shuntyard-system", settings)
+        if one.resource in {"secrets", "configmaps"} and not one.optional
+    }
+    places = (
+        ("secrets", "pki", "own"),
+        ("configmaps", "one", "trust"),
+        ("configmaps", "two", "trust"),
+    )
+    assert asked == {(verb, *place) for verb in ("get", "patch") for place in places}
+
+
 def test_the_extenders_defaults_are_the_extenders() -> None:
     settings = ExtenderSettings()
     assert settings.gang.bind_wait_seconds == configuration.BIND_WAIT_SECONDS
