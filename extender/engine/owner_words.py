@@ -1,7 +1,8 @@
 """What we have written on an owner: annotations of one line of JSON each, ours alone.
 
 Controllers copy annotations to what they make, as a Deployment's to its ReplicaSets, and people
-copy manifests. So each word names the owner that it is about; on any other it says nothing.
+copy manifests. So each word names the owner that it is about; on any other it says nothing. Nor can
+an owner say anything about a job of another namespace.
 """
 
 from typing import Protocol, TypeVar
@@ -9,7 +10,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from shared.errors import InputError
-from shared.model import Owner, Uid
+from shared.model import JobKey, Owner, Uid
 
 
 class OfOwner(Protocol):
@@ -18,6 +19,11 @@ class OfOwner(Protocol):
     @property
     def owner(self) -> Uid:
         """Uid of the owner."""
+        ...
+
+    @property
+    def job(self) -> JobKey:
+        """The job that it is about; empty: not said."""
         ...
 
 
@@ -39,4 +45,6 @@ def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[Word]") -> Word 
         word = decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError):  # nested without end: whoever wrote it
         raise InputError(f"annotation {key}", text, _EXPECTED) from None
+    if word.job and word.job.partition("/")[0] != owner.namespace:
+        raise InputError(f"job of annotation {key}", word.job, f"of namespace {owner.namespace}")
     return word if word.owner in {"", owner.uid} else None

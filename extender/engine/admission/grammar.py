@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from extender.policy import utility
@@ -36,6 +37,9 @@ BATCH_EXPECTED: Final = (
 )
 _MOST_TEXT: Final = 4096
 """Some hundred steps; what is longer would be looked at in every cycle."""
+_MOST_KNOWN: Final = 4096
+"""Texts that are not read again in every cycle."""
+_MOST_WORTH: Final = 1e100
 _SECONDS_AN_HOUR: Final = 3600.0
 _NUMBER: Final = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
@@ -114,6 +118,7 @@ def is_batch(seconds: float) -> bool:
     return LEAST_BATCH_SECONDS <= seconds <= MOST_BATCH_SECONDS
 
 
+@lru_cache(_MOST_KNOWN)
 def utility_of(text: str) -> Worth:
     """Read ``shuntyard.io/utility``.
 
@@ -144,6 +149,7 @@ def utility_text(worth: Worth) -> str:
     return "steps:" + ",".join(f"{_plain(at)}s={_plain(value)}" for at, value in worth.steps)
 
 
+@lru_cache(_MOST_KNOWN)
 def training_of(text: str) -> Training:
     """Read ``shuntyard.io/training``.
 
@@ -253,7 +259,10 @@ def _bandwidth(said: Mapping[str, str], name: str) -> float | None:
 def _number(text: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
-    return float(text)
+    found = float(text)
+    if found > _MOST_WORTH:  # sums of them, and what they cost, are to be numbers
+        raise ValueError(text)
+    return found
 
 
 def _seconds(text: str) -> float:

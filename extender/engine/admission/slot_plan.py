@@ -4,13 +4,22 @@ It says all that planning anew needs: a job that is suspended has no pods that c
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from extender.engine import owner_words
+from extender.engine.admission import grammar, slot_time
 from shared import labels
+from shared.errors import InputError
 from shared.model import JobKey, NodeName, Owner, PodShape, Uid
+
+MOST_PODS: Final = 1_000_000
+"""Of a job: no cluster has more."""
+MOST_WORTH: Final = 1e300
+LAST_SLOT: Final = 10**11
+"""Since the epoch: with slots of a second some thousand years."""
 
 
 class Span(Struct, frozen=True, array_like=True):
@@ -113,7 +122,41 @@ def read(owner: Owner) -> SlotPlan | None:
     Raises:
         InputError: Somebody else has written there.
     """
-    return owner_words.read(owner, labels.SLOT_PLAN, _DECODER)
+    found = owner_words.read(owner, labels.SLOT_PLAN, _DECODER)
+    if found is not None:
+        _check(found)
+    return found
+
+
+def _check(plan: SlotPlan) -> None:
+    """See that the plan can be looked at: whoever may annotate the owner can write one.
+
+    Raises:
+        InputError: It says what no plan of ours does.
+    """
+    low, high = slot_time.BOUNDS["slot_seconds"]
+    asked, spans, numbers = plan.asked, plan.spans, (plan.utility, plan.bill, plan.late_seconds)
+    slots = [plan.arrival, plan.promise, plan.completion, plan.since]
+    slots += [slot for span in spans for slot in (span.first, span.last)]
+    grammar.utility_of(asked.utility)
+    for name, right, expected in (
+        ("asked.training", grammar.training_of(asked.training).complete, "complete"),
+        ("asked", 1 <= asked.least <= asked.most <= MOST_PODS, "least and most workers from 1"),
+        ("asked.servers", 0 <= asked.servers <= MOST_PODS, "a number of pods"),
+        ("slot_seconds", low <= plan.slot_seconds <= high, f"from {low:g} to {high:g}"),
+        ("done", 0.0 <= plan.done <= 1.0, "from 0 to 1"),
+        ("utility", all(abs(one) <= MOST_WORTH for one in numbers), "a number of that size"),
+        ("spans", all(map(_is_right, spans)), "slots of our horizon, with pods on each node"),
+        ("arrival", all(0 <= slot <= LAST_SLOT for slot in slots), "slots since the epoch"),
+    ):
+        if not right:
+            raise InputError(f"{name} of annotation {labels.SLOT_PLAN}", text(plan), expected)
+
+
+def _is_right(span: Span) -> bool:
+    pods = (*span.workers.values(), *span.servers.values())
+    slots = span.last - span.first
+    return 0 <= slots < slot_time.BOUNDS["horizon"][1] and all(0 <= n <= MOST_PODS for n in pods)
 
 
 def text(plan: SlotPlan) -> str:

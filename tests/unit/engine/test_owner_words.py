@@ -1,13 +1,18 @@
 """What is written on an owner is about that owner: a controller's copy of it says nothing."""
 
+from typing import Any
+
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from extender.engine.admission import planned
+from extender.engine.admission import planned, profile, slot_plan
+from extender.engine.admission.outcome import AdmissionMemory
 from extender.engine.scaling import record, records
 from extender.engine.scaling.proposal import Cause
 from extender.engine.scaling.record import Rescale
 from shared import labels
+from shared.errors import InputError
 from shared.model import Owner, OwnerReference, Uid
 from tests.fakes.builders import make_node, make_owner
 from tests.unit.engine.clusters import snapshot_of
@@ -58,3 +63,57 @@ def test_what_was_written_before_words_named_their_owner_stands() -> None:
 
 def _older(one: Rescale) -> str:
     return record.text(replace(one, owner=Uid("")))
+
+
+PLANS = {
+    "no training": {"asked": {"training": "x"}},
+    "half a training": {"asked": {"training": "epochs=1,chunks=1,batches=1"}},
+    "no utility": {"asked": {"utility": "x"}},
+    "no workers": {"asked": {"least": 0, "most": 0}},
+    "too many workers": {"asked": {"most": 10**12}},
+    "fewer servers than none": {"asked": {"servers": -1}},
+    "slots of no length": {"slot_seconds": 0},
+    "more than all done": {"done": 7},
+    "worth without end": {"utility": 1e308},
+    "slots that never end": {"spans": [[0, 10**12, {"a": 1}]]},
+    "slots that end before they begin": {"spans": [[5, 4, {"a": 1}]]},
+    "fewer pods than none": {"spans": [[1000, 1001, {"a": -1}]]},
+    "a slot before the epoch": {"arrival": -1},
+    "a slot that never comes": {"completion": 10**18},
+}
+
+
+def planned_yard() -> PricedYard:
+    yard = PricedYard([make_node("a")], params())
+    yard.add(priced_job("j", 1, work=1))
+    yard.look()
+    return yard
+
+
+@pytest.mark.parametrize("change", PLANS.values(), ids=PLANS)
+def test_a_plan_that_is_none_of_ours_is_none_and_ends_no_look(change: dict[str, Any]) -> None:
+    yard = planned_yard()
+    owner = yard.owner("j")
+    plan = msgspec.json.decode(owner.annotations[labels.SLOT_PLAN])
+    asked = {**plan["asked"], **change.get("asked", {})}
+    text = msgspec.json.encode({**plan, **change, "asked": asked}).decode()
+    written = replace(owner, annotations={**owner.annotations, labels.SLOT_PLAN: text})
+    with pytest.raises(InputError, match="annotation"):
+        slot_plan.read(written)
+    yard.write(owner, {labels.SLOT_PLAN: text})
+    yard.memory = AdmissionMemory()
+    yard.look()
+    assert yard.plans()["j"].asked.training == plan["asked"]["training"]  # ours again
+
+
+def test_nobody_says_anything_about_jobs_of_another_namespace() -> None:
+    yard = planned_yard()
+    owner = yard.owner("j")
+    theirs = owner.annotations[labels.SLOT_PLAN]
+    elsewhere = replace(owner, namespace="x")
+    with pytest.raises(InputError, match="of namespace x"):
+        slot_plan.read(elsewhere)
+    notes = {labels.PROFILE: '{"job":"y/job/j"}', labels.SLOT_PLAN: theirs}
+    seen = snapshot_of(replace(elsewhere, annotations=notes))
+    assert not profile.profiled(seen)
+    assert not planned.planned(seen)
