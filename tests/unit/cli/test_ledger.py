@@ -34,20 +34,21 @@ POD       FROM    TO      REPLACEMENT  SAVED  SIZE  SAVING  RESUMED
 resnet-0  node-a  node-b  resnet-0-x    1200   5Mi    0.8s     1200
 """
 
+IN_TEAM_A = "/v1/migrations?namespace=team-a"
 ONE = {
-    "its name": ["resnet-0-1a2b3c4d"],
-    "namespace and name": ["team-a/resnet-0-1a2b3c4d"],
-    "the option": ["resnet-0-1a2b3c4d", "-n", "team-a"],
+    "its name": (["resnet-0-1a2b3c4d"], "/v1/migrations"),
+    "namespace and name": (["team-a/resnet-0-1a2b3c4d"], IN_TEAM_A),
+    "the option": (["resnet-0-1a2b3c4d", "-n", "team-a"], IN_TEAM_A),
 }
 
 
-@pytest.mark.parametrize("argv", ONE.values(), ids=ONE)
+@pytest.mark.parametrize(("argv", "asked"), ONE.values(), ids=ONE)
 def test_one_migration_is_shown_in_full(
-    read_api: ReadApi, argv: list[str], capsys: pytest.CaptureFixture[str]
+    read_api: ReadApi, argv: list[str], asked: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["migrations", *argv]) == 0
     assert capsys.readouterr().out == DETAILS
-    assert read_api.asked == ["/v1/migrations"]
+    assert read_api.asked == [asked]
 
 
 @pytest.mark.parametrize("argv", [["nobody"], ["team-b/resnet-0-1a2b3c4d"]])
