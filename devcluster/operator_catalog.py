@@ -154,6 +154,36 @@ TRAINER: Final = Operator(
 )
 """It makes JobSets: run that operator beside it."""
 
+_KUEUE_CERTIFICATES: Final = Path("/etc/kueue/metrics/certs")
+"""Compiled into it, for its metrics: only root can put a certificate there."""
+
+KUEUE: Final = Operator(
+    name="kueue",
+    module="sigs.k8s.io/kueue",
+    version="v0.19.2",
+    package="./cmd/kueue",
+    definitions="config/components/crd/bases/*.yaml",
+    collection="/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
+    arguments=("--config", "{config}", "--kubeconfig", "{kubeconfig}"),
+    webhooks="config/components/webhook/manifests.yaml",
+    config={
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "namespace": "kueue-system",
+        "internalCertManagement": {"enable": False},
+        "leaderElection": {"leaderElect": False},
+        "metrics": {"bindAddress": "0"},
+        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+        "webhook": {"certDir": str(_KUEUE_CERTIFICATES)},
+        "featureGates": {"VisibilityOnDemand": False},  # a server of its own, at a fixed port
+        "integrations": {
+            "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "pod", "statefulset"]
+        },
+    },
+    objects=(_namespace("kueue-system"),),
+    certificates=_KUEUE_CERTIFICATES,
+)
+
 OPERATORS: Final = {
     operator.name: operator
     for operator in (
@@ -163,5 +193,6 @@ OPERATORS: Final = {
         KUBERAY,
         LEADER_WORKER_SET,
         TRAINER,
+        KUEUE,
     )
 }
