@@ -5,6 +5,7 @@ from typing import Final
 from cli.amounts import binary, duration
 from cli.charts import sparkline
 from shared import api
+from shared.ending import EndEntry
 
 CURVE_WIDTH: Final = 16
 NOTHING: Final = "-"
@@ -24,6 +25,18 @@ def attempt(entry: api.ProgressEntry | None) -> str:
     return NOTHING if entry is None else str(entry.attempt)
 
 
+def end(entry: EndEntry | None, now: float) -> list[str]:
+    """Return the cells DONE, by the job's own status, and ENDS: when, and who says so, or why not.
+
+    ``now`` is in seconds since the epoch.
+    """
+    if entry is None:
+        return [NOTHING, NOTHING]
+    done = NOTHING if entry.done_percent is None else f"{entry.done_percent:.0f}%"
+    done += ",stale" if entry.stale else ""
+    return [done, entry.why if entry.at is None else f"{duration(entry.at - now)} ({entry.why})"]
+
+
 def checkpoint(entry: api.CheckpointEntry | None) -> str:
     """Return the last checkpoint, or why none can be asked for."""
     if entry is None:
@@ -37,7 +50,8 @@ def checkpoint(entry: api.CheckpointEntry | None) -> str:
 
 def problem(job: api.JobEntry) -> str:
     """Return what is wrong with a job's labels, or with its metrics."""
-    return job.problem or job.progress_problem or NOTHING
+    of_status = job.end.problem if job.end else ""
+    return job.problem or job.progress_problem or of_status or NOTHING
 
 
 def agent(entry: api.AgentEntry | None) -> list[str]:

@@ -84,13 +84,13 @@ def _jobs(answer: api.JobsResponse, *, wide: bool, blocks: bool) -> list[str]:
     extra = bargains.Extra(answer.entries, wide=wide)
     header += ["FAILED", "AGE", *extra.header, "CATEGORY", "METRIC", "CURVE", "STEP", "ETA"]
     header += ["HELD", "LOOSE", "DIRECT", "IN-TREE", "LEAVING", "ATTEMPT"] if wide else []
-    header += ["CHECKPOINT", "NODES", "PROBLEM"] if wide else []
+    header += ["DONE", "ENDS", "CHECKPOINT", "NODES", "PROBLEM"] if wide else []
     now = answer.generated_at
     rows = [_job_row(job, now, extra, wide=wide, blocks=blocks) for job in answer.entries]
     if not rows:
         return ["there is no job"]
     left = {"JOB", "NAMESPACE", "KIND", "CATEGORY", "METRIC", "CURVE", "ETA"}
-    left |= {"CHECKPOINT", "NODES", "PROBLEM", "WORKERS", "PROMISE"}
+    left |= {"ENDS", "CHECKPOINT", "NODES", "PROBLEM", "WORKERS", "PROMISE"}
     return columns(header, rows, right=" ".join(set(header) - left))
 
 
@@ -107,6 +107,7 @@ def _job_row(
     if wide:
         rare = (counts.held, counts.loose, counts.direct, counts.in_tree, counts.leaving)
         row += [*(str(n) for n in rare), training.attempt(job.progress)]
+        row += training.end(job.end, now)
         row += [training.checkpoint(job.checkpoint), ",".join(job.nodes) or "-"]
         row += [training.problem(job)]
     return row

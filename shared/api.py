@@ -11,6 +11,7 @@ from msgspec import Struct
 from shared.admitted import AdmissionEntry, PricePart
 from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
+from shared.ending import EndEntry
 from shared.explanation import Ahead, Change, Tried
 from shared.ledger import Declined, MigrationEntry
 from shared.progress import Category, Span, Use
@@ -250,6 +251,7 @@ class JobEntry(Struct, frozen=True, kw_only=True):
         checkpoint: Its last checkpoint; None if it has no checkpoint directory.
         workers: How many workers it has and may have; None if their number does not change.
         admission: What it is worth and what was promised; None unless it is admitted by price.
+        end: When it ends, and who says so; None if none of its pods runs.
     """
 
     job: str
@@ -266,6 +268,7 @@ class JobEntry(Struct, frozen=True, kw_only=True):
     checkpoint: CheckpointEntry | None = None
     workers: WorkersEntry | None = None
     admission: AdmissionEntry | None = None
+    end: EndEntry | None = None
 
 
 class JobsResponse(Response, frozen=True, kw_only=True):

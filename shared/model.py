@@ -29,6 +29,7 @@ OwnerReference = owners.OwnerReference
 JobState = owners.JobState
 Owner = owners.Owner
 WorkerCount = owners.WorkerCount
+OwnProgress = owners.OwnProgress
 PodGroup = owners.PodGroup
 
 TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})

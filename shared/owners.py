@@ -76,6 +76,22 @@ class WorkerCount(Struct, frozen=True, kw_only=True):
         return (*((field, to) for field in self.fields), *others)
 
 
+class OwnProgress(Struct, frozen=True, kw_only=True):
+    """How far a training is, as the status of its own object says.
+
+    Attributes:
+        percent: How much of it is done, 0 to 100.
+        remaining_seconds: Estimated time to its end, from ``written_at`` on.
+        written_at: Seconds since the epoch, on the training's clock.
+        problem: Why nothing of it can be used; empty if it can.
+    """
+
+    percent: float | None = None
+    remaining_seconds: float | None = None
+    written_at: float = 0.0
+    problem: str = ""
+
+
 class Owner(Struct, frozen=True, kw_only=True, tag=True):
     """An object that creates pods; ``size`` is how many it wants at one time, None if unsaid.
 
@@ -85,6 +101,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True):
         suspend_field: JSON pointer to the truth value that suspends it; empty where there is none.
         suspended: That value.
         groups: Jobs side by side that it makes: the groups of a LeaderWorkerSet.
+        progress: How far its training is; None if it does not say.
     """
 
     api_version: str
@@ -103,6 +120,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True):
     suspend_field: str = ""
     suspended: bool = False
     groups: int = 1
+    progress: OwnProgress | None = None
 
     @property
     def collection(self) -> str:

@@ -9,7 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 from msgspec import Struct
 
 from shared.errors import InputError
-from shared.model import JobKey, Owner, Pod, PodGroup, PodKey
+from shared.model import JobKey, Owner, OwnProgress, Pod, PodGroup, PodKey
 
 
 class Above(Struct, frozen=True):
@@ -146,6 +146,20 @@ class Nominating(Protocol):
         self, leaving: Sequence[Pod], staying: Sequence[Pod]
     ) -> Mapping[PodKey, Mapping[str, str]]:
         """Annotations that are still missing so that those leave and these stay; by pod."""
+        ...
+
+
+@runtime_checkable
+class Progressing(Protocol):
+    """Optional: an owner of the kind says in its status how far the training is."""
+
+    @property
+    def progress_field(self) -> str:
+        """What of the owner states when it was said, for messages."""
+        ...
+
+    def progress(self, pod: Pod, above: Above) -> OwnProgress | None:
+        """What it says of the training that the pod is a part of; None if nothing."""
         ...
 
 

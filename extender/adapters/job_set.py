@@ -11,10 +11,13 @@ from typing import Final
 
 from extender.adapters.base import Above, integer, last_index_first, rank, size_of_kind
 from shared import foreign_labels, labels
-from shared.model import Pod
+from shared.model import OwnProgress, Pod
 
 RUN_BEFORE: Final = frozenset({"dataset-initializer", "model-initializer"})
 """Parts of a TrainJob that end before its nodes start: each is a job of its own."""
+
+TRAIN_JOBS: Final = "TrainJob.trainer.kubeflow.org"
+"""Where TrainJobs are listed (``Owner.collection``)."""
 
 _JOB_INDEX: Final = f"label {foreign_labels.JOBSET_JOB_INDEX}"
 _POD_INDEX: Final = f"label {labels.JOB_INDEX_LABEL}"
@@ -26,6 +29,7 @@ class JobSet:
     kind = "jobset"
     marks = frozenset({foreign_labels.JOBSET_NAME})
     any_worker = False
+    progress_field = "status.trainerStatus.lastUpdatedTime"
 
     def claims(self, pod: Pod) -> bool:
         """The set's label is there."""
@@ -75,6 +79,13 @@ class JobSet:
     def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
         """Of an elastic replicated job, which is one Job, the highest index goes first."""
         return last_index_first(workers, _index_in_its_job)
+
+    def progress(self, pod: Pod, above: Above) -> OwnProgress | None:
+        """What its TrainJob says, which is about the nodes; of a plain JobSet nothing."""
+        if self.role(pod) in RUN_BEFORE:
+            return None
+        said = (o.progress for o in above.owners if o.collection == TRAIN_JOBS)
+        return next(said, None)
 
 
 def _index_in_its_job(pod: Pod, _above: Above) -> int | None:

@@ -11,6 +11,7 @@ from extender.adapters.base import (
     JobAdapter,
     Membership,
     Nominating,
+    Progressing,
     Resizable,
     Sized,
     SizedByPod,
@@ -70,6 +71,7 @@ _MARKS: Final = frozenset(mark for adapter in ADAPTERS for mark in adapter.marks
 _CLAIMS: Final = tuple((adapter.claims, adapter) for adapter in ADAPTERS)
 _UNMARKED_CLAIMS: Final = tuple((a.claims, a) for a in ADAPTERS if not a.marks)
 _MAKER_CLAIMS: Final = tuple((adapter.claims, adapter) for adapter in MAKERS)
+_PROGRESSING_CLAIMS: Final = tuple(a.claims for a in MAKERS if isinstance(a, Progressing))
 _GROUP_NAMES: Final = tuple((adapter.group_name, adapter) for adapter in _FOREIGN_GROUPS)
 _GROUP_KINDS: Final = frozenset(adapter.kind for adapter in GROUPS)
 _FOREIGN_KINDS: Final = frozenset(adapter.kind for adapter in _FOREIGN_GROUPS)
@@ -143,6 +145,14 @@ def nominating(pod: Pod) -> Nominating | None:
     """Return what must be written on pods before they leave; None: their owner asks for nothing."""
     maker = maker_of(pod)
     return maker if isinstance(maker, Nominating) else None
+
+
+def progressing(pod: Pod) -> Progressing | None:
+    """Return what knows how far the training is that the pod is a part of; None: nobody."""
+    if not any(claims(pod) for claims in _PROGRESSING_CLAIMS):
+        return None  # nearly always: asked for every job that runs
+    maker = maker_of(pod)
+    return maker if isinstance(maker, Progressing) else None
 
 
 def group_key(pod: Pod) -> str | None:

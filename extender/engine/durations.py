@@ -1,7 +1,11 @@
-"""How long jobs run: what the user says, what earlier runs of the name took, what agents report.
+"""How long jobs run: what the training, its user, earlier runs of the name and agents say.
 
 The first source that says something is taken; of a job that runs, the first whose end has not
 passed. Unknown is an answer too, with its reason.
+
+The training's own word about this run comes first: it was said a moment ago by who knows the steps
+to come. An annotation and earlier runs are from before it began. An agent knows only what it reads
+in log files: it comes last.
 """
 
 import re
@@ -10,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from extender.engine import wishes
+from extender.engine import own_progress, wishes
 from extender.engine.above import above
 from extender.engine.jobs import Job, State
 from extender.engine.memory import Memory, Reading
@@ -34,6 +38,8 @@ Source:
 class Source(StrEnum):
     """Where a duration is from."""
 
+    STATUS = "status"
+    """The status of the job's own object: ``trainerStatus`` of a TrainJob."""
     ANNOTATION = "annotation"
     """``shuntyard.io/expected-duration``."""
     HISTORY = "history"
@@ -94,14 +100,16 @@ def end(
     """
     stated = wishes.expected_seconds(pods[0], above(snapshot, pods[0]))
     past = memory.runs.get(run_name(key)) if memory.runs else None
+    said = own_progress.read(snapshot, pods, started_at, reading.now)
     guesses = [
+        (said.ends_at(reading.now) if said else None, Source.STATUS),
         (None if stated is None else started_at + stated, Source.ANNOTATION),
         (started_at + max(past) if past else None, Source.HISTORY),
         (_predicted(snapshot, pods, reading, stale_seconds), Source.PROGRESS),
     ]
-    said = [(at, source) for at, source in guesses if at is not None]
-    ahead = next((End(at, source) for at, source in said if at > reading.now), None)
-    return ahead or End(None, Unknown.OVERRUN if said else Unknown.UNSTATED)
+    known = [(at, source) for at, source in guesses if at is not None]
+    ahead = next((End(at, source) for at, source in known if at > reading.now), None)
+    return ahead or End(None, Unknown.OVERRUN if known else Unknown.UNSTATED)
 
 
 def lasts(
@@ -118,6 +126,14 @@ def lasts(
     since = started_at(pods, reading.now)
     at = end(snapshot, pods, job.key, since, memory, reading, stale_seconds).at
     return None if at is None else at - reading.now
+
+
+def left_by_status(snapshot: Snapshot, key: JobKey, now: float) -> float | None:
+    """Return the seconds to the end of a job that runs by its object's status; None if unknown."""
+    pods = snapshot.jobs[key]
+    said = own_progress.read(snapshot, pods, started_at(pods, now), now)
+    at = said.ends_at(now) if said else None
+    return None if at is None or at <= now else at - now
 
 
 def started_at(pods: Iterable[Pod], now: float) -> float:

@@ -200,8 +200,11 @@ class ReadAnswers:
     def jobs(self) -> api.JobsResponse:
         """All jobs of ours with their members by state."""
         snapshot = self.store.snapshot()
-        now, standings = self.clock.now(), self.offers.standings()
-        return explaining.all_jobs(snapshot, self._freshness(), now=now, standings=standings)
+        now, standings, cycle = self.clock.now(), self.offers.standings(), self.last_cycle()
+        memory = cycle.memory if cycle else None
+        return explaining.all_jobs(
+            snapshot, self._freshness(), now=now, standings=standings, memory=memory
+        )
 
     def migrations(self) -> api.MigrationsResponse:
         """The ledger of migrations."""

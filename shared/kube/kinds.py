@@ -10,11 +10,12 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from shared.kube import elastic, job_sets, sizes, wire
+from shared.kube import elastic, job_sets, sizes, train_jobs, wire
 from shared.kube.changes import NO_CHANGES, Changes, suspendable, with_changes
 from shared.kube.parse import Data, names_the_object, owner
-from shared.model import Owner
+from shared.model import Owner, OwnProgress
 
 S = TypeVar("S")
 
@@ -83,6 +84,7 @@ def _kind(
     whole: type[Whole],
     size: Callable[[Whole], int | None],
     changes: Callable[[Whole], Changes],
+    progress: Callable[[Whole], OwnProgress | None] = lambda _: None,
 ) -> OwnerKind:
     """Return a kind that is read as ``whole``."""
     decoder = msgspec.json.Decoder(whole)
@@ -92,7 +94,8 @@ def _kind(
     def decode(data: Data) -> Owner:
         raw = decoder.decode(data)
         found = owner(raw.metadata, raw.api_version or first, kind, size(raw))
-        return with_changes(found, raw.metadata, changes(raw))
+        found, said = with_changes(found, raw.metadata, changes(raw)), progress(raw)
+        return found if said is None else replace(found, progress=said)
 
     return OwnerKind(kind, group, versions, decode)
 
@@ -131,16 +134,6 @@ def _kubeflow(
     return _specified(kind, "kubeflow.org", versions, sizes.KubeflowSpec, sizes.kubeflow, changes)
 
 
-def _train_job(spec: Suspending) -> Changes:
-    """Return its suspension; ``numNodes`` reaches no JobSet that is there.
-
-    Source:
-        Kubeflow Trainer v2.0.0 and v2.2.1 pkg/runtime/framework/plugins/jobset/jobset.go
-        (``Build``).
-    """
-    return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
-
-
 def _ray_job(spec: Suspending) -> Changes:
     """Return its suspension, where KubeRay allows it: the cluster ends with the job.
 
@@ -170,7 +163,15 @@ OWNERS: Final = (
         job_sets.size,
         elastic.job_set,
     ),
-    _unsized("TrainJob", "trainer.kubeflow.org", "v1alpha1", _train_job),
+    _kind(
+        "TrainJob",
+        "trainer.kubeflow.org",
+        ("v1alpha1",),
+        train_jobs.TrainJob,
+        lambda _: None,
+        train_jobs.changes,
+        train_jobs.progress,
+    ),
     _kubeflow("PyTorchJob", "v1", changes=elastic.pytorch_job),
     _kubeflow("TFJob", "v1", changes=elastic.tf_job),
     _kubeflow("MPIJob", "v2beta1", "v1", changes=elastic.mpi_job),

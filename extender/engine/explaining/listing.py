@@ -12,8 +12,10 @@ from extender.engine.admission.outcome import Standing
 from extender.engine.admission.planned import planned
 from extender.engine.estimating import UNKNOWN, Estimate
 from extender.engine.explaining import promises
+from extender.engine.explaining.endings import Endings
 from extender.engine.explaining.promises import Bargains, More
 from extender.engine.jobs import Job
+from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.reporting import Freshness
@@ -84,11 +86,14 @@ def all_jobs(
     *,
     now: float,
     standings: Mapping[JobKey, Standing] = MappingProxyType({}),
+    memory: Memory | None = None,
 ) -> api.JobsResponse:
     """Return all jobs of ours, by key, each with how far it is."""
     bargains = Bargains(snapshot, standings, now)
+    reading = Reading(now, freshness.monotonic)
+    endings = Endings(snapshot, memory or Memory(), reading, freshness.stale_seconds)
     views = (jobs.view(snapshot, key) for key in sorted(snapshot.jobs))
-    entries = [_job(snapshot, job, freshness, bargains) for job in views]
+    entries = [_job(job, freshness, bargains, endings) for job in views]
     entries += [one for key in standings if (one := _paused(bargains, key)) is not None]
     entries.sort(key=lambda one: (one.namespace, one.kind, one.job))
     return api.JobsResponse(generated_at=now, entries=tuple(entries))
@@ -146,7 +151,8 @@ def _weight(weight: Weight | None) -> api.Weight | None:
     )
 
 
-def _job(snapshot: Snapshot, job: Job, freshness: Freshness, bargains: Bargains) -> api.JobEntry:
+def _job(job: Job, freshness: Freshness, bargains: Bargains, endings: Endings) -> api.JobEntry:
+    snapshot = endings.snapshot
     counts = Counter(member.state.value for member in job.members)
     more = bargains.of(job)
     return api.JobEntry(
@@ -164,6 +170,7 @@ def _job(snapshot: Snapshot, job: Job, freshness: Freshness, bargains: Bargains)
         checkpoint=reporting.checkpoint(snapshot, job, now=bargains.now),
         workers=more.workers,
         admission=more.admission,
+        end=endings.of(job),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.adapters import registry
-from extender.engine import jobs
+from extender.engine import durations, jobs
 from extender.engine.above import above
 from extender.engine.commands import EmitEvent
 from extender.engine.memory import Reading
@@ -130,9 +130,12 @@ class Proposals:
     def _gain(self, unit: Unit, target: NodeName) -> Gain:
         known = [report.progress for report in unit.reports.values() if report.progress]
         spans = [progress.remaining_seconds for progress in known if progress.remaining_seconds]
+        left = max((span.value for span in spans), default=None)
+        if left is None:  # agents first: what is left on this node, at the speed it has here
+            left = durations.left_by_status(self.snapshot, unit.key, self.reading.now)
         now, then = self.hosts.shares(unit, target)
         return migration_gain.judge(
-            max((span.value for span in spans), default=None),
+            left,
             now,
             then,
             self.book.cost_seconds(unit.reports.values()),

@@ -26,9 +26,10 @@ NODES = [make_node("a", cpu="4")]
 A = NodeName("a")
 ELASTIC = {labels.WORKERS: "1..4"}
 JOB = JobKey("default/job/big")
+TRAINING = "epochs=1,chunks=1,batches=1,step=1s"
 PLAN = SlotPlan(
     job=JOB,
-    asked=Asked("steps:1h=10", "epochs=1", make_shape(), least=1, most=4, servers=2),
+    asked=Asked("steps:1h=10", TRAINING, make_shape(), least=1, most=4, servers=2),
     slot_seconds=10.0,
     arrival=1,
     promise=5,

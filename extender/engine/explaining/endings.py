@@ -1,0 +1,46 @@
+"""When running jobs end, for people: the same answer that decisions get, and who gives it."""
+
+from dataclasses import dataclass
+
+from extender.engine import durations, own_progress
+from extender.engine.jobs import Job, State
+from extender.engine.memory import Memory, Reading
+from extender.engine.snapshot import Snapshot
+from shared.ending import EndEntry
+
+
+@dataclass(frozen=True)
+class Endings:
+    """What ends are worked out from.
+
+    Attributes:
+        snapshot: The cluster.
+        memory: What the last cycle remembered.
+        reading: Now.
+        stale_seconds: An agent's report that is older says nothing.
+    """
+
+    snapshot: Snapshot
+    memory: Memory
+    reading: Reading
+    stale_seconds: float
+
+    def of(self, job: Job) -> EndEntry | None:
+        """Return what is known of a job's end; None if none of its pods runs."""
+        if not job.having(State.BOUND):
+            return None
+        pods, now = self.snapshot.jobs[job.key], self.reading.now
+        since = durations.started_at(pods, now)
+        asked = (self.snapshot, pods, job.key, since, self.memory, self.reading)
+        end = durations.end(*asked, self.stale_seconds)
+        said = own_progress.read(self.snapshot, pods, since, now)
+        if said is None:
+            return EndEntry(at=end.at, why=end.why.value)
+        return EndEntry(
+            at=end.at,
+            why=end.why.value,
+            done_percent=said.told.percent,
+            said_at=None if said.told.problem else said.told.written_at,
+            stale=not said.fresh and not said.problem,
+            problem=said.problem,
+        )

@@ -1,0 +1,117 @@
+"""A TrainJob of Kubeflow Trainer: its suspension, and how far the training says it is.
+
+The training posts ``status.trainerStatus`` to the operator, which writes it down as it is (feature
+gate ``TrainJobStatus``). Its metrics are not read: curves are the agents' affair.
+
+Source:
+    Kubeflow Trainer v2.2.1 pkg/apis/trainer/v1alpha1/trainjob_types.go (``TrainerStatus``),
+    pkg/statusserver/server.go, docs/proposals/2779-trainjob-progress.
+"""
+
+import math
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct, field
+
+from shared.errors import InputError
+from shared.kube import wire
+from shared.kube.changes import NO_CHANGES, Changes, suspendable
+from shared.model import OwnProgress
+
+FIELD: Final = "status.trainerStatus"
+MOST_SECONDS: Final = 2**31 - 1
+"""What its definition can hold (``int32``)."""
+
+
+class Spec(Struct, rename="camel"):
+    """``spec``."""
+
+    suspend: bool | None = None
+    managed_by: str | None = None
+
+
+class TrainJob(Struct):
+    """``status`` is read apart: whatever stands there, the TrainJob stays an owner."""
+
+    metadata: wire.Meta
+    spec: Spec | None = None
+    api_version: str = field(default="", name="apiVersion")
+    status: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class TrainerStatus(Struct, rename="camel"):
+    """``status.trainerStatus``; of any type until it was looked at."""
+
+    progress_percentage: Any = None
+    estimated_remaining_seconds: Any = None
+    last_updated_time: Any = None
+
+
+class Status(Struct, rename="camel"):
+    """``status``."""
+
+    trainer_status: TrainerStatus | None = None
+
+
+_STATUS: Final = msgspec.json.Decoder(Status | None)
+
+
+def changes(found: TrainJob) -> Changes:
+    """Return its suspension; ``numNodes`` reaches no JobSet that is there.
+
+    Source:
+        Kubeflow Trainer v2.0.0 and v2.2.1 pkg/runtime/framework/plugins/jobset/jobset.go
+        (``Build``).
+    """
+    spec = found.spec
+    if spec is None:
+        return NO_CHANGES
+    return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
+
+
+def progress(found: TrainJob) -> OwnProgress | None:
+    """Return how far the training says it is; None if it says nothing."""
+    try:
+        status = _STATUS.decode(found.status)
+        said = status.trainer_status if status else None
+        return None if said is None else _read(said)
+    except InputError as error:
+        return OwnProgress(problem=str(error))
+    except (msgspec.DecodeError, RecursionError) as error:
+        return OwnProgress(problem=f"{FIELD}: {error}")
+
+
+def _read(said: TrainerStatus) -> OwnProgress:
+    """Return what is said, all of it or nothing.
+
+    Raises:
+        InputError: A part of it cannot be used.
+    """
+    seconds = _number("estimatedRemainingSeconds", said.estimated_remaining_seconds, MOST_SECONDS)
+    return OwnProgress(
+        percent=_number("progressPercentage", said.progress_percentage, 100),
+        remaining_seconds=seconds,
+        written_at=_time("lastUpdatedTime", said.last_updated_time),
+    )
+
+
+def _number(name: str, value: Any, most: int) -> float | None:
+    if value is None:
+        return None
+    # True is an int to Python
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
+        raise InputError(f"{FIELD}.{name}", str(value), f"a number from 0 to {most}")
+    return float(value)
+
+
+def _time(name: str, value: Any) -> float:
+    try:
+        at = datetime.fromisoformat(value)
+        seconds = math.nan if at.tzinfo is None else at.timestamp()  # else ours would be guessed
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not seconds >= 0:  # nor before 1970: Go's zero time is no time
+        raise InputError(f"{FIELD}.{name}", str(value), "a time such as 2026-01-23T10:30:45Z")
+    return seconds
