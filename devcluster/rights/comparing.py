@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
 from devcluster.bootstrap import DEPLOY
 from devcluster.rights.calls import Call
 from devcluster.rights.granted import Granted, Right, accounts, documents, granted
@@ -22,7 +24,8 @@ class Verdict:
     """What does not fit.
 
     Attributes:
-        missing: Calls that were refused, and that no right of ours allows.
+        missing: Calls that were refused each time, and that no right of ours allows. An API server
+            that was just started refuses what it allows once it has read the roles.
         foreign: Calls that a role allowed which is none of ours, nor of all.
         unused: Rights with which nobody called.
         used: How often each other right was used, by verb of the user.
@@ -43,6 +46,7 @@ def compare(calls: Counter[Call], given: Granted) -> Verdict:
     """Compare calls with rights."""
     used: Counter[Right] = Counter()
     missing, foreign = [], []
+    once = {replace(call, role="") for call in calls if call.allowed}
     known = given.borrowed | EVERYBODYS | SCHEDULERS
     for call, count in sorted(calls.items()):
         covering = list(_covering(call, given))
@@ -50,7 +54,7 @@ def compare(calls: Counter[Call], given: Granted) -> Verdict:
             used.update(dict.fromkeys(covering, count))
             if not covering and call.role not in known:
                 foreign.append(call)
-        elif not covering:
+        elif not covering and replace(call, allowed=True, role="") not in once:
             missing.append(call)
     unused = tuple(sorted(given.rights - used.keys()))
     return Verdict(tuple(missing), tuple(foreign), unused, used)

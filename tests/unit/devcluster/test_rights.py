@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from devcluster.bootstrap import DEPLOY
 from devcluster.errors import DevclusterError
@@ -218,6 +219,13 @@ def test_a_call_without_a_right_is_said(call: Call, text: str) -> None:
 def test_a_right_that_a_test_took_away_is_not_missing() -> None:
     refused = Call(EXTENDER, "list", "batch", "jobs", allowed=False)
     assert compare(ALL + Counter([refused]), GIVEN).exact
+
+
+def test_what_a_starting_api_server_refuses_and_then_allows_is_not_missing() -> None:
+    allowed = Call(audit.SCHEDULER, "watch", "", "nodes", role="system:kube-scheduler")
+    refused = replace(allowed, allowed=False, role="")
+    assert compare(ALL + Counter([refused, allowed]), GIVEN).exact
+    assert compare(ALL + Counter([refused]), GIVEN).missing == (refused,)
 
 
 def test_a_refused_call_is_no_use_of_a_right_and_each_unused_one_is_named() -> None:
