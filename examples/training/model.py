@@ -7,6 +7,7 @@ the same seed gives the same losses.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import default_rng  # now: numpy loads it late, and SIGTERM would break into that
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
@@ -33,7 +34,7 @@ class Data:
 
 def make_data(seed: int) -> Data:
     """Return the data set of a seed."""
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     teacher = [rng.normal(size=shape) for shape in SHAPES]
     inputs = rng.normal(size=(SAMPLES, INPUTS))
     said = np.tanh(inputs @ teacher[0] / np.sqrt(INPUTS)) @ teacher[2]
@@ -42,7 +43,7 @@ def make_data(seed: int) -> Data:
 
 def first_parameters(seed: int) -> Vector:
     """Return small random parameters as one flat vector."""
-    rng = np.random.default_rng(seed + 1)
+    rng = default_rng(seed + 1)
     layers = [rng.normal(scale=1 / np.sqrt(shape[0]), size=shape) for shape in SHAPES]
     return np.concatenate([layer.ravel() if layer.ndim > 1 else layer * 0 for layer in layers])
 
