@@ -8,7 +8,7 @@ from cli.amounts import duration
 from cli.errors import UnansweredError
 from shared.prices import SlotPrices
 
-EXTRA: Final = "pip install 'shuntyard[pictures]'"
+EXTRA: Final = "pip install matplotlib"
 _MOST_LABELS: Final = 30
 _ROW_INCHES: Final = 0.16
 

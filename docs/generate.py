@@ -4,6 +4,7 @@
 """  # noqa: INP001 - a script, no package
 
 import argparse
+import inspect
 import sys
 from collections.abc import Iterator
 from enum import Enum
@@ -69,7 +70,7 @@ def _settings(program: str, model: type[BaseModel], example: str) -> Iterator[st
     yield "A key that does not exist, and a value out of its bounds, are errors."
     for name, info in model.model_fields.items():
         section: type[BaseModel] = type(info.get_default())
-        yield from ("", f"## {name}", "", section.__doc__ or "", "")
+        yield from ("", f"## {name}", "", inspect.cleandoc(section.__doc__ or ""), "")
         yield from _table("Key", "Value", "Default", "Meaning")
         for (key,), field in settings.fields(section):
             default = _shown(field.get_default())

@@ -21,7 +21,7 @@ def of_the_group(found: Object | None) -> Finding:
     """Judge the list of resources of our group and version; None: it is not served."""
     version = paths.group_version(paths.MIGRATIONS)
     if found is None:
-        said = f"{version} is not served: jobs cannot be moved, and the extender is not ready"
+        said = f"{version} is not served: no job is moved"
         return fault(CHECK, said, INSTALL)
     served = {one.get("name") for one in found.get("resources") or ()}
     missing = [name for name in WANTED if name not in served]

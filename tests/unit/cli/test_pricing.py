@@ -188,7 +188,7 @@ def test_without_matplotlib_the_extra_is_named(
 
     monkeypatch.setattr(builtins, "__import__", without)
     assert main(["prices", "--svg", str(tmp_path / "a.svg")]) == 1
-    assert "pip install 'shuntyard[pictures]'" in capsys.readouterr().err
+    assert "pip install matplotlib" in capsys.readouterr().err
 
 
 WRONG = {
