@@ -12,6 +12,10 @@ from simulator.results import Outcome
 _BARS: Final = ("mean", "p95", "makespan", "value", "utilisation", "rho")
 _OURS, _THEIRS, _FRONT, _NO_VALUE = "#009E73", "#999999", "#D55E00", "#56B4E9"
 _PAIR: Final = 2
+_NEAR: Final = (0.05, 0.05)
+"""Points of the front that are nearer, as parts of what is shown, have one label together."""
+
+Point = tuple[float, float]
 
 
 def draw(outcome: Outcome, path: Path) -> None:
@@ -36,6 +40,7 @@ def _bars(
     axes: Any, policies: Sequence[str], found: Sequence[Mapping[str, Any]], name: str
 ) -> None:
     axes.set_title(MEASURES[name].title)
+    axes.set_xticks(range(len(policies)), policies, rotation=70)
     for place, policy in enumerate(policies):
         values = _got(found, policy, name)
         if not values:
@@ -43,24 +48,55 @@ def _bars(
         error = stdev(values) if len(values) >= _PAIR else 0.0
         colour = _OURS if policy == "combined" else _THEIRS
         axes.bar(place, fmean(values), color=colour, yerr=error, error_kw={"lw": 0.6})
-    axes.set_xticks(range(len(policies)), policies, rotation=70)
+    if not any(_got(found, policy, name) for policy in policies):
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "no job has a utility", transform=axes.transAxes, ha="center")
 
 
 def _front(axes: Any, outcome: Outcome) -> None:
     found: list[Mapping[str, Any]] = outcome.series["found"]
+    policies: list[str] = outcome.series["policies"]
+    worths = {policy: _got(found, policy, "value") for policy in policies}
     points = {
-        policy: tuple(fmean(_got(found, policy, name)) for name in ("mean", "makespan"))
-        for policy in outcome.series["policies"]
+        policy: (fmean(_got(found, policy, "mean")), fmean(_got(found, policy, "makespan")))
+        for policy in policies
     }
-    for policy, (mean, makespan) in points.items():
-        worth = _got(found, policy, "value")
-        on = policy in outcome.series["front"]
+    for policy, point in points.items():
+        worth, on = worths[policy], policy in outcome.series["front"]
         colour = {"c": [fmean(worth)], "vmin": 0.0, "vmax": 1.0} if worth else {"color": _NO_VALUE}
         ring = _FRONT if on else "none"
-        axes.scatter(mean, makespan, edgecolors=ring, linewidths=1.5, **colour)
-        label = f"{policy} ({fmean(worth):.2f})" if worth else policy
-        axes.annotate(label, (mean, makespan), textcoords="offset points", xytext=(4, 3))
+        axes.scatter(*point, edgecolors=ring, linewidths=1.5, **colour)
+    names = {p: f"{p} ({fmean(worth):.2f})" if worth else p for p, worth in worths.items()}
+    for together in _groups(points):
+        _label(axes, [names[policy] for policy in together], [points[p] for p in together])
     axes.set_xlabel("mean JCT s")
     axes.set_ylabel("makespan s")
-    axes.set_title("Front (ringed: nobody dominates it); in brackets and as colour: value obtained")
+    more = "; in brackets and as colour: value obtained" if any(worths.values()) else ""
+    axes.set_title(f"Front (ringed: nobody dominates it){more}")
+    axes.margins(y=0.1)
     axes.grid(visible=True, alpha=0.3)
+
+
+def _groups(points: Mapping[str, Point]) -> list[list[str]]:
+    """Return the policies, those together whose points lie near each other, from left to right."""
+    spans = [max(axis) - min(axis) or 1.0 for axis in zip(*points.values(), strict=True)]
+    groups: list[list[str]] = []
+    for policy in sorted(points, key=lambda name: points[name]):
+        near = [g for g in groups if any(_near(points[policy], points[p], spans) for p in g)]
+        groups = [g for g in groups if g not in near]
+        groups.append([*(p for g in near for p in g), policy])
+    return groups
+
+
+def _near(one: Point, other: Point, spans: Sequence[float]) -> bool:
+    apart = (abs(a - b) / span for a, b, span in zip(one, other, spans, strict=True))
+    return all(part < most for part, most in zip(apart, _NEAR, strict=True))
+
+
+def _label(axes: Any, names: Sequence[str], points: Sequence[Point]) -> None:
+    """Write the names right of the last point, or left of the first one in the right half."""
+    left, right = axes.get_xlim()
+    first, last = points[0], points[-1]
+    turned = last[0] > (left + right) / 2
+    where, shift, side = (first, -4, "right") if turned else (last, 4, "left")
+    axes.annotate(", ".join(names), where, textcoords="offset points", xytext=(shift, 3), ha=side)
