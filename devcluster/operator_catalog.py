@@ -1,7 +1,7 @@
 """Which operators of other projects can be run beside a cluster, and how each is started."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,8 @@ class Operator:
             kinds come after its definitions.
         certificates: The only folder in which it looks for a certificate; None: it is told where
             its webhooks' is.
+        published: Go modules, ``path@version``, that its go.mod takes from folders of its
+            repository: those are not in the module.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Operator:
     webhooks: str = ""
     objects: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     certificates: Path | None = None
+    published: tuple[str, ...] = ()
 
 
 _CONTROLLER_RUNTIME: Final = Path("/tmp/k8s-webhook-server/serving-certs")  # noqa: S108 - its own
@@ -184,6 +187,28 @@ KUEUE: Final = Operator(
     certificates=_KUEUE_CERTIFICATES,
 )
 
+VOLCANO: Final = Operator(
+    name="volcano",
+    module="volcano.sh/volcano",
+    version="v1.14.1",
+    package="./cmd/controller-manager",
+    definitions="config/crd/*/bases/*.yaml",
+    collection="/apis/batch.volcano.sh/v1alpha1/jobs",
+    arguments=("--kubeconfig={kubeconfig}", "--leader-elect=false"),
+    published=("volcano.sh/apis@v1.14.0",),
+)
+"""Of v1.15 the Go module proxy has no ``volcano.sh/apis``. Its webhooks are not run, because they
+look for configurations of fixed names: Jobs must state their queue, as the webhooks would.
+"""
+
+VOLCANO_SCHEDULER: Final = replace(
+    VOLCANO,
+    name="volcano-scheduler",
+    package="./cmd/scheduler",
+    arguments=(*VOLCANO.arguments, "--cache-dumper=false"),
+)
+"""It makes the queue ``default``; the controllers make no pods of a Job that it has not let in."""
+
 OPERATORS: Final = {
     operator.name: operator
     for operator in (
@@ -194,5 +219,7 @@ OPERATORS: Final = {
         LEADER_WORKER_SET,
         TRAINER,
         KUEUE,
+        VOLCANO,
+        VOLCANO_SCHEDULER,
     )
 }

@@ -43,6 +43,12 @@ _COLLECTIONS: Final = {
 }
 _READY_SECONDS: Final = 300.0
 """For definitions of a megabyte, on a machine on which others build."""
+_BUILD: Final = {
+    "CGO_ENABLED": "0",
+    "GOFLAGS": "-trimpath",
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+}
 _CERTIFICATE: Final = ("tls.crt", "tls.key")
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Definitions have up to 19,000 lines: half a minute where only Python reads them."""
@@ -65,15 +71,29 @@ def ensure(operator: Operator, report: Callable[[str], None]) -> Path:
     shutil.copytree(_source(go, operator), partial, copy_function=shutil.copyfile)
     partial.chmod(0o755)  # a module's folders cannot be written to
     report(f"building {operator.name} {operator.version} from {operator.module}: some minutes")
-    fixed = {"CGO_ENABLED": "0", "GOFLAGS": "-trimpath", "GOTOOLCHAIN": "local", "GOWORK": "off"}
-    command = [str(go), "build", "-ldflags", "-s -w", "-o", operator.name, operator.package]
-    done = subprocess.run(
-        command, cwd=partial, env=os.environ | fixed, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise AssetsError(f"building {operator.name} failed:\n{done.stderr[-2000:]}")
+    for arguments in _commands(operator):
+        done = subprocess.run(
+            [go, *arguments],
+            cwd=partial,
+            env=os.environ | _BUILD,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise AssetsError(f"building {operator.name} failed:\n{done.stderr[-2000:]}")
     partial.rename(home)
     return home
+
+
+def _commands(operator: Operator) -> Iterator[list[str]]:
+    """Yield what Go is told to do in a copy of the module."""
+    build = ["build", "-ldflags", "-s -w", "-o", operator.name, operator.package]
+    if operator.published:
+        modules = [(module.partition("@")[0], module) for module in operator.published]
+        yield ["mod", "edit", *(f"-replace={path}={module}" for path, module in modules)]
+        build.insert(1, "-mod=mod")  # go.sum does not know it
+    yield build
 
 
 def _source(go: Path, operator: Operator) -> Path:

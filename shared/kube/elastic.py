@@ -187,7 +187,8 @@ def volcano_job(spec: sizes.VolcanoJobSpec) -> Changes:
 
     The webhook refuses a ``minAvailable`` above the replicas, and writes one that equals them where
     none is stated: such a one changes with them. One that is stated and lower is a bound. A task
-    of partitions has as many pods as they have together.
+    of partitions has as many pods as they have together. Of several tasks each keeps a pod: there
+    is no suspending the others with it.
 
     Source:
         Volcano v1.15.1 pkg/webhooks/admission/jobs/validate/admit_job.go (``validateJobUpdate``,
@@ -203,8 +204,8 @@ def volcano_job(spec: sizes.VolcanoJobSpec) -> Changes:
         if task.partition_policy is None
     )
     if len(tasks) == 1:
-        counts = (replace(count, role="") for count in counts)
-    return Changes(tuple(counts))
+        return Changes(tuple(replace(count, role="") for count in counts))
+    return Changes(tuple(replace(count, least=max(count.least, 1)) for count in counts))
 
 
 def _of_task(place: int, task: sizes.VolcanoTask, of_job: int, total: int) -> WorkerCount:

@@ -102,6 +102,14 @@ def ray_cluster() -> Mapping[str, Any]:
     return {"rayVersion": "2.46.0", "headGroupSpec": head, "workerGroupSpecs": [group]}
 
 
+def volcano_job() -> Mapping[str, Any]:
+    """One task; what its webhook would write is stated."""
+    pods = template("main")
+    pods["spec"]["restartPolicy"] = "Never"
+    task = {"name": "worker", "replicas": SIZE, "minAvailable": SIZE, "template": pods}
+    return {"queue": "default", "maxRetry": 3, "minAvailable": SIZE, "tasks": [task]}
+
+
 def train_job() -> Mapping[str, Any]:
     runtime = {"apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime", "name": "plain"}
     return {"runtimeRef": runtime, "trainer": {"numNodes": SIZE}}
@@ -154,6 +162,11 @@ CASES = {
         role="node",
         steps=(),
         before=runtime,
+    ),
+    "volcano-job": Case(
+        (operator_catalog.VOLCANO, operator_catalog.VOLCANO_SCHEDULER),
+        "Job.batch.volcano.sh",
+        volcano_job(),
     ),
 }
 

@@ -41,6 +41,14 @@ def test_an_operator_is_built_of_one_version_and_its_configuration_is_yaml():
         assert yaml.safe_load(yaml.safe_dump(dict(operator.config))) == operator.config
 
 
+def test_a_module_that_points_to_a_folder_of_its_repository_gets_what_is_published():
+    edit, build = operators._commands(operator_catalog.VOLCANO)
+    assert edit == ["mod", "edit", "-replace=volcano.sh/apis=volcano.sh/apis@v1.14.0"]
+    assert build[:2] == ["build", "-mod=mod"]
+    (build,) = operators._commands(operator_catalog.JOB_SET)
+    assert "-mod=mod" not in build  # all is as its authors fixed it
+
+
 def test_an_operator_is_told_where_its_certificate_is_unless_that_is_compiled_into_it(tmp_path):
     def webhook(operator):
         operators._arguments(operator, tmp_path, 9443, Path("kubeconfig"))

@@ -248,16 +248,16 @@ COUNTS: dict[str, tuple[str, Any, tuple[WorkerCount, ...]]] = {
         "Job.batch.volcano.sh",
         {"minAvailable": 4, "tasks": [task("ps", 2, 2), task("worker", 4)]},
         (
-            of_task(0, "ps", 2, "minAvailable"),
+            of_task(0, "ps", 2, "minAvailable", least=1),
             of_task(1, "worker", 4, least=2),
         ),
     ),
-    "all of several tasks": (
+    "all of several tasks, of which none goes: the others would run on": (
         "Job.batch.volcano.sh",
         {"minAvailable": 6, "tasks": [task("ps", 2, 2), task("worker", 4, 4)]},
         (
-            of_task(0, "ps", 2, "minAvailable", totals=((OF_ALL, 4),)),
-            of_task(1, "worker", 4, "minAvailable", totals=((OF_ALL, 2),)),
+            of_task(0, "ps", 2, "minAvailable", least=1, totals=((OF_ALL, 4),)),
+            of_task(1, "worker", 4, "minAvailable", least=1, totals=((OF_ALL, 2),)),
         ),
     ),
     "a task of partitions is fixed": (
