@@ -18,7 +18,7 @@ from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError
+from shared.kube.errors import AlreadyExistsError, ApiError
 from tests.controlplane.watching import is_gated, node_of
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
@@ -120,7 +120,8 @@ def cluster(cluster: Cluster) -> Iterator[Cluster]:
 
 async def define(client: KubeClient) -> None:
     for collection in GROUPS:
-        await client.post(DEFINITIONS, definition(collection, "PodGroup"))
+        with suppress(AlreadyExistsError):  # an operator that ran before has left its own
+            await client.post(DEFINITIONS, definition(collection, "PodGroup"))
         await eventually(partial(served, client, collection), PATIENCE_SECONDS, collection)
 
 
