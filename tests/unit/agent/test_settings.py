@@ -19,6 +19,7 @@ NUMBERS_WITHOUT_UNIT = {
     ("following", "lines_per_poll"),
     ("following", "bytes_per_poll"),
     ("sampling", "cores"),
+    ("api", "most_connections"),
     ("convergence", "alpha"),
     ("convergence", "epsilon"),
 }
