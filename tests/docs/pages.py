@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def pages() -> list[Path]:
     """Every Markdown page of the repository, in path order."""
-    beside = (ROOT / folder / "README.md" for folder in ("deploy", "examples", "trainer"))
+    beside = (ROOT / folder / "README.md" for folder in ("bench", "deploy", "examples", "trainer"))
     return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *beside])
 
 
