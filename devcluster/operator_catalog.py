@@ -19,8 +19,8 @@ class Operator:
         package: The Go package of the program, within the module.
         definitions: Its CustomResourceDefinitions: a pattern of files within the module.
         collection: A collection that it serves; the operator is ready when that takes objects.
-        arguments: Of its program; ``{config}``, ``{kubeconfig}`` and ``{port}``, the webhooks',
-            are filled in.
+        arguments: Of its program; ``{config}``, ``{kubeconfig}``, ``{port}``, the webhooks', and
+            ``{place}``, the folder of their certificate, are filled in.
         config: Its configuration file, to which the webhooks' port and certificate are added;
             empty: none.
         webhooks: File of its webhook configurations, within the module; empty: none.
@@ -28,6 +28,7 @@ class Operator:
             kinds come after its definitions.
         certificates: The only folder in which it looks for a certificate; None: it is told where
             its webhooks' is.
+        looks_for_webhooks: Whether it asks the API server for their configurations by name.
         published: Go modules, ``path@version``, that its go.mod takes from folders of its
             repository: those are not in the module.
     """
@@ -43,6 +44,7 @@ class Operator:
     webhooks: str = ""
     objects: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     certificates: Path | None = None
+    looks_for_webhooks: bool = False
     published: tuple[str, ...] = ()
 
 
@@ -197,9 +199,30 @@ VOLCANO: Final = Operator(
     arguments=("--kubeconfig={kubeconfig}", "--leader-elect=false"),
     published=("volcano.sh/apis@v1.14.0",),
 )
-"""Of v1.15 the Go module proxy has no ``volcano.sh/apis``. Its webhooks are not run, because they
-look for configurations of fixed names: Jobs must state their queue, as the webhooks would.
-"""
+"""Of v1.15 the Go module proxy has no ``volcano.sh/apis``."""
+
+VOLCANO_ADMISSION: Final = replace(
+    VOLCANO,
+    name="volcano-admission",
+    package="./cmd/webhook-manager",
+    arguments=(
+        "--kubeconfig={kubeconfig}",
+        "--listen-address=127.0.0.1",
+        "--port={port}",
+        "--tls-cert-file={place}/tls.crt",
+        "--tls-private-key-file={place}/tls.key",
+        "--ca-cert-file={place}/ca.crt",
+        "--webhook-url=https://127.0.0.1:{port}",
+        # those of its own manifests
+        (
+            "--enabled-admission=/jobs/mutate,/jobs/validate,/podgroups/validate,/queues/mutate,"
+            "/queues/validate,/hypernodes/validate,/cronjobs/validate"
+        ),
+    ),
+    webhooks="installer/volcano-development.yaml",
+    looks_for_webhooks=True,
+)
+"""It writes into Jobs what they do not say, and refuses changes other than of their numbers."""
 
 VOLCANO_SCHEDULER: Final = replace(
     VOLCANO,
@@ -220,6 +243,7 @@ OPERATORS: Final = {
         TRAINER,
         KUEUE,
         VOLCANO,
+        VOLCANO_ADMISSION,
         VOLCANO_SCHEDULER,
     )
 }

@@ -36,10 +36,13 @@ from shared.kube.errors import (
 from shared.system_clock import SystemClock
 
 _ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
-_COLLECTIONS: Final = {
-    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+_HOOKS: Final = {
     "MutatingWebhookConfiguration": f"{_ADMISSION}/mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": f"{_ADMISSION}/validatingwebhookconfigurations",
+}
+_COLLECTIONS: Final = {
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    **_HOOKS,
 }
 _READY_SECONDS: Final = 300.0
 """For definitions of a megabyte, on a machine on which others build."""
@@ -153,7 +156,7 @@ def _arguments(operator: Operator, place: Path, port: int, kubeconfig: Path) -> 
     if operator.config:
         whole = {**operator.config, "webhook": {**webhook, **operator.config.get("webhook", {})}}
         config.write_text(yaml.safe_dump(whole))
-    names = {"config": config, "kubeconfig": kubeconfig, "port": port}
+    names = {"config": config, "kubeconfig": kubeconfig, "port": port, "place": place}
     return [argument.format(**names) for argument in operator.arguments]
 
 
@@ -180,6 +183,7 @@ def _certificate(cluster: Cluster, place: Path) -> str:
     pair = authority.issue_server(f"webhook-{place.name}")
     shutil.copyfile(pair.certificate, place / "tls.crt")
     shutil.copyfile(pair.key, place / "tls.key")
+    shutil.copyfile(authority.certificate, place / "ca.crt")
     return base64.b64encode(authority.certificate.read_bytes()).decode()
 
 
@@ -189,9 +193,11 @@ def _hooks(home: Path, operator: Operator, port: int, authority: str) -> list[di
     Theirs have the same names in most projects; two operators may run beside each other.
     """
     text = (home / operator.webhooks).read_text()
-    found = [manifest for manifest in yaml.safe_load_all(text) if manifest]
+    manifests = yaml.load_all(text, _LOADER)
+    found = [one for one in manifests if one and one["kind"] in _HOOKS]
     for manifest in found:
-        manifest["metadata"]["name"] = f"{operator.name}-{manifest['metadata']['name']}"
+        if not operator.looks_for_webhooks:
+            manifest["metadata"]["name"] = f"{operator.name}-{manifest['metadata']['name']}"
         for webhook in manifest["webhooks"]:
             path = webhook["clientConfig"].pop("service")["path"]
             url = f"https://127.0.0.1:{port}{path}"

@@ -40,6 +40,11 @@ TRAINING_OPERATOR = replace(
         "--enable-scheme=tfjob",
     ),
 )
+VOLCANO = (
+    operator_catalog.VOLCANO_ADMISSION,
+    operator_catalog.VOLCANO,
+    operator_catalog.VOLCANO_SCHEDULER,
+)
 
 
 def template(container: str) -> Manifest:
@@ -103,11 +108,10 @@ def ray_cluster() -> Mapping[str, Any]:
 
 
 def volcano_job() -> Mapping[str, Any]:
-    """One task; what its webhook would write is stated."""
+    """One task; its webhook writes queue and least numbers."""
     pods = template("main")
     pods["spec"]["restartPolicy"] = "Never"
-    task = {"name": "worker", "replicas": SIZE, "minAvailable": SIZE, "template": pods}
-    return {"queue": "default", "maxRetry": 3, "minAvailable": SIZE, "tasks": [task]}
+    return {"tasks": [{"name": "worker", "replicas": SIZE, "template": pods}]}
 
 
 def train_job() -> Mapping[str, Any]:
@@ -164,7 +168,7 @@ CASES = {
         before=runtime,
     ),
     "volcano-job": Case(
-        (operator_catalog.VOLCANO, operator_catalog.VOLCANO_SCHEDULER),
+        VOLCANO,
         "Job.batch.volcano.sh",
         volcano_job(),
     ),

@@ -1,7 +1,7 @@
 """Jobs of Volcano with its own controllers and scheduler: several tasks, manifests as they were."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +16,12 @@ from extender.adapters import registry
 from extender.adapters.base import NOTHING_ABOVE
 from shared import api, labels
 from shared.kube import paths
-from shared.kube.errors import AlreadyExistsError
+from shared.kube.errors import AlreadyExistsError, ApiError
 from tests.controlplane.jobs import Manifest, Pods
 from tests.controlplane.shrinking import Workers
 from tests.controlplane.test_elastic_operators import (
     BY_SOURCE,
+    VOLCANO,
     finish,
     forgotten,
     idle,
@@ -42,10 +43,9 @@ PS, WORKERS = 2, 4
 
 @pytest.fixture(scope="module")
 def cluster(cluster: Cluster) -> Iterator[Cluster]:
-    with (
-        operators.running(cluster, operator_catalog.VOLCANO),
-        operators.running(cluster, operator_catalog.VOLCANO_SCHEDULER),
-    ):
+    with ExitStack() as stack:
+        for operator in VOLCANO:
+            stack.enter_context(operators.running(cluster, operator))
         yield cluster
 
 
@@ -56,7 +56,7 @@ def task(name: str, replicas: int) -> Manifest:
 def ps_job(least: int) -> Manifest:
     """Parameter servers and workers, one CPU each, of which so many are the gang."""
     tasks = [task("ps", PS), task("worker", WORKERS)]
-    spec = {"queue": "default", "maxRetry": 3, "minAvailable": least, "tasks": tasks}
+    spec = {"minAvailable": least, "tasks": tasks}
     return {"kind": "Job", "spec": spec}
 
 
@@ -131,6 +131,25 @@ def from_the_page(*, gated: bool) -> Manifest:
     return found
 
 
+async def queue(yard: Yard, name: str) -> None:
+    """Make a queue that may use everything, as soon as the webhooks answer."""
+    manifest = {
+        "apiVersion": paths.group_version(QUEUES),
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": 1},
+    }
+
+    async def there() -> bool:
+        with suppress(ApiError):
+            with suppress(AlreadyExistsError):
+                await yard.client.post(QUEUES, manifest)
+            return True
+        return False
+
+    await eventually(there, PATIENCE_SECONDS, "its operator takes it")
+
+
 @pytest.mark.parametrize("gated", [True, False], ids=["gated", "ungated"])
 async def test_a_manifest_with_another_scheduler_alone_starts_whole_and_ends(
     yard: Yard, *, gated: bool
@@ -139,10 +158,7 @@ async def test_a_manifest_with_another_scheduler_alone_starts_whole_and_ends(
     name, spec = manifest["metadata"]["name"], manifest["spec"]
     yard.sizes[yard.key(name)] = spec["minAvailable"]
     names = [*await yard.nodes(KwokNodes(4, cpu="8"))]
-    with suppress(AlreadyExistsError):
-        body = {"apiVersion": paths.group_version(QUEUES), "kind": "Queue"}
-        queue = {"metadata": {"name": spec["queue"]}, "spec": {"weight": 1}}
-        await yard.client.post(QUEUES, {**body, **queue})
+    await queue(yard, spec["queue"])
     await submit(yard, JOBS, manifest, name)
     await yard.until_bound(name)
     path = paths.namespaced(JOBS, yard.team, name)

@@ -9,6 +9,10 @@ from devcluster import operator_catalog, operators
 
 WEBHOOKS = """
 ---
+kind: Deployment
+metadata:
+  name: program
+---
 kind: MutatingWebhookConfiguration
 metadata:
   name: hooks
@@ -32,6 +36,8 @@ def test_webhooks_are_called_on_this_machine_with_the_clusters_authority(tmp_pat
     assert found["metadata"]["name"] == "jobset-hooks"  # another project's has the same name
     assert hook["clientConfig"] == {"url": "https://127.0.0.1:9443/mutate", "caBundle": "Q0E="}
     assert hook["failurePolicy"] == "Fail"
+    (found,) = operators._hooks(tmp_path, replace(operator, looks_for_webhooks=True), 9443, "Q0E=")
+    assert found["metadata"]["name"] == "hooks"
 
 
 def test_an_operator_is_built_of_one_version_and_its_configuration_is_yaml():
