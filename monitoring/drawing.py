@@ -228,7 +228,7 @@ def shown(value: float, unit: Unit) -> str:
 def _seconds(value: float) -> str:
     if math.isinf(value):
         return "more"
-    for unit, name in ((3600.0, "h"), (60.0, "min")):
+    for unit, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
         if abs(value) >= UNITS_FROM * unit:
             return f"{value / unit:.3g} {name}"
     return f"{1000 * value:.3g} ms" if 0 < abs(value) < 1 else f"{value:.3g} s"

@@ -108,6 +108,7 @@ SHOWN = {
     "a short time": (0.0123, Unit.SECONDS, "12.3 ms"),
     "a time": (12.34, Unit.SECONDS, "12.3 s"),
     "a long time": (1800.0, Unit.SECONDS, "30 min"),
+    "days": (90 * 86400.0, Unit.SECONDS, "90 days"),
     "over": (-5.0, Unit.SECONDS, "-5 s"),
     "a share": (0.125, Unit.SHARE, "12.5%"),
     "memory": (2.0**21, Unit.BYTES, "2 MiB"),
