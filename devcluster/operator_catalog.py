@@ -8,17 +8,30 @@ from typing import Any, Final
 _NO_FILE: Final[Mapping[str, Any]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project whose kinds can be installed, whether or not its program can be run here.
+
+    Attributes:
+        module: Go module.
+        version: Of the module.
+        definitions: Its CustomResourceDefinitions: a pattern of files within the module.
+        collection: A collection that it serves; it is ready when that takes objects.
+    """
+
+    module: str
+    version: str
+    definitions: str
+    collection: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator(Project):
     """One operator.
 
     Attributes:
         name: Of its program.
-        module: Go module.
-        version: Of the module.
         package: The Go package of the program, within the module.
-        definitions: Its CustomResourceDefinitions: a pattern of files within the module.
-        collection: A collection that it serves; the operator is ready when that takes objects.
         arguments: Of its program; ``{config}``, ``{kubeconfig}``, ``{port}``, the webhooks', and
             ``{place}``, the folder of their certificate, are filled in.
         config: Its configuration file, to which the webhooks' port and certificate are added;
@@ -34,11 +47,7 @@ class Operator:
     """
 
     name: str
-    module: str
-    version: str
     package: str
-    definitions: str
-    collection: str
     arguments: tuple[str, ...]
     config: Mapping[str, Any] = field(default_factory=lambda: _NO_FILE)
     webhooks: str = ""
@@ -247,3 +256,19 @@ OPERATORS: Final = {
         VOLCANO_SCHEDULER,
     )
 }
+
+CERT_MANAGER: Final = Project(
+    module="github.com/cert-manager/cert-manager",
+    version="v1.19.1",
+    definitions="deploy/crds/cert-manager.io_*.yaml",
+    collection="/apis/cert-manager.io/v1/issuers",
+)
+"""Its program is a module of its own that is not published."""
+
+PROMETHEUS_OPERATOR: Final = Project(
+    module="github.com/prometheus-operator/prometheus-operator",
+    version="v0.85.0",
+    definitions="example/prometheus-operator-crd/monitoring.coreos.com_*s.yaml",
+    collection="/apis/monitoring.coreos.com/v1/prometheusrules",
+)
+"""What it does with our objects is tried with Prometheus itself."""

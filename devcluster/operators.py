@@ -23,7 +23,7 @@ from devcluster.assets import cache_directory
 from devcluster.certificates import Authority
 from devcluster.cluster import Cluster
 from devcluster.errors import AssetsError, tail
-from devcluster.operator_catalog import Operator
+from devcluster.operator_catalog import Operator, Project
 from devcluster.ports import free_ports
 from devcluster.toolchain import find_go
 from shared.kube.client import KubeClient
@@ -53,8 +53,10 @@ _BUILD: Final = {
     "GOWORK": "off",
 }
 _CERTIFICATE: Final = ("tls.crt", "tls.key")
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: Final[Any] = type("Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
 """Definitions have up to 19,000 lines: half a minute where only Python reads them."""
+_LOADER.add_constructor("tag:yaml.org,2002:value", lambda _loader, node: node.value)
+"""An operator of comparison, ``=``: a text to everybody but YAML 1.1."""
 _NOT_YET: Final = (NotFoundError, ThrottledError, ConnectionLostError)
 """How a server answers about a kind that it has just been told of: it begins by refusing."""
 
@@ -99,8 +101,20 @@ def _commands(operator: Operator) -> Iterator[list[str]]:
     yield build
 
 
-def _source(go: Path, operator: Operator) -> Path:
-    module = f"{operator.module}@{operator.version}"
+def define(cluster: Cluster, project: Project, report: Callable[[str], None] = print) -> None:
+    """Install a project's kinds alone, which takes no build: nobody acts on its objects.
+
+    Raises:
+        AssetsError: The module cannot be had.
+        TimeoutError: Its objects are not served.
+    """
+    module = _source(find_go(cache_directory(os.environ), report, os.environ), project)
+    definitions = _definitions(module, project)
+    api.call(cluster.kubeconfig, lambda client: _define(client, definitions, project.collection))
+
+
+def _source(go: Path, project: Project) -> Path:
+    module = f"{project.module}@{project.version}"
     done = subprocess.run(
         [go, "mod", "download", "-json", module], capture_output=True, text=True, check=False
     )
@@ -205,20 +219,24 @@ def _hooks(home: Path, operator: Operator, port: int, authority: str) -> list[di
     return found
 
 
-def _definitions(module: Path, operator: Operator) -> list[dict[str, Any]]:
-    files = sorted(module.glob(operator.definitions))
+def _definitions(module: Path, project: Project) -> list[dict[str, Any]]:
+    files = sorted(module.glob(project.definitions))
     return [yaml.load(file.read_text(), _LOADER) for file in files]  # noqa: S506 - both are safe
 
 
 async def _install(
     client: KubeClient, definitions: list[dict[str, Any]], operator: Operator
 ) -> None:
+    await _define(client, definitions, operator.collection)
+    for collection, manifest in operator.objects:
+        await api.poll(functools.partial(_made, client, collection, manifest), _READY_SECONDS)
+
+
+async def _define(client: KubeClient, definitions: list[dict[str, Any]], collection: str) -> None:
     await _create(client, definitions)
     names = [definition["metadata"]["name"] for definition in definitions]
     await api.poll(lambda: _established(client, names), _READY_SECONDS)
-    await api.poll(lambda: _served(client, operator.collection), _READY_SECONDS)
-    for collection, manifest in operator.objects:
-        await api.poll(functools.partial(_made, client, collection, manifest), _READY_SECONDS)
+    await api.poll(lambda: _served(client, collection), _READY_SECONDS)
 
 
 async def _established(client: KubeClient, names: list[str]) -> bool:
