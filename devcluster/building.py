@@ -36,7 +36,7 @@ def build(
         process = subprocess.Popen(
             _command(binary, go, target),
             cwd=MODULES / binary.module,
-            env=_environment(),
+            env=environment(),
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -72,7 +72,7 @@ def _command(binary: Binary, go: Path, target: Path) -> list[str]:
     return [str(go), "build", *pins, "-ldflags", ldflags, "-o", str(target), binary.package]
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return what makes the result the same on every machine: no cgo, no paths, no workspace."""
     fixed = {
         "CGO_ENABLED": "0",

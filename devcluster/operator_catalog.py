@@ -57,6 +57,11 @@ class Operator(Project):
     published: tuple[str, ...] = ()
 
 
+_NO_FIXED_PORTS: Final = {
+    "metrics": {"bindAddress": "0"},
+    "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+}
+"""Of a configuration file: two operators may run beside each other."""
 _CONTROLLER_RUNTIME: Final = Path("/tmp/k8s-webhook-server/serving-certs")  # noqa: S108 - its own
 """Where controller-runtime looks if it is told nothing."""
 
@@ -79,8 +84,7 @@ JOB_SET: Final = Operator(
         "kind": "Configuration",
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": {"enable": False},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+        **_NO_FIXED_PORTS,
     },
 )
 MPI_OPERATOR: Final = Operator(
@@ -143,8 +147,7 @@ LEADER_WORKER_SET: Final = Operator(
         "apiVersion": "config.lws.x-k8s.io/v1alpha1",
         "kind": "Configuration",
         "internalCertManagement": {"enable": False},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+        **_NO_FIXED_PORTS,
     },
 )
 TRAINER: Final = Operator(
@@ -161,8 +164,7 @@ TRAINER: Final = Operator(
         "kind": "Configuration",
         "certManagement": {"enable": False},
         "leaderElection": {"leaderElect": False},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+        **_NO_FIXED_PORTS,
     },
     certificates=_CONTROLLER_RUNTIME,
 )
@@ -186,8 +188,7 @@ KUEUE: Final = Operator(
         "namespace": "kueue-system",
         "internalCertManagement": {"enable": False},
         "leaderElection": {"leaderElect": False},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+        **_NO_FIXED_PORTS,
         "webhook": {"certDir": str(_KUEUE_CERTIFICATES)},
         "featureGates": {"VisibilityOnDemand": False},  # a server of its own, at a fixed port
         "integrations": {

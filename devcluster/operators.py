@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster import api
+from devcluster import api, building
 from devcluster.assets import cache_directory
 from devcluster.certificates import Authority
 from devcluster.cluster import Cluster
@@ -46,12 +46,6 @@ _COLLECTIONS: Final = {
 }
 _READY_SECONDS: Final = 300.0
 """For definitions of a megabyte, on a machine on which others build."""
-_BUILD: Final = {
-    "CGO_ENABLED": "0",
-    "GOFLAGS": "-trimpath",
-    "GOTOOLCHAIN": "local",
-    "GOWORK": "off",
-}
 _CERTIFICATE: Final = ("tls.crt", "tls.key")
 _LOADER: Final[Any] = type("Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
 """Definitions have up to 19,000 lines: half a minute where only Python reads them."""
@@ -80,7 +74,7 @@ def ensure(operator: Operator, report: Callable[[str], None]) -> Path:
         done = subprocess.run(
             [go, *arguments],
             cwd=partial,
-            env=os.environ | _BUILD,
+            env=building.environment(),
             capture_output=True,
             text=True,
             check=False,
