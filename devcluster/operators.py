@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -153,6 +153,15 @@ def running(
             process.terminate()
             process.wait()
             api.call(cluster.kubeconfig, lambda client: _delete(client, hooks))
+
+
+@contextlib.contextmanager
+def running_together(cluster: Cluster, wanted: Iterable[Operator]) -> Iterator[None]:
+    """Run operators beside each other, started in this order; raises as `running`."""
+    with contextlib.ExitStack() as stack:
+        for operator in wanted:
+            stack.enter_context(running(cluster, operator))
+        yield
 
 
 def _arguments(operator: Operator, place: Path, port: int, kubeconfig: Path) -> list[str]:

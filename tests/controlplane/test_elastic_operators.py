@@ -1,7 +1,7 @@
 """Jobs of real operators: who leaves when they shrink, that they grow, pause, end, and are gone."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -178,9 +178,7 @@ CASES = {
 @pytest.fixture(params=CASES.values(), ids=CASES)
 def case(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Case]:
     found: Case = request.param
-    with ExitStack() as stack:
-        for operator in found.operators:
-            stack.enter_context(operators.running(cluster, operator))
+    with operators.running_together(cluster, found.operators):
         yield found
 
 

@@ -46,10 +46,7 @@ def extender_settings() -> Mapping[str, Any]:
 @pytest.fixture(scope="module")
 def cluster(cluster: Cluster) -> Iterator[Cluster]:
     """JobSet first: Kueue looks for a kind that was not there ever more rarely."""
-    with (
-        operators.running(cluster, operator_catalog.JOB_SET),
-        operators.running(cluster, operator_catalog.KUEUE),
-    ):
+    with operators.running_together(cluster, (operator_catalog.JOB_SET, operator_catalog.KUEUE)):
         yield cluster
 
 

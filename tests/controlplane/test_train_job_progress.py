@@ -29,10 +29,7 @@ LEFT_SECONDS = 3600.0
 
 @pytest.fixture(scope="module")
 def cluster(cluster: Cluster) -> Iterator[Cluster]:
-    with (
-        operators.running(cluster, JOB_SET),
-        operators.running(cluster, operator_catalog.TRAINER),
-    ):
+    with operators.running_together(cluster, (JOB_SET, operator_catalog.TRAINER)):
         yield cluster
 
 

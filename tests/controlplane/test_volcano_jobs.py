@@ -1,7 +1,7 @@
 """Jobs of Volcano with its own controllers and scheduler: several tasks, manifests as they were."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -43,9 +43,7 @@ PS, WORKERS = 2, 4
 
 @pytest.fixture(scope="module")
 def cluster(cluster: Cluster) -> Iterator[Cluster]:
-    with ExitStack() as stack:
-        for operator in VOLCANO:
-            stack.enter_context(operators.running(cluster, operator))
+    with operators.running_together(cluster, VOLCANO):
         yield cluster
 
 
