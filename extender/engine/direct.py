@@ -188,7 +188,8 @@ def unjudged(snapshot: Snapshot, known: Collection[JobKey]) -> bool:
     """Say whether a gated job waits that no cycle has judged; ``known`` are those it has seen."""
     return any(
         labels.GATE in pod.gates
-        for key in snapshot.waiting.difference(known)
+        for key in snapshot.waiting
+        if key not in known
         for pod in snapshot.jobs[key][:1]
     )
 

@@ -51,6 +51,7 @@ class FilterVerdict:
         error: The whole call failed; kube-scheduler retries the pod with back-off.
         not_offered: The planned node, if kube-scheduler's own filters had refused it.
         grant: Seats that this answer gives away; None if it gives none.
+        settled: It was the planned node's, and it was offered: what else was decides nothing.
     """
 
     passed: tuple[str, ...] = ()
@@ -60,6 +61,7 @@ class FilterVerdict:
     error: str = ""
     not_offered: NodeName | None = None
     grant: Grant | None = None
+    settled: bool = False
 
 
 WITHOUT_SEATS: Final = FilterVerdict(nowhere=NO_SEATS)
@@ -108,7 +110,7 @@ def _planned(
     planned: NodeName, names: Sequence[str], granted: Grant | None = None
 ) -> FilterVerdict:
     if planned in names:
-        return FilterVerdict((planned,), grant=granted)
+        return FilterVerdict((planned,), grant=granted, settled=True)
     return FilterVerdict(
         failed=dict.fromkeys(names, PLANNED_NOT_OFFERED),
         not_offered=planned,

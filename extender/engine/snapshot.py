@@ -4,6 +4,7 @@ Frozen, and shared between decisions. Its mappings have no order that a decision
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -114,7 +115,7 @@ class Snapshot:
     room: Room
     pods: Mapping[PodKey, Pod]
     jobs: Mapping[JobKey, tuple[Pod, ...]]
-    waiting: frozenset[JobKey]
+    waiting: AbstractSet[JobKey]
     seats: Mapping[Uid, Seat]
     bound: Mapping[Uid, NodeName]
     owners: Mapping[Uid, Owner]

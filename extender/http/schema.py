@@ -8,6 +8,7 @@ Source:
     k8s.io/kube-scheduler/extender/v1 ``types.go`` (unchanged since 2022).
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -142,7 +143,7 @@ def read_binding(body: bytes) -> ExtenderBindingArgs:
 def write_verdict(offer: Offer, verdict: FilterVerdict) -> bytes:
     """Return the answer to filter: in the form of the request, with no name it did not hold."""
     passed = frozenset(verdict.passed)
-    names = None if offer.listed else [name for name in offer.names if name in passed]
+    names = None if offer.listed else _passed(offer.names, verdict.passed)
     nowhere = _everywhere(offer.names, verdict.nowhere) if verdict.nowhere else None
     result = ExtenderFilterResult(
         nodes=_kept(offer, passed) if offer.listed else None,
@@ -166,7 +167,11 @@ def write_binding(error: str) -> bytes:
 
 
 def _read(decoder: msgspec.json.Decoder[_Body], kind: type[_Body], body: bytes) -> _Body:
+    """Read a body; a second time, with its keys as Go spells them, where it seems to lack some."""
     try:
+        with contextlib.suppress(msgspec.ValidationError):
+            if not _lacks_nodes(found := decoder.decode(body)):
+                return found
         return decoder.decode(_in_gos_spelling(kind, body))
     except ValueError as error:  # no such JSON, or no UTF-8
         raise InputError("body", _excerpt(body), f"{kind.__name__}: {error}") from error
@@ -174,12 +179,16 @@ def _read(decoder: msgspec.json.Decoder[_Body], kind: type[_Body], body: bytes) 
         raise InputError("body", _excerpt(body), "nested less deeply") from error
 
 
+def _lacks_nodes(found: Struct) -> bool:
+    """Say whether it names no nodes in either form, as kube-scheduler never asks."""
+    return isinstance(found, ExtenderArgs) and found.nodes is None and found.node_names is None
+
+
 def _in_gos_spelling(kind: type[Struct], body: bytes) -> bytes:
-    """Return the body with its keys as Go spells them; the very body if they are."""
+    """Return the body with its keys as Go spells them."""
     spelling = {name.lower(): name for name in kind.__struct_encode_fields__}
     found = _OBJECT.decode(body)
-    wanted = {spelling.get(key.lower(), key): value for key, value in found.items()}
-    return body if wanted.keys() == found.keys() else _ENCODER.encode(wanted)
+    return _ENCODER.encode({spelling.get(key.lower(), key): value for key, value in found.items()})
 
 
 def _read_pod(raw: Raw) -> Pod:
@@ -195,6 +204,14 @@ def _read_name(position: int, raw: Raw) -> str:
     except (ValueError, RecursionError) as error:
         field = f"Nodes.items[{position}]"
         raise InputError(field, _excerpt(bytes(raw)), f"a v1.Node: {error}") from error
+
+
+def _passed(offered: Sequence[str], passed: Sequence[str]) -> Sequence[str]:
+    """Return what passed and was offered, in the order of the offer."""
+    if len(passed) <= 1:  # of thousands of names mostly one: no loop over the others
+        return [name for name in passed if name in offered]
+    wanted = frozenset(passed)
+    return [name for name in offered if name in wanted]
 
 
 def _kept(offer: Offer, passed: frozenset[str]) -> NodeList:

@@ -22,8 +22,8 @@ from extender.state.store import ClusterStore
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 
-LOOK_SECONDS = 0.25
-"""How often waiting gangs are looked at without a new arrival."""
+LOOK_SECONDS = 1.0
+"""How often waiting gangs are looked at without a new arrival; a look reads all their members."""
 
 
 @dataclass

@@ -16,6 +16,7 @@ from extender.loops.catalog import Catalog
 from extender.loops.optional_kind import OptionalKind
 from extender.loops.record import Recorder
 from extender.metrics.extender import ExtenderMetrics
+from extender.state.store import ClusterStore
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube import resources
@@ -23,7 +24,7 @@ from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError
 from shared.kube.reflector import Reflector
 from shared.kube.resources import ResourceKind
-from shared.model import Delta, Replace
+from shared.model import Delta, NodeName, Pod, Replace, Upsert
 
 KINDS = (
     resources.NODES,
@@ -37,6 +38,12 @@ KINDS = (
     resources.VOLUMES,
 )
 BEAT_SECONDS = 1.0
+
+CONFIRMED_SECONDS = 0.3
+"""So long may wait what leaves a pod where it stood: mostly the sight of a write of ours."""
+
+YOUNG_OBJECTS = 20_000
+"""New objects until the garbage collector looks at them; at Python's 700 it does so at each pod."""
 
 PATIENCE_SECONDS = 15.0
 """A job kind that the server fails to list for so long is not waited for: its jobs wait."""
@@ -63,6 +70,7 @@ class Observer:
     catalog: Catalog = field(init=False)
     optional: tuple[OptionalKind, ...] = field(init=False)
     _migrations: OptionalKind = field(init=False)
+    _later: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
         self.reflectors = [self._reflector(kind, self._take) for kind in KINDS]
@@ -114,6 +122,7 @@ class Observer:
             await reflector.synced.wait()
         gc.collect()
         gc.freeze()
+        gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
 
     def _optional(
         self, kind: ResourceKind, without: str, patience_seconds: float | None
@@ -139,12 +148,35 @@ class Observer:
         )
 
     def _take(self, delta: Delta) -> None:
-        """Wake the loops if the delta says something new; heartbeats of nodes do not."""
-        before = self.recorder.store.generation
+        """Wake the loops if the delta says something new; heartbeats of nodes do not.
+
+        A burst of Bindings comes back as as many events that move nobody: they wake them together.
+        """
+        store = self.recorder.store
+        before, stood = store.generation, _stands(store, delta)
         self.recorder.apply(delta)
-        if self.recorder.store.generation != before or isinstance(delta, Replace):
+        if store.generation == before and not isinstance(delta, Replace):
+            return
+        if stood is not None and stood == _stands(store, delta):
+            self._wake_later()
+        else:
             self.changed.set()
+
+    def _wake_later(self) -> None:
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(CONFIRMED_SECONDS, self._wake)
+
+    def _wake(self) -> None:
+        self._later = None
+        self.changed.set()
 
     def _report(self, key: str, error: Exception) -> None:
         log.warning("skipped %s: %s", key, error)
         self.metrics.skipped_objects.inc()
+
+
+def _stands(store: ClusterStore, delta: Delta) -> NodeName | None:
+    """Return where the pod that a delta tells of takes room; None: nowhere, or it leaves."""
+    if not isinstance(delta, Upsert) or not isinstance(delta.entity, Pod) or delta.entity.deleting:
+        return None
+    return store.takes(delta.entity.uid)

@@ -251,14 +251,14 @@ class Recorder:
         verdict: FilterVerdict,
         occasion: direct.Occasion = direct.NEVER,
     ) -> None:
-        """Keep one answer to filter."""
+        """Keep one answer to filter; of the nodes those that it may depend on."""
         if self.files is None:
             return
         snapshot = self.store.snapshot()
-        given = RequestInput(pod, abridging.abridged(nodes, snapshot.room.index), occasion)
-        self._decision(
-            "filter", self.clock.now(), given, verdict_output(verdict, snapshot, given, len(nodes))
-        )
+        decisive = verdict.passed if verdict.settled else nodes
+        given = RequestInput(pod, abridging.abridged(decisive, snapshot.room.index), occasion)
+        output = verdict_output(verdict, snapshot, given, len(decisive))
+        self._decision("filter", self.clock.now(), given, output)
 
     def prioritized(
         self, pod: Pod, nodes: Sequence[str], scores: Sequence[tuple[str, int]]
@@ -296,10 +296,10 @@ class Recorder:
     def _decision(self, kind: Kind, now: float, given: object, output: object) -> None:
         if self.files is None:
             return
-        generation = self.store.snapshot().generation
-        self._keep(
-            DecisionRecord(kind=kind, generation=generation, now=now, input=given, output=output)
+        record = DecisionRecord(
+            kind=kind, generation=self.store.generation, now=now, input=given, output=output
         )
+        self._keep(record)
 
     def _keep(self, record: Record) -> None:
         """Keep a record, always before the store changes: a segment opens with the state."""

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from extender.state.standing import Standing
 from extender.state.table import Table
@@ -37,7 +38,7 @@ class JobIndex:
         self._unplaced: dict[JobKey, set[Uid]] = {}
         self._ordered: Table[JobKey, tuple[Pod, ...]] = Table()
         self._changed: set[JobKey] = set()
-        self._waiting: frozenset[JobKey] | None = None
+        self._waiting: Table[JobKey, bool] = Table()
 
     def add(self, job: JobKey, member: Standing) -> None:
         """A pod joins its job."""
@@ -45,8 +46,8 @@ class JobIndex:
         self._members.setdefault(job, _Members()).put(member.pod)
         self._changed.add(job)
         if member.waits:
-            self._waiting = self._waiting if job in self._unplaced else None
             self._unplaced.setdefault(job, set()).add(uid)
+            self._waiting.set(job, True)
 
     def remove(self, job: JobKey, member: Standing) -> None:
         """A pod leaves its job; a job without pods is gone."""
@@ -59,7 +60,7 @@ class JobIndex:
             self._unplaced[job].remove(uid)
             if not self._unplaced[job]:
                 del self._unplaced[job]
-                self._waiting = None
+                self._waiting.set(job, None)
 
     def ordered(self) -> Mapping[JobKey, tuple[Pod, ...]]:
         """Pods of each job in order of ``(created_at, name)``."""
@@ -69,11 +70,9 @@ class JobIndex:
         self._changed.clear()
         return self._ordered.frozen()
 
-    def waiting(self) -> frozenset[JobKey]:
+    def waiting(self) -> AbstractSet[JobKey]:
         """Jobs with a pod that is not bound, finished or deleting."""
-        if self._waiting is None:
-            self._waiting = frozenset(self._unplaced)
-        return self._waiting
+        return self._waiting.frozen().keys()
 
 
 def _age(pod: Pod) -> tuple[float, str, Uid]:

@@ -44,6 +44,11 @@ class PodBook:
         standing = self._standings.get(uid)
         return standing is not None and (standing.seat or standing.bound) is not None
 
+    def takes(self, uid: Uid) -> NodeName | None:
+        """Return the node on which a pod takes room; None: it takes none."""
+        standing = self._standings.get(uid)
+        return None if standing is None else standing.takes
+
     def all(self) -> Iterable[Pod]:
         """Every pod as observed."""
         return self._observed.values()

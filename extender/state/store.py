@@ -9,6 +9,7 @@ a node that is not there.
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Protocol, Self, TypeVar
+from weakref import ReferenceType, ref
 
 from msgspec.structs import replace
 
@@ -97,6 +98,7 @@ class ClusterStore:
         self._removed = Removed()
         self._memo = Memo()
         self._snapshot: Snapshot | None = None
+        self._let_go_of: ReferenceType[Snapshot] | None = None
 
     def apply(self, delta: Delta) -> None:
         """Take over what was observed: the only writer of observed state.
@@ -104,6 +106,7 @@ class ClusterStore:
         Raises:
             KeyError: The delta is of a kind that ``shared.model`` does not have.
         """
+        self._let_go()
         if isinstance(delta, Upsert):
             changed = self._upsert(delta.entity)
         elif isinstance(delta, Delete):
@@ -117,6 +120,7 @@ class ClusterStore:
 
         Nothing for a node that is not held; the report goes with its node.
         """
+        self._let_go()
         held = self._nodes.get(report.node) is not None
         if held:
             self._reports.put(report)
@@ -128,6 +132,7 @@ class ClusterStore:
 
     def assume(self, assumption: Assumption) -> None:
         """Remember a write of ours until it is observed; nothing for a pod that is not held."""
+        self._let_go()
         self._touch(changed=self._pods.assume(assumption))
 
     def assume_seat(
@@ -148,15 +153,18 @@ class ClusterStore:
 
     def open_seats(self, kept: OpenSeats) -> None:
         """Keep these seats for members that do not exist yet, instead of what their job has."""
+        self._let_go()
         self._open_seats.put(kept)
         self._touch(changed=True)
 
     def close_seats(self, job: JobKey) -> None:
         """Give the seats back that are kept for members of a job."""
+        self._let_go()
         self._touch(changed=self._open_seats.remove(job))
 
     def take_seat(self, job: JobKey, number: int, uid: Uid, *, at: float) -> None:
         """Give an open seat of a job to a pod; nothing if the pod or the seat is not there."""
+        self._let_go()
         taken = self._open_seats.take(job, number, at) if self._pods.holds(uid) else None
         if taken is not None:
             seat, kept = taken
@@ -175,6 +183,7 @@ class ClusterStore:
 
     def unpromise(self, uid: Uid) -> None:
         """Take a promised seat back."""
+        self._let_go()
         self._touch(changed=self._pods.unpromise(uid))
 
     def promised(self) -> tuple[Uid, ...]:
@@ -190,12 +199,18 @@ class ClusterStore:
         """Say whether the pod has a seat or a node, without a snapshot."""
         return self._pods.has_seat(uid)
 
+    def takes(self, uid: Uid) -> NodeName | None:
+        """Return the node on which a pod takes room, bound or seated there; None: on none."""
+        return self._pods.takes(uid)
+
     def forget(self, uid: Uid) -> None:
         """The latest write to the pod failed."""
+        self._let_go()
         self._touch(changed=self._pods.forget(uid))
 
     def expire(self, before: float) -> tuple[Uid, ...]:
         """Drop assumptions made earlier than ``before`` and return whose they were, sorted."""
+        self._let_go()
         late = self._pods.expire(before)
         self._touch(changed=bool(late))
         return late
@@ -203,7 +218,7 @@ class ClusterStore:
     def snapshot(self) -> Snapshot:
         """Return the state as it is now; the same object until something changes."""
         if self._snapshot is None:
-            self._snapshot = Snapshot(
+            self._snapshot = self._still_held() or Snapshot(
                 generation=self.generation,
                 room=self._room(),
                 pods=self._pods.pods.frozen(),
@@ -324,6 +339,16 @@ class ClusterStore:
             self._take_away(held)
         changes = [self._put(entity) for entity in delta.entities]
         return bool(lost) or any(changes)
+
+    def _let_go(self) -> None:
+        """Before a change: hold no snapshot ourselves, or the tables would be copied for us."""
+        if self._snapshot is not None:
+            self._let_go_of, self._snapshot = ref(self._snapshot), None
+
+    def _still_held(self) -> Snapshot | None:
+        """Return the latest snapshot, if somebody holds it and nothing has changed since."""
+        found = self._let_go_of() if self._let_go_of is not None else None
+        return found if found is not None and found.generation == self.generation else None
 
     def _touch(self, *, changed: bool) -> None:
         if changed:

@@ -1,6 +1,7 @@
 """The scheduler of the extender itself: ``engine.queueing.cycle`` with its memory carried on."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,7 +33,7 @@ class _Rest:
     """
 
     room: Room
-    judged: frozenset[JobKey]
+    judged: AbstractSet[JobKey]
     until: float | None
 
 
