@@ -78,6 +78,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
         desk=_Desk(),
         barrier=_nobody,
         witness=recorder,
+        metrics=recorder.metrics,
     )
     runner = create_runner(create_scheduler_app(answers, recorder.metrics), drain_seconds=0.1)
     await runner.setup()

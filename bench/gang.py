@@ -102,17 +102,25 @@ def run(options: argparse.Namespace) -> int:
         try:
             for component in QUIET:
                 cluster.stop(component)
-            rows = [row for shape in shapes for row in _rows(cluster, shape, kinds, options)]
+            rows: list[Row] = []
+            for shape in shapes:
+                rows += _rows(cluster, shape, kinds, options)
+                _keep(rows, options)
         finally:
             cluster.down()
     print_table(rows)
+    return 0
+
+
+def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:
+    """Write what is known so far: a shape of ten thousand pods takes minutes for each scheduler."""
+    found = [asdict(row) for row in rows]
     if options.json:
-        results.write(options.json, [asdict(row) for row in rows])
+        results.write(options.json, found)
     if options.plot:
         from bench import bars  # noqa: PLC0415 - it takes a second to load
 
-        bars.draw([asdict(row) for row in rows], options.plot)
-    return 0
+        bars.draw(found, options.plot)
 
 
 def kinds_of(against: str, *, direct: bool) -> list[Kind]:
@@ -130,10 +138,14 @@ def kinds_of(against: str, *, direct: bool) -> list[Kind]:
 def _rows(
     cluster: Cluster, shape: Shape, kinds: Sequence[Kind], options: argparse.Namespace
 ) -> Iterator[Row]:
-    """Yield a row for each; rounds take turns, so that a slow minute is slow for all."""
+    """Yield a row for each; rounds take turns, so that a slow minute is slow for all.
+
+    Every other round goes backwards: a machine that slows down under load does so for whoever is
+    last, and the median of an even number of rounds has each as often before as behind another.
+    """
     runs: dict[Kind, list[Run]] = {kind: [] for kind in kinds}
     for number in range(options.rounds):
-        for kind in kinds:
+        for kind in reversed(kinds) if number % 2 else kinds:
             one = _run(cluster, shape, contestant(kind), options)
             runs[kind].append(one)
             print(f"{shape} round {number + 1}: {_said(kind, one)}", flush=True)
