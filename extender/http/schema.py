@@ -142,11 +142,10 @@ def read_binding(body: bytes) -> ExtenderBindingArgs:
 
 def write_verdict(offer: Offer, verdict: FilterVerdict) -> bytes:
     """Return the answer to filter: in the form of the request, with no name it did not hold."""
-    passed = frozenset(verdict.passed)
     names = None if offer.listed else _passed(offer.names, verdict.passed)
     nowhere = _everywhere(offer.names, verdict.nowhere) if verdict.nowhere else None
     result = ExtenderFilterResult(
-        nodes=_kept(offer, passed) if offer.listed else None,
+        nodes=_kept(offer, frozenset(verdict.passed)) if offer.listed else None,
         node_names=names,
         failed=_of(offer.names, verdict.failed.items()),
         unresolvable=nowhere or _of(offer.names, verdict.unresolvable.items()),

@@ -54,7 +54,7 @@ class Shelf(Generic[K, E]):
         self._table.set(self._shown_as(entity), None)
 
     def frozen(self) -> Mapping[K, E]:
-        """A read-only copy; the same object until something changes."""
+        """Return them read-only; what is held of the answer never changes."""
         return self._table.frozen()
 
 

@@ -23,7 +23,7 @@ class Table(Generic[K, V]):
 
     def set(self, key: K, value: V | None) -> None:
         """Put a value under the key; None takes it away."""
-        if value is None and key not in self._rows:
+        if value is self._rows.get(key):
             return
         if self._frozen is not None and self._references() != _NOBODY_LOOKS:
             self._rows, self._frozen = self._rows.copy(), None
