@@ -41,6 +41,7 @@ from shared.clock import Clock
 from shared.connections import Connections, most_connections
 from shared.errors import InputError, SettingsError
 from shared.health import Health, Heartbeat
+from shared.listening import Site
 from shared.system_clock import SystemClock
 
 KEEPALIVE_SECONDS = 75.0
@@ -147,7 +148,7 @@ async def serve(
             ]
             api = settings.api
             opened = parts.connections.listen(api.listen_host, api.listen_port)
-            await web.SockSite(parts.runner, opened).start()
+            await Site(parts.runner, opened).start()
             address = parts.runner.addresses[0][:2]
             log.info("listening", extra={"address": address, "sampling": machine.samplers.words})
             ready(parts, address)

@@ -46,6 +46,7 @@ from extender.settings.listeners import (
 from extender.settings.peers import PeersSection
 from shared.connections import Connections, most_connections
 from shared.kube import access_review, paths, token_review
+from shared.listening import Site
 
 Certificates = Mapping[Door, ServerCertificate]
 _DAY_SECONDS: Final = 86400.0
@@ -74,7 +75,7 @@ class Listener:
             OSError: The address cannot be had.
         """
         opened = self.connections.listen(self.host, self.port)
-        await web.SockSite(runner, opened, ssl_context=self.tls).start()
+        await Site(runner, opened, self.tls).start()
 
 
 def keeper(section: CertificatesSection, ground: Ground) -> CertificateKeeper:

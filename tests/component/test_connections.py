@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import gc
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -10,6 +12,7 @@ from aiohttp import web
 
 from extender.http.app import create_runner
 from shared.connections import Connections, most_connections
+from shared.listening import Site
 from tests.fakes.eventually import eventually
 
 SHORT_SECONDS = 0.3
@@ -72,7 +75,7 @@ async def serving(
         app, drain_seconds=0.1, connections=connections, keepalive_seconds=keepalive_seconds
     )
     await runner.setup()
-    await web.SockSite(runner, connections.listen("127.0.0.1", 0)).start()
+    await Site(runner, connections.listen("127.0.0.1", 0)).start()
     served.port = runner.addresses[0][1]
     try:
         async with served.stack:
@@ -190,6 +193,19 @@ async def test_it_is_logged_once_and_not_for_each(caplog: pytest.LogCaptureFixtu
         await eventually(lambda: len(served.told) == 9)
     lines = [line for line in caplog.records if "as many connections" in line.message]
     assert [(one.__dict__["listener"], one.__dict__["most"]) for one in lines] == [("test", 1)]
+
+
+async def test_a_connection_that_is_accepted_at_the_very_end_is_closed() -> None:
+    async with serving() as served:
+        late = socket.socket()
+        late.setblocking(False)
+        late.connect_ex(("127.0.0.1", served.port))
+        for _ in range(2):  # then it is accepted, and nobody's yet
+            await asyncio.sleep(0)
+    with late:
+        async with asyncio.timeout(LONG_SECONDS):
+            assert await asyncio.get_running_loop().sock_recv(late, 1) == b""
+    gc.collect()  # what nobody has closed warns, and a warning fails the test
 
 
 def test_an_address_that_cannot_be_had_is_an_error() -> None:

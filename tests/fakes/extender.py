@@ -7,6 +7,7 @@ is answered, takes a replica away and brings it back on the same port.
 import contextlib
 import gzip
 import hashlib
+import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from devcluster.certificates import Authority
+from shared.listening import Site
 from shared.progress import PodReport
 from shared.system_clock import SystemClock
 from shared.wire import Command, Event, Heartbeat, HeartbeatAnswer, NodePods, PodPlace
@@ -101,7 +103,8 @@ class FakeExtender:
         app.router.add_get("/v1/nodes/{node}/pods", self._pods)
         self._runner = web.AppRunner(app, auto_decompress=False, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port, ssl_context=self.context).start()
+        opened = socket.create_server(("127.0.0.1", self.port))
+        await Site(self._runner, opened, self.context).start()
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:

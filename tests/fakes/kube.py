@@ -13,6 +13,7 @@ The conformance suite (tests/conformance) holds it to the real one.
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from aiohttp import web
 from shared.kube import paths
 from shared.kube.auth import Credentials
 from shared.kube.tokens import FixedToken
+from shared.listening import Site
 from tests.fakes import kube_evictions, kube_faults, kube_installed, kube_watch
 from tests.fakes.kube_access import Access
 from tests.fakes.kube_actions import Actions
@@ -82,8 +84,7 @@ class FakeKube:
         app.router.add_route("*", "/{path:.*}", fake._serve)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
+        await Site(runner, socket.create_server(("127.0.0.1", 0))).start()
         host, port = runner.addresses[0][:2]
         fake._url = f"http://{host}:{port}"
         try:
