@@ -1,7 +1,9 @@
 """``python -m bench NAME``: makes one of our numbers."""
 
 import argparse
+import signal
 import sys
+from types import FrameType
 
 from bench import (
     agent,
@@ -59,8 +61,15 @@ def main() -> int:
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background job ignores SIGINT
+        signal.signal(number, _end)
     code: int = options.run(options)
     return code
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    """Leave through what the benchmark cleans up: it may have a control plane running."""
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":
