@@ -22,8 +22,9 @@ NAMESPACE = "default"
 CREATORS = 32
 DELETE_SECONDS = 600.0
 DELETE_AGAIN_SECONDS = 1.0
-BOUND_PODS = {"watch": "true", "fieldSelector": "spec.nodeName!="}
+BOUND_PODS = {"fieldSelector": "spec.nodeName!="}
 """What is watched: a pod comes into sight when it is bound, whatever else is written on it."""
+WATCHED = {**BOUND_PODS, "watch": "true", "allowWatchBookmarks": "true"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,13 @@ class _Event(msgspec.Struct):
     object: _Object
 
 
+class _List(msgspec.Struct):
+    metadata: _Meta
+    items: list[_Object]
+
+
 _EVENT = msgspec.json.Decoder(_Event)
+_LIST = msgspec.json.Decoder(_List)
 
 
 @dataclass
@@ -98,14 +105,25 @@ class _Watch:
         """Return when all are bound.
 
         The server ends a watch that lags behind, as ours may while it creates pods: it goes on
-        from the last version seen.
+        from the last version seen. Where nothing is bound for minutes, that version is forgotten:
+        then the pods are listed.
         """
         while len(self.bound_at) < self.wanted:
-            params = {**BOUND_PODS, "resourceVersion": self.version}
+            params = {**WATCHED, "resourceVersion": self.version}
             async with aclosing(self.client.stream(paths.pods(NAMESPACE), params)) as lines:
                 async for line in lines:
-                    if self._saw(_EVENT.decode(line)):
+                    event = _EVENT.decode(line)
+                    if event.type == "ERROR":
+                        await self._list()
+                        break
+                    if self._saw(event):
                         return
+
+    async def _list(self) -> None:
+        found = _LIST.decode(await self.client.get(paths.pods(NAMESPACE), BOUND_PODS))
+        self.version = found.metadata.resource_version
+        for one in found.items:
+            self.bound_at.setdefault(one.metadata.name, time.monotonic())
 
     def _saw(self, event: _Event) -> bool:
         meta = event.object.metadata
