@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import aiohttp
+
 from agent.main import Parts, look_round, serve
 from agent.settings import AgentSettings
-from shared.progress import PodReport
+from shared.progress import CheckpointPhase, PodReport
+from tests.fakes.eventually import eventually
 from tests.fakes.extender import NODE, FakeExtender, Trust
 
+UID = "uid-train"
+METRICS = "team/train/metrics/train.jsonl"
 QUICK: dict[str, dict[str, Any]] = {
     "agent": {"node": NODE},
     "extender": {"timeout_seconds": 2.0, "resolve_seconds": 1.0},
@@ -165,3 +170,28 @@ def told(
         return True
 
     return check
+
+
+def at_step(replica: FakeExtender, step: int) -> Any:
+    return told(replica, UID, lambda r: r.progress and r.progress.step == step)
+
+
+def in_phase(replica: FakeExtender, phase: CheckpointPhase) -> Any:
+    return told(replica, UID, lambda r: r.checkpoint and r.checkpoint.phase is phase)
+
+
+def has_problem(replica: FakeExtender, text: str, uid: str = UID) -> Any:
+    return told(replica, uid, lambda r: text in r.problem)
+
+
+async def beats(replica: FakeExtender, more: int = 3) -> None:
+    """Wait until the replica has taken more heartbeats."""
+    wanted = len(replica.heartbeats) + more
+    await eventually(lambda: len(replica.heartbeats) >= wanted)
+
+
+async def ask(url: str, path: str, status: int = 200) -> str:
+    """Return what the agent's own listener answers."""
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/{path}") as response:
+        assert response.status == status
+        return await response.text()

@@ -23,17 +23,8 @@ from shared import api
 from shared.prices import PricesResponse
 from shared.rescales import RescalesResponse
 from shared.tenancy import NamespacesResponse
-from tests.fakes.ports import (
-    EXPLAIN,
-    EXPLAIN_JOB,
-    PRICES,
-    QUEUE,
-    REFUSED,
-    SLOTS,
-    FakeHealth,
-    FakeRead,
-    FakeScheduler,
-)
+from tests.fakes.answers import EXPLAIN, EXPLAIN_JOB, PRICES, QUEUE, SLOTS
+from tests.fakes.ports import REFUSED, FakeHealth, FakeRead, FakeScheduler
 
 Client = TestClient[web.Request, web.Application]
 Connect = Callable[[web.Application], Awaitable[Client]]

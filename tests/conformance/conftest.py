@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from shared.kube import auth, paths
+from shared.kube import auth, parse, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError
 from shared.model import PodKey, Uid
@@ -51,6 +51,10 @@ class Server:
 
     async def listed(self, collection: str = paths.PODS, **params: str) -> dict[str, Any]:
         return loaded(await self.client.get(paths.namespaced(collection, self.namespace), params))
+
+    async def deleting(self, name: str = "a") -> bool:
+        """Say whether a pod is on its way out."""
+        return parse.decode_pod(await self.client.get(paths.pod(self.namespace, name))).deleting
 
     async def expired_version(self) -> str:
         """Return a resource version that the server no longer remembers."""

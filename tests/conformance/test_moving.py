@@ -1,4 +1,4 @@
-"""What a migration relies on: its own objects, evictions, suspended Jobs."""
+"""What a migration relies on: its own objects."""
 
 import copy
 import json
@@ -9,18 +9,16 @@ from msgspec.structs import replace as with_fields
 
 from devcluster import api
 from devcluster.bootstrap import deploy_manifests
-from shared import labels
-from shared.kube import migrations, moving, parse, paths, writes
+from shared.kube import migrations, moving, paths
 from shared.kube.client import _Call
 from shared.kube.errors import (
     ConflictError,
     InvalidError,
     NotFoundError,
-    ServerError,
     ThrottledError,
 )
-from shared.model import Migration, MigrationPhase, NodeName, Owner, Requirement, Toleration, Uid
-from tests.conformance.conftest import Server, loaded, ref
+from shared.model import Migration, MigrationPhase, NodeName, Requirement, Toleration, Uid
+from tests.conformance.conftest import Server, loaded
 from tests.fakes.builders import make_owner, make_shape, make_term
 from tests.fakes.eventually import eventually
 from tests.fakes.migrations import make_member, make_migration
@@ -216,204 +214,3 @@ async def _table(server: Server, path: str) -> dict[str, Any]:
     headers = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     async with await server.client._open(_Call("GET", path, headers=headers)) as response:
         return json.loads(await response.read())
-
-
-async def running(server: Server, name: str = "a", **metadata: Any) -> dict[str, Any]:
-    """A pod on a node, ready as a kubelet says it."""
-    pod = await server.pod(name, metadata=metadata)
-    await writes.bind(server.client, *ref(pod), NODE)
-    path = paths.pod(server.namespace, name, "status")
-    ready = [{"type": "Ready", "status": "True"}]
-    return loaded(
-        await server.client.patch(path, {"status": {"phase": "Running", "conditions": ready}})
-    )
-
-
-async def budget(server: Server, *, allowed: int) -> None:
-    """A budget over all pods labelled app=x, of which one runs, once it is reckoned."""
-    spec = {"minAvailable": 1 - allowed, "selector": {"matchLabels": {"app": "x"}}}
-    body = {"metadata": {"name": "budget"}, "spec": spec}
-    if server.fake is not None:
-        head = {"name": "budget", "namespace": server.namespace}
-        status = {"disruptionsAllowed": allowed}
-        server.fake.put(paths.DISRUPTION_BUDGETS, {**body, "metadata": head, "status": status})
-        return
-    await server.create(paths.DISRUPTION_BUDGETS, body)
-    await eventually(lambda: _reckoned(server, allowed), PATIENCE_SECONDS)
-
-
-async def _reckoned(server: Server, allowed: int) -> bool:
-    found = await server.get("budget", paths.DISRUPTION_BUDGETS)
-    told = found.get("status", {})
-    known = told.get("observedGeneration") == found["metadata"].get("generation")
-    return bool(known and told.get("currentHealthy") and told["disruptionsAllowed"] == allowed)
-
-
-async def deleting(server: Server, name: str = "a") -> bool:
-    return parse.decode_pod(await server.client.get(paths.pod(server.namespace, name))).deleting
-
-
-async def test_an_evicted_pod_is_on_its_way_out(server: Server) -> None:
-    pod = await running(server)
-    await moving.evict(server.client, *ref(pod))
-    assert await deleting(server)
-    await moving.evict(server.client, *ref(pod))  # once more is as once
-
-
-async def test_a_dry_run_evicts_nobody(server: Server) -> None:
-    pod = await running(server)
-    await moving.evict(server.client, *ref(pod), dry_run=True)
-    assert not await deleting(server)
-
-
-async def test_another_pod_of_the_name_is_not_evicted(server: Server) -> None:
-    key, _ = ref(await running(server))
-    for dry_run in (True, False):
-        with pytest.raises(ConflictError):
-            await moving.evict(server.client, key, OTHER_UID, dry_run=dry_run)
-    assert not await deleting(server)
-
-
-async def test_a_missing_pod_is_not_evicted(server: Server) -> None:
-    key, uid = ref(await server.pod("a"))
-    await writes.delete_pod(server.client, key, uid)
-    with pytest.raises(NotFoundError):
-        await moving.evict(server.client, key, uid)
-
-
-async def test_a_budget_holds_an_eviction_back_also_a_dry_one(server: Server) -> None:
-    pod = await running(server, labels={"app": "x"})
-    await budget(server, allowed=0)
-    for dry_run in (True, False):
-        with pytest.raises(ThrottledError, match="disruption budget"):
-            await moving.evict(server.client, *ref(pod), dry_run=dry_run)
-    assert not await deleting(server)
-
-
-async def test_a_budget_lets_go_what_it_can(server: Server) -> None:
-    pod = await running(server, labels={"app": "x"})
-    await budget(server, allowed=1)
-    await moving.evict(server.client, *ref(pod), dry_run=True)
-    await moving.evict(server.client, *ref(pod))
-    assert await deleting(server)
-
-
-async def test_two_budgets_over_a_pod_are_an_error_of_the_server(server: Server) -> None:
-    pod = await running(server, labels={"app": "x"})
-    await budget(server, allowed=1)
-    body = {"spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "x"}}}}
-    await server.create(paths.DISRUPTION_BUDGETS, {"metadata": {"name": "more"}, **body})
-    with pytest.raises(ServerError, match="more than one PodDisruptionBudget"):
-        await moving.evict(server.client, *ref(pod))
-
-
-async def job(server: Server, **spec: Any) -> Owner:
-    template = {
-        "spec": {
-            "restartPolicy": "Never",
-            "schedulerName": "nobody",
-            "containers": [{"name": "main", "image": "example.org/none:1"}],
-        }
-    }
-    body = {"metadata": {"name": "j"}, "spec": {"template": template, **spec}}
-    return parse.decode_job(json.dumps(await server.create(paths.JOBS, body)).encode())
-
-
-async def live_job(server: Server) -> Owner:
-    return parse.decode_job(await server.client.get(paths.job(server.namespace, "j")))
-
-
-async def test_a_job_is_suspended_as_it_was_seen_and_resumed(server: Server) -> None:
-    await job(server)
-    seen = await eventually(lambda: live_job(server))
-    suspended = parse.decode_job(
-        await retried(
-            server, lambda one: moving.suspend(server.client, server.namespace, one, "n/m")
-        )
-    )
-    assert suspended.job is not None
-    assert suspended.job.suspended
-    assert suspended.annotations[labels.MIGRATION] == "n/m"
-    with pytest.raises(ConflictError):
-        await moving.suspend(server.client, server.namespace, seen, "n/m")
-    with pytest.raises(ConflictError):
-        await moving.resume(server.client, server.namespace, "j", OTHER_UID)
-    for _ in range(2):
-        answer = await moving.resume(server.client, server.namespace, "j", seen.uid)
-        resumed = parse.decode_job(answer)
-        assert resumed.job is not None
-        assert not resumed.job.suspended
-        assert labels.MIGRATION not in resumed.annotations
-
-
-async def retried(server: Server, write: Any) -> bytes:
-    """The Job's controller writes to it too: what was read may be old at once."""
-    while True:
-        try:
-            return bytes(await write(await live_job(server)))
-        except ConflictError:
-            continue
-
-
-async def test_what_a_job_says_of_failures_is_read(server: Server) -> None:
-    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [143]}}
-    made = await job(
-        server,
-        completions=2,
-        parallelism=2,
-        completionMode="Indexed",
-        backoffLimitPerIndex=3,
-        podFailurePolicy={"rules": [rule]},
-    )
-    assert made.job is not None
-    assert (made.job.per_index, made.job.failures_left, made.job.fails_with_pod) == (True, 3, True)
-
-
-@REAL
-async def test_a_resumed_job_makes_new_pods_while_old_ones_still_end(server: Server) -> None:
-    """Why a migration resumes only when the last old object is gone."""
-    await job(server)
-    (pod,) = await eventually(lambda: _pods(server), PATIENCE_SECONDS)
-    await writes.bind(server.client, *ref(pod), NODE)
-    await retried(server, lambda one: moving.suspend(server.client, server.namespace, one, "n/m"))
-    await eventually(lambda: deleting(server, pod["metadata"]["name"]), PATIENCE_SECONDS)
-    await eventually(lambda: _active(server, 0), PATIENCE_SECONDS)
-    assert (await live_job(server)).job.failures_left == 6  # type: ignore[union-attr] - a Job
-    await moving.resume(server.client, server.namespace, "j", (await live_job(server)).uid)
-    both = await eventually(lambda: _two(server), PATIENCE_SECONDS)
-    assert sum("deletionTimestamp" in one["metadata"] for one in both) == 1
-
-
-@REAL
-async def test_a_suspended_job_counts_no_failure_when_its_pods_end(server: Server) -> None:
-    await job(server, backoffLimit=0)
-    (pod,) = await eventually(lambda: _pods(server), PATIENCE_SECONDS)
-    await writes.bind(server.client, *ref(pod), NODE)
-    await retried(server, lambda one: moving.suspend(server.client, server.namespace, one, "n/m"))
-    await eventually(lambda: deleting(server, pod["metadata"]["name"]), PATIENCE_SECONDS)
-    ended = {"status": {"phase": "Failed"}}
-    await server.client.patch(paths.pod(server.namespace, pod["metadata"]["name"], "status"), ended)
-    await writes.delete_pod(server.client, *ref(pod), grace_seconds=0)
-    await eventually(lambda: _none(server), PATIENCE_SECONDS)
-    await moving.resume(server.client, server.namespace, "j", (await live_job(server)).uid)
-    await eventually(lambda: _pods(server), PATIENCE_SECONDS)
-    status = (await server.get("j", paths.JOBS))["status"]
-    assert status.get("failed", 0) == 0
-
-
-async def _pods(server: Server) -> list[dict[str, Any]]:
-    return list((await server.listed())["items"])
-
-
-async def _two(server: Server) -> list[dict[str, Any]]:
-    found = await _pods(server)
-    return found if len(found) == 2 else []
-
-
-async def _none(server: Server) -> bool:
-    return not await _pods(server)
-
-
-async def _active(server: Server, count: int) -> bool:
-    found = (await live_job(server)).job
-    return found is not None and found.active == count

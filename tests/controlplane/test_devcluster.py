@@ -1,14 +1,12 @@
-"""The devcluster itself: up, down, single components, fake nodes, and who may do what."""
+"""The devcluster itself: up, down, single components, and who may do what."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -16,67 +14,13 @@ import pytest
 from devcluster import api, assets, extender_process, processes
 from devcluster.cluster import Cluster
 from devcluster.errors import ClusterStateError, ComponentError
-from devcluster.options import ClusterOptions, KwokNodes, Taint
-from shared import labels
+from devcluster.options import ClusterOptions
 from shared.kube import paths
-from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, ForbiddenError, NotFoundError, UnauthorizedError
+from shared.kube.errors import ApiError, ForbiddenError, UnauthorizedError
+from tests.controlplane.devcluster_yard import DEADLINE_SECONDS, create, eventually, exists, get
 from tests.unit.devcluster.programs import write_program
 
 pytestmark = pytest.mark.controlplane
-
-DEADLINE_SECONDS = 60.0
-
-
-def eventually(check: Callable[[], bool], within_seconds: float = DEADLINE_SECONDS) -> None:
-    """Ask until it is true; each question is a round trip, so nothing has to sleep between."""
-    deadline = time.monotonic() + within_seconds
-    while not check():
-        assert time.monotonic() < deadline, "it did not come true"
-
-
-def get(cluster: Cluster, path: str) -> dict[str, Any]:
-    async def body(client: KubeClient) -> bytes:
-        return await client.get(path)
-
-    return json.loads(api.call(cluster.kubeconfig, body))
-
-
-def items(cluster: Cluster, path: str) -> list[dict[str, Any]]:
-    return get(cluster, path)["items"]
-
-
-def create(cluster: Cluster, path: str, manifest: dict[str, Any]) -> None:
-    api.call(cluster.kubeconfig, lambda client: client.post(path, manifest))
-
-
-def exists(cluster: Cluster, path: str) -> bool:
-    try:
-        get(cluster, path)
-    except NotFoundError:
-        return False
-    return True
-
-
-def pod(
-    name: str, *, node: str | None = None, duration: str | None = None, grace: int = 30
-) -> dict:
-    annotations = {labels.SIMULATED_DURATION: duration} if duration else {}
-    return {
-        "metadata": {"name": name, "annotations": annotations},
-        "spec": {
-            "containers": [{"name": "main", "image": "none"}],
-            "terminationGracePeriodSeconds": grace,
-            **({"nodeName": node} if node else {}),
-        },
-    }
-
-
-def phase(cluster: Cluster, name: str) -> str:
-    return get(cluster, paths.pod("default", name))["status"]["phase"]
-
-
-# ---- up and down
 
 
 def test_a_second_up_finds_the_cluster_running(control_plane: Cluster) -> None:
@@ -313,119 +257,3 @@ def test_the_extender_may_do_what_it_does_and_nothing_else(
 
 
 # ---- fake nodes
-
-
-@pytest.fixture
-def kwok_cluster(clean_cluster: Cluster) -> Cluster:
-    clean_cluster.add_kwok_nodes(KwokNodes(count=3))
-    return clean_cluster
-
-
-def test_fake_nodes_are_ready_and_as_ordered(clean_cluster: Cluster) -> None:
-    clean_cluster.add_kwok_nodes(
-        KwokNodes(
-            count=2,
-            cpu="4",
-            extended={"nvidia.com/gpu": "2"},
-            labels={"zone": "a"},
-            taints=(Taint("gpu", "yes", "NoSchedule"),),
-        )
-    )
-    clean_cluster.add_kwok_nodes(KwokNodes(count=1, first=2))
-    nodes = {node["metadata"]["name"]: node for node in items(clean_cluster, paths.NODES)}
-    assert sorted(nodes) == ["kwok-0000", "kwok-0001", "kwok-0002"]
-    first = nodes["kwok-0000"]
-    assert first["status"]["allocatable"]["nvidia.com/gpu"] == "2"
-    assert first["metadata"]["labels"]["zone"] == "a"
-    assert [taint["key"] for taint in first["spec"]["taints"]] == ["gpu"]
-    assert "taints" not in nodes["kwok-0002"]["spec"]
-
-
-def test_the_default_scheduler_binds_pods_and_they_run(kwok_cluster: Cluster) -> None:
-    kwok_cluster.start_default_scheduler()
-    create(kwok_cluster, paths.pods("default"), pod("one"))
-    eventually(lambda: phase(kwok_cluster, "one") == "Running")
-    assert get(kwok_cluster, paths.pod("default", "one"))["status"]["podIP"].startswith("10.")
-
-
-def test_a_pod_succeeds_after_its_simulated_duration_and_not_before(kwok_cluster: Cluster) -> None:
-    begun = time.monotonic()
-    create(kwok_cluster, paths.pods("default"), pod("two", node="kwok-0000", duration="2s"))
-    eventually(lambda: phase(kwok_cluster, "two") == "Succeeded")
-    assert time.monotonic() - begun >= 2.0
-    (container,) = get(kwok_cluster, paths.pod("default", "two"))["status"]["containerStatuses"]
-    assert container["state"]["terminated"]["exitCode"] == 0
-
-
-def test_a_change_of_a_running_pod_does_not_start_its_time_again(kwok_cluster: Cluster) -> None:
-    create(kwok_cluster, paths.pods("default"), pod("three", node="kwok-0000", duration="3s"))
-    eventually(lambda: phase(kwok_cluster, "three") == "Running")
-    changes = 0
-
-    def changed() -> bool:
-        nonlocal changes
-        changes += 1
-        patch = {"metadata": {"annotations": {"change": str(changes)}}}
-        path = paths.pod("default", "three")
-        api.call(kwok_cluster.kubeconfig, lambda client: client.patch(path, patch))
-        return phase(kwok_cluster, "three") == "Succeeded"
-
-    eventually(changed)  # it would run for ever: there is a change in each of its seconds
-    assert changes > 5
-
-
-def test_a_job_of_pods_without_a_duration_completes(kwok_cluster: Cluster) -> None:
-    kwok_cluster.start_default_scheduler()
-    template = {"spec": {**pod("any")["spec"], "restartPolicy": "Never"}}
-    spec = {"parallelism": 3, "completions": 3, "template": template}
-    path = paths.namespaced(paths.JOBS, "default")
-    create(kwok_cluster, path, {"metadata": {"name": "job"}, "spec": spec})
-    eventually(lambda: get(kwok_cluster, f"{path}/job")["status"].get("succeeded") == 3)
-
-
-def test_a_running_pod_uses_up_its_grace_and_one_that_has_finished_goes_at_once(
-    kwok_cluster: Cluster,
-) -> None:
-    create(kwok_cluster, paths.pods("default"), pod("slow", node="kwok-0000", grace=3))
-    create(kwok_cluster, paths.pods("default"), pod("done", node="kwok-0001", duration="0s"))
-    eventually(lambda: phase(kwok_cluster, "slow") == "Running")
-    eventually(lambda: phase(kwok_cluster, "done") == "Succeeded")
-    begun = time.monotonic()
-    for name in ("slow", "done"):
-        path = paths.pod("default", name)
-        api.call(kwok_cluster.kubeconfig, lambda client, path=path: client.delete(path))
-    eventually(lambda: not exists(kwok_cluster, paths.pod("default", "done")))
-    assert exists(kwok_cluster, paths.pod("default", "slow"))
-    eventually(lambda: not exists(kwok_cluster, paths.pod("default", "slow")))
-    # The API's deletion time is in whole seconds: up to one less.
-    assert time.monotonic() - begun >= 2.0
-
-
-def test_kwok_leaves_nodes_alone_that_are_not_its_own(kwok_cluster: Cluster) -> None:
-    create(kwok_cluster, paths.NODES, {"metadata": {"name": "somebody-elses"}})
-    create(kwok_cluster, paths.pods("default"), pod("theirs", node="somebody-elses"))
-    create(kwok_cluster, paths.pods("default"), pod("ours", node="kwok-0000"))
-    eventually(lambda: phase(kwok_cluster, "ours") == "Running")
-    assert phase(kwok_cluster, "theirs") == "Pending"
-    assert not exists(kwok_cluster, paths.lease("kube-node-lease", "somebody-elses"))
-
-
-@pytest.mark.parametrize("turn", ["first", "second"])
-def test_emptying_leaves_nothing_and_the_same_names_can_be_used_again(
-    kwok_cluster: Cluster, turn: str
-) -> None:
-    kwok_cluster.start_default_scheduler()
-    create(kwok_cluster, paths.NAMESPACES, {"metadata": {"name": "team"}})
-    account = paths.namespaced("/api/v1/serviceaccounts", "team", "default")
-    eventually(lambda: exists(kwok_cluster, account))
-    template = {"spec": {**pod("any")["spec"], "restartPolicy": "Never"}}
-    path = paths.namespaced(paths.JOBS, "team")
-    spec = {"parallelism": 5, "completions": 5, "template": template}
-    create(kwok_cluster, path, {"metadata": {"name": turn}, "spec": spec})
-    eventually(lambda: len(items(kwok_cluster, paths.pods("team"))) == 5)
-    kwok_cluster.empty()
-    assert items(kwok_cluster, paths.PODS) == []
-    assert items(kwok_cluster, paths.NODES) == []
-    assert not exists(kwok_cluster, paths.namespace("team"))
-    assert not kwok_cluster.runs("kwok")
-    assert not kwok_cluster.runs("default-scheduler")

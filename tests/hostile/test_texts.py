@@ -13,7 +13,7 @@ from cli.errors import UnansweredError
 from shared import logs
 from shared.errors import InputError
 from shared.plain import plain
-from tests.fakes.ports import QUEUE
+from tests.fakes.answers import QUEUE
 
 FORGED = (
     "a\n12:00:00.000 error   extender.main the yard burns",

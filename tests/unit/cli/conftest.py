@@ -16,7 +16,7 @@ import yaml
 from cli.service import DEFAULT_SERVICE, parse
 from devcluster.certificates import Authority, Pair
 from shared.system_clock import SystemClock
-from tests.fakes.ports import (
+from tests.fakes.answers import (
     EXPLAIN,
     JOBS,
     MIGRATIONS,

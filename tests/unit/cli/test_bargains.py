@@ -10,7 +10,7 @@ from shared import api
 from shared.admitted import AdmissionEntry, PricePart, ProfileEntry
 from shared.ledger import Declined
 from shared.rescales import WorkersEntry
-from tests.fakes.ports import EXPLAIN_JOB, JOBS, QUEUE, RESCALES
+from tests.fakes.answers import EXPLAIN_JOB, JOBS, QUEUE, RESCALES
 from tests.unit.cli.conftest import ReadApi
 
 DONE, GROWS, ABORTED = RESCALES.entries

@@ -7,7 +7,7 @@ import pytest
 
 from cli.__main__ import main
 from shared import api
-from tests.fakes.ports import EXPLAIN, QUEUE
+from tests.fakes.answers import EXPLAIN, QUEUE
 from tests.unit.cli.conftest import ReadApi
 
 QUEUE_TABLE = """\

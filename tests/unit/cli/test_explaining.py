@@ -6,7 +6,7 @@ import pytest
 from cli import explaining, subject
 from shared import api
 from shared.explanation import Ahead, Change, NodeGroup, Step, StepKind, Tried
-from tests.fakes.ports import EXPLAIN
+from tests.fakes.answers import EXPLAIN
 
 GPU = "nvidia.com/gpu"
 TAINT = "dedicated=ml:NoSchedule"

@@ -9,7 +9,7 @@ from cli.__main__ import main
 from cli.amounts import span
 from cli.ledger import details
 from shared import api
-from tests.fakes.ports import JOBS, MIGRATIONS
+from tests.fakes.answers import JOBS, MIGRATIONS
 from tests.unit.cli.conftest import ReadApi
 
 DETAILS = """\

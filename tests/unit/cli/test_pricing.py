@@ -14,7 +14,7 @@ from cli.__main__ import main
 from cli.errors import UnansweredError
 from cli.screen import Screen
 from shared.prices import SlotRow
-from tests.fakes.ports import PRICES, SLOTS
+from tests.fakes.answers import PRICES, SLOTS
 from tests.unit.cli.conftest import ReadApi
 
 TABLE = """\

@@ -7,7 +7,7 @@ import pytest
 
 from cli.__main__ import main
 from shared.rescales import RescalesResponse
-from tests.fakes.ports import RESCALES
+from tests.fakes.answers import RESCALES
 from tests.unit.cli.conftest import ReadApi
 
 TABLE = """\

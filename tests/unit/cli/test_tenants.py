@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cli.__main__ import main
-from tests.fakes.ports import NAMESPACES
+from tests.fakes.answers import NAMESPACES
 from tests.unit.cli.conftest import ReadApi
 
 TABLE = """\

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cli import waiting
 from cli.amounts import coming
 from shared import api
-from tests.fakes.ports import QUEUE
+from tests.fakes.answers import QUEUE
 
 NOW = QUEUE.generated_at
 

@@ -12,7 +12,7 @@ from cli import supposed
 from cli.__main__ import main
 from shared import api
 from shared.supposition import Bill
-from tests.fakes.ports import EXPLAIN_JOB, WHAT_IF
+from tests.fakes.answers import EXPLAIN_JOB, WHAT_IF
 from tests.unit.cli.conftest import ApiServer, ReadApi
 from tests.unit.cli.test_by_service import PROXY, status
 

@@ -18,3 +18,9 @@ def pems(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
 @pytest.fixture
 def well(pems: tuple[bytes, bytes]) -> FakeCluster:
     return healthy.cluster(*pems)
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch, well: FakeCluster) -> None:
+    """What would be waited for goes by at once."""
+    monkeypatch.setattr("cli.doctor.lease.time.sleep", well.clock.pass_by)

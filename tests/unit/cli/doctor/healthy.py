@@ -16,7 +16,9 @@ import yaml
 
 from cli.connection import Answer
 from cli.doctor import gate, needed
+from cli.doctor import running as checks
 from cli.doctor.certificates import SECRETS
+from cli.doctor.findings import Finding
 from cli.doctor.reading import Reader
 from cli.doctor.rights import REVIEWS
 from cli.doctor.site import DAEMON_SETS, Site
@@ -178,6 +180,10 @@ def running(name: str, node: str, scheduler: str = "shuntyard", owner: str = "Jo
         "metadata": {"name": name, "ownerReferences": [{"kind": owner}]},
         "spec": {"schedulerName": scheduler, "nodeName": node, "containers": [container]},
     }
+
+
+def found(cluster: FakeCluster, check: str = "", release: str = "0.1.0") -> list[Finding]:
+    return [one for one in checks.look(cluster.site(release)) if check in {"", one.check}]
 
 
 def _replica(name: str) -> Object:

@@ -1,198 +1,38 @@
-"""An installation as deploy/base makes it is well; each thing that is broken in it is found."""
+"""Each thing that is broken in an installation is found."""
 
-import base64
-import json
-from collections.abc import Callable
-from typing import Any
-
-import msgspec
 import pytest
-import yaml
 
-from cli.connection import Answer
-from cli.doctor import neighbours, running
-from cli.doctor.certificates import SECRETS
-from cli.doctor.findings import Finding, Level
-from cli.doctor.rights import REVIEWS
-from shared import api
+from cli.doctor.findings import Level
 from shared.kube import paths, stamps
 from tests.unit.cli.doctor import healthy
-from tests.unit.cli.doctor.healthy import FakeCluster, Object
+from tests.unit.cli.doctor.breaking import (
+    BINDINGS,
+    DAY,
+    POLICIES,
+    Break,
+    ahead,
+    another_authority,
+    changed,
+    configured,
+    entries,
+    gone,
+    held_by_nobody,
+    image,
+    labelled,
+    lacking,
+    later,
+    more,
+    nodes,
+    pods,
+    queue,
+    settings,
+    spec,
+    status,
+)
+from tests.unit.cli.doctor.healthy import FakeCluster, found
 
 OK, WARNING, FAULT, UNKNOWN = Level
-Break = Callable[[FakeCluster], object]
-
-
-def found(cluster: FakeCluster, check: str = "", release: str = "0.1.0") -> list[Finding]:
-    return [one for one in running.look(cluster.site(release)) if check in {"", one.check}]
-
-
-def test_what_deploy_base_makes_is_well(well: FakeCluster) -> None:
-    findings = found(well)
-    assert [one for one in findings if one.level is not OK] == []
-    assert {one.check for one in findings} == set(running.CHECKS)
-
-
-def test_certificates_from_cert_manager_are_well_too(well: FakeCluster) -> None:
-    """As deploy/components/cert-manager has it: a Secret of theirs, and our ConfigMap as before."""
-    volume = {"name": "certificates", "secret": {"secretName": "shuntyard-tls"}}
-    spec = well.objects[healthy.DEPLOYMENT]["spec"]["template"]["spec"]
-    spec["volumes"] = [*(one for one in spec["volumes"] if one["name"] != volume["name"]), volume]
-    place = "/run/shuntyard/certificates/ca.crt"
-    (container,) = [one for one in spec["containers"] if one["name"] == "extender"]
-    container["env"] = [
-        {"name": "SHUNTYARD__CERTIFICATES__MANAGED", "value": "false"},
-        {"name": "SHUNTYARD__CERTIFICATES__AUTHORITY", "value": place},
-    ]
-    secret = well.objects.pop(healthy.SECRET)
-    well.objects[healthy.SECRET.replace("shuntyard-certificates", "shuntyard-tls")] = secret
-    well.lacking |= {"get secrets", "patch secrets"}
-    assert [one for one in found(well) if one.level is not OK] == []
-    well.lacking |= {"patch configmaps"}
-    assert [one for one in found(well) if "shuntyard-ca" in one.said and one.level is not OK]
-
-
-def test_certificates_that_are_mounted_on_both_sides_are_well_too(well: FakeCluster) -> None:
-    """No Secret and no rights of ours, two of somebody's who issues in both namespaces."""
-    certificates = {"name": "certificates", "secret": {"secretName": "shuntyard-tls"}}
-    authority = {"name": "authority", "secret": {"secretName": "shuntyard-agent-tls"}}
-    for path, volume in ((healthy.DEPLOYMENT, certificates), (healthy.DAEMON_SET, authority)):
-        spec = well.objects[path]["spec"]["template"]["spec"]
-        kept = [one for one in spec["volumes"] if one["name"] != volume["name"]]
-        assert len(kept) == len(spec["volumes"]) - 1
-        spec["volumes"] = [*kept, volume]
-        for one in spec["containers"]:
-            if one["name"] == "extender":
-                one["env"] = [{"name": "SHUNTYARD__CERTIFICATES__MANAGED", "value": "false"}]
-    secret = well.objects.pop(healthy.SECRET)
-    del well.objects[healthy.AUTHORITY]
-    well.lacking |= {"get secrets", "patch secrets"}
-    well.objects[healthy.SECRET.replace("shuntyard-certificates", "shuntyard-tls")] = secret
-    agents = paths.namespaced(SECRETS, healthy.AGENTS, "shuntyard-agent-tls")
-    well.objects[agents] = {"data": {"ca.crt": secret["data"]["ca.crt"]}}
-    assert [one for one in found(well) if one.level is not OK] == []
-    well.objects[agents] = {"data": {}}
-    (said,) = [one for one in found(well) if one.level is not OK]
-    assert said.said.startswith("the Secret shuntyard-agents/shuntyard-agent-tls has no ca.crt")
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch, well: FakeCluster) -> None:
-    """What would be waited for goes by at once."""
-    monkeypatch.setattr("cli.doctor.lease.time.sleep", well.clock.pass_by)
-
-
-def gone(path: str) -> Break:
-    return lambda cluster: cluster.objects.pop(path)
-
-
-def changed(path: str, change: Callable[[Any], object]) -> Break:
-    return lambda cluster: cluster.change(path, change)
-
-
-def labelled(namespace: str, **labels: str) -> Break:
-    named = {key.replace("_", "-"): value for key, value in labels.items()}
-    level = {f"pod-security.kubernetes.io/{key}": value for key, value in named.items()}
-    return changed(paths.namespace(namespace), lambda one: one["metadata"].update(labels=level))
-
-
-def status(path: str, **values: int) -> Break:
-    return changed(path, lambda one: one["status"].update(values))
-
-
-def image(path: str, index: int, name: str) -> Break:
-    def change(one: Object) -> None:
-        one["spec"]["template"]["spec"]["containers"][index]["image"] = name
-
-    return changed(path, change)
-
-
-def settings(text: str, path: str = healthy.EXTENDER_YAML, key: str = "extender.yaml") -> Break:
-    def change(one: Object) -> None:
-        one["data"][key] = text
-
-    return changed(path, change)
-
-
-def more(**sections: Object) -> Break:
-    """More in the extender's settings."""
-
-    def change(one: Object) -> None:
-        whole = yaml.safe_load(one["data"]["extender.yaml"])
-        for name, values in sections.items():
-            whole[name] = {**whole.get(name, {}), **values}
-        one["data"]["extender.yaml"] = yaml.safe_dump(whole)
-
-    return changed(healthy.EXTENDER_YAML, change)
-
-
-def configured(change: Callable[[Any], object]) -> Break:
-    """Something else in kube-scheduler's configuration."""
-
-    def with_it(one: Object) -> None:
-        whole = yaml.safe_load(one["data"]["scheduler.yaml"])
-        change(whole)
-        one["data"]["scheduler.yaml"] = yaml.safe_dump(whole)
-
-    return changed(healthy.SCHEDULER_YAML, with_it)
-
-
-def spec(**values: Any) -> Break:
-    return changed(healthy.LEASE, lambda one: one["spec"].update(values))
-
-
-def nodes(*names: str, silent: tuple[str, ...] = (), ahead_seconds: float = 0.0) -> Break:
-    def change(cluster: FakeCluster) -> None:
-        answer = healthy.heard(cluster.clock.now() + ahead_seconds, *names, silent=silent)
-        cluster.bodies[healthy.NODES] = msgspec.json.encode(answer)
-
-    return change
-
-
-def lacking(*rights: str) -> Break:
-    return lambda cluster: cluster.lacking.update(rights)
-
-
-def ahead(seconds: float) -> Break:
-    return lambda cluster: setattr(cluster, "ahead_seconds", seconds)
-
-
-def later(seconds: float) -> Break:
-    """Time goes by, and everything but the certificates goes with it."""
-
-    def change(cluster: FakeCluster) -> None:
-        cluster.clock.pass_by(seconds)
-        cluster.objects[healthy.LEASE]["spec"]["renewTime"] = stamps.micros(cluster.clock.now())
-        nodes("node-a")(cluster)
-
-    return change
-
-
-def held_by_nobody(cluster: FakeCluster) -> None:
-    cluster.objects[healthy.LEASE]["spec"].pop("holderIdentity")
-
-
-def pods(*theirs: Object) -> Break:
-    return changed(paths.PODS, lambda one: one["items"].extend(theirs))
-
-
-def queue(cluster: FakeCluster) -> None:
-    answer = api.QueueResponse(generated_at=cluster.clock.now(), acting=False, order="cps")
-    cluster.bodies[healthy.QUEUE] = msgspec.json.encode(answer)
-
-
-def another_authority(cluster: FakeCluster) -> None:
-    leaf = base64.b64decode(cluster.objects[healthy.SECRET]["data"]["tls.crt"])
-    cluster.objects[healthy.AUTHORITY]["data"]["ca.crt"] = leaf.decode()
-
-
-def entries(index: int, **values: Any) -> Break:
-    return configured(lambda whole: whole["extenders"][index].update(values))
-
-
-POLICIES = f"{healthy.ADMISSION}/mutatingadmissionpolicies"
-BINDINGS = f"{healthy.ADMISSION}/mutatingadmissionpolicybindings"
-DAY = 24 * 3600.0
+pytestmark = pytest.mark.usefixtures("patience")
 
 BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "an old Kubernetes": (
@@ -497,75 +337,3 @@ def test_a_lease_that_is_not_renewed_is_looked_at_twice(
     monkeypatch.setattr("cli.doctor.lease.time.sleep", renewed)
     (first, _) = found(well, "lease")
     assert (first.level, "s behind" in first.said) == (WARNING, True), first
-
-
-FORBIDDEN: dict[str, tuple[str, str, str]] = {
-    "namespaces": (paths.namespace(healthy.SYSTEM), "namespaces", "`get` on `namespaces`"),
-    "reviews": (REVIEWS, "rights", "`create` on `subjectaccessreviews.authorization.k8s.io`"),
-    "the Deployment": (
-        healthy.DEPLOYMENT, "deployment",
-        "`get` on `deployments.apps` in the namespace shuntyard-system",
-    ),
-    "the settings": (
-        healthy.EXTENDER_YAML, "lease", "`get` on `configmaps` in the namespace shuntyard-system",
-    ),
-    "the Lease": (
-        healthy.LEASE, "lease", "`get` on `leases.coordination.k8s.io` in the namespace",
-    ),
-    "the replicas": (paths.pods(healthy.SYSTEM), "lease", "whether extender-a is one of"),
-    "the read API": (healthy.QUEUE, "read-api", "`get` on `services/proxy`"),
-    "the nodes of the read API": (healthy.NODES, "agents", "`get` on `services/proxy`"),
-    "the Secret": (
-        healthy.SECRET, "certificates", "`get` on `secrets` in the namespace shuntyard-system",
-    ),
-    "the claim": (healthy.CLAIM, "volume", "`get` on `persistentvolumeclaims`"),
-    "policies": (
-        POLICIES, "gate", "`list` on `mutatingadmissionpolicies.admissionregistration.k8s.io`",
-    ),
-    "pods": (paths.PODS, "neighbours", "`list` on `pods`"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("path", "check", "right"), FORBIDDEN.values(), ids=FORBIDDEN)
-def test_what_may_not_be_read_is_not_known_and_no_fault(
-    well: FakeCluster, path: str, check: str, right: str
-) -> None:
-    well.forbidden.add(path)
-    findings = found(well)
-    assert {one.level for one in findings} <= {OK, UNKNOWN}
-    assert [one for one in findings if one.check == check and right in one.said], findings
-
-
-def test_who_may_read_nothing_is_told_which_rights_are_needed(well: FakeCluster) -> None:
-    well.forbidden.update({*well.objects, *well.bodies, REVIEWS} - {"/version"})
-    findings = found(well)
-    assert {one.level for one in findings} == {OK, UNKNOWN}
-    assert all("right" in one.said for one in findings if one.level is UNKNOWN), findings
-
-
-def test_an_object_that_is_none_keeps_no_other_check_from_its_work(well: FakeCluster) -> None:
-    well.objects[healthy.DEPLOYMENT] = {"spec": 1}
-    well.objects[healthy.LEASE] = {"spec": {"holderIdentity": "x", "renewTime": "then"}}
-    findings = found(well)
-    assert {one.check for one in findings} == set(running.CHECKS)
-    assert next(one for one in findings if one.check == "lease").level is UNKNOWN
-
-
-def test_another_release_of_the_command_is_told(well: FakeCluster) -> None:
-    (said,) = [one for one in found(well, "versions", "0.2.0") if one.level is WARNING]
-    assert said.said == "the extender is release 0.1.0, this command 0.2.0"
-
-
-def test_a_list_is_read_page_by_page_and_not_for_ever(well: FakeCluster) -> None:
-    reader, asked = well.site().reader, []
-
-    def ask(path: str, query: Any, body: bytes | None) -> Any:
-        asked.append(query.get("continue", ""))
-        pod = healthy.running(f"p-{len(asked)}", "node-a")
-        page = {"items": [pod] * 500, "metadata": {"continue": f"c{len(asked)}"}}
-        return Answer(200, json.dumps(page).encode())
-
-    reader.ask = ask
-    assert len(reader.items(paths.PODS)) == 10_000
-    assert asked[:3] == ["", "c1", "c2"]
-    assert neighbours.of_the_pods([], []).level is OK

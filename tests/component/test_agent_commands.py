@@ -1,0 +1,119 @@
+"""What replicas command reaches the trainer, and what the trainer says reaches them."""
+
+import pytest
+
+from shared.progress import CheckpointPhase
+from shared.wire import CheckpointCancel, CheckpointRequest
+from tests.component.agent_shell import (
+    METRICS,
+    UID,
+    Node,
+    TrainerByHand,
+    agent,
+    ask,
+    at_step,
+    beats,
+    in_phase,
+    point,
+    told,
+)
+from tests.fakes.eventually import eventually
+from tests.fakes.extender import FakeExtender
+
+FAR = 4e9
+"""A deadline."""
+ASK = CheckpointRequest(id="m1", uid=UID, deadline=FAR, hold_deadline=FAR, reason="converged")
+CANCEL = CheckpointCancel(id="m1", uid=UID)
+
+
+async def test_a_checkpoint_is_asked_for_acknowledged_and_cancelled(
+    node: Node, replica: FakeExtender
+) -> None:
+    trainer = TrainerByHand(node.volume)
+    await trainer.open()
+    replica.commands = [ASK]
+    async with agent(node, replica):
+        await eventually(in_phase(replica, CheckpointPhase.ASKED))
+        request = await trainer.request()
+        assert (request["id"], request["pod_uid"], request["action"]) == ("m1", UID, "checkpoint")
+        await trainer.say("ack-m1.json", id="m1", pod_uid=UID, ok=True, step=7, path="/c/7")
+        await eventually(in_phase(replica, CheckpointPhase.ACKED))
+        assert replica.reports()[UID].checkpoint.acked_step == 7
+        replica.commands = [CANCEL]
+        await eventually(trainer.request)
+        await eventually(lambda: _is_cancelled(trainer))
+        await trainer.say("released.json", id="m1", at=1.0, why="cancelled")
+        await eventually(in_phase(replica, CheckpointPhase.RELEASED))
+
+
+async def _is_cancelled(trainer: TrainerByHand) -> bool:
+    return (await trainer.request()).get("action") == "cancel"
+
+
+async def test_what_matters_does_not_wait_for_the_interval(
+    node: Node, replica: FakeExtender
+) -> None:
+    trainer = TrainerByHand(node.volume)
+    await trainer.open()
+    replica.commands = [ASK]
+    async with agent(node, replica, report={"interval_seconds": 60.0}):
+        await eventually(in_phase(replica, CheckpointPhase.ASKED))
+        await trainer.say("ack-m1.json", id="m1", pod_uid=UID, ok=True, step=7, path="/c/7")
+        await eventually(in_phase(replica, CheckpointPhase.ACKED))
+        await trainer.say("done.json", step=8, finished_at=2.0)
+        await eventually(told(replica, UID, lambda r: r.checkpoint and r.checkpoint.done))
+
+
+async def test_only_the_acting_replica_commands(node: Node, replica: FakeExtender) -> None:
+    trainer = TrainerByHand(node.volume)
+    await trainer.open()
+    replica.commands, replica.acting = [ASK], False
+    async with agent(node, replica):
+        await beats(replica, 5)
+        assert await trainer.request() == {}
+        replica.acting = True
+        await eventually(trainer.request)
+
+
+async def test_a_command_for_a_pod_that_is_not_here_is_logged_once_and_ignored(
+    node: Node, replica: FakeExtender, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica.commands = [ASK.model_copy(update={"uid": "uid-elsewhere"})]
+    async with agent(node, replica):
+        await eventually(lambda: "a pod that is not here" in caplog.text)
+        await beats(replica, 5)
+    assert caplog.text.count("a pod that is not here") == 1
+
+
+async def test_an_agent_that_starts_anew_finds_everything_in_the_files(
+    node: Node, replica: FakeExtender
+) -> None:
+    trainer = TrainerByHand(node.volume)
+    await trainer.open(resumed_step=3)
+    await node.write(METRICS, point(4, 2.0), point(5, 1.0))
+    replica.commands = [ASK]
+    async with agent(node, replica) as first:
+        await eventually(in_phase(replica, CheckpointPhase.ASKED))
+        await eventually(at_step(replica, 5))
+        await first.kill()
+    before = replica.reports()[UID]
+    boot = replica.heartbeats[-1].boot
+    replica.heartbeats.clear()
+    replica.commands = []
+    async with agent(node, replica):
+        await eventually(in_phase(replica, CheckpointPhase.ASKED))
+    assert (replica.heartbeats[0].sequence, replica.heartbeats[0].full) == (1, True)
+    assert replica.heartbeats[0].boot != boot
+    assert replica.reports()[UID].checkpoint == before.checkpoint
+    assert replica.reports()[UID].progress == before.progress
+
+
+async def test_a_pod_that_goes_is_told_of_and_forgotten(node: Node, replica: FakeExtender) -> None:
+    await node.write(METRICS, point(1, 2.0))
+    async with agent(node, replica) as running:
+        await eventually(at_step(replica, 1))
+        replica.pods = []
+        await eventually(lambda: UID in replica.heartbeats[-1].gone)
+        text = await ask(running.url, "metrics")
+    assert 'job="train"' not in text
+    assert replica.reports() == {}

@@ -1,0 +1,105 @@
+"""What a migration and a rescale rely on: evictions, budgets included."""
+
+from typing import Any
+
+import pytest
+
+from shared.kube import moving, paths, writes
+from shared.kube.errors import (
+    ConflictError,
+    NotFoundError,
+    ServerError,
+    ThrottledError,
+)
+from shared.model import NodeName, Uid
+from tests.conformance.conftest import Server, loaded, ref
+from tests.fakes.eventually import eventually
+
+NODE = NodeName("node-1")
+OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
+PATIENCE_SECONDS = 60.0
+
+
+async def running(server: Server, name: str = "a", **metadata: Any) -> dict[str, Any]:
+    """A pod on a node, ready as a kubelet says it."""
+    pod = await server.pod(name, metadata=metadata)
+    await writes.bind(server.client, *ref(pod), NODE)
+    path = paths.pod(server.namespace, name, "status")
+    ready = [{"type": "Ready", "status": "True"}]
+    return loaded(
+        await server.client.patch(path, {"status": {"phase": "Running", "conditions": ready}})
+    )
+
+
+async def budget(server: Server, *, allowed: int) -> None:
+    """A budget over all pods labelled app=x, of which one runs, once it is reckoned."""
+    spec = {"minAvailable": 1 - allowed, "selector": {"matchLabels": {"app": "x"}}}
+    body = {"metadata": {"name": "budget"}, "spec": spec}
+    if server.fake is not None:
+        head = {"name": "budget", "namespace": server.namespace}
+        status = {"disruptionsAllowed": allowed}
+        server.fake.put(paths.DISRUPTION_BUDGETS, {**body, "metadata": head, "status": status})
+        return
+    await server.create(paths.DISRUPTION_BUDGETS, body)
+    await eventually(lambda: _reckoned(server, allowed), PATIENCE_SECONDS)
+
+
+async def _reckoned(server: Server, allowed: int) -> bool:
+    found = await server.get("budget", paths.DISRUPTION_BUDGETS)
+    told = found.get("status", {})
+    known = told.get("observedGeneration") == found["metadata"].get("generation")
+    return bool(known and told.get("currentHealthy") and told["disruptionsAllowed"] == allowed)
+
+
+async def test_an_evicted_pod_is_on_its_way_out(server: Server) -> None:
+    pod = await running(server)
+    await moving.evict(server.client, *ref(pod))
+    assert await server.deleting()
+    await moving.evict(server.client, *ref(pod))  # once more is as once
+
+
+async def test_a_dry_run_evicts_nobody(server: Server) -> None:
+    pod = await running(server)
+    await moving.evict(server.client, *ref(pod), dry_run=True)
+    assert not await server.deleting()
+
+
+async def test_another_pod_of_the_name_is_not_evicted(server: Server) -> None:
+    key, _ = ref(await running(server))
+    for dry_run in (True, False):
+        with pytest.raises(ConflictError):
+            await moving.evict(server.client, key, OTHER_UID, dry_run=dry_run)
+    assert not await server.deleting()
+
+
+async def test_a_missing_pod_is_not_evicted(server: Server) -> None:
+    key, uid = ref(await server.pod("a"))
+    await writes.delete_pod(server.client, key, uid)
+    with pytest.raises(NotFoundError):
+        await moving.evict(server.client, key, uid)
+
+
+async def test_a_budget_holds_an_eviction_back_also_a_dry_one(server: Server) -> None:
+    pod = await running(server, labels={"app": "x"})
+    await budget(server, allowed=0)
+    for dry_run in (True, False):
+        with pytest.raises(ThrottledError, match="disruption budget"):
+            await moving.evict(server.client, *ref(pod), dry_run=dry_run)
+    assert not await server.deleting()
+
+
+async def test_a_budget_lets_go_what_it_can(server: Server) -> None:
+    pod = await running(server, labels={"app": "x"})
+    await budget(server, allowed=1)
+    await moving.evict(server.client, *ref(pod), dry_run=True)
+    await moving.evict(server.client, *ref(pod))
+    assert await server.deleting()
+
+
+async def test_two_budgets_over_a_pod_are_an_error_of_the_server(server: Server) -> None:
+    pod = await running(server, labels={"app": "x"})
+    await budget(server, allowed=1)
+    body = {"spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "x"}}}}
+    await server.create(paths.DISRUPTION_BUDGETS, {"metadata": {"name": "more"}, **body})
+    with pytest.raises(ServerError, match="more than one PodDisruptionBudget"):
+        await moving.evict(server.client, *ref(pod))
