@@ -48,6 +48,10 @@ from shared.connections import Connections, most_connections
 from shared.kube import access_review, paths, token_review
 from shared.listening import Site
 
+FILES_SHARES: Final[Mapping[Door, float]] = {
+    Door.SCHEDULER: 0.5, Door.AGENTS: 0.25, Door.API: 0.125,
+}  # fmt: skip
+"""Of the files that the process may open; the rest is for what it opens itself."""
 Certificates = Mapping[Door, ServerCertificate]
 _DAY_SECONDS: Final = 86400.0
 
@@ -201,6 +205,11 @@ def for_agents(
     return _listener(app, section, Door.AGENTS, ground, shown)
 
 
+def most_of(door: Door, section: SchedulerSection | ApiSection | AgentsSection) -> int:
+    """Return how many connections the listener may have."""
+    return most_connections(section.most_connections, FILES_SHARES[door])
+
+
 def _listener(
     app: web.Application,
     section: SchedulerSection | ApiSection | AgentsSection,
@@ -212,7 +221,7 @@ def _listener(
     ended = {why: metrics.ended.labels(listener=door.value, why=why.value) for why in Ending}
     connections = Connections(
         door.value,
-        most_connections(section.most_connections),
+        most_of(door, section),
         body_seconds=section.body_seconds,
         gave_way=ended[Ending.CROWDED].inc,
         late=ended[Ending.LATE].inc,

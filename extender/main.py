@@ -26,7 +26,7 @@ from extender.listeners import Certificates, Listener
 from extender.loops.admission import AdmissionLoop
 from extender.loops.agents import AgentsLoop
 from extender.loops.bell import Bell
-from extender.loops.bind import BindBarrier
+from extender.loops.bind import CALLS_SHARE, BindBarrier
 from extender.loops.bindings import Bindings
 from extender.loops.direct import DirectDesk
 from extender.loops.execute import Executor
@@ -284,8 +284,9 @@ def _barrier(
     client, acting, parallelism = executor.client, executor.acting, executor.parallelism
     bindings = Bindings(client, recorder, acting, metrics, parallelism)
     wait_seconds = settings.gang.bind_wait_seconds
+    calls = int(CALLS_SHARE * listeners.most_of(Door.SCHEDULER, settings.scheduler))
     return BindBarrier(
-        recorder.store, bindings, params, executor.acting, metrics, heartbeat, wait_seconds
+        recorder.store, bindings, params, acting, metrics, heartbeat, wait_seconds, calls
     )
 
 
@@ -315,7 +316,7 @@ async def _run_until_told(settings: ExtenderSettings, credentials: Credentials) 
 
 
 def _allow_many_connections() -> None:
-    """A gang of a thousand waits at the bind barrier with a connection each."""
+    """A gang waits at the bind barrier with a connection for each pod."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

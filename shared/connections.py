@@ -22,9 +22,9 @@ from aiohttp.typedefs import Handler
 from typing_extensions import override
 
 MOST_CONNECTIONS: Final = 8192
-"""Of one listener; a gang of a thousand waits at the bind barrier with a connection each."""
-FILES_SHARE: Final = 4
-"""At most this part of the files that the process may open: three listeners leave as much again."""
+"""Of one listener."""
+FILES_SHARE: Final = 0.25
+"""At most this part of the files that the process may open, if nothing else is said."""
 BODY_SECONDS: Final = 60.0
 """From the end of a request's headers to the end of its body."""
 BACKLOG: Final = 128
@@ -34,10 +34,10 @@ TOLD_SECONDS: Final = 60.0
 log = logging.getLogger(__name__)
 
 
-def most_connections(most: int = MOST_CONNECTIONS) -> int:
-    """Return how many connections a listener may have, within the limit on open files."""
+def most_connections(most: int = MOST_CONNECTIONS, share: float = FILES_SHARE) -> int:
+    """Return how many connections a listener may have, within its share of the open files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return most if soft == resource.RLIM_INFINITY else min(most, max(soft // FILES_SHARE, 1))
+    return most if soft == resource.RLIM_INFINITY else min(most, max(int(soft * share), 1))
 
 
 class Connections:

@@ -25,6 +25,9 @@ NODE_GONE: Final = "shuntyard: the node is gone"
 PLAN_CHANGED: Final = "shuntyard: the pod is planned on another node"
 NO_SEAT: Final = "shuntyard: the pod has no seat any more"
 GANG_NOT_THERE: Final = "shuntyard: the rest of the gang did not arrive in time"
+NO_NEED_TO_WAIT: Final = (
+    "shuntyard: the pod is bound with its gang; too many calls wait for this one to wait too"
+)
 STANDBY: Final = "shuntyard: this replica does not act"
 
 

@@ -46,7 +46,9 @@ class Memory(Struct, frozen=True):
         open: Jobs with seats or a broken burst, to be looked at even if nothing of them waits.
         backoff: Jobs that gave seats back.
         lost_since: Released pods without a usable pinned node, since when (monotonic).
-        partial_since: Jobs that are neither unbound nor whole, since when (monotonic).
+        partial_since: Jobs that are neither unbound nor whole, and when that began or the last
+            member was bound (monotonic).
+        most_bound: Of each of them, how many members have been bound at one time.
         refused: Pinned nodes that kube-scheduler did not offer for a pod.
         told: The reason last told about a job by an Event.
         turned_away: Direct gangs that filter refused: they stand in the queue.
@@ -62,6 +64,7 @@ class Memory(Struct, frozen=True):
     backoff: Mapping[JobKey, Backoff] = {}
     lost_since: Mapping[Uid, float] = {}
     partial_since: Mapping[JobKey, float] = {}
+    most_bound: Mapping[JobKey, int] = {}
     refused: Mapping[Uid, frozenset[NodeName]] = {}
     told: Mapping[JobKey, str] = {}
     turned_away: frozenset[JobKey] = frozenset()

@@ -41,7 +41,7 @@ class EngineParameters:
         scheduler_name: ``spec.schedulerName`` of pods that are ours.
         order: How waiting jobs are ordered.
         topology_key: Node label of the places buckets go to; empty: the node itself.
-        bind_burst_seconds: From the first to the last Binding of a gang; later it is partial.
+        bind_burst_seconds: From one Binding of a gang to the next one; later it is partial.
         pin_lost_seconds: How long a released pod may have no usable pinned node before it is
             deleted so that its owner makes a new one.
         backoff_seconds: Wait of a job after it gave seats back; doubles each time.

@@ -83,6 +83,7 @@ class _Work:
     backoff: dict[JobKey, Backoff] = field(default_factory=dict)
     lost_since: dict[Uid, float] = field(default_factory=dict)
     partial_since: dict[JobKey, float] = field(default_factory=dict)
+    most_bound: dict[JobKey, int] = field(default_factory=dict)
     dissolved: set[JobKey] = field(default_factory=set)
     whole: set[JobKey] = field(default_factory=set)
     arrivals: Mapping[JobKey, Arrivals] = field(default_factory=dict)
@@ -247,12 +248,17 @@ def _watch_partial(job: Job, work: _Work, *, completed: bool) -> None:
     """Rules 3 and 4 of ``repairing``."""
     now, params = work.reading.monotonic, work.params
     lacking = planning.missing(job) > 0 and not completed
-    if not lacking and not job.having(State.BOUND):
+    bound = len(job.having(State.BOUND))
+    if not lacking and not bound:
         return  # every member has its seat and none is bound: kube-scheduler has the word
-    since = now if completed else work.memory.partial_since.get(job.key, now)
+    most = work.memory.most_bound.get(job.key, 0)
+    since = now
+    if bound <= most and not completed:  # a burst that goes on is not broken, however long it takes
+        since = work.memory.partial_since.get(job.key, now)
     patience = params.bind_burst_seconds + (0 if lacking else params.pin_lost_seconds)
     if now - since < patience:
         work.partial_since[job.key] = since
+        work.most_bound[job.key] = max(bound, most)
         return
     work.commands.extend(repairing.dissolve(job, "partial-gang"))
     work.dissolved.add(job.key)
@@ -278,6 +284,7 @@ def _remember(
         backoff=work.backoff,
         lost_since=work.lost_since,
         partial_since=work.partial_since,
+        most_bound=work.most_bound,
         refused={u: n for u, n in work.memory.refused.items() if u in work.snapshot.seats},
         told=told,
         running=running,

@@ -6,9 +6,10 @@ The rules, for every job with seats or a broken burst:
    not offered by kube-scheduler, moves to another of the pod's pinned nodes if one has room; that
    of a direct pod, which has no pin, to any node.
 2. If none has for ``pin_lost_seconds``, the pod is deleted so that its owner makes a new one.
-3. A gang that is neither unbound nor whole for longer than ``bind_burst_seconds``, and whose
-   missing members cannot be seated, is dissolved: all members that have not finished are deleted,
-   unless the gang was whole before (then it lost a member, and the others go on).
+3. A gang that is neither unbound nor whole, has had no further member bound for longer than
+   ``bind_burst_seconds``, and whose missing members cannot be seated, is dissolved: all members
+   that have not finished are deleted, unless the gang was whole before (then it lost a member, and
+   the others go on).
 4. A gang that stays so for ``pin_lost_seconds`` more is dissolved even if seats exist.
 
 Where a pod would be deleted that is direct and not bound, only its seat is taken back.

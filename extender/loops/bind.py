@@ -5,6 +5,9 @@ Every call ends in one of these ways, and each is safe to repeat:
 * the pod is bound to that node (by this call or an earlier one, answered or not): success;
 * the pod, its node or its plan is gone: an error at once;
 * the gang did not arrive within ``bind_wait_seconds``: an error, kube-scheduler tries again;
+* ``most_calls`` wait already: an error at once, and kube-scheduler tries again later; the pod has
+  arrived all the same, for ``bind_wait_seconds``, so a gang may be larger than the listener has
+  connections, and may be bound before the call comes again;
 * the Binding failed: an error, kube-scheduler tries again.
 """
 
@@ -25,6 +28,9 @@ from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 LOOK_SECONDS = 1.0
 """How often waiting gangs are looked at without a new arrival; a look reads all their members."""
 
+CALLS_SHARE = 0.9
+"""Of the listener's connections may be taken by calls that wait; filter needs some too."""
+
 
 @dataclass
 class Arrival:
@@ -34,6 +40,8 @@ class Arrival:
     node: NodeName
     outcome: asyncio.Future[str]
     started: bool = False
+    counts_until: float | None = None
+    """By the loop's clock, when no call waits for the outcome; None: one does, and says when."""
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -48,9 +56,11 @@ class BindBarrier:
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
     bind_wait_seconds: float
+    most_calls: int
     arrivals: dict[JobKey, dict[Uid, Arrival]] = field(default_factory=dict)
     _ready: set[JobKey] = field(default_factory=set)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _calls: int = 0
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
         """Bind one pod together with its gang; return "" or the error's text."""
@@ -65,11 +75,19 @@ class BindBarrier:
         if pod.scheduler_name != self.parameters.scheduler_name:
             self.metrics.passed.labels(verb=Passed.BIND.value).inc()
         arrival = self._arrive(pod, NodeName(node), snapshot)
-        with self.metrics.barrier_seconds.time():
-            return await self._outcome(arrival)
+        if self._calls >= self.most_calls and self._would_wait(arrival):
+            arrival.counts_until = asyncio.get_running_loop().time() + self.bind_wait_seconds
+            return binding.NO_NEED_TO_WAIT
+        arrival.counts_until = None
+        self._calls += 1
+        try:
+            with self.metrics.barrier_seconds.time():
+                return await self._outcome(arrival)
+        finally:
+            self._calls -= 1
 
     def waiting(self) -> int:
-        """Return how many calls wait for their gang or their Binding."""
+        """Return how many pods wait for their gang or their Binding."""
         return sum(map(len, self.arrivals.values()))
 
     async def run(self) -> None:
@@ -100,6 +118,10 @@ class BindBarrier:
             self._ready.add(job)
             self._wake.set()
         return arrival
+
+    def _would_wait(self, arrival: Arrival) -> bool:
+        """Say whether the call would be open for long: its Binding is not about to be written."""
+        return not arrival.started and registry.job_key(arrival.pod) not in self._ready
 
     async def _outcome(self, arrival: Arrival) -> str:
         try:
@@ -134,11 +156,13 @@ class BindBarrier:
         return due
 
     def _dismiss(self, job: JobKey, snapshot: Snapshot) -> None:
+        now = asyncio.get_running_loop().time()
         for arrival in list(self.arrivals.get(job, {}).values()):
             pod = arrival.pod
             text = binding.objection(snapshot, pod.key, pod.uid, arrival.node, self.parameters)
-            if text and not arrival.started:
-                self._finish(arrival, text)
+            late = arrival.counts_until is not None and arrival.counts_until < now
+            if (text or late) and not arrival.started:
+                self._finish(arrival, text or binding.GANG_NOT_THERE)
 
     def _burst(self, job: JobKey, snapshot: Snapshot) -> binding.Burst | None:
         waiting = {u: a for u, a in self.arrivals.get(job, {}).items() if not a.started}

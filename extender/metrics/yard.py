@@ -64,7 +64,8 @@ class YardMetrics:
         self._of_nodes(series)
         self._of_prices(series)
         self.barrier_pods = series.gauge(
-            "shuntyard_barrier_pods", "Bind calls that wait for their gang or their Binding."
+            "shuntyard_barrier_pods",
+            "Pods that have reached bind and wait for their gang or their Binding.",
         )
         self._training_pods = series.gauge(
             "shuntyard_training_pods",

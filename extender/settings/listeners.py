@@ -3,7 +3,7 @@
 import ipaddress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Protocol, Self, TypeVar
+from typing import Annotated, Final, Protocol, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -17,6 +17,9 @@ def listed(found: object) -> object:
     return [part.strip() for part in found.split(",")] if isinstance(found, str) else found
 
 
+MOST_SCHEDULER_CONNECTIONS: Final = 16384
+"""A gang of ten thousand waits at the bind barrier with a connection each; one loopback address has
+28,000 ports for callers."""
 Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]
 """Several texts; in the environment separated by commas."""
 
@@ -51,8 +54,9 @@ class _Listening(Section):
         default=MOST_CONNECTIONS,
         ge=1,
         le=1_000_000,
-        description="Connections that may be open; at most a quarter of the files that the process "
-        "may open. One more, and the one that has asked for nothing for the longest time is ended.",
+        description="Connections that may be open; at most a part of the files that the process "
+        "may open: half of them for kube-scheduler's, a quarter for agents', an eighth for "
+        "people's. One more, and the one that has asked for nothing for the longest time is ended.",
     )
     body_seconds: float = Field(
         default=BODY_SECONDS,
@@ -64,6 +68,15 @@ class _Listening(Section):
 
 class SchedulerSection(_Listening):
     """The listener that kube-scheduler calls, and whose extender this is (docs/tls.md)."""
+
+    most_connections: int = Field(
+        default=MOST_SCHEDULER_CONNECTIONS,
+        ge=1,
+        le=1_000_000,
+        description="Connections that may be open; at most half of the files that the process may "
+        "open. Nine tenths of them may be calls that wait for their gang, one for each pod: as "
+        "many pods as that a gang may have without further requests to the API server.",
+    )
 
     scheduler_name: str = Field(
         default=labels.SCHEDULER_NAME,

@@ -73,7 +73,8 @@ class GangSection(Section):
         default=EngineParameters.bind_burst_seconds,
         ge=1,
         le=300,
-        description="How long the Bindings of one gang may take; after that it is partial.",
+        description="How long a gang with some members bound may wait for its next Binding; after "
+        "that it is partial.",
     )
     bind_parallelism: int = Field(
         default=32, ge=1, le=512, description="Bindings, or releases, sent at the same time."

@@ -61,6 +61,34 @@ async def test_a_replica_without_the_lease_does_nothing():
         assert fake.verbs("pods") == ["list", "watch"]
 
 
+async def test_a_gang_may_be_larger_than_calls_may_wait(fake):
+    fake.put(paths.NODES, node("c", cpu="64"))
+    put_gang(fake, size=30)
+    async with extender(fake, gang={"bind_wait_seconds": 60.0}) as running:
+        _barrier(running).most_calls = 9
+        scheduler = MiniScheduler(fake, running.scheduler_url)
+        async with scheduler.running():
+            await eventually(lambda: len(bound(fake)) == 30)
+            await eventually(lambda: _answers(scheduler).count("") >= 9)
+    assert set(_answers(scheduler)) == {"", binding.NO_NEED_TO_WAIT}
+
+
+async def test_a_call_that_was_sent_away_has_arrived_only_for_so_long(fake):
+    put_gang(fake, size=2)
+    none_waits, short = {"most_connections": 1}, {"bind_wait_seconds": 1.0}
+    async with extender(fake, scheduler=none_waits, gang=short) as running:
+        await eventually(lambda: _released(fake) == 2)
+        answer = await _call(running, "bind", _bind_args(fake, "j-0"))
+        assert answer["Error"] == binding.NO_NEED_TO_WAIT
+        assert _barrier(running).waiting() == 1
+        await eventually(lambda: _barrier(running).waiting() == 0)
+        answer = await _call(running, "bind", _bind_args(fake, "j-1"))
+        assert (answer["Error"], bound(fake)) == (binding.NO_NEED_TO_WAIT, {})
+        answer = await _call(running, "bind", _bind_args(fake, "j-0"))
+        assert answer.get("Error", "") == ""
+        await eventually(lambda: len(bound(fake)) == 2)
+
+
 BIND_FAULTS = {
     "the answer is lost": kube_faults.LostAnswer(),
     "the connection ends before": kube_faults.Disconnect(),
@@ -216,10 +244,19 @@ async def _call(running, verb, body):
         return await response.json()
 
 
+def _answers(scheduler):
+    return [text for given in scheduler.answers.values() for text in given]
+
+
+def _barrier(running):
+    (found,) = (one for one in running.parts.loops if isinstance(one, BindBarrier))
+    return found
+
+
 def _passed(running):
     """Return how many calls about pods of other schedulers are counted, by verb."""
-    (barrier,) = (one for one in running.parts.loops if isinstance(one, BindBarrier))
-    return {verb: barrier.metrics.passed.labels(verb=verb)._value.get() for verb in Passed}
+    metrics = _barrier(running).metrics
+    return {verb: metrics.passed.labels(verb=verb)._value.get() for verb in Passed}
 
 
 def _bind_args(fake, name):

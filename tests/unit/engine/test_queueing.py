@@ -253,6 +253,28 @@ def test_a_broken_burst_is_dissolved_when_its_members_cannot_be_seated():
     assert cycle.memory.backoff["default/job/j"].strikes == 1
 
 
+def test_a_burst_that_goes_on_is_not_broken_however_long_it_takes():
+    memory, rest = None, PARAMS.bind_burst_seconds + PARAMS.pin_lost_seconds
+    for bound in (1, 2, 3):
+        job = released_job("j", ["a", "a", "b", "b"], bound=bound)
+        cycle = run(NODES, job, memory=memory, at=(rest - 1) * bound)
+        assert of_kind(cycle, DeletePod) == []
+        memory = cycle.memory
+    cycle = run(NODES, job, memory=memory, at=(rest - 1) * 3 + rest)
+    assert len(of_kind(cycle, DeletePod)) == 4
+
+
+def test_a_member_that_is_bound_a_second_time_is_no_progress():
+    memory, rest = None, PARAMS.bind_burst_seconds + PARAMS.pin_lost_seconds
+    deleted = []
+    for turn, bound in enumerate((2, 1, 2, 1, 2)):
+        job = released_job("j", ["a", "a", "b", "b"], bound=bound)
+        cycle = run(NODES, job, memory=memory, at=turn * rest / 4)
+        deleted += of_kind(cycle, DeletePod)
+        memory = cycle.memory
+    assert deleted
+
+
 def test_a_broken_burst_is_completed_when_its_members_can_be_seated():
     job = broken()
     owner, new = job[0], [make_pod(f"j-new-{i}", owner=job[0], gated=True) for i in range(2)]
