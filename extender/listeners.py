@@ -49,7 +49,7 @@ from shared.kube import access_review, paths, token_review
 from shared.listening import Site
 
 FILES_SHARES: Final[Mapping[Door, float]] = {
-    Door.SCHEDULER: 0.5, Door.AGENTS: 0.25, Door.API: 0.125,
+    Door.SCHEDULER: 0.6, Door.AGENTS: 0.2, Door.API: 0.1,
 }  # fmt: skip
 """Of the files that the process may open; the rest is for what it opens itself."""
 Certificates = Mapping[Door, ServerCertificate]

@@ -55,7 +55,7 @@ class _Listening(Section):
         ge=1,
         le=1_000_000,
         description="Connections that may be open; at most a part of the files that the process "
-        "may open: half of them for kube-scheduler's, a quarter for agents', an eighth for "
+        "may open: six tenths of them for kube-scheduler's, a fifth for agents', a tenth for "
         "people's. One more, and the one that has asked for nothing for the longest time is ended.",
     )
     body_seconds: float = Field(
@@ -73,9 +73,9 @@ class SchedulerSection(_Listening):
         default=MOST_SCHEDULER_CONNECTIONS,
         ge=1,
         le=1_000_000,
-        description="Connections that may be open; at most half of the files that the process may "
-        "open. Nine tenths of them may be calls that wait for their gang, one for each pod: as "
-        "many pods as that a gang may have without further requests to the API server.",
+        description="Connections that may be open; at most six tenths of the files that the "
+        "process may open. Nine tenths of them may be calls that wait for their gang, one for each "
+        "pod: as many pods as that a gang may have without further requests to the API server.",
     )
 
     scheduler_name: str = Field(
