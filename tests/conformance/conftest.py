@@ -5,7 +5,7 @@ import itertools
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -29,12 +29,14 @@ class Server:
     Attributes:
         fake: None if it is the real one.
         cluster: None if it is the fake.
+        job_uid: Of the Job that ``job`` has made.
     """
 
     client: KubeClient
     namespace: str = ""
     fake: FakeKube | None = None
     cluster: Cluster | None = None
+    job_uid: Uid = field(default=Uid(""))
 
     async def pod(self, name: str = "", **spec: Any) -> dict[str, Any]:
         """Create a pod and return it; ``metadata`` among the keywords is merged in."""
@@ -42,6 +44,12 @@ class Server:
         containers = [{"name": "main", "image": "example.org/none:1"}]
         body = {"metadata": metadata, "spec": {"containers": containers, **spec}}
         return await self.create(paths.PODS, body)
+
+    async def job(self, name: str) -> None:
+        """Make a Job that runs nothing: the real server removes what an absent one owns."""
+        pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}
+        body = {"metadata": {"name": name}, "spec": {"suspend": True, "template": {"spec": pod}}}
+        self.job_uid = Uid((await self.create(paths.JOBS, body))["metadata"]["uid"])
 
     async def create(self, collection: str, body: dict[str, Any]) -> dict[str, Any]:
         return loaded(await self.client.post(paths.namespaced(collection, self.namespace), body))

@@ -36,10 +36,11 @@ TEMPLATE = {"spec": {"containers": [{"name": "main", "anything": {"deep": [1, No
 
 @pytest.fixture(autouse=True)
 async def kinds(server: Server) -> None:
-    """The fake knows Migrations; the real server is told of them."""
+    """The fake knows Migrations; the real server is told of them. Their Job is there."""
     if server.cluster is not None:
         await api.apply(server.client, deploy_manifests("base/crd.yaml"))
         await eventually(lambda: _is_served(server), PATIENCE_SECONDS)
+    await server.job("job")
 
 
 async def _is_served(server: Server) -> bool:
@@ -59,7 +60,7 @@ def wanted(server: Server, **fields: Any) -> Migration:
         host_ports=[80],
     )
     member = make_member("pod-0", shape=shape, index=3)
-    owner = make_owner("job", uid=str(OTHER_UID))
+    owner = make_owner("job", uid=str(server.job_uid))
     made = make_migration(
         member, owner=owner, why="because", gain_seconds=1.5, cost_seconds=2.0, **fields
     )
@@ -112,7 +113,7 @@ async def test_a_migration_comes_back_as_it_was_written(server: Server) -> None:
     assert with_fields(one, **blank) == expected
     raw = loaded(await server.client.get(paths.migration(one.namespace, one.name)))
     assert raw["spec"]["members"][0]["template"] == TEMPLATE
-    assert raw["metadata"]["ownerReferences"][0]["uid"] == OTHER_UID
+    assert raw["metadata"]["ownerReferences"][0]["uid"] == server.job_uid
 
 
 async def test_the_name_of_a_migration_is_taken_once(server: Server) -> None:
