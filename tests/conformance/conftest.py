@@ -15,10 +15,17 @@ from devcluster.cluster import Cluster
 from shared.kube import auth, parse, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError
-from shared.model import PodKey, Uid
+from shared.model import NodeName, PodKey, Uid
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
+REAL = pytest.mark.parametrize(
+    "cluster", [pytest.param("real", marks=pytest.mark.controlplane)], indirect=True
+)
+"""The fake knows neither schemas nor tables nor controllers."""
+NODE = NodeName("node-1")
+OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
+PATIENCE_SECONDS = 60.0
 _SERIAL = itertools.count(1)
 
 

@@ -11,13 +11,8 @@ from shared.kube.errors import (
     ServerError,
     ThrottledError,
 )
-from shared.model import NodeName, Uid
-from tests.conformance.conftest import Server, loaded, ref
+from tests.conformance.conftest import NODE, OTHER_UID, PATIENCE_SECONDS, Server, loaded, ref
 from tests.fakes.eventually import eventually
-
-NODE = NodeName("node-1")
-OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
-PATIENCE_SECONDS = 60.0
 
 
 async def running(server: Server, name: str = "a", **metadata: Any) -> dict[str, Any]:

@@ -17,20 +17,13 @@ from shared.kube.errors import (
     NotFoundError,
     ThrottledError,
 )
-from shared.model import Migration, MigrationPhase, NodeName, Requirement, Toleration, Uid
-from tests.conformance.conftest import Server, loaded
+from shared.model import Migration, MigrationPhase, Requirement, Toleration, Uid
+from tests.conformance.conftest import OTHER_UID, PATIENCE_SECONDS, REAL, Server, loaded
 from tests.fakes.builders import make_owner, make_shape, make_term
 from tests.fakes.eventually import eventually
 from tests.fakes.migrations import make_member, make_migration
 
 P = MigrationPhase
-NODE = NodeName("node-1")
-OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
-PATIENCE_SECONDS = 60.0
-REAL = pytest.mark.parametrize(
-    "cluster", [pytest.param("real", marks=pytest.mark.controlplane)], indirect=True
-)
-"""The fake knows neither schemas nor tables nor controllers."""
 TEMPLATE = {"spec": {"containers": [{"name": "main", "anything": {"deep": [1, None, "x"]}}]}}
 
 

@@ -12,10 +12,9 @@ from shared.kube.errors import (
     NotFoundError,
 )
 from shared.model import OwnerReference, Uid
-from tests.conformance.conftest import Server, ref
+from tests.conformance.conftest import OTHER_UID, Server, ref
 
 GATED = [{"name": labels.GATE}]
-OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
 LEASE = {"holderIdentity": "me_1", "leaseDurationSeconds": 15}
 
 

@@ -18,12 +18,11 @@ from shared.kube.reflector import Reflector
 from shared.kube.resources import OPTIONAL, ResourceKind
 from shared.model import Delete, Delta, Owner, PodGroup, Replace, Upsert
 from shared.system_clock import SystemClock
-from tests.conformance.conftest import Server
+from tests.conformance.conftest import PATIENCE_SECONDS, Server
 from tests.fakes.eventually import eventually
 from tests.fakes.kube_definitions import DEFINITIONS, definition
 
 KINDS = {kind.source: kind for kind in OPTIONAL}
-PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,10 @@ from shared import labels
 from shared.kube import parse, paths, writes
 from shared.kube.client import PatchKind
 from shared.kube.errors import ConflictError, InvalidError, NotFoundError
-from shared.model import NodeName, NodeSelectorTerm, Pod, Requirement, Uid
-from tests.conformance.conftest import Server, ref
+from shared.model import NodeName, NodeSelectorTerm, Pod, Requirement
+from tests.conformance.conftest import NODE, OTHER_UID, Server, ref
 
 GATED = [{"name": labels.GATE}, {"name": "example.org/other"}]
-OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
-NODE = NodeName("node-1")
 PIN = NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("node-1",)),))
 SPARE = NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("node-2",)),))
 ZONE = Requirement("zone", "In", ("z",))

@@ -9,10 +9,9 @@ from shared import labels
 from shared.kube import parse, paths, writes
 from shared.kube.client import PatchKind
 from shared.kube.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from shared.model import NodeName, Uid
-from tests.conformance.conftest import Server, loaded, ref
+from shared.model import NodeName
+from tests.conformance.conftest import OTHER_UID, Server, loaded, ref
 
-OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
 BURSTABLE = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "1"}}
 EQUAL = {"cpu": "500m", "memory": "1Gi"}
 GUARANTEED = {"requests": EQUAL, "limits": EQUAL}

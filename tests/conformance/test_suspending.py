@@ -8,16 +8,9 @@ import pytest
 from shared import labels
 from shared.kube import moving, parse, paths, writes
 from shared.kube.errors import ConflictError
-from shared.model import NodeName, Owner, Uid
-from tests.conformance.conftest import Server, ref
+from shared.model import Owner
+from tests.conformance.conftest import NODE, OTHER_UID, PATIENCE_SECONDS, REAL, Server, ref
 from tests.fakes.eventually import eventually
-
-OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
-PATIENCE_SECONDS = 60.0
-REAL = pytest.mark.parametrize(
-    "cluster", [pytest.param("real", marks=pytest.mark.controlplane)], indirect=True
-)
-"""The fake knows neither schemas nor tables nor controllers."""
 
 
 async def job(server: Server, **spec: Any) -> Owner:
@@ -87,7 +80,7 @@ async def test_a_resumed_job_makes_new_pods_while_old_ones_still_end(server: Ser
     """Why a migration resumes only when the last old object is gone."""
     await job(server)
     (pod,) = await eventually(lambda: _pods(server), PATIENCE_SECONDS)
-    await writes.bind(server.client, *ref(pod), NodeName("node-1"))
+    await writes.bind(server.client, *ref(pod), NODE)
     await retried(server, lambda one: moving.suspend(server.client, server.namespace, one, "n/m"))
     await eventually(lambda: server.deleting(pod["metadata"]["name"]), PATIENCE_SECONDS)
     await eventually(lambda: _active(server, 0), PATIENCE_SECONDS)
@@ -101,7 +94,7 @@ async def test_a_resumed_job_makes_new_pods_while_old_ones_still_end(server: Ser
 async def test_a_suspended_job_counts_no_failure_when_its_pods_end(server: Server) -> None:
     await job(server, backoffLimit=0)
     (pod,) = await eventually(lambda: _pods(server), PATIENCE_SECONDS)
-    await writes.bind(server.client, *ref(pod), NodeName("node-1"))
+    await writes.bind(server.client, *ref(pod), NODE)
     await retried(server, lambda one: moving.suspend(server.client, server.namespace, one, "n/m"))
     await eventually(lambda: server.deleting(pod["metadata"]["name"]), PATIENCE_SECONDS)
     ended = {"status": {"phase": "Failed"}}
