@@ -49,7 +49,7 @@ class Row:
         p99_seconds: The same.
         partial_gangs: Gangs that were neither unbound nor whole when it was over.
         ratio_to_plain: Of pods per second; None without a plain run of that shape.
-        cpu_ms_per_pod: Processor time by process, for each pod bound.
+        cpu_ms_per_pod: Processor time by process, for each pod bound; empty if none was.
         rounds: How many runs the row is made of.
     """
 
@@ -157,7 +157,8 @@ def _rows(
 def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: float | None) -> Row:
     """Return what the runs of one scheduler with one shape say together."""
     measured = [one.measured for one in runs]
-    parts = {part for one in runs for part in one.cpu_seconds}
+    bound = [one for one in runs if one.measured.pods]
+    parts = {part for one in bound for part in one.cpu_seconds}
     return Row(
         scheduler=kind.value,
         shape=str(shape),
@@ -172,7 +173,7 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: float | None) -> R
         ratio_to_plain=round(_rate(runs) / plain, 3) if plain else None,
         cpu_ms_per_pod={
             part: _median(
-                one.cpu_seconds.get(part, 0.0) * 1000 / max(1, one.measured.pods) for one in runs
+                one.cpu_seconds.get(part, 0.0) * 1000 / one.measured.pods for one in bound
             )
             for part in sorted(parts)
         },

@@ -93,7 +93,7 @@ def rates(rows: Sequence[Row]) -> Iterator[str]:
 
 def waits(rows: Sequence[Row]) -> Iterator[str]:
     """Yield seconds from a pod's create to its bind, median and 99th percentile."""
-    yield from _by_shape(rows, lambda row: f"{row['p50_seconds']:.1f} / {row['p99_seconds']:.1f}")
+    yield from _by_shape(rows, _wait)
     torn = sum(row["partial_gangs"] for row in rows)
     yield ""
     yield f"Gangs neither unbound nor whole when a run was over: {torn}."
@@ -273,6 +273,10 @@ def _rate(row: Row) -> str:
     ratio = "" if row["ratio_to_plain"] is None else f" ({row['ratio_to_plain']:.2f})"
     lacking = "" if row["pods"] == row["wanted"] else f", {row['pods']} of {row['wanted']} bound"
     return f"{row['bound_per_second']:.0f}{ratio}{lacking}"
+
+
+def _wait(row: Row) -> str:
+    return f"{row['p50_seconds']:.1f} / {row['p99_seconds']:.1f}" if row["pods"] else "none bound"
 
 
 def _times(shape: str) -> str:

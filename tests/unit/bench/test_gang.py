@@ -91,6 +91,7 @@ def test_a_run_that_bound_nothing_has_a_row_of_zeros() -> None:
         0,
         0,
     )
+    assert found.cpu_ms_per_pod == {}
 
 
 def test_times_are_from_each_pods_own_create() -> None:

@@ -51,6 +51,13 @@ def test_a_table_stands_between_its_marks_with_where_it_comes_from(tmp_path: Pat
     assert report.filled(text, tmp_path) == text
 
 
+def test_nobody_waited_no_time_where_no_pod_was_bound(tmp_path: Path) -> None:
+    none = {**GANG, "scheduler": "intree", "pods": 0, "p50_seconds": 0.0, "p99_seconds": 0.0}
+    text = page(tmp_path, "waits", [GANG, none])
+    assert "| plain | 1.0 / 2.0 |" in text
+    assert "| intree | none bound |" in text
+
+
 def test_a_busy_machine_is_named(tmp_path: Path) -> None:
     assert "busy" in page(tmp_path, "rates", [GANG], busy=True)
 
