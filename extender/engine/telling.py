@@ -20,7 +20,13 @@ READING: Final = "ReadAnnotations"
 """Action of that Event: the reason for waiting does not take its place in the line."""
 
 YOUNG_SECONDS: Final = 3.0
-"""A job that waits no longer than this is not told why, unless somebody must correct it."""
+"""A job that waits no longer than this is not told why, unless somebody must correct it.
+
+Nor one of which a pod came so short a time ago: thousands are not created in three seconds.
+"""
+
+GROWING_SECONDS: Final = 60.0
+"""After this time from its first pod a job is told why it waits even if pods still come."""
 
 _WARNINGS = frozenset(
     {
@@ -54,7 +60,7 @@ def tell(
     """Return what is told now and the commands that tell what changed.
 
     Every condition is a write for each pod of a gang. It is patched only where the token differs
-    from the one on the pod, and not while the job is so young that its pods are still being made.
+    from the one on the pod, and not while the job's pods are still being made.
 
     Args:
         entries: The queue.
@@ -71,7 +77,7 @@ def tell(
             commands.append(replace(ignored, action=READING))
         if entry.reason is Reason.RELEASING:
             continue
-        if now_seconds - job.created_at < YOUNG_SECONDS and entry.reason not in _WARNINGS:
+        if _is_young(job, now_seconds) and entry.reason not in _WARNINGS:
             now[job.key] = f"{before.partition(' ')[0]} {entry.note}"
             continue
         commands.extend(_conditions(entry))
@@ -79,6 +85,13 @@ def tell(
             warning = entry.reason in _WARNINGS
             commands.append(_event(job, entry.reason, entry.message, warning=warning))
     return now, tuple(commands)
+
+
+def _is_young(job: Job, now_seconds: float) -> bool:
+    if now_seconds - job.created_at < YOUNG_SECONDS:
+        return True
+    first, last = job.members[0].pod.created_at, job.members[-1].pod.created_at
+    return now_seconds - last < YOUNG_SECONDS and now_seconds - first < GROWING_SECONDS
 
 
 def _conditions(entry: QueueEntry) -> Iterator[Command]:

@@ -61,6 +61,7 @@ class Executor:
         """Carry out the commands of one cycle, in order; a refused write stops nothing else."""
         releases = [c for c in commands if isinstance(c, ReleaseGang)]
         self._assume(releases)
+        self.teller.forget(pod.uid for gang in releases for pod in gang.pods)
         for command in commands:
             if isinstance(command, RewriteSeat):
                 await self._rewrite(command)
@@ -161,6 +162,7 @@ class Executor:
     async def _open(self, command: OpenGate) -> None:
         """Remove the gates; what was not written is tried again in the next cycle."""
         log.info("%s waits without the gate: the nodes could not hold it", command.job)
+        self.teller.forget(uid for _, uid in command.pods)
         async with asyncio.TaskGroup() as group:
             for pod, uid in command.pods:
                 group.create_task(self._ungate(pod, uid))

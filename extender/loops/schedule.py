@@ -26,6 +26,13 @@ IDLE_PAUSES = 20
 MOST_PAUSE_SECONDS = 10.0
 """Nor is it longer than this."""
 
+BUSY_PAUSES = 4
+"""After a change the pause is at least so many times as long as the last cycle: a fifth of the
+extender's time at most, whatever goes on."""
+
+MOST_SETTLE_SECONDS = 2.0
+"""Nor is it longer than this, unless a cycle takes longer."""
+
 log = logging.getLogger(__name__)
 
 
@@ -34,13 +41,19 @@ def pause_seconds(interval_seconds: float, cycle_seconds: float) -> float:
     return max(interval_seconds, min(IDLE_PAUSES * cycle_seconds, MOST_PAUSE_SECONDS))
 
 
+def settling_seconds(settle_seconds: float, cycle_seconds: float) -> float:
+    """Return how long a cycle waits after a change, when the last one took so long."""
+    own_share = min(BUSY_PAUSES * cycle_seconds, max(MOST_SETTLE_SECONDS, cycle_seconds))
+    return max(settle_seconds, own_share)
+
+
 @dataclass
 class ScheduleLoop:
     """See the module.
 
     Attributes:
         settle_seconds: Pause after a change, so that a burst of pods is judged together; longer
-            where a cycle takes longer than that, so that others have their turn.
+            where a cycle would take more than its share (``BUSY_PAUSES``).
         interval_seconds: A cycle runs at least this often, unless it would take more than its share
             (``IDLE_PAUSES``).
         last: The last cycle, for the read API; None before the first.
@@ -151,5 +164,5 @@ class ScheduleLoop:
         ahead = self.last.wake_after_seconds if self.last else None
         pause = pause_seconds(self.interval_seconds, self._cycle_seconds)
         patience = pause if ahead is None else min(pause, ahead)
-        settle = max(self.settle_seconds, self._cycle_seconds)
+        settle = settling_seconds(self.settle_seconds, self._cycle_seconds)
         await rung(self.changed, within_seconds=patience, settle_seconds=settle)

@@ -16,6 +16,7 @@ from shared.health import Heartbeat
 from shared.kube import writes
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError
+from shared.model import Uid
 
 WAIT_SECONDS = 5.0
 PARALLELISM = 8
@@ -41,6 +42,11 @@ class Teller:
             self._pending[_about(notice)] = notice
         if self._pending:
             self._wake.set()
+
+    def forget(self, uids: Iterable[Uid]) -> None:
+        """Take the conditions of these pods out of the line: why they waited is over."""
+        for uid in uids if self._pending else ():
+            self._pending.pop(("condition", uid), None)
 
     async def run(self) -> None:
         """Write what stands in line; returns only by cancellation."""

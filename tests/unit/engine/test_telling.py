@@ -7,7 +7,7 @@ import pytest
 from extender.engine import jobs
 from extender.engine.commands import EmitEvent, SetQueuedCondition
 from extender.engine.reasons import MESSAGES, Reason
-from extender.engine.telling import YOUNG_SECONDS, QueueEntry, tell
+from extender.engine.telling import GROWING_SECONDS, YOUNG_SECONDS, QueueEntry, tell
 from extender.policy.priority import Value
 from shared.model import JobKey
 from tests.fakes.builders import make_node, make_owner, make_pod
@@ -46,6 +46,22 @@ def test_condition_and_event_have_the_same_word_and_are_written_once(reason: Rea
 def test_a_job_that_was_just_made_is_not_told_why_it_waits() -> None:
     waiting = entry(Reason.GANG_INCOMPLETE, {"gated": True})
     assert tell([waiting], {}, now_seconds=YOUNG_SECONDS / 2)[1] == ()
+
+
+GROWING: dict[str, tuple[float, float, bool]] = {
+    "its last pod came just now": (20.0, 20.0 + YOUNG_SECONDS / 2, False),
+    "no pod came for a while": (20.0, 20.0 + YOUNG_SECONDS, True),
+    "pods have been coming for long": (GROWING_SECONDS, GROWING_SECONDS + 1.0, True),
+}
+
+
+@pytest.mark.parametrize(("last", "now", "told"), GROWING.values(), ids=GROWING)
+def test_a_job_whose_pods_are_still_being_made_is_not_told_why_it_waits(
+    last: float, now: float, *, told: bool
+) -> None:
+    pods = [{"gated": True, "created_at": at} for at in (1.0, last)]
+    _, commands = tell([entry(Reason.GANG_INCOMPLETE, *pods)], {}, now_seconds=now)
+    assert bool(commands) is told
 
 
 def test_an_annotation_that_is_ignored_takes_no_other_reason_s_place_in_line() -> None:

@@ -1,0 +1,82 @@
+"""Why a pod waits is written on it while it waits, and not once it may go."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from extender.engine.commands import OpenGate, ReleaseGang, ReleasePod, SetQueuedCondition
+from extender.engine.reasons import Reason
+from extender.loops.execute import Executor
+from extender.loops.record import Recorder
+from extender.loops.tell import Teller
+from extender.metrics.extender import ExtenderMetrics
+from extender.state.store import ClusterStore
+from shared import labels
+from shared.health import Health
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from shared.model import NodeName, PodKey, Uid
+from shared.system_clock import SystemClock
+from tests.component.shell import pod
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeKube]:
+    async with FakeKube.running() as server:
+        yield server
+
+
+@pytest.fixture
+async def executor(fake: FakeKube) -> AsyncIterator[Executor]:
+    clock, metrics = SystemClock(), ExtenderMetrics()
+    beat = Health(clock.monotonic).heartbeat("any", max_age_seconds=60.0)
+    store = ClusterStore(labels.SCHEDULER_NAME)
+    recorder = Recorder(store, clock, metrics, beat, None, "hash")
+    async with KubeClient.connect(fake.credentials) as client:
+        teller = Teller(client, clock, metrics, beat, "me")
+        yield Executor(client, recorder, teller, lambda: True, metrics, parallelism=4)
+
+
+def waits(found: dict[str, Any]) -> SetQueuedCondition:
+    meta = found["metadata"]
+    key = PodKey(f"default/{meta['name']}")
+    return SetQueuedCondition(key, Uid(meta["uid"]), Reason.AWAITING_ROOM, "no room")
+
+
+def goes(found: dict[str, Any]) -> ReleaseGang:
+    key, uid = PodKey(f"default/{found['metadata']['name']}"), Uid(found["metadata"]["uid"])
+    released = ReleasePod(key, uid, "", NodeName("a"), "plan", 1, (), None, "{}")
+    return ReleaseGang("default/job/j", (released,), 0)
+
+
+def opens(found: dict[str, Any]) -> OpenGate:
+    key, uid = PodKey(f"default/{found['metadata']['name']}"), Uid(found["metadata"]["uid"])
+    return OpenGate("default/job/j", ((key, uid),))
+
+
+def told(fake: FakeKube) -> list[str]:
+    return [
+        one["metadata"]["name"]
+        for one in fake.objects(paths.PODS)
+        if any(c["type"] == labels.QUEUED_CONDITION for c in one["status"].get("conditions", []))
+    ]
+
+
+@pytest.mark.parametrize("go", [goes, opens])
+async def test_what_stands_in_line_about_a_pod_that_goes_is_not_written(
+    fake: FakeKube, executor: Executor, go: Callable[[dict[str, Any]], ReleaseGang | OpenGate]
+) -> None:
+    going, waiting = (fake.put(paths.PODS, pod(name)) for name in ("going", "waiting"))
+    await executor.carry_out([waits(going), waits(waiting)])
+    await executor.carry_out([go(going)])
+    task = asyncio.create_task(executor.teller.run())
+    await eventually(lambda: "waiting" in told(fake))
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert told(fake) == ["waiting"]
