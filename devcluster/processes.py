@@ -20,7 +20,7 @@ MARK: Final = "SHUNTYARD_DEVCLUSTER"
 
 _POLL_SECONDS: Final = 0.02
 _EXEC_POLL_SECONDS: Final = 0.001
-_EXEC_SECONDS: Final = 0.2
+_EXEC_SECONDS: Final = 5.0
 _START_TOLERANCE_SECONDS: Final = 2.0
 """The kernel's boot time, which start times are counted from, is re-estimated by that much."""
 
@@ -93,6 +93,8 @@ def _threads(pid: int) -> int:
 
 def leftovers(cluster: str) -> Iterator[psutil.Process]:
     """Yield every running process that carries the cluster's mark, except this one."""
+    for child in psutil.Process().children():
+        _settled(child)  # an interrupt may have come before ``spawn`` saw that it has the mark
     for process in psutil.process_iter():
         if process.pid != os.getpid() and _marked(process, cluster):
             yield process

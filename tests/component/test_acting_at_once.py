@@ -28,6 +28,7 @@ FILTER = {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}
 @pytest.fixture
 async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
     monkeypatch.setattr(lease, "POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(lease, "AT_ONCE_SECONDS", PATIENCE_SECONDS)
     async with FakeKube.running() as server:
         server.put(paths.NODES, node("a"))
         yield server
@@ -113,11 +114,8 @@ async def test_nobody_acts_who_does_not_know_the_cluster(
         assert not await stands_by(session, running)
 
 
-async def test_many_calls_are_one_reading(
-    fake: FakeKube, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_calls_are_one_reading(fake: FakeKube, session: aiohttp.ClientSession) -> None:
     """Those that come while it is on its way want the next one, and that is one as well."""
-    monkeypatch.setattr(lease, "AT_ONCE_SECONDS", PATIENCE_SECONDS)
     renew(fake, OTHER, "t1")
     async with extender(fake) as running:
         await until_ready(running)

@@ -46,7 +46,8 @@ async def test_requests_follow_the_work_and_the_sum_stays(world: Weighing) -> No
         await eventually(world.weighed, PATIENCE_SECONDS)
         assert world.notes() == dict.fromkeys(LONG, "main=1000m")
         assert sum(world.requests().values()) <= 3000
-        assert (count(running, "raised"), count(running, "lowered")) == (1, 2)
+        counted = ("raised", "lowered")  # after it is written
+        await eventually(lambda: [count(running, one) for one in counted] == [1, 2])
     assert world.restored()  # on SIGTERM, before the process ended
     assert world.most_milli == 3000
 

@@ -71,7 +71,7 @@ async def waits(running: Extender, job: str, reason: str) -> None:
         entries = json.loads(queue)["entries"]
         return (job, reason) in {(entry["job"], entry["reason"]) for entry in entries}
 
-    await eventually(told, 10, f"{job} waits: {reason}")
+    await eventually(told, why=f"{job} waits: {reason}")
 
 
 def named(name: str, over: Object | None = None, **fields: Any) -> Object:

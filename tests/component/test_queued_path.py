@@ -75,13 +75,14 @@ async def test_a_gang_may_be_larger_than_calls_may_wait(fake):
 
 async def test_a_call_that_was_sent_away_has_arrived_only_for_so_long(fake):
     put_gang(fake, size=2)
-    none_waits, short = {"most_connections": 1}, {"bind_wait_seconds": 1.0}
+    none_waits, short = {"most_connections": 1}, {"bind_wait_seconds": 5.0}
     async with extender(fake, scheduler=none_waits, gang=short) as running:
         await eventually(lambda: _released(fake) == 2)
         answer = await _call(running, "bind", _bind_args(fake, "j-0"))
         assert answer["Error"] == binding.NO_NEED_TO_WAIT
         assert _barrier(running).waiting() == 1
         await eventually(lambda: _barrier(running).waiting() == 0)
+        _barrier(running).bind_wait_seconds = 60.0
         answer = await _call(running, "bind", _bind_args(fake, "j-1"))
         assert (answer["Error"], bound(fake)) == (binding.NO_NEED_TO_WAIT, {})
         answer = await _call(running, "bind", _bind_args(fake, "j-0"))

@@ -34,7 +34,7 @@ NAMESPACE: Final = "default"
 AGREEMENT_SECONDS: Final = 5.0
 """For how long a disagreement may be nothing but a watch of kube-scheduler that is behind."""
 
-ANSWER_SECONDS: Final = 20.0
+ANSWER_SECONDS: Final = 60.0
 Manifest = Mapping[str, Any]
 
 

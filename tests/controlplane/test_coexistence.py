@@ -182,6 +182,12 @@ async def test_a_quota_that_refuses_pods_leaves_a_gang_incomplete_until_it_is_ra
     quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}}
     quotas = paths.namespaced(paths.RESOURCE_QUOTAS, yard.team)
     await create(yard, quotas, quota)
+
+    async def in_force() -> bool:  # admission goes by the status, which a controller writes
+        found = json.loads(await yard.client.get(f"{quotas}/few"))
+        return bool(found.get("status", {}).get("hard"))
+
+    await eventually(in_force, PATIENCE_SECONDS)
     await yard.submit(job("it", 3))
     waits = await yard.until_waiting("it", "GangIncomplete")
     await eventually(lambda: len(yard.of("it")) == 2, PATIENCE_SECONDS)

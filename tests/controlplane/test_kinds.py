@@ -161,6 +161,7 @@ async def test_a_group_of_three_starts_whole_where_there_is_room_for_three(
     await yard.nodes(KwokNodes(1, cpu="10"))
     await apply(yard, example, replicas=6)
     await eventually(lambda: yard.bound("nginx") == 3, PATIENCE_SECONDS)
+    await eventually(lambda: len(yard.of("nginx")) == 6, PATIENCE_SECONDS)  # made a few at a time
     waiting = [pod for pod in yard.of("nginx") if node_of(pod) is None]
     assert [is_gated(pod) for pod in waiting] == [True] * 3
     seats = [pod for pod in yard.of("nginx") if node_of(pod) is not None]

@@ -60,17 +60,17 @@ def test_a_single_job_that_was_ended_resumes_where_it_was(tmp_path: Path) -> Non
     file = tmp_path / "metrics.jsonl"
     env = {
         "STEPS": "60",
-        "STEP_SECONDS": "0.02",
+        "STEP_SECONDS": "0.5",
         "SHUNTYARD_METRICS_FILE": str(file),
         "SHUNTYARD_CHECKPOINT_DIR": str(tmp_path / "checkpoints"),
     }
     with running("single.py", [env]) as (process,):
         assert process.stdout is not None
-        while "step=20" not in process.stdout.readline():
+        while "step=3" not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
         assert process.wait(MOST_SECONDS) == 143
-    with running("single.py", [env]) as processes:
+    with running("single.py", [{**env, "STEP_SECONDS": "0"}]) as processes:
         ends(processes)
     written = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["step"] for line in written] == list(range(1, 61))

@@ -21,7 +21,7 @@ from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 
 HERE = Path(__file__).parent
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",

@@ -1,7 +1,9 @@
 """Files change all at once, and nobody else can read them."""
 
+import itertools
 import stat
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -44,8 +46,11 @@ def test_a_reader_never_sees_a_torn_pair(tmp_path: Path) -> None:
 
     reader = threading.Thread(target=read)
     reader.start()
-    for number in range(200):
-        directory.write(tmp_path, (ONE, TWO)[number % 2])
+    pairs, deadline = itertools.cycle((ONE, TWO)), time.monotonic() + 60.0
+    for pair in itertools.islice(pairs, 200):
+        directory.write(tmp_path, pair)
+    while not seen and time.monotonic() < deadline:
+        directory.write(tmp_path, next(pairs))
     done.set()
     reader.join()
     assert seen <= {(b"one", b"one"), (b"two", b"two")}

@@ -14,7 +14,7 @@ import pytest
 from devcluster import processes
 from devcluster.processes import MARK, Identity
 
-SLEEP = ("/bin/sh", "-c", "exec sleep 600")
+SLEEP = ("/bin/sleep", "600")
 STUBBORN = ("/bin/sh", "-c", "trap '' TERM; while :; do sleep 600; done")
 FAMILY = ("/bin/sh", "-c", "sleep 600 & sleep 600 & wait")
 DEADLINE_SECONDS = 60.0

@@ -50,7 +50,7 @@ async def relayed(target_port: int) -> AsyncIterator[int]:
     (port,) = free_ports(1)
     task = asyncio.create_task(read_api_relay.serve(port, target_port))
     try:
-        await eventually(lambda: listens(port), 10, "the relay listens")
+        await eventually(lambda: listens(port), why="the relay listens")
         yield port
     finally:
         task.cancel()

@@ -133,8 +133,12 @@ async def test_pods_with_weights_of_three_to_one_run_three_to_one(budget: CpuBud
         def used() -> list[float]:
             return [cpu_seconds(a) - before[0], cpu_seconds(b) - before[1]]
 
-        await eventually(lambda: sum(used()) >= 0.4)
-        assert 2.3 <= used()[0] / used()[1] <= 3.7, used()
+        def in_proportion() -> bool:
+            assert sum(used()) >= 0.4, used()
+            assert 2.3 <= used()[0] / used()[1] <= 3.7, used()
+            return True
+
+        await eventually(in_proportion)  # what runs too long while we do not is made up for
 
 
 def record(resources: dict[str, dict[str, str]]) -> PodRecord:

@@ -73,7 +73,7 @@ def _ask_and_move(agent: Agent, request: str, process: subprocess.Popen[str]) ->
 
 
 def test_a_moved_run_does_every_step_once(tmp_path: Path) -> None:
-    agent, total = Agent(tmp_path), 40
+    agent, total = Agent(tmp_path), 1000  # more than the lives that are asked could do
     for request in ("r1", "r2", "r3"):
         _ask_and_move(agent, request, start(COUNT, tmp_path, total, "slow-step", **_pod(request)))
     code, output = finish(start(COUNT, tmp_path, total))
