@@ -41,7 +41,8 @@ class QueueSection(Section):
         ge=0,
         le=10,
         description="Pause after a change before a cycle, so that a burst of pods is judged at "
-        "once. Longer: better order; shorter: earlier start.",
+        "once. Longer: better order; shorter: earlier start. After a cycle that took long the "
+        "pause is four times as long as that, up to two seconds.",
     )
     interval_seconds: float = Field(
         default=2.0,
