@@ -27,11 +27,11 @@ MOST_PAUSE_SECONDS = 10.0
 """Nor is it longer than this."""
 
 BUSY_PAUSES = 4
-"""After a change the pause is at least so many times as long as the last cycle: a fifth of the
-extender's time at most, whatever goes on."""
+"""After a change the pause is at least so many times as long as the last cycle, which then takes
+a fifth of the extender's time at most."""
 
 MOST_SETTLE_SECONDS = 2.0
-"""Nor is it longer than this, unless a cycle takes longer."""
+"""Nor is it longer than this, unless a cycle takes longer: then it takes half of the time."""
 
 log = logging.getLogger(__name__)
 

@@ -45,8 +45,8 @@ class Teller:
 
     def forget(self, uids: Iterable[Uid]) -> None:
         """Take the conditions of these pods out of the line: why they waited is over."""
-        for uid in uids if self._pending else ():
-            self._pending.pop(("condition", uid), None)
+        for uid in uids:
+            self._pending.pop(_condition_of(uid), None)
 
     async def run(self) -> None:
         """Write what stands in line; returns only by cancellation."""
@@ -105,4 +105,8 @@ class Teller:
 def _about(notice: SetQueuedCondition | EmitEvent) -> tuple[str, str]:
     if isinstance(notice, EmitEvent):
         return (f"event {notice.action}", notice.about.uid)
-    return ("condition", notice.uid)
+    return _condition_of(notice.uid)
+
+
+def _condition_of(uid: Uid) -> tuple[str, str]:
+    return ("condition", uid)

@@ -6,14 +6,29 @@ from pathlib import Path
 import pytest
 from blockbuster import blockbuster_ctx
 
+from shared.kube.client import KubeClient
 from tests.component.agent_shell import Node
 from tests.fakes.extender import FakeExtender, Trust, fake_extender, place
+from tests.fakes.kube import FakeKube
 
 
 @pytest.fixture(autouse=True)
 def no_blocking_call() -> Iterator[None]:
     with blockbuster_ctx():
         yield
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeKube]:
+    """An API server with nothing in it; tests that want more make their own."""
+    async with FakeKube.running() as server:
+        yield server
+
+
+@pytest.fixture
+async def client(fake: FakeKube) -> AsyncIterator[KubeClient]:
+    async with KubeClient.connect(fake.credentials) as connected:
+        yield connected
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The history of admission in its ConfigMap: a restart, a second replica, a foreign hand."""
 
 import logging
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -24,18 +23,6 @@ WARNINGS = "extender.loops.history"
 def known(*uids: str, **steps: float) -> History:
     asked = Asked(utility="sigmoid:1,0,1h", training="epochs=1", worker=make_shape(cpu="1"))
     return History(tuple(PastJob(Uid(uid), asked) for uid in uids), steps)
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as running:
-        yield running
-
-
-@pytest.fixture
-async def client(fake: FakeKube) -> AsyncIterator[KubeClient]:
-    async with KubeClient.connect(fake.credentials) as connected:
-        yield connected
 
 
 def install(fake: FakeKube, text: str | None = None) -> None:

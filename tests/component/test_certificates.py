@@ -79,18 +79,6 @@ def failures(one: CertificateKeeper) -> float:
     return one.metrics.certificates.failures._value.get()
 
 
-@pytest.fixture
-async def fake():
-    async with FakeKube.running() as lent:
-        yield lent
-
-
-@pytest.fixture
-async def client(fake: FakeKube):
-    async with KubeClient.connect(fake.credentials) as lent:
-        yield lent
-
-
 async def test_replicas_that_begin_at_once_make_one_authority(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:

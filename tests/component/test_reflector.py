@@ -99,12 +99,6 @@ async def mirroring(
                 await running
 
 
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as running:
-        yield running
-
-
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "FLOOR_SECONDS", 0.02)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,20 +26,13 @@ from tests.fakes.kube import FakeKube
 
 
 @pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server:
-        yield server
-
-
-@pytest.fixture
-async def executor(fake: FakeKube) -> AsyncIterator[Executor]:
+def executor(client: KubeClient) -> Executor:
     clock, metrics = SystemClock(), ExtenderMetrics()
     beat = Health(clock.monotonic).heartbeat("any", max_age_seconds=60.0)
     store = ClusterStore(labels.SCHEDULER_NAME)
     recorder = Recorder(store, clock, metrics, beat, None, "hash")
-    async with KubeClient.connect(fake.credentials) as client:
-        teller = Teller(client, clock, metrics, beat, "me")
-        yield Executor(client, recorder, teller, lambda: True, metrics, parallelism=4)
+    teller = Teller(client, clock, metrics, beat, "me")
+    return Executor(client, recorder, teller, lambda: True, metrics, parallelism=4)
 
 
 def waits(found: dict[str, Any]) -> SetQueuedCondition:

@@ -22,6 +22,7 @@ from shared.system_clock import SystemClock
 from tests.fakes.eventually import eventually
 from tests.unit.process_node.pods import container, pod
 from tests.unit.process_node.test_machine import WrittenTree
+from tests.unit.processor_time import cpu_seconds
 
 BUDGET_CORES = 0.1
 """So little that a machine busy with other tests can still give it."""
@@ -117,10 +118,6 @@ def busy(budget: CpuBudget, name: str) -> Iterator[int]:
             budget.ended(name, process.pid)
             process.wait()
             budget.leave(name)
-
-
-def cpu_seconds(pid: int) -> float:
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 @pytest.mark.alone

@@ -19,6 +19,7 @@ from agent.sampling.version2 import Version2
 from shared.model import Uid
 from shared.progress import Use
 from tests.unit.agent.sampling.trees import UID
+from tests.unit.processor_time import cpu_seconds
 
 CPU_SECONDS = 0.4
 MEMORY_BYTES = 64 * 2**20
@@ -76,12 +77,12 @@ def used_seconds(process: subprocess.Popen[str]) -> float:
     process meant to use is no measure.
     """
     while psutil.Process(process.pid).status() != psutil.STATUS_SLEEPING:
-        pass
-    return int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e9
+        assert process.poll() is None, "it has ended"
+    return cpu_seconds(process.pid)
 
 
 def burn(
-    sampler: PodSampler, process: subprocess.Popen[str], cpu_seconds: float = CPU_SECONDS
+    sampler: PodSampler, process: subprocess.Popen[str], wanted_seconds: float = CPU_SECONDS
 ) -> tuple[Use, float]:
     """Sample before and after the process has burnt its CPU; return the second, and the cores."""
     assert process.stdin
@@ -90,11 +91,11 @@ def burn(
     before, begun = used_seconds(process), monotonic()
     first = sampler.sample([Uid(UID)], begun)
     assert first[Uid(UID)].cpu_cores is None
-    process.stdin.write(f"{cpu_seconds}\n")
+    process.stdin.write(f"{wanted_seconds}\n")
     process.stdin.flush()
     assert process.stdout.readline() == "burnt\n"
     used, ended = used_seconds(process) - before, monotonic()
-    assert used >= cpu_seconds * 0.9
+    assert used >= wanted_seconds * 0.9
     return sampler.sample([Uid(UID)], ended)[Uid(UID)], used / (ended - begun)
 
 
