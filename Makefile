@@ -1,25 +1,36 @@
 # Two commands for everybody: `make demo` and `make test`. The rest is for contributors.
 VENV ?= .venv
 PYTHON := $(VENV)/bin/python
-STAMP := $(VENV)/.installed-from-constraints
+STAMP := $(VENV)/.installed-from-lock
 FRAMEWORKS_VENV ?= .venv-frameworks
-FRAMEWORKS_STAMP := $(FRAMEWORKS_VENV)/.installed-from-constraints
+FRAMEWORKS_STAMP := $(FRAMEWORKS_VENV)/.installed-from-lock
 DEMO_DIR ?= .demo
 CALLS := .api-calls
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check format lint types imports test test-e2e test-frameworks reproduce demo clean
+PIP_OPTIONS := --quiet --disable-pip-version-check
+# The project has no hash, so it comes second; nothing is downloaded for it.
+ITSELF := --no-deps --no-build-isolation
+
+.PHONY: help venv lock audit check format lint types imports test test-e2e test-frameworks reproduce demo clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-venv: $(STAMP) ## a virtual environment with exactly the versions of constraints.txt
+venv: $(STAMP) ## a virtual environment with exactly the files that requirements/dev.txt names by hash
 
-$(STAMP): constraints.txt pyproject.toml trainer/pyproject.toml
+$(STAMP): requirements/dev.txt pyproject.toml trainer/pyproject.toml
 	@[ -x $(PYTHON) ] || python3 -m venv $(VENV)
-	@echo "installing the packages of constraints.txt into $(VENV): a few minutes the first time"
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]' --editable ./trainer
+	@echo "installing the packages of requirements/dev.txt into $(VENV): a few minutes the first time"
+	@$(PYTHON) -m pip install $(PIP_OPTIONS) --require-hashes --requirement requirements/dev.txt
+	@PYTHONWARNINGS=ignore $(PYTHON) -m pip install $(PIP_OPTIONS) $(ITSELF) --editable . --editable ./trainer
 	@touch $@
+
+lock: $(STAMP) ## resolve requirements/ again; UPGRADE=1 takes the newest allowed versions
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(PYTHON) -m release lock $(if $(filter 1,$(UPGRADE)),--upgrade)
+
+audit: $(STAMP) ## known vulnerabilities of the locked versions; skipped with the reason without a network
+	@$(PYTHON) -m release audit
 
 check: format lint types imports ## format, lint, types and import contracts (changes nothing)
 
@@ -44,11 +55,10 @@ test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real node
 	$(if $(PYTEST_ARGS),,$(PYTHON) -m devcluster rights $(CALLS))
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest tests/property tests/controlplane/test_oracle_masks.py $(PYTEST_ARGS)
 
-$(FRAMEWORKS_STAMP): trainer/constraints-frameworks.txt trainer/pyproject.toml
+$(FRAMEWORKS_STAMP): requirements/frameworks.txt trainer/pyproject.toml
 	@[ -x $(FRAMEWORKS_VENV)/bin/python ] || python3 -m venv $(FRAMEWORKS_VENV)
-	$(FRAMEWORKS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint trainer/constraints-frameworks.txt --editable ./trainer \
-	  torch lightning keras 'jax[cpu]' transformers accelerate pytest
+	$(FRAMEWORKS_VENV)/bin/python -m pip install $(PIP_OPTIONS) --require-hashes --requirement requirements/frameworks.txt
+	$(FRAMEWORKS_VENV)/bin/python -m pip install $(PIP_OPTIONS) $(ITSELF) --editable ./trainer
 	@touch $@
 
 test-frameworks: $(FRAMEWORKS_STAMP) ## the trainer library with real PyTorch, Lightning, Keras, Hugging Face (6 GB)

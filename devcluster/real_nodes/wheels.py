@@ -1,24 +1,17 @@
-"""The layer with the agent's dependencies: the wheels of constraints.txt, kept in the cache."""
+"""The layer with the agent's dependencies: the wheels of its lock, kept in the cache."""
 
 import hashlib
 import shutil
 import sys
-import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from devcluster.errors import MachineError
 from devcluster.real_nodes.commands import run
 
-_ROOT: Final = Path(__file__).parents[2]
+_LOCK: Final = Path(__file__).parents[2] / "requirements/agent.txt"
 _SECONDS: Final = 600.0
-
-
-def requirements(pyproject: str) -> tuple[str, ...]:
-    """Return what the agent needs beside Python, as pyproject.toml says."""
-    project = tomllib.loads(pyproject)["project"]
-    return (*project["dependencies"], *project["optional-dependencies"]["agent"])
 
 
 def wheel_layer(cache: Path, python: str, report: Callable[[str], None]) -> Path:
@@ -28,28 +21,27 @@ def wheel_layer(cache: Path, python: str, report: Callable[[str], None]) -> Path
         MachineError: This is not a checkout, or pip or tar failed.
     """
     try:
-        wanted = requirements((_ROOT / "pyproject.toml").read_text())
-        constraints = (_ROOT / "constraints.txt").read_bytes()
+        lock = _LOCK.read_bytes()
     except FileNotFoundError as error:
         raise MachineError(f"{error.filename} is missing; real nodes need a checkout") from None
-    key = hashlib.sha256(repr((wanted, constraints, python)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(repr((lock, python)).encode()).hexdigest()[:12]
     layer = cache / f"wheels-{key}.tar"
     if not layer.exists():
         report(f"installing the agent's dependencies for Python {python} into an image (once)")
-        _make(layer, python, wanted)
+        _make(layer, python)
     return layer
 
 
-def _make(layer: Path, python: str, wanted: Sequence[str]) -> None:
+def _make(layer: Path, python: str) -> None:
     root, partial = layer.with_name("wheels"), layer.with_suffix(".partial")
     shutil.rmtree(root, ignore_errors=True)  # of a build that was killed
     target = root / f"usr/local/lib/python{python}/dist-packages"
     options = ("--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary", ":all:")
     place = ("--target", str(target), "--python-version", python)
-    constraints = ("--constraint", str(_ROOT / "constraints.txt"))
+    locked = ("--require-hashes", "--requirement", str(_LOCK))
     pip = (sys.executable, "-m", "pip", "install")
     try:
-        run(*pip, *options, *place, *constraints, *wanted, seconds=_SECONDS)
+        run(*pip, *options, *place, *locked, seconds=_SECONDS)
         if python == f"{sys.version_info.major}.{sys.version_info.minor}":
             run(sys.executable, "-m", "compileall", "-q", str(target), seconds=_SECONDS)
         owner = ("--numeric-owner", "--owner=0", "--group=0")

@@ -83,17 +83,6 @@ def test_our_packages_are_installed_as_far_as_they_are_asked_for_their_version()
     assert "Name: shuntyard-trainer\nVersion: 1.2\n" in text
 
 
-def test_the_wheels_are_those_that_the_project_and_its_agent_name() -> None:
-    text = """
-        [project]
-        dependencies = ["msgspec>=0.20"]
-        [project.optional-dependencies]
-        agent = ["psutil>=7"]
-        dev = ["ruff"]
-    """
-    assert wheels.requirements(text) == ("msgspec>=0.20", "psutil>=7")
-
-
 def test_wheels_are_installed_once_for_the_images_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
