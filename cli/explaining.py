@@ -35,6 +35,8 @@ def _facts(answer: api.ExplainResponse) -> Iterator[str]:
     if answer.pod:
         facts["Node"] = answer.node or "-"
     facts["Reason"] = f"{answer.reason}: {answer.message}" if answer.reason else "-"
+    if answer.warnings:
+        facts["Warning"] = "; ".join(answer.warnings)
     if answer.pod:
         facts["Decision"] = answer.decision or "-"
     if answer.position is not None:

@@ -11,6 +11,7 @@ from shared import api
 from shared.supposition import Bill
 
 NOTHING: Final = "-"
+UNKNOWN: Final = "unknown"
 MOST_SHIFTS: Final = 10
 """Other jobs that are shown without ``-o wide``."""
 _WIDTH: Final = 10
@@ -31,8 +32,11 @@ def _facts(answer: api.WhatIfResponse) -> Iterator[str]:
     facts = [("Job", f"{answer.job}, {_pods(answer.pods)}"), ("Starts", _starts(answer))]
     if not answer.starts_now:
         facts.append(("Reason", f"{entry.reason}: {entry.message}"))
-    place = f"{entry.position} of {answer.waiting + 1}, V {number(entry.v)}"
-    facts.append(("Queue", f"{place} (u {terms.u}, b {terms.b}, l {terms.l}, m {terms.m})"))
+    if entry.position is None:
+        facts.append(("Queue", "no place: it cannot start as it is"))
+    else:
+        place = f"{entry.position} of {answer.waiting + 1}, V {number(entry.v)}"
+        facts.append(("Queue", f"{place} (u {terms.u}, b {terms.b}, l {terms.l}, m {terms.m})"))
     if entry.admission is not None:
         facts += bargains.of_admission(entry.admission, answer.generated_at)
     if answer.bill is not None:
@@ -78,11 +82,11 @@ def _shifts(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:
     rows = [
         [
             one.job,
-            f"{one.position_without}>{one.position_with}",
+            f"{one.position_without or NOTHING}>{one.position_with or NOTHING}",
             _at(one.start_without, now),
             _at(one.start_with, now),
             _later(one.later_seconds),
-            one.estimate_with or NOTHING,
+            one.estimate_with or UNKNOWN,
         ]
         for one in shown
     ]
@@ -92,12 +96,12 @@ def _shifts(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:
 
 
 def _at(at: float | None, now: float) -> str:
-    return NOTHING if at is None else coming(at, now)
+    return UNKNOWN if at is None else coming(at, now)
 
 
 def _later(seconds: float | None) -> str:
     if seconds is None:
-        return NOTHING
+        return UNKNOWN
     return duration(seconds) if seconds >= 0 else f"-{duration(-seconds)}"
 
 

@@ -19,12 +19,30 @@ def queue(answer: api.QueueResponse, *, wide: bool) -> list[str]:
     header += ["V", "U", "B", "L", "M", "WAIT", "START", *extra.header, "REASON"]
     header += ["KIND", "PODS", "E", "M-NORM", "LEFT", "ESTIMATE", "MESSAGE"] if wide else []
     now = answer.generated_at
-    rows = [_row(entry, now, extra, weighted=weighted, wide=wide) for entry in answer.entries]
+    able = [entry for entry in answer.entries if entry.position is not None]
+    rows = [_row(entry, now, extra, weighted=weighted, wide=wide) for entry in able]
     head = _head(answer) if wide or not answer.acting else []
-    if not rows:
-        return [*head, "no job waits"]
     right = f"POSITION UTILITY SIZE V U B L M WAIT START PODS E M-NORM LEFT {bargains.RIGHT}"
-    return [*head, *columns(header, rows, right=right)]
+    table = columns(header, rows, right=right) if rows else ["no job waits for room"]
+    stuck = _stuck(answer, wide=wide)
+    if not rows and not stuck:
+        return [*head, "no job waits"]
+    return [*head, *table, *stuck]
+
+
+def _stuck(answer: api.QueueResponse, *, wide: bool) -> list[str]:
+    """Return the jobs that hold no place, because time alone does not start them."""
+    rows = [
+        [e.job, e.namespace, duration(e.waited_seconds), e.reason, *([e.message] if wide else [])]
+        for e in answer.entries
+        if e.position is None
+    ]
+    if not rows:
+        return []
+    header = ["JOB", "NAMESPACE", "WAIT", "REASON", *(["MESSAGE"] if wide else [])]
+    hint = "" if wide else "; `shuntyard explain JOB` says which"
+    head = f"cannot start until something is changed{hint}:"
+    return ["", head, *columns(header, rows, right="WAIT")]
 
 
 def _head(answer: api.QueueResponse) -> list[str]:
@@ -36,7 +54,7 @@ def _row(
     entry: api.QueueEntry, now: float, extra: bargains.Extra, *, weighted: bool, wide: bool
 ) -> list[str]:
     terms = entry.terms
-    row = [str(entry.position), entry.job, entry.namespace]
+    row = [NOTHING if entry.position is None else str(entry.position), entry.job, entry.namespace]
     row += _weight(entry.weight) if weighted else []
     row += [number(entry.v), str(terms.u), str(terms.b), str(terms.l), str(terms.m)]
     row += [duration(entry.waited_seconds), _start(entry, now)]

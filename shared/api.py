@@ -59,7 +59,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     """A waiting job.
 
     Attributes:
-        position: 1 is placed first.
+        position: 1 is placed first; None if the job cannot start until somebody changes it.
         job: The job's name.
         kind: What it is: ``job``, ``statefulset``, ``pytorchjob``, …
         created_at: Seconds since the epoch.
@@ -77,7 +77,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
         admission: What it is worth and what was promised; None unless it is admitted by price.
     """
 
-    position: int
+    position: int | None
     job: str
     namespace: str
     kind: str
@@ -98,7 +98,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
 
 
 class QueueResponse(Response, frozen=True, kw_only=True):
-    """The queue, in order.
+    """The queue, in order; jobs without a position stand at the end.
 
     Attributes:
         acting: Whether the replica that answers is the one that decides.
@@ -245,6 +245,7 @@ class JobEntry(Struct, frozen=True, kw_only=True):
         min_available: Gang size; None if known from nowhere.
         members: Pods it has now.
         problem: What is wrong with its labels or annotations; empty if nothing is.
+        warnings: Keys of ours on it that have no effect, e.g. misspelt ones.
         nodes: Where its bound and seated members are.
         progress: How far it is; None if no agent knows.
         progress_problem: Why its metrics cannot be read; empty if they can, or nobody tried.
@@ -262,6 +263,7 @@ class JobEntry(Struct, frozen=True, kw_only=True):
     members: int
     counts: MemberCounts
     problem: str = ""
+    warnings: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     progress: ProgressEntry | None = None
     progress_problem: str = ""
@@ -300,7 +302,9 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
         reason: Why its job waits; empty if it does not.
         decision: The decision recorded on the pod, one line of JSON; empty if there is none.
         nodes: The nodes that can take the pod now, best first.
-        position: Place in the queue; None if it is not in it.
+        position: Place in the queue; None if it is not in it, or needs a change before it can
+            start.
+        warnings: Keys of ours on the job that have no effect, e.g. misspelt ones.
         ahead: The jobs before it, the nearest first, at most ten.
         counts: Pods of the job by state.
         needs: Pods that must be placed at once so that the gang is whole.
@@ -329,6 +333,7 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     decision: str = ""
     nodes: tuple[NodeTerms, ...] = ()
     position: int | None = None
+    warnings: tuple[str, ...] = ()
     ahead: tuple[Ahead, ...] = ()
     counts: MemberCounts | None = None
     needs: int = 0
@@ -365,7 +370,7 @@ class WhatIfResponse(Response, frozen=True, kw_only=True):
         pods: How many pods it would have.
         starts_now: Whether as many as its gang needs would get their seats at once.
         entry: Its line in the queue: place, V and its terms, reason, estimated start.
-        waiting: How many other jobs are in that queue.
+        waiting: How many other jobs have a place in that queue.
         places: Where its pods would go if it started now; fewer than ``pods`` if it needs fewer.
         bill: What that costs; None if no node has what it asks for.
         shifts: Waiting jobs for which another start is expected with it. Running jobs are never

@@ -138,3 +138,16 @@ TRAINING_JOB_NAME: Final = "training.kubeflow.org/job-name"
 TRAINING_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 TRAINING_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
 TRAINING_OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"
+
+LABEL_KEYS: Final = frozenset({JOB, ROLE})
+"""Keys of ours that count as labels; all others are annotations."""
+
+NAMESPACE_KEYS: Final = frozenset({USER_PRIORITY, WEIGHT, GUARANTEED_SHARE, BORROWING_LIMIT})
+"""Keys of ours that count on a Namespace or ResourceQuota alone."""
+
+KEYS: Final = frozenset(
+    value
+    for value in tuple(globals().values())
+    if isinstance(value, str) and value.startswith(f"{DOMAIN}/")
+) - {GATE, QUEUED_CONDITION}
+"""Every label and annotation of our domain."""

@@ -33,9 +33,11 @@ class Bill(Struct, frozen=True, kw_only=True):
 class Shift(Struct, frozen=True, kw_only=True):
     """A waiting job for which something else is expected if the job that was asked about comes.
 
+    Where no start is known, with that job and without, it is here if its place is a later one.
+
     Attributes:
         job: ``namespace/kind/name``.
-        position_without: Its place in the queue without that job.
+        position_without: Its place in the queue without that job; None if it has none.
         position_with: The same with it.
         start_without: When it is expected to start, seconds since the epoch; None if unknown.
         start_with: The same with that job.
@@ -45,8 +47,8 @@ class Shift(Struct, frozen=True, kw_only=True):
     """
 
     job: str
-    position_without: int
-    position_with: int
+    position_without: int | None
+    position_with: int | None
     start_without: float | None = None
     start_with: float | None = None
     later_seconds: float | None = None

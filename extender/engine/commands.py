@@ -3,6 +3,8 @@
 Every command carries what the write needs as its precondition.
 """
 
+from typing import Final
+
 from msgspec import Struct
 
 from extender.engine.reasons import Reason
@@ -86,8 +88,12 @@ class SetQueuedCondition(Struct, frozen=True, tag=True):
     message: str
 
 
+QUEUE_ACTION: Final = "Queue"
+"""Action of the Events that say why a job waits."""
+
+
 class EmitEvent(Struct, frozen=True, tag=True):
-    """One Event per job and reason change, on the owner (or on a bare pod itself).
+    """One Event, on a job's owner or on a pod.
 
     ``action`` says what we were about, a CamelCase token.
     """
@@ -97,7 +103,7 @@ class EmitEvent(Struct, frozen=True, tag=True):
     reason: str
     message: str
     warning: bool = False
-    action: str = "Queue"
+    action: str = QUEUE_ACTION
 
 
 Command = (

@@ -1,22 +1,23 @@
 """Jobs as the engine sees them: members and their state, the gang size, what the user asked."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from extender.adapters import registry
 from extender.adapters.base import Above, Membership, integer
 from extender.adapters.roles import COORDINATORS
-from extender.engine import modelling, wishes, worker_gang
+from extender.engine import key_warnings, modelling, wishes, worker_gang
 from extender.engine.above import above
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Wishes
 from shared import labels
-from shared.errors import InputError
 from shared.model import JobKey, NodeName, OwnerReference, Pod, PodShape, Uid
+
+_MOST_SIZES: Final = 4
+"""Contradicting gang sizes that a message names."""
 
 
 class State(StrEnum):
@@ -94,6 +95,7 @@ class Job:
         problem: What is wrong with the labels, empty if nothing.
         wishes: What the user asked for.
         kept: Seats that are kept for members which do not exist yet.
+        warnings: Keys of ours on its pods and owners that have no effect.
     """
 
     key: JobKey
@@ -107,6 +109,7 @@ class Job:
     problem: str
     wishes: Wishes
     kept: int = 0
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def derived(self) -> dict[object, Any]:
@@ -221,15 +224,14 @@ def _viewed(
     ]
     staying = [i for i, s in enumerate(seen) if s.member.state is not State.LEAVING] or [0]
     first, first_above = pods[staying[0]], over[staying[0]]
-    memberships = [seen[i].membership for i in staying]
-    size, size_problem = _size(memberships, first)
+    size, size_problem = _size([(pods[i], seen[i].membership) for i in staying])
     wished, wish_problem = wishes.read(first, first_above)
     living = [(seen[i].membership.role, over[i]) for i in staying]
     if (workers := worker_gang.workers(wished.workers, living)) is not None:
         size = worker_gang.size(size, workers, (first, first_above), living)
         wish_problem = worker_gang.problem(workers, living)
         wished = replace(wished, workers=workers)
-    problems = (m.problem for m in memberships if m.problem)
+    problems = (seen[i].membership.problem for i in staying if seen[i].membership.problem)
     namespace, kind, name = key.split("/", 2)
     job = Job(
         key=key,
@@ -243,8 +245,18 @@ def _viewed(
         problem=next(problems, size_problem or wish_problem),
         wishes=wished,
         kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
+        warnings=_warnings([(pods[i], over[i], seen[i].membership.role) for i in staying]),
     )
     return _Viewed(job, {s.member.pod.uid: s for s in seen})
+
+
+def _warnings(members: Sequence[tuple[Pod, Above, str]]) -> tuple[str, ...]:
+    """Return the warnings of one pod of each role: the others come from the same template."""
+    first: dict[str, tuple[Pod, Above]] = {}
+    for pod, over, role in members:
+        first.setdefault(role, (pod, over))
+    lines = (line for pod, over in first.values() for line in key_warnings.of_pod(pod, over))
+    return tuple(dict.fromkeys(lines))[: key_warnings.MOST]
 
 
 def _seen(snapshot: Snapshot, pod: Pod, over: Above, before: _Seen | None) -> _Seen:
@@ -275,12 +287,17 @@ def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
     return Member(pod, membership.role, membership.index, state, node, shape)
 
 
-def _size(memberships: Iterable[Membership], first: Pod) -> tuple[int | None, str]:
-    sizes = Counter(m.size for m in memberships if m.size is not None)
+def _size(members: Sequence[tuple[Pod, Membership]]) -> tuple[int | None, str]:
+    """Return the gang size, or which pods state different ones."""
+    sizes: dict[int, str] = {}
+    for pod, membership in members:
+        if membership.size is not None and membership.size not in sizes:
+            role = f" ({membership.role})" if membership.role else ""
+            sizes[membership.size] = f"{membership.size} on {pod.name}{role}"
     if len(sizes) > 1:
-        stated = " and ".join(str(s) for s in sorted(sizes))
-        field = registry.size_field(first)
-        return None, str(InputError(field, stated, "the same on all pods of the job"))
+        stated = ", ".join(sizes[size] for size in sorted(sizes)[:_MOST_SIZES])
+        field = registry.size_field(members[0][0])
+        return None, f"{field} differs: {stated}; use one value on all pods of the job"
     return next(iter(sizes), None), ""
 
 

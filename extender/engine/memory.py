@@ -30,6 +30,20 @@ class Backoff(Struct, frozen=True):
     strikes: int
 
 
+class Told(Struct, frozen=True):
+    """What the last Events about a job said.
+
+    Attributes:
+        reason: Why it waits; empty if no Event said so yet.
+        note: Keys and annotations without effect.
+        at: When the Event about the reason was written, seconds since the epoch.
+    """
+
+    reason: str = ""
+    note: str = ""
+    at: float = 0.0
+
+
 class Priced(Struct, frozen=True):
     """Why a job with a utility has no plan, as admission saw it last."""
 
@@ -50,7 +64,7 @@ class Memory(Struct, frozen=True):
             member was bound (monotonic).
         most_bound: Of each of them, how many members have been bound at one time.
         refused: Pinned nodes that kube-scheduler did not offer for a pod.
-        told: The reason last told about a job by an Event.
+        told: What the last Events about a job said.
         turned_away: Direct gangs that filter refused: they stand in the queue.
         running: Jobs whose gang is whole and has not ended, since when (seconds since the epoch).
         runs: How long the last runs of a name took, in seconds, the newest last; names in the order
@@ -66,7 +80,7 @@ class Memory(Struct, frozen=True):
     partial_since: Mapping[JobKey, float] = {}
     most_bound: Mapping[JobKey, int] = {}
     refused: Mapping[Uid, frozenset[NodeName]] = {}
-    told: Mapping[JobKey, str] = {}
+    told: Mapping[JobKey, Told] = {}
     turned_away: frozenset[JobKey] = frozenset()
     running: Mapping[JobKey, float] = {}
     runs: Mapping[str, tuple[float, ...]] = {}

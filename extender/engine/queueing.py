@@ -34,7 +34,7 @@ from extender.engine.admission import gate as gating
 from extender.engine.admission.gate import Gate
 from extender.engine.commands import Command, ReleaseGang
 from extender.engine.jobs import Job, State
-from extender.engine.memory import Backoff, Memory, Reading, strike
+from extender.engine.memory import Backoff, Memory, Reading, Told, strike
 from extender.engine.migration import aiming, reserving
 from extender.engine.migration.reserving import NOBODY, Arrivals
 from extender.engine.ordering import Ranked
@@ -44,7 +44,7 @@ from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.scaling import yielding
 from extender.engine.sharing import Shares
 from extender.engine.snapshot import Snapshot
-from extender.engine.telling import QueueEntry, tell
+from extender.engine.telling import QueueEntry, next_repeat, tell
 from extender.engine.waiting import Line
 from extender.policy.reservation import Reservation, Tenant
 from extender.policy.room import Room
@@ -128,7 +128,7 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
         entries=tuple(entries),
         commands=(*work.commands, *notices),
         memory=_remember(work, seen, placed, told),
-        wake_after_seconds=_next_deadline(work, line.next_deadline),
+        wake_after_seconds=_next_deadline(work, line.next_deadline, next_repeat(told.values())),
         holder=line.holder,
     )
 
@@ -237,7 +237,8 @@ def _project(job: Job, value: float, room: Room, work: _Work) -> Plan | Refusal:
 
 
 def _entry(ranked: Ranked, result: Plan | Refusal, work: _Work) -> QueueEntry:
-    entry = partial(QueueEntry, ranked.job, ranked.value, note=ranked.note, weight=ranked.weight)
+    note = "; ".join(text for text in (*ranked.job.warnings, ranked.note) if text)
+    entry = partial(QueueEntry, ranked.job, ranked.value, note=note, weight=ranked.weight)
     if isinstance(result, Refusal):
         return entry(result.reason, result.message)
     work.commands.append(result.release)
@@ -269,7 +270,7 @@ def _remember(
     work: _Work,
     seen: tuple[Job, ...],
     placed: set[str],
-    told: Mapping[JobKey, str],
+    told: Mapping[JobKey, Told],
 ) -> Memory:
     alive = frozenset(work.snapshot.jobs)
     whole = [job for job in seen if job.key in work.whole]
@@ -301,7 +302,7 @@ def _turned_away(work: _Work, seen: tuple[Job, ...]) -> frozenset[JobKey]:
     return frozenset(queued).union(backing_off, work.dissolved)
 
 
-def _next_deadline(work: _Work, overdue_at: float | None) -> float | None:
+def _next_deadline(work: _Work, overdue_at: float | None, repeat_at: float | None) -> float | None:
     now, params = work.reading.monotonic, work.params
     deadlines = [
         *(b.until for b in work.backoff.values()),
@@ -309,6 +310,5 @@ def _next_deadline(work: _Work, overdue_at: float | None) -> float | None:
         *(since + params.bind_burst_seconds for since in work.partial_since.values()),
     ]
     ahead = [deadline - now for deadline in deadlines if deadline > now]
-    if overdue_at is not None:
-        ahead.append(overdue_at - work.reading.now)
+    ahead += [at - work.reading.now for at in (overdue_at, repeat_at) if at is not None]
     return min(ahead, default=None)

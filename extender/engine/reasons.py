@@ -54,6 +54,17 @@ class Reason(StrEnum):
     """The pod takes the place of one that moves, and that one is not gone yet."""
 
 
+NEEDS_ACTION = frozenset(
+    {
+        Reason.MISCONFIGURED,
+        Reason.GANG_SIZE_UNKNOWN,
+        Reason.EXCEEDS_MAX_QUOTA,
+        Reason.NO_SUCH_NODE,
+    }
+)
+"""The job cannot start until its owner or an administrator changes something."""
+
+
 MESSAGES: dict[Reason, str] = {
     Reason.GANG_SIZE_UNKNOWN: (
         "the gang size is known from nowhere: set the annotation shuntyard.io/min-available"

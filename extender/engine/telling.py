@@ -1,4 +1,4 @@
-"""Why a job waits, told to people: a condition on its gated pods, one Event per change."""
+"""Why a job waits: a condition on its gated pods; Events on its owner and its waiting pods."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from extender.engine.commands import Command, EmitEvent, SetQueuedCondition
 from extender.engine.jobs import Job, State
-from extender.engine.reasons import Reason
+from extender.engine.memory import Told
+from extender.engine.reasons import NEEDS_ACTION, Reason
 from extender.policy.priority import Value
 from extender.policy.weighting import Weight
-from shared.model import JobKey
+from shared.model import JobKey, OwnerReference
 
 IGNORED = "AnnotationIgnored"
 """Event reason: an annotation cannot be used, and its default counts."""
@@ -25,17 +26,21 @@ YOUNG_SECONDS: Final = 3.0
 Nor one of which a pod came so short a time ago: thousands are not created in three seconds.
 """
 
+REPEAT_SECONDS: Final = 2700.0
+"""After this time the Events of a job that still waits are written again.
+
+The API server deletes Events after an hour (``--event-ttl``), and `kubectl describe` of a pod that
+waits longer must still show why.
+"""
+
+MOST_POD_EVENTS: Final = 64
+"""Pods of a job that get an Event of their own when the reason changes.
+
+Each is a write. All gated pods have the condition; of a larger gang the owner has the Event too.
+"""
+
 GROWING_SECONDS: Final = 60.0
 """After this time from its first pod a job is told why it waits even if pods still come."""
-
-_WARNINGS = frozenset(
-    {
-        Reason.MISCONFIGURED,
-        Reason.GANG_SIZE_UNKNOWN,
-        Reason.EXCEEDS_MAX_QUOTA,
-        Reason.NO_SUCH_NODE,
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,8 @@ class QueueEntry:
 
 
 def tell(
-    entries: Iterable[QueueEntry], told: Mapping[JobKey, str], now_seconds: float
-) -> tuple[dict[JobKey, str], tuple[Command, ...]]:
+    entries: Iterable[QueueEntry], told: Mapping[JobKey, Told], now_seconds: float
+) -> tuple[dict[JobKey, Told], tuple[Command, ...]]:
     """Return what is told now and the commands that tell what changed.
 
     Every condition is a write for each pod of a gang. It is patched only where the token differs
@@ -67,24 +72,38 @@ def tell(
         told: What was told about each job before.
         now_seconds: Seconds since the epoch.
     """
-    now: dict[JobKey, str] = {}
+    now: dict[JobKey, Told] = {}
     commands: list[Command] = []
     for entry in entries:
-        job, before = entry.job, told.get(entry.job.key, "")
-        now[job.key] = f"{entry.reason} {entry.note}"
-        if entry.note and not before.endswith(entry.note):
-            ignored = _event(job, IGNORED, entry.note, warning=True)
-            commands.append(replace(ignored, action=READING))
-        if entry.reason is Reason.RELEASING:
-            continue
-        if _is_young(job, now_seconds) and entry.reason not in _WARNINGS:
-            now[job.key] = f"{before.partition(' ')[0]} {entry.note}"
-            continue
-        commands.extend(_conditions(entry))
-        if before.partition(" ")[0] != entry.reason:
-            warning = entry.reason in _WARNINGS
-            commands.append(_event(job, entry.reason, entry.message, warning=warning))
+        before = told.get(entry.job.key, Told())
+        now[entry.job.key], notices = _tell_job(entry, before, now_seconds)
+        commands.extend(notices)
     return now, tuple(commands)
+
+
+def _tell_job(entry: QueueEntry, before: Told, now: float) -> tuple[Told, list[Command]]:
+    job, commands = entry.job, list[Command]()
+    if entry.note and before.note != entry.note:
+        ignored = _event(job, IGNORED, entry.note, warning=True)
+        commands.append(replace(ignored, action=READING))
+    if entry.reason is Reason.RELEASING:
+        return Told(entry.reason, entry.note, now), commands
+    if _is_young(job, now) and entry.reason not in NEEDS_ACTION:
+        return replace(before, note=entry.note), commands
+    commands.extend(_conditions(entry))
+    changed = before.reason != entry.reason
+    if not changed and now - before.at < REPEAT_SECONDS:
+        return replace(before, note=entry.note), commands
+    warning = entry.reason in NEEDS_ACTION
+    commands.append(_event(job, entry.reason, entry.message, warning=warning))
+    commands.extend(_pod_events(entry, first=not before.reason, warning=warning))
+    return Told(entry.reason, entry.note, now), commands
+
+
+def next_repeat(told: Iterable[Told]) -> float | None:
+    """Return when the next Event is due again, seconds since the epoch; None if none is."""
+    due = (one.at + REPEAT_SECONDS for one in told if one.reason not in {"", Reason.RELEASING})
+    return min(due, default=None)
 
 
 def _is_young(job: Job, now_seconds: float) -> bool:
@@ -99,6 +118,24 @@ def _conditions(entry: QueueEntry) -> Iterator[Command]:
         if member.pod.queued_reason != entry.reason:
             pod = member.pod
             yield SetQueuedCondition(pod.key, pod.uid, entry.reason, entry.message)
+
+
+def _pod_events(entry: QueueEntry, *, first: bool, warning: bool) -> Iterator[Command]:
+    """Yield an Event for each waiting pod, where `kubectl describe pod` shows it.
+
+    Args:
+        entry: The job.
+        first: Nothing was told about it before: the extender has just started, or the job has just
+            come. A pod whose condition says the same had its Event.
+        warning: As for the job.
+    """
+    waiting = entry.job.having(State.GATED, State.HELD, State.DIRECT)
+    for member in waiting[:MOST_POD_EVENTS]:
+        pod = member.pod
+        had_its_event = first and pod.queued_reason == entry.reason
+        if pod.uid != entry.job.about.uid and not had_its_event:
+            about = OwnerReference("v1", "Pod", pod.name, pod.uid)
+            yield EmitEvent(pod.namespace, about, entry.reason, entry.message, warning)
 
 
 def _event(job: Job, reason: str, message: str, *, warning: bool) -> EmitEvent:

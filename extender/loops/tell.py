@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from extender.engine.commands import EmitEvent, SetQueuedCondition
+from extender.engine.commands import QUEUE_ACTION, EmitEvent, SetQueuedCondition
 from extender.metrics.extender import ExtenderMetrics, Writing
 from shared import labels
 from shared.clock import Clock
@@ -44,9 +44,10 @@ class Teller:
             self._wake.set()
 
     def forget(self, uids: Iterable[Uid]) -> None:
-        """Take the conditions of these pods out of the line: why they waited is over."""
+        """Drop what is not written yet about these pods: why they waited is over."""
         for uid in uids:
             self._pending.pop(_condition_of(uid), None)
+            self._pending.pop(_event_of(QUEUE_ACTION, uid), None)
 
     async def run(self) -> None:
         """Write what stands in line; returns only by cancellation."""
@@ -104,8 +105,12 @@ class Teller:
 
 def _about(notice: SetQueuedCondition | EmitEvent) -> tuple[str, str]:
     if isinstance(notice, EmitEvent):
-        return (f"event {notice.action}", notice.about.uid)
+        return _event_of(notice.action, notice.about.uid)
     return _condition_of(notice.uid)
+
+
+def _event_of(action: str, uid: Uid) -> tuple[str, str]:
+    return (f"event {action}", uid)
 
 
 def _condition_of(uid: Uid) -> tuple[str, str]:

@@ -107,7 +107,7 @@ async def test_of_two_direct_gangs_that_do_not_fit_together_one_runs_and_then_th
 async def test_no_status_of_a_direct_pod_is_written_while_it_waits(fake):
     async with scheduled(fake) as (_, scheduler):
         put_direct(fake, "wide", 9)
-        await eventually(lambda: len(fake.objects(paths.EVENTS)) == 1)
+        await eventually(lambda: fake.objects(paths.EVENTS))
         await eventually(lambda: len(scheduler.refused) == 9)
     assert fake.verbs("pods") == ["list", "watch"]
 
@@ -128,7 +128,7 @@ async def test_a_direct_gang_does_not_overtake_a_queued_one_that_waits_for_room(
         await eventually(lambda: len(names(fake, "runs")) == 4)
         for i in range(6):
             fake.put(paths.PODS, pod(f"wide-{i}", job="wide", size=6))
-        await eventually(lambda: len(fake.objects(paths.EVENTS)) == 1)
+        await eventually(lambda: fake.objects(paths.EVENTS))
         put_direct(fake, "narrow", 2)
         await eventually(lambda: len(names(fake, "narrow")) == 2)  # the queue lets it pass
     assert notes(fake, "narrow-0")[labels.PLAN_SIZE] == "2"

@@ -40,10 +40,14 @@ async def test_a_gated_gang_is_bound_whole(fake):
     assert labels.DECISION in found["metadata"]["annotations"]
 
 
+def pods_with_events(fake):
+    return {event["regarding"]["name"] for event in fake.objects(paths.EVENTS)}
+
+
 async def test_a_gang_that_does_not_fit_waits_whole_and_says_why(fake):
     put_gang(fake, size=9)
     async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
-        await eventually(lambda: len(fake.objects(paths.EVENTS)) == 1)
+        await eventually(lambda: pods_with_events(fake) >= {f"j-{i}" for i in range(9)})
         await eventually(lambda: _reasons(fake) == {"GangDoesNotFit"})
         assert bound(fake) == {}
         fake.put(paths.NODES, node("c"))

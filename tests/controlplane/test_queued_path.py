@@ -122,6 +122,28 @@ async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
     assert len(await yard.events(case.reason)) == 1
 
 
+async def test_each_waiting_pod_has_an_event_with_the_reason_and_a_misspelt_key_is_named(
+    yard: Yard,
+) -> None:
+    """What `kubectl describe pod` and `kubectl describe job` show (defects B2, B3)."""
+    await yard.nodes(KwokNodes(1, cpu="4"))
+    misspelt = {"shuntyard.io/max-wiat": "20m"}
+    await yard.submit(job("wide", 3, Pods(cpu="2", annotations=misspelt)))
+
+    async def of_pods() -> dict[str, str]:
+        found = await yard.events("GangDoesNotFit", "Pod")
+        notes = {event["regarding"]["uid"]: event["note"] for event in found}
+        assert notes.keys() == {_uid(pod) for pod in yard.of("wide")}
+        return notes
+
+    notes = await eventually(of_pods)
+    assert all("6 cpu needed, 4 cpu free" in note for note in notes.values())
+    (event,) = await eventually(lambda: yard.events("AnnotationIgnored"))
+    assert "unknown annotation shuntyard.io/max-wiat, did you mean max-wait?" in event["note"]
+    explained = await yard.read(f"/v1/explain?namespace={yard.team}&job=wide")
+    assert json.loads(explained)["warnings"] == [event["note"]]
+
+
 async def test_a_gang_that_does_not_fit_waits_whole_until_room_appears(yard: Yard) -> None:
     await yard.nodes(KwokNodes(1, cpu="4"))
     await yard.submit(job("wide", 6))

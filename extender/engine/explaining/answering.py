@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 
 from extender.adapters import registry
 from extender.engine import durations, jobs, planning, prioritizing
-from extender.engine.explaining import changing, quota, rooms, verdicts
+from extender.engine.explaining import changing, positions, quota, rooms, verdicts
 from extender.engine.explaining.changing import Before
 from extender.engine.explaining.corrections import as_queued, corrections
 from extender.engine.explaining.situation import Situation, Trials
@@ -121,8 +121,9 @@ def named(snapshot: Snapshot, namespace: str, name: str, kind: str = "") -> tupl
 
 def _answer(asked: Asked, key: JobKey, seen: Job | None, why: _Why) -> api.ExplainResponse:
     entries = asked.cycle.entries if asked.cycle else ()
-    at = next((i for i, entry in enumerate(entries) if entry.job.key == key), None)
-    before = list(enumerate(entries[:at], start=1))[::-1] if at else []
+    found = positions.place(entries, key)
+    at = found[0] if found else None
+    before = [] if at is None else positions.placed(entries)[: at - 1][::-1]
     return api.ExplainResponse(
         generated_at=asked.reading.now,
         namespace=key.split("/", 1)[0],
@@ -130,10 +131,12 @@ def _answer(asked: Asked, key: JobKey, seen: Job | None, why: _Why) -> api.Expla
         state="",
         reason=why.reason,
         message=why.message,
-        position=None if at is None else at + 1,
+        position=at,
+        warnings=seen.warnings if seen else (),
         ahead=tuple(
             Ahead(position=i, job=e.job.key, reason=e.reason.value, v=e.value.v)
             for i, e in before[:MOST_AHEAD]
+            if i is not None
         ),
         counts=_counts(seen) if seen else None,
         needs=why.needs,

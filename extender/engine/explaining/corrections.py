@@ -22,6 +22,8 @@ from shared.model import Owner, Pod, PodGroup, PodKey, PodShape, Uid
 
 _MOST: Final = 6
 """Corrections that are made one after the other."""
+_MOST_VALUES: Final = 4
+"""Different values of one key that are shown."""
 _GONE: Final = frozenset({State.FAILED, State.LEAVING})
 
 _Holder = Pod | Owner | PodGroup
@@ -89,8 +91,21 @@ def _unusable(s: Situation) -> Iterator[Correction]:
             if problem != _problem(s) and (problem or known):
                 step = Step(kind=kind, subject=s.job.key, field=key, before=before, after=after)
                 what = f"set {key} to {after}" if after else f"correct or drop {key}"
-                yield Correction("annotation", (step,), f"{what} (now {before!r})", mended)
+                yield Correction("annotation", (step,), f"{what} ({_now(s, key, field)})", mended)
                 break
+
+
+def _now(s: Situation, key: str, field: str) -> str:
+    """Return the value of a label or annotation; where it differs, the object with each value."""
+    stated: dict[str, str] = {}
+    for holder in _holders(s):
+        value = getattr(holder, field, {}).get(key)
+        if value is not None:
+            stated.setdefault(value, holder.name)
+    if len(stated) == 1:
+        return f"now {next(iter(stated))!r}"
+    shown = [f"{value!r} on {name}" for value, name in list(stated.items())[:_MOST_VALUES]]
+    return f"now {', '.join(shown)}"
 
 
 def _problem(s: Situation) -> str:

@@ -11,7 +11,7 @@ from extender.engine import jobs, reporting
 from extender.engine.admission.outcome import Standing
 from extender.engine.admission.planned import planned
 from extender.engine.estimating import UNKNOWN, Estimate
-from extender.engine.explaining import promises
+from extender.engine.explaining import positions, promises
 from extender.engine.explaining.endings import Endings
 from extender.engine.explaining.promises import Bargains, More
 from extender.engine.jobs import Job
@@ -43,15 +43,14 @@ def queue(
     bargains: Bargains = promises.UNKNOWN,
 ) -> api.QueueResponse:
     """Return the queue as the last cycle saw it; empty before the first."""
-    entries = cycle.entries if cycle else ()
-    known = [estimates.get(entry.job.key, UNKNOWN) for entry in entries]
+    entries = positions.placed(cycle.entries if cycle else ())
     return api.QueueResponse(
         generated_at=now,
         acting=acting,
         order=params.order.value,
         entries=tuple(
-            queue_entry(i, one, now, estimate, bargains.of(one.job))
-            for i, (one, estimate) in enumerate(zip(entries, known, strict=True), start=1)
+            queue_entry(at, one, now, estimates.get(one.job.key, UNKNOWN), bargains.of(one.job))
+            for at, one in entries
         ),
     )
 
@@ -107,7 +106,7 @@ def _log_prices(room: Room, params: EngineParameters) -> FloatVector:
 
 
 def queue_entry(
-    position: int, entry: QueueEntry, now: float, estimate: Estimate, more: More = NO_MORE
+    position: int | None, entry: QueueEntry, now: float, estimate: Estimate, more: More = NO_MORE
 ) -> api.QueueEntry:
     """Return a waiting job's line in the queue."""
     job, value = entry.job, entry.value
@@ -164,6 +163,7 @@ def _job(job: Job, freshness: Freshness, bargains: Bargains, endings: Endings) -
         members=len(job.members),
         counts=api.MemberCounts(**counts),
         problem=job.problem,
+        warnings=job.warnings,
         nodes=tuple(sorted({m.node for m in job.members if m.node is not None})),
         progress=reporting.progress(snapshot, job, freshness),
         progress_problem=reporting.progress_problem(snapshot, job),

@@ -3,9 +3,13 @@
 **Rule.** A cause decides by what it alone keeps away: over the nodes where nothing else hinders,
 how many more pods would fit without it (without a shortage: if nobody else were on the node). The
 cause with the most decides; between equals what others hold, then the one that stands on the most
-nodes. Where several stand together on every node, the one on the most nodes decides.
+nodes, then the scarcest resource. Where several stand together on every node, the one on the most
+nodes decides, and of resources the scarcest: the one of which the largest share of what is free is
+asked for. A resource of which nothing is free is scarcer than any other; between two of these an
+extended resource (a GPU) is.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,8 +107,14 @@ def deciding(seen: Sequence[Look]) -> str:
     if not stands:  # every node has room for some, and all of them together for too few
         return scarcest(seen)
     capped = {cause: min(gains[cause], look.missing) for cause in stands}
-    best = max(stands, key=lambda c: (capped[c], c[0] not in _SAYS, stands[c]))
-    return best[0] if capped[best] else max(stands, key=lambda c: stands[c])[0]
+    scarce = _scarcity(seen)
+    best = max(stands, key=lambda c: (capped[c], c[0] not in _SAYS, stands[c], _rank(c, scarce)))
+    if capped[best]:
+        return best[0]
+    most = max(stands, key=lambda c: stands[c])
+    if most[0] in _SAYS or most[0] == PORT:
+        return most[0]
+    return max((c for c in stands if c[0] in scarce), key=lambda c: _rank(c, scarce))[0]
 
 
 def short(seen: Sequence[Look]) -> Mapping[str, int]:
@@ -251,8 +261,22 @@ def _total(part: Sequence[Look]) -> Mapping[str, int]:
 
 def scarcest(seen: Sequence[Look]) -> str:
     """Return the resource of which the pods ask for the largest share of what is free."""
+    scarce = _scarcity(seen)
+    return max(scarce, key=lambda name: _rank((name, ""), scarce))
+
+
+def _scarcity(seen: Sequence[Look]) -> Mapping[str, float]:
+    """Return what is asked for of each resource as a share of what is free."""
     room = seen[0].room
     wanted = np.sum([look.group.need.request * len(look.group) for look in seen], axis=0)
     free = np.maximum(room.free, 0).sum(axis=0)
-    shares = np.divide(wanted, free, out=np.zeros(len(free)), where=free > 0)
-    return room.resources[int(shares.argmax())]
+    nothing = np.where(wanted > 0, np.inf, 0.0)
+    shares = np.divide(wanted, free, out=nothing, where=free > 0)
+    known = dict(zip(room.resources, shares.tolist(), strict=True))
+    unknown = {n for look in seen for n, _ in look.group.need.shape.requests} - known.keys()
+    return known | dict.fromkeys(unknown, math.inf)
+
+
+def _rank(cause: Cause, scarce: Mapping[str, float]) -> tuple[float, bool]:
+    """Return how scarce a cause is; 0 if it is no resource."""
+    return scarce.get(cause[0], 0.0), "/" in cause[0]

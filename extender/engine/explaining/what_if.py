@@ -7,6 +7,7 @@ differs is what the job does to the others.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from extender.engine.admission.history import History
 from extender.engine.admission.outcome import Book
 from extender.engine.commands import ReleaseGang
 from extender.engine.estimating import UNKNOWN, Estimate
-from extender.engine.explaining import answering, tenders
+from extender.engine.explaining import answering, positions, tenders
 from extender.engine.explaining.answering import Asked
 from extender.engine.explaining.listing import queue_entry
 from extender.engine.queueing import Cycle
@@ -47,10 +48,15 @@ class _Course:
     then: Snapshot
     estimates: Mapping[JobKey, Estimate]
 
-    def position(self, key: JobKey) -> int:
-        """Return the place of a job in the queue, from 1; 0 if it is not in it."""
-        keys = [entry.job.key for entry in self.cycle.entries]
-        return keys.index(key) + 1 if key in keys else 0
+    @cached_property
+    def placed(self) -> Mapping[JobKey, positions.Placed]:
+        """Entries of the queue with their places, in order."""
+        return {one[1].job.key: one for one in positions.placed(self.cycle.entries)}
+
+    def position(self, key: JobKey) -> int | None:
+        """Return the place of a job in the queue; None if it has none."""
+        found = self.placed.get(key)
+        return found[0] if found else None
 
 
 def what_if(
@@ -77,8 +83,7 @@ def what_if(
     with_it = _course(asked, supposing.with_job(asked.snapshot, supposed, name, now))
     without = _course(asked, asked.snapshot)
     key = supposing.key_of(supposed, asked.snapshot)
-    at = with_it.position(key)
-    entry = with_it.cycle.entries[at - 1]
+    at, entry = with_it.placed[key]
     starts_now = entry.reason is Reason.RELEASING
     estimate = with_it.estimates.get(key, UNKNOWN)
     if starts_now:
@@ -92,7 +97,7 @@ def what_if(
         pods=len(supposed.pods),
         starts_now=starts_now,
         entry=queue_entry(at, entry, now, estimate),
-        waiting=len(with_it.cycle.entries) - 1,
+        waiting=sum(at is not None for other, (at, _) in with_it.placed.items() if other != key),
         places=places,
         bill=_bill(key, with_it, places, asked),
         shifts=_shifts(key, without, with_it),
@@ -112,7 +117,7 @@ def _course(asked: Asked, snapshot: Snapshot) -> _Course:
 def _places(key: JobKey, course: _Course) -> tuple[Place, ...]:
     """Return where the pods go, in the order in which they are bound."""
     gangs = (c for c in course.cycle.commands if isinstance(c, ReleaseGang) and c.job == key)
-    job = course.cycle.entries[course.position(key) - 1].job
+    job = course.placed[key][1].job
     roles = {member.pod.uid: member.role for member in job.members}
     return tuple(
         Place(pod=one.pod.partition("/")[2], role=roles[one.uid], node=one.node or "")
@@ -159,9 +164,8 @@ class _Bills:
 
 
 def _shifts(key: JobKey, without: _Course, with_it: _Course) -> tuple[Shift, ...]:
-    """Return the other waiting jobs for which another start is expected, in order of the queue."""
-    others = [entry.job.key for entry in with_it.cycle.entries if entry.job.key != key]
-    found = (_shift(other, without, with_it) for other in others)
+    """Return the other waiting jobs that start later or earlier, or may, in order of the queue."""
+    found = (_shift(other, without, with_it) for other in with_it.placed if other != key)
     return tuple(one for one in found if one is not None)
 
 
@@ -173,8 +177,8 @@ def _shift(key: JobKey, without: _Course, with_it: _Course) -> Shift | None:
         later = after.starts_at - before.starts_at
         if abs(later) < SAME_START_SECONDS:
             return None
-    elif before.starts_at == after.starts_at:  # nobody knows, with it and without
-        return None
+    elif before.starts_at == after.starts_at and not _moves_back(key, without, with_it):
+        return None  # no start is known, and the job waits where it waited
     return Shift(
         job=key,
         position_without=without.position(key),
@@ -185,6 +189,12 @@ def _shift(key: JobKey, without: _Course, with_it: _Course) -> Shift | None:
         estimate_without=before.why,
         estimate_with=after.why,
     )
+
+
+def _moves_back(key: JobKey, without: _Course, with_it: _Course) -> bool:
+    """Whether the job has a later place: it may start later, by a time that is not known."""
+    before, after = without.position(key), with_it.position(key)
+    return before is not None and after is not None and after > before
 
 
 def _obstacles(asked: Asked, key: JobKey, course: _Course) -> api.ExplainResponse:

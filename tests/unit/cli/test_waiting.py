@@ -92,3 +92,19 @@ def an_hour_east() -> Iterator[None]:
 def test_a_coming_time_is_as_exact_as_an_estimate_can_be(seconds: float, want: str) -> None:
     ten_o_clock = 1795255200.0  # 2026-11-21 10:00 UTC
     assert coming(ten_o_clock + seconds, ten_o_clock) == want
+
+
+def test_jobs_that_cannot_start_stand_apart() -> None:
+    """They hold no position; the reason is beside each (defect B5)."""
+    stuck = replace(QUEUE.entries[0], job="huge", position=None, reason="NoSuchNode", message="m")
+    able = replace(QUEUE.entries[0], position=1)
+    lines = waiting.queue(replace(QUEUE, entries=(able, stuck)), wide=False)
+    cut = lines.index("")
+    assert [line.split()[1] for line in lines[1:cut]] == [able.job]
+    assert lines[cut + 1] == (
+        "cannot start until something is changed; `shuntyard explain JOB` says which:"
+    )
+    assert lines[cut + 3].split() == ["huge", stuck.namespace, "1m15s", "NoSuchNode"]
+    alone = waiting.queue(replace(QUEUE, entries=(stuck,)), wide=False)
+    assert alone[0] == "no job waits for room"
+    assert max(map(len, alone)) <= 80

@@ -117,4 +117,6 @@ def test_sizes_that_differ_are_told_of_the_annotation_that_states_them(marks, ke
     snapshot = snapshot_of(pods)
     job = jobs.view(snapshot, next(iter(snapshot.jobs)))
     assert job.min_available is None
-    assert job.problem == f"annotation {key}: '2 and 3' is not the same on all pods of the job"
+    assert job.problem == (
+        f"annotation {key} differs: 2 on p2, 3 on p3; use one value on all pods of the job"
+    )

@@ -140,8 +140,9 @@ def test_a_job_waits_for_quota_or_is_told_that_it_never_fits_it():
 def test_that_it_never_fits_is_told_at_once_and_as_a_warning():
     space = make_namespace(annotations=noted("", "", "0.5"))
     cycle = decided([NODE, space, *queued_job("c", 6, created_at=100.0)])
-    (event,) = [c for c in cycle.commands if isinstance(c, EmitEvent)]
-    assert (event.reason, event.warning) == ("ExceedsMaxQuota", True)
+    event, *others = [c for c in cycle.commands if isinstance(c, EmitEvent)]
+    assert (event.about.kind, event.reason, event.warning) == ("Job", "ExceedsMaxQuota", True)
+    assert {other.about.kind for other in others} == {"Pod"}
 
 
 def test_switched_off_a_limit_is_nothing():

@@ -7,7 +7,15 @@ import pytest
 from extender.engine import jobs
 from extender.engine.commands import EmitEvent, SetQueuedCondition
 from extender.engine.reasons import MESSAGES, Reason
-from extender.engine.telling import GROWING_SECONDS, YOUNG_SECONDS, QueueEntry, tell
+from extender.engine.telling import (
+    GROWING_SECONDS,
+    MOST_POD_EVENTS,
+    REPEAT_SECONDS,
+    YOUNG_SECONDS,
+    QueueEntry,
+    next_repeat,
+    tell,
+)
 from extender.policy.priority import Value
 from shared.model import JobKey
 from tests.fakes.builders import make_node, make_owner, make_pod
@@ -38,7 +46,7 @@ def test_condition_and_event_have_the_same_word_and_are_written_once(reason: Rea
     waiting = entry(reason, {"gated": True})
     told, commands = tell([waiting], {}, now_seconds=60.0)
     words = [c.reason for c in commands if isinstance(c, SetQueuedCondition | EmitEvent)]
-    assert words == [reason, reason]
+    assert words == [reason, reason, reason]
     seen = entry(reason, {"gated": True, "queued_reason": reason.value})
     assert tell([seen], told, now_seconds=61.0) == (told, ())
 
@@ -67,6 +75,47 @@ def test_a_job_whose_pods_are_still_being_made_is_not_told_why_it_waits(
 def test_an_annotation_that_is_ignored_takes_no_other_reason_s_place_in_line() -> None:
     waiting = replace(entry(Reason.GANG_INCOMPLETE, {"gated": True}), note="an annotation")
     _, commands = tell([waiting], {}, now_seconds=60.0)
-    events = [c for c in commands if isinstance(c, EmitEvent)]
+    events = [c for c in commands if isinstance(c, EmitEvent) and c.about.kind == "Job"]
     assert [event.reason for event in events] == ["AnnotationIgnored", "GangIncomplete"]
     assert len({event.action for event in events}) == 2
+
+
+def events_on_pods(commands) -> list[tuple[str, str]]:
+    return [
+        (c.about.name, c.reason)
+        for c in commands
+        if isinstance(c, EmitEvent) and c.about.kind == "Pod"
+    ]
+
+
+def test_each_waiting_pod_gets_an_event_when_the_reason_changes() -> None:
+    """Where `kubectl describe pod` shows it (defect B2)."""
+    waiting = entry(Reason.GANG_DOES_NOT_FIT, {"gated": True}, {}, {"node": "a"})
+    told, commands = tell([waiting], {}, now_seconds=60.0)
+    assert events_on_pods(commands) == [("j-0", "GangDoesNotFit"), ("j-1", "GangDoesNotFit")]
+    assert events_on_pods(tell([waiting], told, now_seconds=61.0)[1]) == []
+    changed = entry(Reason.FRAGMENTED, {"gated": True})
+    assert events_on_pods(tell([changed], told, now_seconds=62.0)[1]) == [("j-0", "Fragmented")]
+
+
+def test_a_restart_writes_no_second_event_about_the_same_reason() -> None:
+    had = entry(Reason.FRAGMENTED, {"gated": True, "queued_reason": "Fragmented"})
+    assert events_on_pods(tell([had], {}, now_seconds=60.0)[1]) == []
+
+
+def test_events_are_written_again_before_the_api_server_has_deleted_them() -> None:
+    waiting = entry(Reason.FRAGMENTED, {"gated": True, "queued_reason": "Fragmented"})
+    told, _ = tell([waiting], {}, now_seconds=60.0)
+    due = next_repeat(told.values())
+    assert due == 60.0 + REPEAT_SECONDS
+    assert events_on_pods(tell([waiting], told, now_seconds=due - 1.0)[1]) == []
+    again, commands = tell([waiting], told, now_seconds=due)
+    assert events_on_pods(commands) == [("j-0", "Fragmented")]
+    assert next_repeat(again.values()) == due + REPEAT_SECONDS
+
+
+def test_a_large_gang_gets_a_bounded_number_of_events() -> None:
+    pods = [{"gated": True} for _ in range(2 * MOST_POD_EVENTS)]
+    _, commands = tell([entry(Reason.FRAGMENTED, *pods)], {}, now_seconds=60.0)
+    assert len(events_on_pods(commands)) == MOST_POD_EVENTS
+    assert sum(isinstance(c, SetQueuedCondition) for c in commands) == len(pods)

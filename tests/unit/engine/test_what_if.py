@@ -197,3 +197,28 @@ def test_what_cannot_be_supposed_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=words):
         what_if(mine, there)
+
+
+def test_a_job_whose_start_is_unknown_and_that_moves_back_is_named() -> None:
+    """Nobody knows when it starts, so nobody can say that it does not start later (B5)."""
+    endless = running("r", ["a", "b"], cpu="4", annotations={})
+    urgent = job(2, cpu="4", notes={labels.MAX_WAIT: "1s"})
+    said = what_if(urgent, endless, queued_job("other", 2, cpu="4", created_at=60.0))
+    (shift,) = said.shifts
+    assert (shift.job, shift.position_without, shift.position_with) == ("default/job/other", 1, 2)
+    assert (shift.start_without, shift.start_with, shift.later_seconds) == (None, None, None)
+
+
+def test_jobs_that_cannot_start_hold_no_place_before_it() -> None:
+    """A gang larger than any node's CPU, and one whose size is no number (defect B5)."""
+    huge = queued_job("huge", 1, cpu="99", created_at=1.0)
+    bad = queued_job("bad", 1, created_at=2.0, annotations={labels.MIN_AVAILABLE: "two"})
+    said = what_if(job(2, cpu="4"), FULL, huge, bad, queued_job("able", 2, cpu="4"))
+    assert (said.entry.position, said.waiting) == (2, 1)
+    assert said.obstacles is not None
+    assert [one.job for one in said.obstacles.ahead] == ["default/job/able"]
+
+
+def test_a_job_that_cannot_start_itself_has_no_place() -> None:
+    said = what_if(job(1, cpu="99"), FULL, queued_job("able", 2, cpu="4"))
+    assert (said.entry.reason, said.entry.position, said.waiting) == ("NoSuchNode", None, 1)

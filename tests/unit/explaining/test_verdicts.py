@@ -105,3 +105,23 @@ def test_the_cause_decides_that_alone_keeps_most_pods_away(
 
 def test_nothing_decides_where_all_fit() -> None:
     assert verdicts.deciding([look(make_node("a"), queued_job("j", 2))]) == ""
+
+
+def test_the_scarcest_resource_decides_where_nodes_lack_several() -> None:
+    """All GPUs are taken and some CPU is left: GPUs decide (defect B5)."""
+    gpu = {"nvidia.com/gpu": "4"}
+    nodes = [make_node(f"n{i}", cpu="8", allocatable=gpu) for i in range(2)]
+    taken = make_shape(cpu="6", requests=gpu)
+    wanted = make_shape(cpu="4", requests={"nvidia.com/gpu": "2"})
+    found = look(nodes, running("r", ["n0", "n1"], shape=taken), queued_job("j", 2, shape=wanted))
+    assert verdicts.tried(found).nodes[0].causes == ("cpu", "nvidia.com/gpu")
+    assert verdicts.deciding([found]) == "nvidia.com/gpu"
+    assert verdicts.scarcest([found]) == "nvidia.com/gpu"
+
+
+def test_a_resource_that_no_node_has_is_scarcer_than_one_that_is_full() -> None:
+    shape = make_shape(cpu="4", requests={"example.com/fpga": "1"})
+    found = look(
+        make_node("a", cpu="4"), running("r", ["a"], cpu="4"), queued_job("j", 1, shape=shape)
+    )
+    assert verdicts.deciding([found]) == "example.com/fpga"
