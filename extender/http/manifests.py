@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from extender.engine.supposing import Supposed
@@ -24,7 +25,7 @@ from extender.http.manifest_kinds import (
     uid,
 )
 from shared.errors import InputError
-from shared.kube import parse
+from shared.kube import parse, pod_defaults, wire
 from shared.model import Owner, Pod, Uid
 
 _GENERATED: Final = "xxxxx"
@@ -82,6 +83,7 @@ def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
     pods: list[Pod] = []
     owners: list[Owner] = []
     left_out: list[str] = []
+    implied: set[str] = set()
     for document in _documents(body):
         head = decode(Head, document, "manifest")
         reader = READERS.get((head.kind, head.group))
@@ -92,10 +94,13 @@ def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
         found = reader(one)
         check_count(len(pods) + sum(part.count for part in found.parts))
         pods.extend(chain.from_iterable(_pods(part, one) for part in found.parts))
+        implied.update(_implied(found.parts))
         owners.extend(found.owners)
     if not pods:
         raise InputError("kind", ", ".join(left_out), f"one that is understood: {UNDERSTOOD}")
     notes = [f"left out: {name}" for name in dict.fromkeys(left_out)]
+    if implied:
+        notes.append(f"requests that are not stated are the limits: {', '.join(sorted(implied))}")
     return Supposed(tuple(pods), tuple(owners), (*notes, *_of_another(pods, scheduler)))
 
 
@@ -148,6 +153,13 @@ def _pods(part: Part, one: Object) -> Iterator[Pod]:
             labels={**first.labels, **numbered},
             controller=part.controller,
         )
+
+
+def _implied(parts: list[Part]) -> Iterator[str]:
+    """Yield the resources that pods ask for only because they limit them."""
+    for template in {id(part.template): part.template for part in parts}.values():
+        spec = msgspec.convert(_as_texts(template.spec), wire.PodSpec)  # its pods could be read
+        yield from pod_defaults.unstated(spec)
 
 
 def _as_texts(spec: Any) -> Any:

@@ -11,8 +11,10 @@ from shared.kube import wire
 Amounts = dict[str, Fraction]
 
 _PLAIN: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
-_POD_LEVEL: Final = frozenset({"cpu", "memory"})
+POD_LEVEL: Final = frozenset({"cpu", "memory"})
+"""That a pod may ask for as a whole, beside huge pages."""
 _NONE: Final[Mapping[str, str]] = {}
+_NO_STATUS: Final = wire.PodStatus()
 
 
 def pod_requests(spec: wire.PodSpec, status: wire.PodStatus) -> tuple[tuple[str, int], ...]:
@@ -42,6 +44,15 @@ def _plain(containers: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[tuple[s
 def _key(container: wire.Container) -> tuple[tuple[str, str], ...]:
     asked = container.resources.requests if container.resources else None
     return tuple((asked or _NONE).items())
+
+
+def container_requests(spec: wire.PodSpec) -> Amounts:
+    """Return what the containers of a pod ask for together, without that of the pod as a whole.
+
+    Raises:
+        QuantityError: An amount is not a quantity.
+    """
+    return _containers(spec, _NO_STATUS)
 
 
 def _granted_something(status: wire.PodStatus) -> bool:
@@ -103,7 +114,7 @@ def _container(
 def _apply_pod_level(total: Amounts, spec: wire.PodSpec, status: wire.PodStatus) -> None:
     """Requests of the pod as a whole replace the containers' sum, resource by resource."""
     asked = spec.resources.requests if spec.resources else None
-    names = [name for name in asked or () if name in _POD_LEVEL or name.startswith("hugepages-")]
+    names = [name for name in asked or () if name in POD_LEVEL or name.startswith("hugepages-")]
     if not names:
         return
     effective = _parsed(asked)

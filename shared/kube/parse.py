@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from shared import labels, model, quantity
-from shared.kube import cpus, depth, job_state, stamps, wire
+from shared.kube import cpus, depth, job_state, pod_defaults, stamps, wire
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
 from shared.kube.shapes import claims, prefers, shape, terms
@@ -81,7 +81,8 @@ def decode_pod(data: Data) -> model.Pod:
         OddObjectError: It cannot be read.
     """
     raw = _POD.decode(data)
-    meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
+    meta, status = raw.metadata, raw.status or _NO_STATUS
+    spec = pod_defaults.with_requests(raw.spec or _NO_SPEC)
     scheduled_at, queued_reason, resize_pending = _conditions(status)
     requests, borrowed_milli = cpus.requests_as_given(spec, status, meta.annotations or {})
     return model.Pod(

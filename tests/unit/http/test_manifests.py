@@ -51,6 +51,51 @@ def view(body: MANIFEST) -> jobs.Job:
     return jobs.view(supposing.with_job(snapshot, supposed, "shuntyard", 5.0), key)
 
 
+GPU = "nvidia.com/gpu"
+LIMITED = {
+    "spec": {
+        "containers": [
+            {"name": "c", "resources": {"requests": {"cpu": 1}, "limits": {GPU: 2, "cpu": 4}}}
+        ]
+    }
+}
+ROLES = {"Worker": {"template": LIMITED}}
+ONLY_LIMITED: dict[str, MANIFEST] = {
+    "Pod": manifest("Pod", "v1", LIMITED["spec"]),
+    "Job": manifest("Job", "batch/v1", {"template": LIMITED}),
+    "StatefulSet": manifest("StatefulSet", "apps/v1", {"template": LIMITED}),
+    "JobSet": manifest(
+        "JobSet",
+        "jobset.x-k8s.io/v1alpha2",
+        {"replicatedJobs": [{"name": "a", "template": {"spec": {"template": LIMITED}}}]},
+    ),
+    **{
+        kind: manifest(kind, "kubeflow.org/v1", {field: ROLES})
+        for kind, field in {
+            "PyTorchJob": "pytorchReplicaSpecs",
+            "TFJob": "tfReplicaSpecs",
+            "MPIJob": "mpiReplicaSpecs",
+            "XGBoostJob": "xgbReplicaSpecs",
+            "PaddleJob": "paddleReplicaSpecs",
+            "JAXJob": "jaxReplicaSpecs",
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("body", ONLY_LIMITED.values(), ids=ONLY_LIMITED.keys())
+def test_a_resource_that_is_only_limited_is_asked_for(body: MANIFEST) -> None:
+    """The API server fills the request in when it makes the pod (defect B1)."""
+    supposed = read(body)
+    asked = dict(supposed.pods[0].shape.requests)
+    assert (asked[GPU], asked["cpu"]) == (2, 1000)
+    assert f"requests that are not stated are the limits: {GPU}" in supposed.notes
+
+
+def test_a_manifest_that_states_its_requests_has_no_note_about_limits() -> None:
+    assert not [note for note in read(job()).notes if "limits" in note]
+
+
 LABELS = {"labels": {labels.JOB: "mine", labels.ROLE: "worker"}}
 SIZED = {"annotations": {labels.MIN_AVAILABLE: "2"}}
 JOB_SET = {
