@@ -178,6 +178,15 @@ class ReadAnswers:
     foresight: Foresight | None = None
     rest: Rest = field(default_factory=Rest)
 
+    def has_namespace(self, name: str) -> bool:
+        """Whether there is such a namespace: one that was observed, or that has a job.
+
+        Where no namespace was observed, nothing is known of them, and every name may be right.
+        """
+        snapshot = self.store.snapshot()
+        known = snapshot.namespaces
+        return not known or name in known or any(k.startswith(f"{name}/") for k in snapshot.jobs)
+
     async def queue(self) -> api.QueueResponse:
         """The queue as the last cycle saw it, with start estimates that may be a little older."""
         cycle, now, acting = self.last_cycle(), self.clock.now(), self.acting()

@@ -6,7 +6,7 @@ and said. The kinds are those of ``manifest_kinds``.
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from extender.http.manifest_kinds import (
     UNDERSTOOD,
     Head,
     Manifest,
+    Meta,
     Object,
     Part,
     check_count,
@@ -33,6 +34,12 @@ _GENERATED: Final = "xxxxx"
 
 MOST_NAMESPACES: Final = 16
 """That the objects of one manifest may state: each is a question whether the asker sees it."""
+
+
+class _Named(msgspec.Struct):
+    """An object of which only the metadata counts."""
+
+    metadata: Meta
 
 
 def read(body: bytes, namespace: str, scheduler: str) -> Supposed:
@@ -53,26 +60,37 @@ def read(body: bytes, namespace: str, scheduler: str) -> Supposed:
         raise _too_deep() from error
 
 
-def namespaces(body: bytes, namespace: str) -> frozenset[str]:
+class Namespaces(NamedTuple):
+    """Those of a manifest.
+
+    Attributes:
+        stated: Where the objects go of which pods are made.
+        made: Namespaces that the manifest itself makes.
+    """
+
+    stated: frozenset[str]
+    made: frozenset[str]
+
+
+def namespaces(body: bytes, namespace: str) -> Namespaces:
     """Return the namespaces of a manifest's objects, as ``read`` would place them.
 
     Raises:
         InputError: It cannot be read, or its objects are of many namespaces: no job is.
     """
+    stated, made = set(), set()
     try:
-        found = frozenset(one or namespace for one in _stated(body))
+        for document in _documents(body):
+            head = decode(Head, document, "manifest")
+            if (head.kind, head.group) in READERS:
+                stated.add(decode(Manifest, document, head.kind).metadata.namespace or namespace)
+            elif (head.kind, head.group) == ("Namespace", ""):
+                made.add(decode(_Named, document, head.kind).metadata.name)
     except RecursionError as error:
         raise _too_deep() from error
-    if len(found) > MOST_NAMESPACES:
-        raise InputError("manifest", f"{len(found)} namespaces", "the pods of one job")
-    return found
-
-
-def _stated(body: bytes) -> Iterator[str | None]:
-    for document in _documents(body):
-        head = decode(Head, document, "manifest")
-        if (head.kind, head.group) in READERS:
-            yield decode(Manifest, document, head.kind).metadata.namespace
+    if len(stated) > MOST_NAMESPACES:
+        raise InputError("manifest", f"{len(stated)} namespaces", "the pods of one job")
+    return Namespaces(frozenset(stated), frozenset(made))
 
 
 def _too_deep() -> InputError:

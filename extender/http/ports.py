@@ -30,6 +30,10 @@ class SchedulerPort(Protocol):
 class ReadPort(Protocol):
     """Answers people."""
 
+    def has_namespace(self, name: str) -> bool:
+        """Say whether there is such a namespace, as far as is known."""
+        ...
+
     async def queue(self) -> api.QueueResponse:
         """Return the waiting jobs in order."""
         ...

@@ -1,6 +1,7 @@
 """The read API, which ``shuntyard`` shows. Bodies are ``shared.api``.
 
-Lists of what is in namespaces take ``?namespace=…``: of that one only.
+Lists of what is in namespaces take ``?namespace=…``: of that one only. A namespace that does not
+exist is answered with 404; a caller who may not list its pods gets 403, whether it exists or not.
 """
 
 import asyncio
@@ -70,6 +71,7 @@ async def explain(request: web.Request) -> web.Response:
     if what != "pod":
         found = found or await read.explain_job(namespace, name, kind)
     if found is None:
+        _demand_existing(request, namespace)
         missing = "pod or job" if what == "name" else what
         place = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
         text = f"there is no {missing} {place}: `shuntyard jobs` lists the jobs that there are"
@@ -83,10 +85,11 @@ async def what_if(request: web.Request) -> web.Response:
     It writes nothing. ``namespace`` is for objects that state none; without it ``default``.
     """
     namespace, body = request.query.get("namespace") or "default", await request.read()
-    for stated in sorted(await asyncio.to_thread(manifests.namespaces, body, namespace)):
-        await authorizing.demand_namespace(
-            request, stated
-        )  # before anything is worked out, or said
+    of_manifest = await asyncio.to_thread(manifests.namespaces, body, namespace)
+    for stated in sorted(of_manifest.stated):  # before anything is worked out, or said
+        await authorizing.demand_namespace(request, stated)
+    for stated in sorted(of_manifest.stated - of_manifest.made):
+        _demand_existing(request, stated)
     return await _answer(request, await request.app[READ].what_if(body, namespace))
 
 
@@ -100,7 +103,18 @@ def _parameter(request: web.Request, name: str) -> str:
 async def _narrowed(request: web.Request, body: api.Response) -> web.Response:
     """Answer with the namespace that was asked for, or all of them."""
     namespace = request.query.get("namespace")
-    return await _answer(request, redacting.of(body, {namespace}) if namespace else body)
+    if not namespace:
+        return await _answer(request, body)
+    await authorizing.demand_namespace(request, namespace)
+    _demand_existing(request, namespace)
+    return await _answer(request, redacting.of(body, {namespace}))
+
+
+def _demand_existing(request: web.Request, namespace: str) -> None:
+    """Raise ``HTTPNotFound`` if there is no such namespace; first ask if the caller may see it."""
+    if not request.app[READ].has_namespace(namespace):
+        hint = "`kubectl get namespaces` lists those that exist"
+        raise web.HTTPNotFound(text=f"namespace {namespace} not found: {hint}")
 
 
 async def _answer(request: web.Request, body: api.Response) -> web.Response:

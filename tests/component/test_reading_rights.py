@@ -115,7 +115,46 @@ async def test_who_asks_for_one_namespace_causes_questions_about_it_alone() -> N
         asked = lent.fake.access.reviews
         assert await lent.names("/v1/queue?namespace=red", owner) == {"red"}
         assert lent.fake.access.reviews == asked + 2  # everywhere, and there
-        assert await lent.names("/v1/queue?namespace=blue", owner) == set()
+        status, text = await lent.get("/v1/queue?namespace=blue", owner)
+        assert (status, "may not list pods in the namespace blue" in text) == (403, True)
+
+
+MANIFEST = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "asked"},
+    "spec": {"template": {"spec": {"containers": [{"name": "c"}]}}},
+}
+ABSENT = "absent"
+NAMED: dict[str, tuple[str, dict[str, Any]]] = {
+    **{path: (f"/v1/{path}?namespace={ABSENT}", {}) for path in LISTS},
+    "explain a job": (f"/v1/explain?namespace={ABSENT}&job=x", {}),
+    "explain a pod": (f"/v1/explain?namespace={ABSENT}&pod=x", {}),
+    "what-if": (f"/v1/what-if?namespace={ABSENT}", {"method": "POST", "json": MANIFEST}),
+}
+
+
+async def test_a_namespace_that_does_not_exist_is_not_an_empty_one() -> None:
+    """It is said to who may see it; all others are forbidden it, as they are others (defect B6)."""
+    async with library() as lent:
+        for path, options in NAMED.values():
+            status, text = await lent.get(path, lent.token(ADMIN), **options)
+            assert (status, text[:28]) == (404, "namespace absent not found: "), (path, text)
+            hidden = await lent.get(path, lent.token(OWNER), **options)
+            forbidden = path.replace(ABSENT, "blue")
+            there = await lent.get(forbidden, lent.token(OWNER), **options)
+            assert (hidden[0], hidden[1].replace(ABSENT, "blue")) == there
+            assert there[0] == 403
+
+
+async def test_a_manifest_may_make_the_namespace_of_its_job() -> None:
+    async with library() as lent:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ABSENT}}
+        body = {"apiVersion": "v1", "kind": "List", "items": [namespace, MANIFEST]}
+        path, options = NAMED["what-if"]
+        asked = {**options, "json": body}
+        status, text = await lent.get(path, lent.token(ADMIN), **asked)
+        assert (status, json.loads(text)["job"]) == (200, f"{ABSENT}/job/asked")
 
 
 async def test_a_reader_of_few_rights_cannot_have_the_api_server_asked_without_end(

@@ -58,6 +58,9 @@ class FakeScheduler:
 class FakeRead:
     """The read API of one job that waits."""
 
+    def has_namespace(self, name: str) -> bool:
+        return name != "absent"
+
     async def queue(self) -> api.QueueResponse:
         return QUEUE
 
