@@ -32,8 +32,11 @@ class ApiServer:
         if parts is None:
             raise UnansweredError(f"kubeconfig: server {credentials.server!r} is not a URL")
         self.namespace = credentials.namespace
-        self._server = Server(parts, credentials.ssl, credentials.server_name)
-        self._token = credentials.token
+        proxy = connection.split(credentials.proxy) if credentials.proxy else None
+        self._server = Server(
+            parts, credentials.ssl, credentials.server_name, proxy, credentials.headers
+        )
+        self._credentials = credentials
 
     @property
     def url(self) -> str:
@@ -52,8 +55,8 @@ class ApiServer:
         """
         answer = self._ask(path, query or {}, body)
         if answer.status == _UNAUTHORIZED:
-            self._token.expire()
-            if self._token.due():
+            self._credentials.token.expire()
+            if self._credentials.token.due():
                 answer = self._ask(path, query or {}, body)
         return answer
 
@@ -66,7 +69,7 @@ class ApiServer:
 
     def _authorization(self) -> dict[str, str]:
         try:
-            token = self._token()
+            token = self._credentials.token()
         except (SettingsError, OSError) as error:
             raise UnansweredError(str(error)) from error
         return connection.authorization(token or "")

@@ -4,12 +4,13 @@ The standard library alone: a command that answers in a moment should start in o
 aiohttp takes longer than everything else here.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from ssl import SSLCertVerificationError, SSLContext, create_default_context
 from typing import Final, NamedTuple
-from urllib.parse import SplitResult, urlencode, urlsplit
+from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from typing_extensions import override
 
@@ -31,11 +32,15 @@ class Server:
         url: Where it is; its path goes before every path asked for.
         tls: For https; None: the system's authorities.
         name: Name expected in its certificate if it is not the URL's host.
+        proxy: HTTP proxy on the way there; None if there is none.
+        headers: Sent with every request; a name may come several times.
     """
 
     url: SplitResult
     tls: SSLContext | None = None
     name: str | None = None
+    proxy: SplitResult | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,18 @@ def ask(server: Server, request: Request) -> Answer:
     query = f"?{urlencode(request.query)}" if request.query else ""
     asks = request.body is not None
     connection = _Connection(server, QUESTION_TIMEOUT_SECONDS if asks else TIMEOUT_SECONDS)
-    headers = {"User-Agent": "shuntyard", **request.headers}
-    headers |= {"Content-Type": "application/json"} if asks else {}
+    headers = [*connection.headers, *server.headers, *request.headers.items()]
+    if request.body is not None:
+        headers += [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(request.body))),
+        ]
     try:
-        path = f"{server.url.path}{request.path}{query}"
-        connection.request("POST" if asks else "GET", path, body=request.body, headers=headers)
+        path = f"{connection.root}{server.url.path}{request.path}{query}"
+        connection.putrequest("POST" if asks else "GET", path)
+        for name, text in headers:
+            connection.putheader(name, text)
+        connection.endheaders(request.body)
         response = connection.getresponse()
         return Answer(response.status, response.read(), response.headers.get("Date") or "")
     finally:
@@ -111,14 +123,34 @@ class _Connection(HTTPConnection):
     """Unlike ``HTTPSConnection`` it can expect another name than the host's."""
 
     def __init__(self, server: Server, timeout_seconds: float) -> None:
-        host, port = server.url.hostname or "", server.url.port or _PORTS[server.url.scheme]
-        super().__init__(host, port, timeout=timeout_seconds)
-        self._server = server
+        host, port = _address(server.url)
+        proxy = server.proxy
+        super().__init__(*(_address(proxy) if proxy else (host, port)), timeout=timeout_seconds)
+        self._server, self._host = server, host
+        self.headers = [("User-Agent", "shuntyard")]
+        self.root = ""
+        """What stands before the path: of a plain server behind a proxy its scheme and host."""
+        if proxy and server.url.scheme == "https":
+            self.set_tunnel(host, port, dict(_proxy_authorization(proxy)))
+        elif proxy:
+            self.headers += _proxy_authorization(proxy)
+            self.root = f"http://{server.url.netloc}"
 
     @override
     def connect(self) -> None:
         super().connect()
         if self._server.url.scheme == "https":
             tls = self._server.tls or create_default_context()
-            expected = self._server.name or self.host
+            expected = self._server.name or self._host
             self.sock = tls.wrap_socket(self.sock, server_hostname=expected)
+
+
+def _address(url: SplitResult) -> tuple[str, int]:
+    return url.hostname or "", url.port or _PORTS[url.scheme]
+
+
+def _proxy_authorization(proxy: SplitResult) -> list[tuple[str, str]]:
+    if proxy.username is None:
+        return []
+    shown = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+    return [("Proxy-Authorization", f"Basic {b64encode(shown).decode()}")]

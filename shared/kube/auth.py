@@ -1,17 +1,19 @@
 """Who we are to the API server: from a kubeconfig or from inside a pod.
 
-The kubeconfig is read directly: what we need of it is the cluster's address and CA and the user's
-certificate or token. The ``kubernetes`` package (43 MiB) is imported for exec plugins only.
+The kubeconfig is read directly: what we need of it is the cluster's address and CA, the user's
+certificate, token or credential plugin, and whom the user acts as.
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import CERT_NONE, SSLContext, SSLError, create_default_context
 from typing import Any, Final
+from urllib.parse import quote, urlsplit
 
 from shared.errors import SettingsError
-from shared.kube import kubeconfig
+from shared.kube import exec_plugin, kubeconfig
 from shared.kube.tokens import ExecToken, FileToken, FixedToken, TokenSource
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -27,6 +29,8 @@ class Credentials:
         token: Gives the bearer token to send now; None where there is none.
         server_name: Name expected in the server's certificate if it is not the host's.
         namespace: Where whoever it is works, as the context or the pod says; None if it does not.
+        proxy: URL of the HTTP proxy on the way to the server; None if there is none.
+        headers: Sent with every request: whom the user acts as.
     """
 
     server: str
@@ -34,6 +38,20 @@ class Credentials:
     token: TokenSource = field(default_factory=FixedToken)
     server_name: str | None = None
     namespace: str | None = None
+    proxy: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def bearer(self) -> str | None:
+        """Return the token that proves to others who we are; may block, as ``token`` does.
+
+        None if we prove it in another way, such as by a certificate, and if we act as somebody
+        else: the token would speak for us, with all our rights.
+
+        Raises:
+            SettingsError: A credential plugin gave none.
+            OSError: The token's file cannot be read.
+        """
+        return None if self.headers else self.token()
 
 
 def load(
@@ -92,12 +110,15 @@ def _from_context(found: kubeconfig.Context) -> Credentials:
     server = str(cluster.get("server", "")).rstrip("/")
     if not server.startswith(("http://", "https://")):
         raise SettingsError(f"kubeconfig: server {server!r} is not an http or https URL")
+    tls = _ssl_context(cluster, user) if server.startswith("https://") else None
     return Credentials(
         server=server,
-        ssl=_ssl_context(cluster, user) if server.startswith("https://") else None,
-        token=_token(user),
+        ssl=tls,
+        token=_token(found, tls),
         server_name=cluster.get("tls-server-name"),
         namespace=found.namespace,
+        proxy=_proxy(cluster),
+        headers=tuple(_impersonation(user)),
     )
 
 
@@ -107,8 +128,7 @@ def _ssl_context(cluster: dict[str, Any], user: dict[str, Any]) -> SSLContext:
         tls = create_default_context(cadata=authority.decode() if authority else None)
         certificate = kubeconfig.pem(user, "client-certificate")
         if certificate is not None:
-            with kubeconfig.as_files(certificate, kubeconfig.pem(user, "client-key")) as pair:
-                tls.load_cert_chain(*pair)
+            _show(tls, certificate, kubeconfig.pem(user, "client-key"))
     except SSLError as error:
         raise SettingsError(f"kubeconfig: certificate or key cannot be used: {error}") from error
     if cluster.get(kubeconfig.SKIP_VERIFY):  # only where `read` was told that it is allowed
@@ -116,11 +136,61 @@ def _ssl_context(cluster: dict[str, Any], user: dict[str, Any]) -> SSLContext:
     return tls
 
 
-def _token(user: dict[str, Any]) -> TokenSource:
-    if "token" in user:
-        return FixedToken(user["token"])
-    if "tokenFile" in user:
+def _show(tls: SSLContext, certificate: bytes, key: bytes | None) -> None:
+    """Have a client certificate shown on connections that are opened from now on."""
+    with kubeconfig.as_files(certificate, key) as pair:
+        tls.load_cert_chain(*pair)
+
+
+def _token(found: kubeconfig.Context, tls: SSLContext | None) -> TokenSource:
+    """Return the source of the user's token; a plugin counts where nothing else is stated."""
+    user = found.user
+    if user.get("tokenFile"):
         return FileToken(Path(user["tokenFile"]))
-    if "exec" in user:
-        return ExecToken(user["exec"], Path(user[kubeconfig.DIRECTORY]))
-    return FixedToken()
+    if user.get("token"):
+        return FixedToken(user["token"])
+    own = user.get("client-certificate") or user.get("client-certificate-data")
+    if not user.get("exec") or own:
+        return FixedToken()
+
+    def use(certificate: bytes, key: bytes) -> None:
+        if tls is None:
+            raise SettingsError("kubeconfig: exec: a client certificate needs an https server")
+        try:
+            _show(tls, certificate, key)
+        except SSLError as error:
+            problem = "the certificate or key that its plugin gave cannot be used"
+            raise SettingsError(f"kubeconfig: exec: {problem}: {error}") from error
+
+    return ExecToken(exec_plugin.read(user, found.cluster), use)
+
+
+def _proxy(cluster: dict[str, Any]) -> str | None:
+    url = cluster.get("proxy-url")
+    if not url:
+        return None
+    parts = urlsplit(str(url))
+    if parts.scheme != "http" or not parts.hostname:  # it may hold a password: say nothing of it
+        raise SettingsError("kubeconfig: proxy-url is not http://HOST:PORT, the one kind supported")
+    return str(url)
+
+
+def _impersonation(user: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the headers of whom the user acts as.
+
+    Source:
+        https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
+    """
+    found = {"Impersonate-User": [user.get("as")], "Impersonate-Uid": [user.get("as-uid")]}
+    found["Impersonate-Group"] = user.get("as-groups") or []
+    for key, texts in (user.get("as-user-extra") or {}).items():
+        found[f"Impersonate-Extra-{quote(str(key), safe='')}"] = texts
+    headers = [(name, str(text)) for name, texts in found.items() for text in texts if text]
+    if headers and not user.get("as"):
+        raise SettingsError(
+            "kubeconfig: as is missing: as-uid, as-groups and as-user-extra need it"
+        )
+    for name, text in headers:
+        if not text.isascii() or not text.isprintable():
+            raise SettingsError(f"kubeconfig: {text!r} cannot be sent as {name}")
+        yield name, text

@@ -88,7 +88,12 @@ class KubeClient:
         async with aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),  # the API server gives none; looking costs time
-            headers={hdrs.USER_AGENT: user_agent, hdrs.ACCEPT: "application/json"},
+            headers=[
+                (hdrs.USER_AGENT, user_agent),
+                (hdrs.ACCEPT, "application/json"),
+                *credentials.headers,
+            ],
+            proxy=credentials.proxy,
             read_bufsize=READ_BUFFER_BYTES,
             auto_decompress=True,
         ) as session:

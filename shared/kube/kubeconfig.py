@@ -25,10 +25,12 @@ DIRECTORY: Final = "_directory"
 SKIP_VERIFY: Final = "insecure-skip-tls-verify"
 
 _FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-_REFUSED: Final = (
-    *(SKIP_VERIFY, "proxy-url"),
-    *("username", "password", "auth-provider", "as", "as-groups", "as-user-extra"),
-)
+_REFUSED: Final = {
+    SKIP_VERIFY: "is not supported",
+    "username": "is not supported: no supported Kubernetes takes passwords",
+    "password": "is not supported: no supported Kubernetes takes passwords",
+    "auth-provider": "is not supported, as in kubectl since 1.26: use an exec plugin",
+}
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,10 @@ def read(
     chosen = _entry(documents, "context", name)
     cluster = _entry(documents, "cluster", chosen.get("cluster", ""))
     user = _entry(documents, "user", chosen["user"]) if chosen.get("user") else {}
-    for key in _REFUSED:
+    for key, problem in _REFUSED.items():
         asked_for = cluster.get(key) or user.get(key)
         if asked_for and not (unverified_allowed and key == SKIP_VERIFY):
-            raise SettingsError(f"kubeconfig: {key} is not supported")
+            raise SettingsError(f"kubeconfig: {key} {problem}")
     return Context(cluster, user, chosen.get("namespace") or None)
 
 

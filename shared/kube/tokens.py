@@ -1,15 +1,15 @@
 """Bearer tokens that may change while we run: none, fixed, in a file, from an exec plugin."""
 
-import importlib
 import time
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from typing_extensions import override
 
-from shared.errors import SettingsError
+from shared.kube import exec_plugin
+from shared.kube.exec_plugin import Plugin
 
 REREAD_SECONDS: Final = 60.0
 EARLY_SECONDS: Final = 60.0
@@ -76,19 +76,19 @@ class FileToken(TokenSource):
 
 
 class ExecToken(TokenSource):
-    """A token that a client-go credential plugin prints; kept until it expires or is refused.
+    """The token of a credential plugin; kept until it expires or is refused.
+
+    A plugin may give a client certificate instead, or beside it: that is handed over before the
+    call returns, so that it counts for the connection that is opened next.
 
     Args:
-        config: The kubeconfig user's ``exec`` section.
-        directory: Where the plugin runs: the kubeconfig's directory.
-
-    Source:
-        https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+        plugin: What the kubeconfig says of it.
+        use: Takes a client certificate and its key, PEM.
     """
 
-    def __init__(self, config: Mapping[str, Any], directory: Path) -> None:
-        self._config = dict(config)
-        self._directory = directory
+    def __init__(self, plugin: Plugin, use: Callable[[bytes, bytes], None]) -> None:
+        self._plugin = plugin
+        self._use = use
         self._token: str | None = None
         self._until: float | None = 0.0
 
@@ -103,34 +103,16 @@ class ExecToken(TokenSource):
     @override
     def __call__(self) -> str | None:
         if self.due():
-            status = _run(self._config, self._directory)
-            self._token = status.get("token")
-            self._until = _until(status.get("expirationTimestamp"))
+            found = exec_plugin.ask(self._plugin)
+            if found.certificate is not None:
+                self._use(*found.certificate)
+            self._token = found.token
+            self._until = None if found.expires is None else _until(found.expires)
         return self._token
 
 
-def _run(config: Mapping[str, Any], directory: Path) -> Mapping[str, Any]:
-    # The package takes 43 MiB and has no types; only users of exec plugins pay for it.
-    try:
-        exec_provider: Any = importlib.import_module("kubernetes.config.exec_provider")
-        kube_config: Any = importlib.import_module("kubernetes.config.kube_config")
-    except ImportError as error:
-        problem = "kubeconfig: its exec plugin can be run only with the package kubernetes"
-        raise SettingsError(f"{problem}: {error}") from error
-    try:
-        node = kube_config.ConfigNode("exec", config)
-        provider = exec_provider.ExecProvider(node, str(directory))
-        status: Mapping[str, Any] = provider.run()
-    except (exec_provider.ConfigException, OSError, AttributeError) as error:
-        # AttributeError: the package reads what a failing plugin wrote to a terminal, and has none.
-        raise SettingsError(f"kubeconfig: its exec plugin failed: {error}") from error
-    return status
-
-
-def _until(expires: str | None) -> float | None:
-    """Return the monotonic second at which to renew; None: when the server refuses the token."""
-    if expires is None:
-        return None
-    at = datetime.fromisoformat(expires)
-    left = at - datetime.now(at.tzinfo)  # noqa: TID251 - the plugin speaks of the wall clock
+def _until(expires: datetime) -> float:
+    """Return the monotonic second at which to renew."""
+    at = expires if expires.tzinfo else expires.replace(tzinfo=UTC)
+    left = at - datetime.now(UTC)  # noqa: TID251 - the plugin speaks of the wall clock
     return time.monotonic() + max(left.total_seconds() - EARLY_SECONDS, 1.0)

@@ -48,6 +48,7 @@ class ReadApi:
     Attributes:
         asked: Paths with their queries.
         headers: Of each request.
+        pairs: The same, with names that come several times.
         subjects: Common name of each request's client certificate, None without one.
         bodies: Of the POSTs.
     """
@@ -56,6 +57,7 @@ class ReadApi:
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
+    pairs: list[list[tuple[str, str]]] = field(default_factory=list)
     subjects: list[str | None] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
 
@@ -72,6 +74,7 @@ def serving(known: ReadApi, tls: ssl.SSLContext | None = None) -> Iterator[ReadA
         def do_GET(self) -> None:
             known.asked.append(self.path)
             known.headers.append(dict(self.headers))
+            known.pairs.append(self.headers.items())
             known.subjects.append(_subject(self.connection))
             status, body = known.answers[self.path.split("?")[0]]
             self.send_response(status)

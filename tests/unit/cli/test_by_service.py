@@ -100,8 +100,8 @@ def test_a_plugin_that_fails_is_one_sentence(
     user = plugin(api_server.directory, "#!/bin/sh\necho log in first >&2\nexit 3\n")
     assert main(["queue", "--kubeconfig", str(api_server.kubeconfig(user))]) == 1
     err = capsys.readouterr().err
-    assert "its exec plugin failed" in err
-    assert "log in first" in err
+    assert "failed with exit status 3: log in first" in err
+    assert err.count("\n") == 1
 
 
 def test_no_redirect_takes_the_credentials_elsewhere(

@@ -1,4 +1,5 @@
 import base64
+import json
 import ssl
 import sys
 from datetime import UTC, datetime, timedelta
@@ -185,9 +186,11 @@ def test_the_last_resort_is_the_home_directory(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "skip-verify": ({"insecure-skip-tls-verify": True}, {}, "insecure-skip-tls-verify"),
-    "proxy": ({"proxy-url": "http://proxy"}, {}, "proxy-url"),
+    "a proxy of another kind": ({"proxy-url": "socks5://proxy"}, {}, "proxy-url is not http"),
+    "an auth provider": ({}, {"auth-provider": {"name": "gcp"}}, "use an exec plugin"),
     "password": ({}, {"username": "me", "password": "x"}, "username"),
-    "impersonation": ({}, {"as": "you"}, "as is not"),
+    "groups of nobody": ({}, {"as-groups": ["g"]}, "as is missing"),
+    "a name that no header can have": ({}, {"as": "a\nb"}, "Impersonate-User"),
     "no server": ({"server": ""}, {}, "not an http"),
     "no base64": ({"certificate-authority-data": "%"}, {}, "certificate-authority"),
     "no such file": ({"certificate-authority": "missing.crt"}, {}, "certificate-authority"),
@@ -273,9 +276,9 @@ def plugin_user(command: Path) -> dict[str, Any]:
 
 
 FAILING: dict[str, tuple[str | None, str]] = {
-    "it is not there": (None, "No such file"),
+    "it is not there": (None, "is not there"),
     "it says no": ("echo log in first >&2; exit 3", "log in first"),
-    "it says something else": ("echo hello", "failed"),
+    "it says something else": ("echo hello", "printed no ExecCredential"),
 }
 
 
@@ -292,11 +295,73 @@ def test_an_exec_plugin_that_fails_is_a_sentence(
         token()
 
 
-def test_an_exec_plugin_needs_the_kubernetes_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exec_plugin_needs_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is run by ourselves: the command has no client library with it (defect B7)."""
     monkeypatch.setitem(sys.modules, "kubernetes.config.exec_provider", None)
-    user = plugin_user(tmp_path / "plugin")
-    token = auth.load(kubeconfig(tmp_path / "config", user=user)).token
-    with pytest.raises(SettingsError, match="package kubernetes"):
+    plugin = tmp_path / "plugin"
+    plugin.write_text(PLUGIN.format(count=tmp_path / "count", expires=""))
+    plugin.chmod(0o700)
+    credentials = auth.load(kubeconfig(tmp_path / "config", user=plugin_user(plugin)))
+    assert credentials.bearer() == "from plugin"
+
+
+def test_a_token_counts_before_a_plugin_and_its_file_before_both(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("from file")
+    user = {**plugin_user(tmp_path / "missing"), "token": "stated"}
+    assert auth.load(kubeconfig(tmp_path / "config", user=user)).bearer() == "stated"
+    user["tokenFile"] = "token"
+    assert auth.load(kubeconfig(tmp_path / "config", user=user)).bearer() == "from file"
+
+
+def test_who_acts_as_somebody_else_shows_no_token_of_his_own_to_others(tmp_path: Path) -> None:
+    user = {
+        "token": "secret",
+        "as": "you",
+        "as-uid": "7",
+        "as-groups": ["a", "b"],
+        "as-user-extra": {"example.org/team x": ["red"]},
+    }
+    credentials = auth.load(kubeconfig(tmp_path / "config", user=user))
+    assert (credentials.token(), credentials.bearer()) == ("secret", None)
+    assert sorted(credentials.headers) == [
+        ("Impersonate-Extra-example.org%2Fteam%20x", "red"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-User", "you"),
+    ]
+
+
+def test_a_plugins_certificate_is_for_https_alone(
+    tmp_path: Path, pair: tuple[bytes, bytes]
+) -> None:
+    body = {"clientCertificateData": pair[0].decode(), "clientKeyData": pair[1].decode()}
+    answer = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": body,
+    }
+    plugin = tmp_path / "plugin"
+    plugin.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
+    plugin.chmod(0o700)
+    plain = {"server": "http://127.0.0.1:1"}
+    token = auth.load(kubeconfig(tmp_path / "config", plain, plugin_user(plugin))).token
+    with pytest.raises(SettingsError, match="needs an https server"):
         token()
+    token = auth.load(kubeconfig(tmp_path / "config", user=plugin_user(plugin))).token
+    assert token() is None
+
+
+def test_a_plugins_certificate_that_cannot_be_used_is_a_sentence(tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin"
+    status = '{"clientCertificateData": "x", "clientKeyData": "secret"}'
+    plugin.write_text(
+        "#!/bin/sh\n"
+        'echo \'{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
+        f' "status": {status}}}\'\n'
+    )
+    plugin.chmod(0o700)
+    token = auth.load(kubeconfig(tmp_path / "config", user=plugin_user(plugin))).token
+    with pytest.raises(SettingsError, match="that its plugin gave cannot be used") as failed:
+        token()
+    assert "secret" not in str(failed.value)

@@ -1,0 +1,208 @@
+"""Credential plugins of kubeconfigs (``exec``): how EKS, GKE, AKS and OIDC logins give tokens.
+
+Source:
+    https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+    and client-go v0.36.3, plugin/pkg/client/auth/exec/exec.go.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from shared.errors import SettingsError
+from shared.kube import kubeconfig, plugin_process
+from shared.kube.plugin_process import Ended
+
+VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+KIND: Final = "ExecCredential"
+_INFO: Final = "KUBERNETES_EXEC_INFO"
+_EXTENSION: Final = "client.authentication.k8s.io/exec"
+_CLUSTER_KEYS: Final = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
+_MOST_HINT: Final = 500
+"""Characters of an ``installHint`` that are shown; whole pages stand there."""
+
+
+class _Variable(Struct):
+    name: str
+    value: str = ""
+
+
+class _Section(Struct, rename="camel"):
+    """The ``exec`` section of a kubeconfig's user."""
+
+    command: str
+    api_version: str
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+    install_hint: str | None = None
+    interactive_mode: str | None = None
+    provide_cluster_info: bool = False
+
+
+class _Status(Struct, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: datetime | None = None
+
+
+class _Answer(Struct, rename="camel"):
+    """What a plugin prints."""
+
+    api_version: str
+    kind: str
+    status: _Status | None = None
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What a kubeconfig says of a plugin.
+
+    Attributes:
+        version: API version that it is asked in, and must answer in.
+        command: Program, looked for on the ``PATH`` if it has no directory.
+        environ: Variables that it gets beside ours.
+        hint: How it is installed; may be empty.
+        mode: ``Never``, ``IfAvailable`` or ``Always``: whether it reads our standard input.
+        cluster: What it is told of the cluster; None if it does not ask for that.
+    """
+
+    version: str
+    command: str
+    args: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
+    hint: str = ""
+    mode: str = "IfAvailable"
+    cluster: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Credential:
+    """What a plugin gave.
+
+    Attributes:
+        token: Bearer token; None if it gave none.
+        certificate: Client certificate and its key, PEM; None if it gave none.
+        expires: When to ask again; None if it does not say.
+    """
+
+    token: str | None = field(default=None, repr=False)
+    certificate: tuple[bytes, bytes] | None = field(default=None, repr=False)
+    expires: datetime | None = None
+
+
+def read(user: Mapping[str, Any], cluster: kubeconfig.Section) -> Plugin:
+    """Return the plugin of a user of a kubeconfig.
+
+    Args:
+        user: Section of the user; it has ``exec``.
+        cluster: Section of the cluster that the context names.
+
+    Raises:
+        SettingsError: The section cannot be used; the message names the field.
+    """
+    try:
+        section = msgspec.convert(user["exec"], _Section)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"kubeconfig: exec: {error}") from error
+    if section.api_version not in VERSIONS:
+        hint = "write the kubeconfig anew with your provider's tool"
+        problem = f"exec: apiVersion {section.api_version!r} is not {' or '.join(VERSIONS)}"
+        raise SettingsError(f"kubeconfig: {problem}: {hint}")
+    mode = section.interactive_mode or "IfAvailable"
+    if mode not in {"Never", "IfAvailable", "Always"}:
+        expected = "Never, IfAvailable or Always"
+        raise SettingsError(f"kubeconfig: exec: interactiveMode {mode!r} is not {expected}")
+    command = section.command
+    if os.sep in command:  # a name alone is looked for on the PATH
+        command = str(Path(user[kubeconfig.DIRECTORY]) / command)
+    return Plugin(
+        version=section.api_version,
+        command=command,
+        args=tuple(section.args or ()),
+        environ={one.name: one.value for one in section.env or ()},
+        hint=section.install_hint or "",
+        mode=mode,
+        cluster=_described(cluster) if section.provide_cluster_info else None,
+    )
+
+
+def ask(plugin: Plugin) -> Credential:
+    """Run a plugin, and return what it gives; takes a second, or as long as a login takes.
+
+    Raises:
+        SettingsError: It is not there, failed, or printed something else. Nothing of what it
+            printed on standard output is in the message.
+    """
+    is_terminal = plugin_process.at_terminal(sys.stdin)
+    if plugin.mode == "Always" and not is_terminal:
+        raise _problem(plugin, "reads a login from a terminal, and standard input is none")
+    interactive = is_terminal and plugin.mode != "Never"
+    program = shutil.which(plugin.command)
+    if program is None:
+        shown = " ".join(plugin.hint.split())[:_MOST_HINT]
+        hint = shown or "install it, or put its directory on the PATH"
+        raise _problem(plugin, f"is not there, or cannot be run: {hint}")
+    environ = {**os.environ, **plugin.environ, _INFO: _info(plugin, interactive=interactive)}
+    try:
+        ended = plugin_process.run([program, *plugin.args], environ, interactive=interactive)
+    except OSError as error:
+        raise _problem(plugin, f"cannot be run: {error.strerror or error}") from error
+    return _given(plugin, ended)
+
+
+def _given(plugin: Plugin, ended: Ended) -> Credential:
+    said = f": {ended.last_line}" if ended.last_line else ""
+    if ended.status is None:
+        hint = "run it by hand to see what it waits for"
+        raise _problem(plugin, f"gave no answer in {ended.seconds:.0f} s{said}; {hint}")
+    if ended.status:
+        hint = "run it by hand, or log in again"
+        raise _problem(plugin, f"failed with exit status {ended.status}{said}; {hint}")
+    try:
+        answer = msgspec.json.decode(ended.output, type=_Answer)
+    except ValueError as error:  # no JSON, no UTF-8, or other fields; its text has no value of them
+        raise _problem(plugin, f"printed no {KIND}: {error}") from error
+    if (answer.kind, answer.api_version) != (KIND, plugin.version):
+        found = f"{answer.kind} of {answer.api_version}"
+        raise _problem(plugin, f"printed {found[:100]}, and {KIND} of {plugin.version} was asked")
+    status = answer.status or _Status()
+    pair = (status.client_certificate_data.encode(), status.client_key_data.encode())
+    if any(pair) and not all(pair):
+        raise _problem(plugin, "gave a certificate without its key, or a key without a certificate")
+    if not status.token and not all(pair):
+        raise _problem(plugin, "gave neither a token nor a client certificate")
+    certificate = pair if all(pair) else None
+    return Credential(status.token or None, certificate, status.expiration_timestamp)
+
+
+def _info(plugin: Plugin, *, interactive: bool) -> str:
+    spec: dict[str, Any] = {"interactive": interactive}
+    if plugin.cluster is not None:
+        spec["cluster"] = plugin.cluster
+    body = {"apiVersion": plugin.version, "kind": KIND, "spec": spec}
+    return msgspec.json.encode(body).decode()
+
+
+def _described(cluster: kubeconfig.Section) -> Mapping[str, Any]:
+    """Return what a plugin may know of a cluster: its section, with the authority as data."""
+    found = {key: cluster[key] for key in _CLUSTER_KEYS if cluster.get(key)}
+    authority = kubeconfig.pem(cluster, "certificate-authority")
+    if authority is not None:
+        found["certificate-authority-data"] = authority  # msgspec writes bytes as base64
+    for one in cluster.get("extensions") or ():
+        if one.get("name") == _EXTENSION:
+            found["config"] = one.get("extension")
+    return found
+
+
+def _problem(plugin: Plugin, text: str) -> SettingsError:
+    return SettingsError(f"kubeconfig: its exec plugin {plugin.command} {text}")
