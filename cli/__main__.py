@@ -1,7 +1,8 @@
 """Entry point of ``shuntyard`` and ``kubectl-shuntyard``.
 
-Exit codes: 0 done, 1 the extender could not answer, 2 the command line is wrong. Those of
-``doctor``: 0 well, 1 there is a fault, 2 the API server could not be asked.
+Exit codes: 0 done, 1 the extender could not answer, or the API server would refuse the manifest, 2
+the command line is wrong, 3 ``what-if`` is answered, but the API server has not checked the
+manifest. Those of ``doctor``: 0 well, 1 there is a fault, 2 the API server could not be asked.
 """
 
 import os
@@ -40,8 +41,7 @@ def _run(asked: Namespace) -> int:
         return running.run(asked, sys.stdout)
     from cli import commands  # noqa: PLC0415 - as said
 
-    commands.run(asked, sys.stdout)
-    return 0
+    return commands.run(asked, sys.stdout)
 
 
 def _close_silently(stream: TextIO) -> None:

@@ -26,7 +26,8 @@ _SUBJECTS: Final = {"explain": ("POD|JOB",), "migrations": ("[NAME]",)}
 _WRONG: Final = 2
 _EPILOG: Final = (
     "COMMAND --help lists what a command understands. "
-    "Exit codes: 0 done, 1 the extender could not answer, 2 wrong command line; "
+    "Exit codes: 0 done, 1 the extender could not answer, 2 wrong command line, "
+    "3 what-if has answered, but the API server has not checked the manifest; "
     "doctor: 0 well, 1 a fault, 2 the API server could not be asked"
 )
 

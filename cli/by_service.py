@@ -2,6 +2,7 @@
 
 from cli import connection, refusals
 from cli.api_server import ApiServer
+from cli.connection import AnyApiServer
 from cli.errors import UnansweredError
 from cli.service import Service
 
@@ -11,6 +12,7 @@ class ByService:
 
     def __init__(self, server: ApiServer, service: Service) -> None:
         self.namespace = server.namespace
+        self.api_server: AnyApiServer | None = server
         self._server = server
         self._service = service
 

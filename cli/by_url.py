@@ -6,7 +6,7 @@ from ssl import SSLContext, create_default_context
 from typing import Final
 
 from cli import connection
-from cli.connection import Request, Server
+from cli.connection import AnyApiServer, Request, Server
 from cli.errors import UnansweredError
 
 _MOST_ERROR_BYTES: Final = 500
@@ -28,6 +28,7 @@ class ByUrl:
     """
 
     namespace: str | None = None
+    api_server: AnyApiServer | None = None
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ import msgspec
 
 from cli import harmless
 from cli.by_url import ByUrl
+from cli.connection import AnyApiServer
 from cli.errors import UnansweredError
 from shared import api
 
@@ -18,9 +19,11 @@ class Way(Protocol):
 
     Attributes:
         namespace: Where whoever asks works; None if nobody says.
+        api_server: The API server, with the credentials of whoever asks; None where there is none.
     """
 
     namespace: str | None
+    api_server: AnyApiServer | None
 
     def fetch(self, path: str, *, question: bytes | None = None, **query: str) -> bytes:
         """Return the body of ``GET <path>?<query>``, or of a POST of the ``question`` to it.

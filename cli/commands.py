@@ -4,7 +4,7 @@ import sys
 import time
 from argparse import Namespace
 from datetime import UTC, datetime
-from typing import Final, TextIO
+from typing import Final, NamedTuple, TextIO
 
 import msgspec
 
@@ -13,11 +13,11 @@ from cli import (
     harmless,
     heatmap,
     ledger,
-    manifest,
     narrowing,
     picture,
     screen,
     subject,
+    trying,
     views,
 )
 from cli.errors import UnansweredError
@@ -37,54 +37,84 @@ _KINDS: Final[dict[str, type[api.Response]]] = {
     "prices": PricesResponse,
     "namespaces": NamespacesResponse,
     "explain": api.ExplainResponse,
-    "what-if": api.WhatIfResponse,
 }
 
 _OF_NAMESPACES: Final = frozenset({"queue", "jobs", "migrations", "rescales"})
 """Commands whose answer is of all namespaces unless one is asked for."""
 
 
-def run(asked: Namespace, out: TextIO) -> None:
-    """Run the command once, or until Ctrl-C.
+UNCHECKED: Final = 3
+"""Exit code of a what-if that is answered, but whose manifest the API server has not checked."""
+
+
+class _Shown(NamedTuple):
+    """What is printed, and the exit code."""
+
+    text: str
+    code: int = 0
+
+
+def run(asked: Namespace, out: TextIO) -> int:
+    """Run the command once, or until Ctrl-C; return the exit code.
 
     Raises:
         UnansweredError: The extender could not answer; under ``--watch`` only the first time.
     """
     way = client.way(asked)
-    print(_show(asked, way, out), file=out, flush=True)
+    text, code = _show(asked, way, out)
+    print(text, file=out, flush=True)
     while asked.watch:
         time.sleep(asked.watch)
         try:
-            text = _show(asked, way, out)
+            text, code = _show(asked, way, out)
         except UnansweredError as error:
             print(error, file=sys.stderr, flush=True)
             continue
         print(_between(asked, out) + text, file=out, flush=True)
+    return code
 
 
-def _show(asked: Namespace, way: client.Way, out: TextIO) -> str:
+def _show(asked: Namespace, way: client.Way, out: TextIO) -> _Shown:
     namespace = asked.namespace or way.namespace or "default"
+    if asked.command == "what-if":
+        return _what_if(asked, way, namespace, out)
     query: dict[str, str] = {}
-    question: bytes | None = None
     if asked.command == "explain":
         query = subject.query(asked.subject, namespace)
-    if asked.command == "what-if":
-        query, question = {"namespace": namespace}, manifest.of(asked)
     if asked.command == "prices" and (asked.slots or asked.svg):
         query = {"slots": "true"}
     if asked.namespace and asked.command in _OF_NAMESPACES:
         query = {"namespace": asked.namespace}
     path = "namespaces" if asked.command == "queue" and asked.by == "namespace" else asked.command
-    body = way.fetch(f"/v1/{path}", question=question, **query)
+    body = way.fetch(f"/v1/{path}", question=None, **query)
     whole = client.understand(body, _KINDS[path])
     answer = _narrowed(asked, whole)
     if asked.output == "json":
-        shown = harmless.as_json(body) if answer is whole else msgspec.json.encode(answer)
-        return msgspec.json.format(shown, indent=0 if asked.watch else 2).decode()
+        return _Shown(_json(asked, body if answer is whole else msgspec.json.encode(answer)))
     if isinstance(answer, api.MigrationsResponse) and asked.migration:
-        return "\n\n".join("\n".join(ledger.details(entry)) for entry in answer.entries)
+        return _Shown("\n\n".join("\n".join(ledger.details(one)) for one in answer.entries))
     if isinstance(answer, PricesResponse) and query:
-        return _slots(asked, answer, out)
+        return _Shown(_slots(asked, answer, out))
+    return _Shown(_table(asked, answer, out))
+
+
+def _what_if(asked: Namespace, way: client.Way, namespace: str, out: TextIO) -> _Shown:
+    """Have the API server check the manifest, then ask what would become of its job."""
+    trial = trying.of(asked, way, namespace)
+    body = way.fetch("/v1/what-if", question=trial.body, namespace=namespace)
+    answer = client.understand(body, api.WhatIfResponse)
+    code = UNCHECKED if trial.is_unchecked else 0
+    if asked.output == "json":
+        return _Shown(_json(asked, trial.told_as_json(body)), code)
+    return _Shown(_table(asked, trial.told(answer), out), code)
+
+
+def _json(asked: Namespace, body: bytes) -> str:
+    indent = 0 if asked.watch else 2
+    return msgspec.json.format(harmless.as_json(body), indent=indent).decode()
+
+
+def _table(asked: Namespace, answer: api.Response, out: TextIO) -> str:
     blocks = screen.of(out).blocks
     return "\n".join(views.lines(answer, wide=asked.output == "wide", blocks=blocks))
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from ssl import SSLCertVerificationError, SSLContext, create_default_context
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from typing_extensions import override
@@ -59,6 +59,20 @@ class Answer(NamedTuple):
     status: int
     body: bytes
     date: str = ""
+
+
+class AnyApiServer(Protocol):
+    """An API server, asked with somebody's credentials: ``cli.api_server.ApiServer``."""
+
+    def ask(
+        self, path: str, query: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Answer:
+        """Return what it says to a GET, with a ``body`` to a POST; whatever the status.
+
+        Raises:
+            UnansweredError: It cannot be reached, or there is no token to show.
+        """
+        ...
 
 
 def split(text: str) -> SplitResult | None:

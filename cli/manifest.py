@@ -1,4 +1,4 @@
-"""What ``shuntyard what-if`` sends: a file's objects, or one made of a few words."""
+"""What ``shuntyard what-if`` asks about: a file's objects, or one made of a few words."""
 
 import sys
 from argparse import Namespace
@@ -12,33 +12,57 @@ from cli.errors import UnansweredError
 from shared import labels
 
 _STDIN: Final = "-"
+_CONTENT: Final = frozenset({"ConfigMap", "Secret"})
 
 
-def of(asked: Namespace) -> bytes:
-    """Return the manifest as JSON.
+def of(asked: Namespace) -> list[Any]:
+    """Return the objects of the manifest; those of a ``List`` one by one.
 
     Raises:
         UnansweredError: The file cannot be read, or is no YAML.
     """
-    return _of_file(asked.file) if asked.file else msgspec.json.encode(_of_words(asked))
+    return _of_file(asked.file) if asked.file else [_of_words(asked)]
 
 
-def _of_file(name: str) -> bytes:
+def encoded(documents: list[Any]) -> bytes:
+    """Return objects as one JSON body; what is in Secrets and ConfigMaps stays here."""
+    sent = [_without_content(one) for one in documents]
+    if len(sent) == 1:
+        return msgspec.json.encode(sent[0])
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": sent})
+
+
+def _without_content(document: Any) -> Any:
+    if not isinstance(document, dict) or document.get("kind") not in _CONTENT:
+        return document
+    kept = {key: document[key] for key in ("apiVersion", "kind") if key in document}
+    meta = document.get("metadata")
+    name = meta.get("name") if isinstance(meta, dict) else None
+    return {**kept, "metadata": {"name": name}}
+
+
+def _of_file(name: str) -> list[Any]:
     import yaml  # noqa: PLC0415 - only who gives a file waits for it
 
     try:
         text = sys.stdin.read() if name == _STDIN else Path(name).read_text()
         documents = [one for one in yaml.safe_load_all(text) if one is not None]
         harmless.check_size(documents)
+        documents = msgspec.json.decode(msgspec.json.encode(documents))  # without aliases
     except RecursionError as error:
         raise UnansweredError(f"cannot read {name}: it is nested too deeply") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, TypeError, UnicodeError, yaml.YAMLError) as error:
         raise UnansweredError(f"cannot read {name}: {error}") from error
     if not documents:
         raise UnansweredError(f"{name} holds no object")
-    if len(documents) == 1:
-        return msgspec.json.encode(documents[0])
-    return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": documents})
+    return [one for document in documents for one in _single(document)]
+
+
+def _single(document: Any) -> list[Any]:
+    if not isinstance(document, dict) or document.get("kind") != "List":
+        return [document]
+    items = document.get("items")
+    return items if isinstance(items, list) and items else [document]
 
 
 def _of_words(asked: Namespace) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from cli import bargains, explaining
 from cli.amounts import coming, duration, number
 from cli.table import columns
 from shared import api
-from shared.supposition import Bill
+from shared.supposition import Bill, Checked
 
 NOTHING: Final = "-"
 UNKNOWN: Final = "unknown"
@@ -42,9 +42,20 @@ def _facts(answer: api.WhatIfResponse) -> Iterator[str]:
     if answer.bill is not None:
         facts.append(("Bill", _bill(answer.bill)))
     facts += [("Note", note) for note in answer.notes]
+    if answer.checked is not None:
+        facts.append(_checked(answer.checked))
     if not answer.acting:
         facts.append(("Note", "this replica does not act, the queue is as it last saw it"))
     yield from (f"{name + ':':{_WIDTH}}{text}" for name, text in facts)
+
+
+def _checked(checked: Checked) -> tuple[str, str]:
+    if checked.by_api_server:
+        return "Checked", "by the API server, in a dry run"
+    without = "defaults applied locally, without LimitRanges, quotas and admission policies"
+    with_pods = "its pods are checked, other defaults applied locally"
+    then = with_pods if checked.pods_by_api_server else without
+    return "Note", f"not checked by the API server: {checked.reason}; {then}"
 
 
 def _starts(answer: api.WhatIfResponse) -> str:

@@ -16,7 +16,7 @@ from shared.explanation import Ahead, Change, Tried
 from shared.ledger import Declined, MigrationEntry
 from shared.progress import Category, Span, Use
 from shared.rescales import RescaleEntry, WorkersEntry
-from shared.supposition import Bill, Place, Shift
+from shared.supposition import Bill, Checked, Place, Shift
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -377,6 +377,8 @@ class WhatIfResponse(Response, frozen=True, kw_only=True):
             displaced: nothing is preempted.
         obstacles: Why it does not start now, and what would make it run; None if it does.
         notes: What is supposed that the manifest does not say, in words.
+        checked: Whether the API server has checked the manifest. ``shuntyard what-if`` adds it to
+            the answer; None from the extender, and where there is no manifest.
     """
 
     acting: bool
@@ -390,3 +392,4 @@ class WhatIfResponse(Response, frozen=True, kw_only=True):
     shifts: tuple[Shift, ...] = ()
     obstacles: ExplainResponse | None = None
     notes: tuple[str, ...] = ()
+    checked: Checked | None = None

@@ -14,6 +14,23 @@ class Place(Struct, frozen=True, kw_only=True):
     node: str
 
 
+class Checked(Struct, frozen=True, kw_only=True):
+    """Whether the API server has checked a manifest, by a dry run with the rights of its user.
+
+    The command that asks says it: the extender has no right to ask in the name of others.
+
+    Attributes:
+        by_api_server: Whether it has checked every object, and a pod of every template.
+        reason: Why it has not; empty if it has. Then defaults are those that are known without it.
+        pods_by_api_server: Whether it has checked the pods at least. If not, LimitRanges, quotas
+            and admission policies are not in the answer.
+    """
+
+    by_api_server: bool
+    reason: str = ""
+    pods_by_api_server: bool = False
+
+
 class Bill(Struct, frozen=True, kw_only=True):
     """What the prices of the nodes charge for a job (docs/policies/pricing.md).
 

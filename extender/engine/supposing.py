@@ -45,7 +45,7 @@ def key_of(supposed: Supposed, snapshot: Snapshot) -> JobKey:
     if len(keys) != 1:
         raise InputError("manifest", ", ".join(keys), "the pods of one job: ask one by one")
     if keys[0] in snapshot.jobs:
-        expected = "a job that is not there yet: explain tells about those that are"
+        expected = "the name of a new job: it exists, and `shuntyard explain` tells about it"
         raise InputError("metadata.name", keys[0], expected)
     return keys[0]
 

@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
+from cli.commands import UNCHECKED
 from devcluster import read_api_service
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.controlplane
 
 SYSTEM: Final = read_api_service.NAMESPACE
 BINDINGS: Final = paths.namespaced("/apis/rbac.authorization.k8s.io/v1/rolebindings", SYSTEM)
+GPU: Final = "nvidia.com/gpu"
 PLUGIN: Final = Path(sys.executable).with_name("kubectl-shuntyard")
 
 
@@ -53,6 +55,14 @@ async def viewer(yard: Yard) -> AsyncIterator[Path]:
     await eventually(lambda: _may_read(file), 10, "the role counts")
     yield file
     await yard.client.delete(f"{BINDINGS}/viewer")
+
+
+class Asked(NamedTuple):
+    """What a what-if printed: exit code, text, and that as JSON."""
+
+    code: int
+    printed: str
+    said: Any
 
 
 async def shuntyard(kubeconfig: Path, *argv: str) -> tuple[int, str]:
@@ -145,22 +155,129 @@ async def test_the_viewers_role_allows_nothing_else(viewer: Path) -> None:
             await client.delete(proxied)
 
 
+async def ask(kubeconfig: Path, directory: Path, namespace: str, *manifests: Any) -> Asked:
+    """Ask what would become of a manifest."""
+    file = directory / "job.yaml"
+    text = "---\n".join(json.dumps(one) + "\n" for one in manifests)
+    await asyncio.to_thread(file.write_text, text)
+    argv = ("what-if", "-f", str(file), "-n", namespace, "-o", "json")
+    code, printed = await shuntyard(kubeconfig, *argv)
+    return Asked(code, printed, json.loads(printed) if printed.startswith("{") else {})
+
+
 async def test_what_if_leaves_no_trace(yard: Yard, viewer: Path, tmp_path: Path) -> None:
-    """A manifest's job is asked about, and then submitted: it goes where it was said."""
+    """A manifest's job is asked about, and then submitted: it goes where it was said.
+
+    The viewer may not create Jobs: the answer says that the API server has not checked it.
+    """
     await yard.nodes(KwokNodes(3, cpu="4"))
     manifest = job("asked", 2)
-    file = tmp_path / "job.yaml"
-    await asyncio.to_thread(file.write_text, json.dumps(manifest))
-    argv = ("what-if", "-f", str(file), "-n", yard.team, "-o", "json")
-    code, printed = await shuntyard(viewer, *argv)
-    assert code == 0, printed
-    said = json.loads(printed)
+    asked = await ask(viewer, tmp_path, yard.team, manifest)
+    assert asked.code == UNCHECKED, asked.printed
+    said = asked.said
+    assert said["checked"]["by_api_server"] is False
+    assert f"you may not create jobs.batch in the namespace {yard.team}" in asked.printed
     assert said["starts_now"]
     assert (yard.of("asked"), await yard.entries()) == ([], ())
     await yard.submit(manifest)
     await yard.until_bound("asked")
     bound = sorted(pod["spec"]["nodeName"] for pod in yard.of("asked"))
     assert bound == sorted(place["node"] for place in said["places"])
+
+
+def limited(name: str, gpus: str, **template: Any) -> dict[str, Any]:
+    """A Job whose GPUs are under limits alone, as docs/submit.md writes it."""
+    manifest = job(name, 1)
+    spec = manifest["spec"]["template"]["spec"]
+    spec["containers"][0]["resources"] = {"requests": {"cpu": "1"}, "limits": {GPU: gpus}}
+    spec.update(template)
+    return manifest
+
+
+async def test_a_gpu_under_limits_alone_waits_as_it_does_when_it_is_submitted(
+    yard: Yard, tmp_path: Path
+) -> None:
+    """It was said to start at once (defect B1)."""
+    await yard.nodes(KwokNodes(1, extended={GPU: "4"}))
+    await yard.submit(limited("full", "4"))
+    await yard.until_bound("full")
+    manifest = limited("asked", "2")
+    asked = await ask(yard.cluster.kubeconfig, tmp_path, yard.team, manifest)
+    assert asked.code == 0, asked.printed
+    assert asked.said["checked"]["by_api_server"] is True
+    assert asked.said["starts_now"] is False
+    entry = asked.said["entry"]
+    assert f"2 {GPU} needed" in entry["message"]
+    await yard.submit(manifest)
+    waiting = await yard.until_waiting("asked", entry["reason"])
+    assert waiting.message == entry["message"]
+
+
+async def test_what_the_real_api_server_would_refuse_names_the_field(
+    yard: Yard, tmp_path: Path
+) -> None:
+    admin = yard.cluster.kubeconfig
+    misspelt = limited("asked", "1")
+    misspelt["metadata"]["nmae"] = "x"
+    misspelt["spec"]["template"]["spec"]["containers"][0]["imgae"] = "x"
+    asked = await ask(admin, tmp_path, yard.team, misspelt)
+    assert asked.code == 1
+    assert f"the API server would refuse Job {yard.team}/asked" in asked.printed
+    assert "unknown field metadata.nmae" in asked.printed
+    assert "unknown field spec.template.spec.containers[0].imgae" in asked.printed
+    misspelt = limited("asked", "1")
+    misspelt["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"cpuu": "1"}
+    asked = await ask(admin, tmp_path, yard.team, misspelt)
+    assert (asked.code, "resources.requests[cpuu]" in asked.printed) == (1, True), asked.printed
+    unknown = limited("asked", "1", serviceAccountName="nobody")
+    asked = await ask(admin, tmp_path, yard.team, unknown)
+    assert (asked.code, '"nobody" not found' in asked.printed) == (1, True), asked.printed
+    asked = await ask(admin, tmp_path, "nosuchns", limited("asked", "1"))
+    assert (asked.code, "namespace nosuchns not found" in asked.printed) == (1, True), asked.printed
+    assert yard.of("asked") == []
+
+
+async def test_what_the_api_server_does_not_serve_is_answered_and_said(
+    yard: Yard, tmp_path: Path
+) -> None:
+    template = limited("x", "1")["spec"]["template"]
+    torch = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "asked"},
+        "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": template}}},
+    }
+    asked = await ask(yard.cluster.kubeconfig, tmp_path, yard.team, torch)
+    assert asked.code == UNCHECKED, asked.printed
+    why = "the API server has no kind PyTorchJob of kubeflow.org/v1"
+    assert asked.said["checked"]["reason"] == why
+    assert asked.said["checked"]["pods_by_api_server"] is True
+    assert asked.said["starts_now"] is False  # there is no GPU
+
+
+ABSENT: dict[str, tuple[str, ...]] = {
+    "queue": ("queue",),
+    "namespaces": ("queue", "--by", "namespace"),
+    "jobs": ("jobs",),
+    "migrations": ("migrations",),
+    "rescales": ("rescales",),
+    "explain": ("explain", "x"),
+    "what-if": ("what-if", "--workers", "1", "--cpu", "1"),
+}
+
+
+async def test_a_namespace_that_does_not_exist_is_said_by_every_command(
+    yard: Yard, viewer: Path
+) -> None:
+    """None of them says that no job waits there (defect B6)."""
+    async with asyncio.TaskGroup() as group:
+        runs = [
+            group.create_task(shuntyard(viewer, *argv, "-n", "nosuchns"))
+            for argv in ABSENT.values()
+        ]
+    for run in runs:
+        code, printed = run.result()
+        assert (code, "namespace nosuchns not found" in printed) == (1, True), printed
 
 
 async def test_without_the_role_one_sentence_says_which_right_is_missing(yard: Yard) -> None:

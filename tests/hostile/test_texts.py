@@ -102,5 +102,6 @@ def test_a_manifest_that_is_a_bomb_is_refused(text: str, tmp_path) -> None:
 def test_an_alias_is_no_bomb(tmp_path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text("a: &a {x: 1}\nb: *a\nc: [*a, *a]\n")
-    found = json.loads(manifest.of(parse(["what-if", "-f", str(file)])))
+    (document,) = manifest.of(parse(["what-if", "-f", str(file)]))
+    found = json.loads(manifest.encoded([document]))
     assert found == {"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}, {"x": 1}]}

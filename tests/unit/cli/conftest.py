@@ -2,7 +2,7 @@
 
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,9 +41,15 @@ CANNED = {
 }
 
 
+Canned = tuple[int, bytes]
+NOT_SERVED: Canned = (404, b"404 page not found\n")
+
+
 @dataclass
 class ReadApi:
     """A server; ``answers`` maps a path to status and body, which is where a redirect leads.
+
+    A function is given the body that was posted, and returns both.
 
     Attributes:
         asked: Paths with their queries.
@@ -54,7 +60,7 @@ class ReadApi:
     """
 
     url: str = ""
-    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    answers: dict[str, Canned | Callable[[bytes], Canned]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     pairs: list[list[tuple[str, str]]] = field(default_factory=list)
@@ -76,7 +82,10 @@ def serving(known: ReadApi, tls: ssl.SSLContext | None = None) -> Iterator[ReadA
             known.headers.append(dict(self.headers))
             known.pairs.append(self.headers.items())
             known.subjects.append(_subject(self.connection))
-            status, body = known.answers[self.path.split("?")[0]]
+            found = known.answers.get(self.path.split("?")[0], NOT_SERVED)
+            if callable(found):
+                found = found(known.bodies[-1])
+            status, body = found
             self.send_response(status)
             if status in range(300, 400):
                 self.send_header("Location", body.decode())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cli import supposed
+from cli import commands, supposed
 from cli.__main__ import main
 from shared import api
 from shared.supposition import Bill
@@ -85,7 +85,7 @@ def test_parameter_servers_ask_for_no_gpu(read_api: ReadApi) -> None:
 def test_a_file_is_sent_as_it_is(read_api: ReadApi, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB)
-    assert main(["what-if", "-f", str(file)]) == 0
+    assert main(["what-if", "-f", str(file)]) == commands.UNCHECKED
     assert sent(read_api)["spec"]["template"]["spec"]["containers"][0]["name"] == "c"
 
 
@@ -93,7 +93,7 @@ def test_several_objects_are_sent_as_a_list(
     read_api: ReadApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f"---\n{SERVICE}---\n{JOB}"))
-    assert main(["what-if", "-f", "-"]) == 0
+    assert main(["what-if", "-f", "-"]) == commands.UNCHECKED
     assert [one["kind"] for one in sent(read_api)["items"]] == ["Service", "Job"]
 
 
@@ -102,6 +102,7 @@ UNREADABLE: dict[str, tuple[bytes | None, str]] = {
     "it is no YAML": (b"a: [", "while parsing"),
     "it is no text": (b"\xff\xfe\xff", "decode"),
     "it is empty": (b"---\n", "holds no object"),
+    "a key that no JSON has": (b"on: x", "-like keys"),
 }
 
 
