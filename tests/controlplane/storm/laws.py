@@ -1,0 +1,172 @@
+"""What must hold in a storm, judged on the API server's own history of the pods.
+
+Nothing here asks the extender, and nothing uses its code.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.controlplane import watching
+from tests.controlplane.storm.proxy import Write
+from tests.controlplane.watching import Event, History, Object, job_of, node_of
+
+WHOLE_SECONDS: Final = 5.0
+"""A gang that was whole for so long has been seen whole by the extender, however slow its watch."""
+GHOST_SECONDS: Final = 60.0
+"""Pods of a gang may come for so long after its user has deleted it: the Job controller's, or a
+copy that was on its way; after that whatever there is stays."""
+
+
+@dataclass
+class Known:
+    """What the storm knows, because it did it.
+
+    Attributes:
+        sizes: Gang size by job.
+        cpu: CPUs by node, in cores; a node keeps its entry after it was deleted.
+        deleted: Jobs that their user has deleted, and when (monotonic seconds).
+        struck: Uids of pods that the storm deleted, or that were on a node that it deleted.
+        foreign: Uids of pods of another scheduler that must be left alone.
+    """
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    cpu: dict[str, int] = field(default_factory=dict)
+    deleted: dict[str, float] = field(default_factory=dict)
+    struck: set[str] = field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
+
+
+def broken(history: History, known: Known, writes: list[Write]) -> list[str]:
+    """Return a line for each law that was broken, and where."""
+    return [
+        *(f"pod {uid} was bound to two nodes" for uid in watching.bound_twice(history)),
+        *_too_many(history, known),
+        *_overfull(history, known),
+        *_ghosts(history, known),
+        *_dissolved(history, known, writes),
+        *_touched(history, known, writes),
+    ]
+
+
+def _lives(pod: Object) -> bool:
+    """Whether the pod may run: on a node, not finished, and not being deleted."""
+    return (
+        node_of(pod) is not None
+        and not pod["metadata"].get("deletionTimestamp")
+        and pod["status"].get("phase") not in {"Succeeded", "Failed"}
+    )
+
+
+def _too_many(history: History, known: Known) -> Iterator[str]:
+    """Two copies of a member run: more living pods than the gang has members."""
+    living: dict[str, set[str]] = {}
+    worst: dict[str, int] = {}
+    for event in history.events:
+        job = job_of(event.pod)
+        pods = living.setdefault(job, set())
+        if not event.gone and _lives(event.pod):
+            pods.add(event.uid)
+        else:
+            pods.discard(event.uid)
+        if job in known.sizes and len(pods) > max(known.sizes[job], worst.get(job, 0)):
+            worst[job] = len(pods)
+    for job, count in worst.items():
+        yield f"{job}: {count} pods lived at one time in a gang of {known.sizes[job]}"
+
+
+def _overfull(history: History, known: Known) -> Iterator[str]:
+    used: dict[str, dict[str, int]] = {}
+    told: set[str] = set()
+    for event in history.events:
+        node = node_of(event.pod)
+        if node is None or node not in known.cpu:
+            continue
+        pods = used.setdefault(node, {})
+        if event.gone or event.pod["status"].get("phase") in {"Succeeded", "Failed"}:
+            pods.pop(event.uid, None)
+        else:
+            pods[event.uid] = _cores(event.pod)
+        if sum(pods.values()) > known.cpu[node] and node not in told:
+            told.add(node)
+            yield f"{node}: {sum(pods.values())} of {known.cpu[node]} CPUs were taken"
+
+
+def _cores(pod: Object) -> int:
+    requests = (c["resources"].get("requests") or {} for c in pod["spec"]["containers"])
+    return sum(int(one.get("cpu", "0")) for one in requests)
+
+
+def _ghosts(history: History, known: Known) -> Iterator[str]:
+    """A gang that its user deleted comes back."""
+    for job, at in known.deleted.items():
+        first = {e.uid: e for e in reversed(history.events) if job_of(e.pod) == job}
+        late = [e for e in first.values() if e.at > at + GHOST_SECONDS]
+        if late:
+            yield f"{job}: {len(late)} pods came {GHOST_SECONDS:.0f} s after it was deleted"
+        if left := history.of(job):
+            yield f"{job}: {len(left)} pods are there after it was deleted"
+
+
+def _dissolved(history: History, known: Known, writes: list[Write]) -> Iterator[str]:
+    """The extender deletes a bound member of a gang that was whole before."""
+    deletes: dict[tuple[str, str], list[float]] = {}
+    for write in writes:
+        if write.method == "DELETE" and (found := _pod_of(write.path)):
+            deletes.setdefault(found, []).append(write.at)
+    whole = _whole_since(history, known)
+    seen: set[str] = set()
+    for event in history.events:
+        job, meta = job_of(event.pod), event.pod["metadata"]
+        since = whole.get(job)
+        asked = deletes.get((meta["namespace"], meta["name"]))
+        if since is None or not asked or event.uid in seen | known.struck:
+            continue
+        if node_of(event.pod) is not None and event.at > since + WHOLE_SECONDS:
+            ended = job in known.deleted and known.deleted[job] <= max(asked)
+            if max(asked) > since + WHOLE_SECONDS and not ended and _ours(event, history):
+                seen.add(event.uid)
+                yield f"{job}: {meta['name']} was bound, its gang had been whole, and we deleted it"
+
+
+def _ours(event: Event, history: History) -> bool:
+    """Whether the pod began to end: a DELETE that was refused has harmed nothing."""
+    return any(
+        later.uid == event.uid and (later.gone or later.pod["metadata"].get("deletionTimestamp"))
+        for later in history.events
+    )
+
+
+def _whole_since(history: History, known: Known) -> dict[str, float]:
+    """Return since when each gang had all its members bound for the first time."""
+    bound: dict[str, set[str]] = {}
+    since: dict[str, float] = {}
+    for event in history.events:
+        job = job_of(event.pod)
+        pods = bound.setdefault(job, set())
+        if not event.gone and _lives(event.pod):
+            pods.add(event.uid)
+        else:
+            pods.discard(event.uid)
+        if job in known.sizes and job not in since and len(pods) >= known.sizes[job]:
+            since[job] = event.at
+    return since
+
+
+def _touched(history: History, known: Known, writes: list[Write]) -> Iterator[str]:
+    """The extender writes to a pod of another scheduler."""
+    names = {
+        (event.pod["metadata"]["namespace"], event.pod["metadata"]["name"])
+        for event in history.events
+        if event.uid in known.foreign
+    }
+    for write in writes:
+        if _pod_of(write.path) in names:
+            yield f"{write.method} {write.path}: a pod of another scheduler"
+
+
+def _pod_of(path: str) -> tuple[str, str] | None:
+    parts = path.strip("/").split("/")
+    if len(parts) >= 6 and parts[:3] == ["api", "v1", "namespaces"] and parts[4] == "pods":
+        return parts[3], parts[5]
+    return None

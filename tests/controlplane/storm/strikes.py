@@ -1,0 +1,186 @@
+"""What the storm strikes with. Each strike ends with everything running again."""
+
+import asyncio
+import contextlib
+import json
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from devcluster.cluster import Cluster
+from devcluster.options import KwokNodes
+from shared import labels
+from shared.kube import paths
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError
+from tests.controlplane.faults import revive, sending
+from tests.controlplane.storm.laws import Known
+from tests.controlplane.storm.proxy import LOST, FaultyWay
+from tests.controlplane.watching import History, Object, node_of
+
+CPU: Final = 12
+NODES: Final = 6
+VERBS: Final = ("GET", "POST", "PATCH", "PUT", "DELETE")
+STATUSES: Final = (409, 429, 500, 503, LOST)
+LONGEST_WINDOW_SECONDS: Final = 3.0
+LONGEST_PAUSE_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 0.01
+BESIDE: Final = 0.5
+"""Part of the strikes that come with a window of errors: two faults at once find more."""
+LONGEST_FREEZE_SECONDS: Final = 6.0
+EDITED: Final = (labels.NODE, labels.PLAN, labels.PLAN_SIZE, labels.DECISION)
+
+
+@dataclass
+class Strikes:
+    """See the module.
+
+    Attributes:
+        count: How often each strike was done.
+        refused: Edits that the API server refused.
+        ended: Times when the extender was found to have ended by itself.
+    """
+
+    cluster: Cluster
+    client: KubeClient
+    way: FaultyWay
+    history: History
+    known: Known
+    namespace: str
+    rng: random.Random
+    count: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    ended: int = 0
+    _missing: set[str] = field(default_factory=set)
+
+    async def strike(self) -> None:
+        """Do one strike, chosen by chance, and mend what it broke."""
+        if not self.cluster.runs("extender"):
+            self.ended += 1
+            await revive(self.cluster)
+        await self._until_binding()
+        if self.rng.random() < BESIDE:
+            verb = self.rng.choice((*VERBS, *("DELETE",) * len(VERBS)))
+            self.way.fail(verb, self.rng.choice(STATUSES), LONGEST_WINDOW_SECONDS)
+        kinds = self._kinds()
+        name = self.rng.choice(sorted(kinds))
+        self.count[name] += 1
+        with contextlib.suppress(ApiError):  # it may find the API server down: no strike then
+            await kinds[name]()
+        await revive(self.cluster)
+        await self._restore_nodes()
+
+    def _kinds(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        return {
+            "kill extender": lambda: self._kill("extender"),
+            "kill kube-scheduler": lambda: self._kill("kube-scheduler"),
+            "kill kube-apiserver": lambda: self._kill("kube-apiserver"),
+            "kill kube-controller-manager": lambda: self._kill("kube-controller-manager"),
+            "freeze extender": lambda: self._freeze("extender"),
+            "freeze kube-scheduler": lambda: self._freeze("kube-scheduler"),
+            "errors": self._errors,
+            "errors on deletes": lambda: self._errors("DELETE"),
+            "cut": self._cut,
+            "delete node": self._delete_node,
+            "delete member": self._delete_member,
+            "edit annotation": self._edit,
+        }
+
+    async def _until_binding(self) -> None:
+        """Return in the middle of a burst of Bindings, or after a while without one."""
+        deadline = time.monotonic() + LONGEST_PAUSE_SECONDS
+        seen = len(self.history.events)
+        while time.monotonic() < deadline:
+            new, seen = self.history.events[seen:], len(self.history.events)
+            if any(node_of(event.pod) for event in new):
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _kill(self, component: str) -> None:
+        if self.cluster.runs(component):
+            sending(self.cluster, component, signal.SIGKILL)()
+        await self._pause(2.0)
+
+    async def _freeze(self, component: str) -> None:
+        if not self.cluster.runs(component):
+            return
+        sending(self.cluster, component, signal.SIGSTOP)()
+        await self._pause(LONGEST_FREEZE_SECONDS)
+        sending(self.cluster, component, signal.SIGCONT)()
+
+    async def _errors(self, verb: str = "") -> None:
+        seconds = self.rng.uniform(0.3, LONGEST_WINDOW_SECONDS)
+        self.way.fail(verb or self.rng.choice(VERBS), self.rng.choice(STATUSES), seconds)
+        await asyncio.sleep(seconds)
+
+    async def _cut(self) -> None:
+        seconds = self.rng.uniform(0.0, LONGEST_WINDOW_SECONDS)
+        self.way.cut(seconds)
+        await asyncio.sleep(seconds)
+
+    async def _delete_node(self) -> None:
+        """Delete a node and its pods, as the node and pod collectors do, and make it anew."""
+        name = self.rng.choice(sorted(self.known.cpu))
+        self._missing.add(name)
+        await self.client.delete(paths.node(name))
+        await self._collect(name)
+        await self._pause(2.0)
+
+    async def _restore_nodes(self) -> None:
+        for name in sorted(self._missing):
+            await self._collect(name)
+            number = int(name.rpartition("-")[2])
+            await asyncio.to_thread(self.cluster.add_kwok_nodes, nodes(number, number + 1))
+            self._missing.discard(name)
+
+    async def _collect(self, node: str) -> None:
+        listed = json.loads(await self.client.get(paths.PODS))["items"]
+        for found in listed:
+            if node_of(found) == node:
+                await self._delete(found, grace_seconds=0)
+
+    async def _delete_member(self) -> None:
+        bound = [found for found in self._ours() if node_of(found)]
+        for found in self.rng.sample(bound, min(len(bound), self.rng.choice((1, 1, 2, 5)))):
+            await self._delete(found, grace_seconds=None)
+
+    async def _delete(self, found: Object, grace_seconds: int | None) -> None:
+        meta = found["metadata"]
+        self.known.struck.add(str(meta["uid"]))
+        path = paths.pod(meta["namespace"], meta["name"])
+        with contextlib.suppress(ApiError):
+            await self.client.delete(path, uid=meta["uid"], grace_seconds=grace_seconds)
+
+    async def _edit(self) -> None:
+        """Remove or change one of our annotations, as a person with every right may."""
+        pods = [p for p in self._ours() if set(EDITED) & set(p["metadata"].get("annotations", {}))]
+        for found in self.rng.sample(pods, min(len(pods), 3)):
+            meta = found["metadata"]
+            key = self.rng.choice(sorted(set(EDITED) & set(meta["annotations"])))
+            value = self.rng.choice((None, "edited"))
+            body = {"metadata": {"uid": meta["uid"], "annotations": {key: value}}}
+            try:
+                await self.client.patch(paths.pod(meta["namespace"], meta["name"]), body)
+            except ApiError:
+                self.refused += 1
+
+    def _ours(self) -> list[Object]:
+        pods = (self.history.pods[uid] for uid in sorted(self.history.pods))
+        return [
+            p
+            for p in pods
+            if p["metadata"]["namespace"] == self.namespace
+            and p["spec"]["schedulerName"] == labels.SCHEDULER_NAME
+        ]
+
+    async def _pause(self, most_seconds: float) -> None:
+        await asyncio.sleep(self.rng.uniform(0.0, most_seconds))
+
+
+def nodes(first: int, end: int) -> KwokNodes:
+    """Return the storm's nodes from one number to before another."""
+    return KwokNodes(end - first, cpu=str(CPU), first=first)
