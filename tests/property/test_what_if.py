@@ -11,6 +11,7 @@ from extender.engine import explaining, queueing
 from extender.engine.commands import ReleaseGang
 from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters, Order
+from extender.engine.reasons import NEEDS_ACTION
 from extender.http import manifests
 from shared import labels
 from shared.model import Uid, Upsert
@@ -109,11 +110,12 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
 
     submitted(store, job, params.scheduler_name)
     real = queueing.cycle(store.snapshot(), memory, NOW, params)
-    entries = {entry.job.key: (i, entry) for i, entry in enumerate(real.entries, start=1)}
-    position, entry = entries[said.job]
+    able = [entry.job.key for entry in real.entries if entry.reason not in NEEDS_ACTION]
+    position = able.index(said.job) + 1 if said.job in able else None
+    entry = next(entry for entry in real.entries if entry.job.key == said.job)
     assert {one.pod: one.node for one in said.places} == placed(snapshot, real, said.job)
     assert said.starts_now == bool(said.places)
     assert (said.entry.position, said.entry.reason) == (position, entry.reason)
     assert (said.entry.v, said.entry.message) == (entry.value.v, entry.message)
-    assert said.waiting == len(real.entries) - 1
+    assert said.waiting == len(able) - (position is not None)
     assert (said.obstacles is None) == said.starts_now
