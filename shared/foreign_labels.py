@@ -19,6 +19,7 @@ MPI_OPERATOR: Final = "mpi-operator"
 # volcano.sh/apis: scheduling/v1beta1/labels.go, batch/v1alpha1/labels.go
 VOLCANO_GROUP: Final = "scheduling.k8s.io/group-name"
 VOLCANO_GROUP_TOO: Final = "scheduling.volcano.sh/group-name"
+VOLCANO_JOB: Final = "volcano.sh/job-name"
 VOLCANO_TASK: Final = "volcano.sh/task-spec"
 VOLCANO_TASK_INDEX: Final = "volcano.sh/task-index"
 VOLCANO_MAX_WAIT: Final = "volcano.sh/sla-waiting-time"

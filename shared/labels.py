@@ -59,19 +59,26 @@ METRICS: Final = "shuntyard.io/metrics"
 """Annotation on pod or owner: where and how to read progress (``shared.places``)."""
 
 CHECKPOINT: Final = "shuntyard.io/checkpoint"
-"""Annotation on pod or owner: checkpoint directory on the volume; opt-in to migration."""
+"""Annotation: checkpoint directory on the volume. On owner or pod template it lets us move, suspend
+and shrink the job."""
 
 WORKERS: Final = "shuntyard.io/workers"
-"""Annotation on pod or owner: ``min..max``, between which the number of workers may change."""
+"""Annotation on owner or pod template: ``min..max``, between which its workers may change."""
 
 SHRINK: Final = "shuntyard.io/shrink"
-"""Annotation on pod or owner: how workers leave, ``checkpoint`` (asked first) or ``terminate``."""
+"""Annotation on owner or pod template: how workers leave, ``checkpoint`` (asked first) or
+``terminate``."""
 
 UTILITY: Final = "shuntyard.io/utility"
-"""Annotation on pod or owner: what its completion is worth, ``sigmoid:…`` or ``steps:…``."""
+"""Annotation on owner or pod template: what completing is worth, ``sigmoid:…`` or ``steps:…``."""
 
 TRAINING: Final = "shuntyard.io/training"
-"""Annotation on pod or owner: epochs, chunks, batches, step seconds and gradient size."""
+"""Annotation on owner or pod template: epochs, chunks, batches, step seconds and gradient size."""
+
+OF_OWNER: Final = frozenset({CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING})
+"""Keys that make us write to an owner: they are read from the owner object, its annotations and its
+pod template. A pod's own annotation does not count: its author may have no right to change the
+owner, and chooses the pod's name, labels and controller reference."""
 
 RESCALE: Final = "shuntyard.io/rescale"
 """Annotation on the owner: the change of its workers that is under way, or was the last. Ours."""

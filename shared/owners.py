@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from shared.identity import Uid
+from shared.label_selectors import LabelSelector
 
 BUILT_IN_GROUPS: Final = frozenset({"batch", "apps"})
 """API groups of Kubernetes itself; a kind outside them is told apart by its group."""
@@ -102,6 +103,9 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True):
         suspended: That value.
         groups: Jobs side by side that it makes: the groups of a LeaderWorkerSet.
         progress: How far its training is; None if it does not say.
+        template: What its pod templates state under a key of ``labels.OF_OWNER``; of two templates
+            that of the workers, else the first.
+        selector: Which pods can be its own; None: it does not say.
     """
 
     api_version: str
@@ -121,6 +125,17 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True):
     suspended: bool = False
     groups: int = 1
     progress: OwnProgress | None = None
+    template: Mapping[str, str] = {}
+    selector: LabelSelector | None = None
+
+    def selects(self, pod_labels: Mapping[str, str]) -> bool:
+        """Say whether a pod with these labels can be its own."""
+        return self.selector is None or self.selector.matches(pod_labels)
+
+    def stated(self, key: str) -> str | None:
+        """Return what it states under a key: in its pod template, else in its own annotations."""
+        text = self.template.get(key)
+        return self.annotations.get(key) if text is None else text
 
     @property
     def collection(self) -> str:

@@ -3,7 +3,7 @@
 A dry-run eviction says it of one pod; a gang whose members are covered by one budget needs the sum.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -11,27 +11,13 @@ from msgspec import Struct
 
 from shared.kube import wire
 from shared.kube.errors import BrokenAnswerError
-
-
-class Line(Struct):
-    """``matchExpressions[]`` of a label selector."""
-
-    key: str
-    operator: str
-    values: list[str] | None = None
-
-
-class Selector(Struct, rename="camel"):
-    """``spec.selector``."""
-
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[Line] | None = None
+from shared.label_selectors import LabelSelector
 
 
 class Spec(Struct):
     """``spec``."""
 
-    selector: Selector | None = None
+    selector: LabelSelector | None = None
 
 
 class Status(Struct, rename="camel"):
@@ -76,31 +62,8 @@ def blocking(data: bytes, pods: Sequence[Mapping[str, str]]) -> str:
         raise BrokenAnswerError(str(error)) from error
     for budget in found:
         selector = budget.spec.selector if budget.spec else None
-        covered = sum(selector is not None and _matches(selector, labels) for labels in pods)
+        covered = sum(selector is not None and selector.matches(labels) for labels in pods)
         allowed = budget.status.disruptions_allowed if budget.status else 0
         if covered > allowed:
             return budget.metadata.name
     return ""
-
-
-def _matches(selector: Selector, labels: Mapping[str, str]) -> bool:
-    pairs = (selector.match_labels or {}).items()
-    return all(labels.get(key) == value for key, value in pairs) and _lines(
-        selector.match_expressions or (), labels
-    )
-
-
-def _lines(lines: Iterable[Line], labels: Mapping[str, str]) -> bool:
-    return all(_line(line, labels.get(line.key)) for line in lines)
-
-
-def _line(line: Line, value: str | None) -> bool:
-    match line.operator:
-        case "In":
-            return value in (line.values or ())
-        case "NotIn":
-            return value not in (line.values or ())
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None

@@ -16,14 +16,14 @@ from typing import Final
 from msgspec import Struct, field
 
 from shared.kube import job_state, wire
-from shared.kube.job_state import JobSpec
+from shared.kube.pod_templates import Noted
 
 IN_ORDER: Final = "InOrder"
 COMPLETE: Final = "Complete"
 INITIALIZERS: Final = frozenset({"dataset-initializer", "model-initializer"})
 """Names that Kubeflow Trainer v2.0.0 gives to replicated jobs that end before the others start."""
 
-_NO_JOB: Final = JobSpec()
+_NO_JOB: Final = wire.StampingJobSpec()
 
 
 class Dependency(Struct):
@@ -36,7 +36,8 @@ class Dependency(Struct):
 class JobTemplate(Struct):
     """``template``."""
 
-    spec: JobSpec | None = None
+    metadata: Noted | None = None
+    spec: wire.StampingJobSpec | None = None
 
 
 class ReplicatedJob(Struct, rename="camel"):

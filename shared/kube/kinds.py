@@ -12,9 +12,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shared.kube import elastic, job_sets, sizes, train_jobs, wire
+from shared import foreign_labels, label_selectors, labels
+from shared.kube import elastic, job_sets, pod_templates, role_templates, sizes, train_jobs, wire
 from shared.kube.changes import NO_CHANGES, Changes, suspendable, with_changes
 from shared.kube.parse import Data, names_the_object, owner
+from shared.kube.role_templates import Templates
 from shared.model import Owner, OwnProgress
 
 S = TypeVar("S")
@@ -33,12 +35,14 @@ class Unread(Struct):
 
 
 class Suspending(Struct, rename="camel"):
-    """``spec`` of a kind of which only that is read."""
+    """``spec`` of a kind of which little is read, and what it says of the RayCluster it makes."""
 
     suspend: bool | None = None
     managed_by: str | None = None
     shutdown_after_job_finishes: bool | None = None
     cluster_selector: dict[str, str] | None = None
+    ray_cluster_spec: sizes.RayClusterSpec | None = None
+    ray_cluster_config: sizes.RayClusterSpec | None = None
 
 
 class WithMeta(Protocol):
@@ -84,16 +88,26 @@ def _kind(
     whole: type[Whole],
     size: Callable[[Whole], int | None],
     changes: Callable[[Whole], Changes],
+    templates: Callable[[Whole], Templates],
+    named_by: str,
     progress: Callable[[Whole], OwnProgress | None] = lambda _: None,
 ) -> OwnerKind:
-    """Return a kind that is read as ``whole``."""
+    """Return a kind that is read as ``whole``.
+
+    ``named_by`` is the label by which every pod names its owner; empty: none does.
+    """
     decoder = msgspec.json.Decoder(whole)
     first = f"{group}/{versions[0]}"
 
     @names_the_object
     def decode(data: Data) -> Owner:
         raw = decoder.decode(data)
-        found = owner(raw.metadata, raw.api_version or first, kind, size(raw))
+        name = raw.metadata.name
+        found = replace(
+            owner(raw.metadata, raw.api_version or first, kind, size(raw)),
+            template=pod_templates.stated(templates(raw)),
+            selector=label_selectors.named(named_by, name) if named_by else None,
+        )
         found, said = with_changes(found, raw.metadata, changes(raw)), progress(raw)
         return found if said is None else replace(found, progress=said)
 
@@ -106,6 +120,8 @@ def _specified(
     versions: tuple[str, ...],
     spec: type[S],
     size: Callable[[S], int | None],
+    templates: Callable[[S], Templates],
+    named_by: str,
     changes: Callable[[S], Changes] = lambda _: NO_CHANGES,
 ) -> OwnerKind:
     """Return a kind of which the ``spec`` says all."""
@@ -116,14 +132,26 @@ def _specified(
     def changed(found: Object[S]) -> Changes:
         return NO_CHANGES if found.spec is None else changes(found.spec)
 
-    return _kind(kind, group, versions, Object[spec], sized, changed)  # type: ignore[valid-type]
+    def stamped(found: Object[S]) -> Templates:
+        return () if found.spec is None else templates(found.spec)
+
+    whole = Object[spec]  # type: ignore[valid-type]
+    return _kind(kind, group, versions, whole, sized, changed, stamped, named_by)
 
 
 def _unsized(
     kind: str, group: str, version: str, changes: Callable[[Suspending], Changes]
 ) -> OwnerKind:
     """Return a kind that owns the one that says the size."""
-    return _specified(kind, group, (version,), Suspending, lambda _: None, changes)
+    return _specified(
+        kind, group, (version,), Suspending, lambda _: None, _of_its_cluster, "", changes
+    )
+
+
+def _of_its_cluster(spec: Suspending) -> Templates:
+    """Its RayCluster has a name of its own, so that no label of the pods names the kind."""
+    cluster = spec.ray_cluster_spec or spec.ray_cluster_config
+    return () if cluster is None else role_templates.ray_cluster(cluster)
 
 
 def _kubeflow(
@@ -131,7 +159,16 @@ def _kubeflow(
     *versions: str,
     changes: Callable[[sizes.KubeflowSpec], Changes] = elastic.kubeflow,
 ) -> OwnerKind:
-    return _specified(kind, "kubeflow.org", versions, sizes.KubeflowSpec, sizes.kubeflow, changes)
+    return _specified(
+        kind,
+        "kubeflow.org",
+        versions,
+        sizes.KubeflowSpec,
+        sizes.kubeflow,
+        role_templates.kubeflow,
+        labels.TRAINING_JOB_NAME,
+        changes,
+    )
 
 
 def _ray_job(spec: Suspending) -> Changes:
@@ -162,6 +199,8 @@ OWNERS: Final = (
         job_sets.JobSet,
         job_sets.size,
         elastic.job_set,
+        role_templates.job_set,
+        foreign_labels.JOBSET_NAME,
     ),
     _kind(
         "TrainJob",
@@ -170,6 +209,8 @@ OWNERS: Final = (
         train_jobs.TrainJob,
         lambda _: None,
         train_jobs.changes,
+        train_jobs.templates,
+        foreign_labels.JOBSET_NAME,  # its JobSet has its name
         train_jobs.progress,
     ),
     _kubeflow("PyTorchJob", "v1", changes=elastic.pytorch_job),
@@ -186,6 +227,8 @@ OWNERS: Final = (
         ("v1",),
         sizes.RayClusterSpec,
         sizes.ray_cluster,
+        role_templates.ray_cluster,
+        foreign_labels.RAY_CLUSTER,
         elastic.ray_cluster,
     ),
     _specified(
@@ -194,6 +237,8 @@ OWNERS: Final = (
         ("v1",),
         sizes.LeaderWorkerSetSpec,
         sizes.leader_worker_set,
+        role_templates.leader_worker_set,
+        foreign_labels.LWS_NAME,
         _leader_worker_set,
     ),
     _specified(
@@ -202,6 +247,8 @@ OWNERS: Final = (
         ("v1alpha1",),
         sizes.VolcanoJobSpec,
         sizes.volcano_job,
+        role_templates.volcano_job,
+        foreign_labels.VOLCANO_JOB,
         elastic.volcano_job,
     ),
 )

@@ -9,12 +9,14 @@ from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from shared import labels, model, quantity
-from shared.kube import cpus, depth, job_state, pod_defaults, stamps, wire
+from shared.kube import cpus, depth, job_state, pod_defaults, pod_templates, stamps, wire
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
 from shared.kube.shapes import claims, prefers, shape, terms
+from shared.label_selectors import NOTHING, LabelSelector
 from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 Entity = TypeVar("Entity")
@@ -147,13 +149,13 @@ def decode_job(data: Data) -> model.Owner:
         OddObjectError: It cannot be read.
     """
     raw = _JOB.decode(data)
-    spec, status = raw.spec or job_state.JobSpec(), raw.status or job_state.JobStatus()
+    spec, status = raw.spec or wire.StampingJobSpec(), raw.status or job_state.JobStatus()
     state = job_state.state(spec, status, raw.metadata.labels or {})
     found = owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
     changes = suspendable(
         suspended=spec.suspend, managed_by=spec.managed_by, counts=job_state.counts(spec)
     )
-    return with_changes(found, raw.metadata, changes)
+    return with_changes(making(found, spec.template, spec.selector), raw.metadata, changes)
 
 
 @names_the_object
@@ -188,11 +190,12 @@ def decode_replica_set(data: Data) -> model.Owner:
 
 def _replicated(data: Data, kind: str) -> model.Owner:
     raw = _OWNER.decode(data)
-    stated = raw.spec.replicas if raw.spec else None
-    replicas = 1 if stated is None else stated
+    spec = raw.spec or wire.OwnerSpec()
+    replicas = 1 if spec.replicas is None else spec.replicas
     count = model.WorkerCount(count=replicas, fields=("/spec/replicas",), least=0)
     found = owner(raw.metadata, "apps/v1", kind, replicas)
-    return with_changes(found, raw.metadata, Changes((count,)))
+    made = making(found, spec.template, spec.selector)
+    return with_changes(made, raw.metadata, Changes((count,)))
 
 
 @names_the_object
@@ -293,6 +296,17 @@ def owner(
         created_at=stamps.parse(meta.creation_timestamp),
         job=job,
     )
+
+
+def making(
+    found: model.Owner, template: pod_templates.Template | None, selector: LabelSelector | None
+) -> model.Owner:
+    """Return an owner with what its pods are made and known by.
+
+    A selector too large to be matched with every pod matches none.
+    """
+    known = selector if selector is None or selector.small else NOTHING
+    return replace(found, template=pod_templates.stated([template]), selector=known)
 
 
 def controller(meta: wire.Meta) -> model.OwnerReference | None:

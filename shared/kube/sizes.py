@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Raw, Struct
 
 from shared.kube import wire
+from shared.kube.pod_templates import Template
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -22,6 +23,7 @@ class Replicas(Struct):
     """One role: ``replicas``; operators take 1 where none are stated."""
 
     replicas: Count | None = None
+    template: Template | None = None
 
 
 RoleReplicas = dict[str, Replicas | None]
@@ -110,11 +112,19 @@ class WorkerGroup(Struct, rename="camel"):
     max_replicas: Count | None = None
     num_of_hosts: Count | None = None
     suspend: bool | None = None
+    template: Template | None = None
+
+
+class HeadGroup(Struct):
+    """``headGroupSpec``."""
+
+    template: Template | None = None
 
 
 class RayClusterSpec(Struct, rename="camel"):
     """``spec`` of a RayCluster."""
 
+    head_group_spec: HeadGroup | None = None
     worker_group_specs: list[WorkerGroup] | None = None
     enable_in_tree_autoscaling: bool | None = None
     suspend: bool | None = None
@@ -145,10 +155,12 @@ def ray_workers(group: WorkerGroup, *, scaled: bool) -> int:
     return wanted * (1 if group.num_of_hosts is None else group.num_of_hosts)
 
 
-class LeaderWorkerTemplate(Struct):
+class LeaderWorkerTemplate(Struct, rename="camel"):
     """``leaderWorkerTemplate``: of one group."""
 
     size: Count | None = None
+    leader_template: Template | None = None
+    worker_template: Template | None = None
 
 
 class LeaderWorkerSetSpec(Struct, rename="camel"):
@@ -176,6 +188,7 @@ class VolcanoTask(Struct, rename="camel"):
     replicas: Count = 0
     min_available: Count | None = None
     partition_policy: wire.Present | None = None
+    template: Template | None = None
 
 
 class VolcanoJobSpec(Struct, rename="camel"):

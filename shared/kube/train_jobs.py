@@ -13,11 +13,12 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from shared.errors import InputError
 from shared.kube import wire
 from shared.kube.changes import NO_CHANGES, Changes, suspendable
+from shared.kube.pod_templates import Noted, Template
 from shared.model import OwnProgress
 
 FIELD: Final = "status.trainerStatus"
@@ -26,10 +27,12 @@ MOST_SECONDS: Final = 2**31 - 1
 
 
 class Spec(Struct, rename="camel"):
-    """``spec``."""
+    """``spec``; its annotations go to the JobSet and the Jobs that are made of it."""
 
     suspend: bool | None = None
     managed_by: str | None = None
+    annotations: dict[str, Raw] | None = None
+    pod_template_overrides: list[Template] | None = None
 
 
 class TrainJob(Struct):
@@ -38,7 +41,7 @@ class TrainJob(Struct):
     metadata: wire.Meta
     spec: Spec | None = None
     api_version: str = field(default="", name="apiVersion")
-    status: msgspec.Raw = msgspec.Raw(b"null")
+    status: Raw = Raw(b"null")
 
 
 class TrainerStatus(Struct, rename="camel"):
@@ -69,6 +72,17 @@ def changes(found: TrainJob) -> Changes:
     if spec is None:
         return NO_CHANGES
     return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
+
+
+def templates(found: TrainJob) -> list[Template]:
+    """Return what it says of its pods; the rest of their template is its runtime's.
+
+    Source:
+        Kubeflow Trainer v2.1.0 pkg/apis/trainer/v1alpha1/trainjob_types.go
+        (``TrainJobSpec.Annotations``, ``PodTemplateOverride``).
+    """
+    spec = found.spec or Spec()
+    return [*(spec.pod_template_overrides or ()), Template(Noted(spec.annotations))]
 
 
 def progress(found: TrainJob) -> OwnProgress | None:

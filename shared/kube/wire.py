@@ -10,6 +10,8 @@ from msgspec import Meta as MsgspecMeta
 from msgspec import Raw, Struct, field
 
 from shared.kube.job_state import JobSpec, JobStatus
+from shared.kube.pod_templates import Template
+from shared.label_selectors import LabelSelector
 
 ResourceList = dict[str, str]
 
@@ -272,6 +274,8 @@ class OwnerSpec(Struct):
     """``spec`` of a StatefulSet, Deployment or ReplicaSet."""
 
     replicas: int | None = None
+    selector: LabelSelector | None = None
+    template: Template | None = None
 
 
 class Owner(Struct):
@@ -281,11 +285,18 @@ class Owner(Struct):
     spec: OwnerSpec | None = None
 
 
+class StampingJobSpec(JobSpec, rename="camel"):
+    """``spec`` of a Job, with what its pods are made and known by."""
+
+    selector: LabelSelector | None = None
+    template: Template | None = None
+
+
 class Job(Struct):
     """A Job."""
 
     metadata: Meta
-    spec: JobSpec | None = None
+    spec: StampingJobSpec | None = None
     status: JobStatus | None = None
 
 

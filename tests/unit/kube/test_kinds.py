@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from extender.adapters import job_set
+from shared import foreign_labels
 from shared.kube import job_sets, kinds, resources
 from shared.kube.errors import OddObjectError
+from shared.label_selectors import LabelSelector
 from shared.model import Owner, OwnerReference, Uid
 from tests.fakes.kube_objects import encoded
 
@@ -234,6 +236,7 @@ def test_the_metadata_is_read_as_of_any_owner() -> None:
         size=None,
         controller=OwnerReference("trainer.kubeflow.org/v1alpha1", "TrainJob", "it", Uid("t")),
         created_at=1795262400.0,
+        selector=LabelSelector(match_labels={foreign_labels.JOBSET_NAME: "it"}),
     )
 
 
