@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 from extender.adapters import registry
 from extender.adapters.base import Above, Membership, integer
 from extender.adapters.roles import COORDINATORS
-from extender.engine import key_warnings, modelling, wishes, worker_gang
-from extender.engine.above import above
+from extender.engine import key_warnings, modelling, owner_keys, wishes, worker_gang
+from extender.engine.above import above_each
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Wishes
 from shared import labels
-from shared.model import JobKey, NodeName, OwnerReference, Pod, PodShape, Uid
+from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod, PodShape, Uid
 
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
@@ -95,6 +95,9 @@ class Job:
         problem: What is wrong with the labels, empty if nothing.
         wishes: What the user asked for.
         kept: Seats that are kept for members which do not exist yet.
+        speakers: Owners whose word counts for what is written to them, the nearest first
+            (``worker_gang.speakers``).
+        scaled_by: The first of them, if it says how many workers there are; else None.
         warnings: Keys of ours on its pods and owners that have no effect.
     """
 
@@ -109,6 +112,8 @@ class Job:
     problem: str
     wishes: Wishes
     kept: int = 0
+    speakers: tuple[Owner, ...] = ()
+    scaled_by: Uid | None = None
     warnings: tuple[str, ...] = ()
 
     @cached_property
@@ -153,7 +158,7 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     of which nothing has changed is the very object of the last time.
     """
     pods = snapshot.jobs[key]
-    over = _above_all(snapshot, pods)
+    over = above_each(snapshot, pods)
     source = _source(snapshot, key, pods, over)
     held: _Viewed | None = snapshot.memo.views.get(key, source)
     if held is None:
@@ -178,19 +183,6 @@ class _Viewed(NamedTuple):
     pods: Mapping[Uid, _Seen]
 
 
-def _above_all(snapshot: Snapshot, pods: Sequence[Pod]) -> list[Above]:
-    """Return what stands over each pod, found once for those with the same owner and group."""
-    found: dict[tuple[object, object], Above] = {}
-    over = []
-    for pod in pods:
-        under = (pod.controller and pod.controller.uid, registry.group_key(pod))
-        one = found.get(under)
-        if one is None:
-            one = found[under] = above(snapshot, pod)
-        over.append(one)
-    return over
-
-
 def _source(
     snapshot: Snapshot, key: JobKey, pods: tuple[Pod, ...], over: Sequence[Above]
 ) -> tuple[object, ...]:
@@ -208,7 +200,7 @@ def _source(
 def _place(snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
     """Return what a pod's state is made of beside the pod."""
     owner, uid = pod.controller, pod.uid
-    there = owner is not None and owner.uid in snapshot.owners
+    there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
     return (snapshot.bound.get(uid), snapshot.seats.get(uid), there)
 
 
@@ -225,8 +217,9 @@ def _viewed(
     staying = [i for i, s in enumerate(seen) if s.member.state is not State.LEAVING] or [0]
     first, first_above = pods[staying[0]], over[staying[0]]
     size, size_problem = _size([(pods[i], seen[i].membership) for i in staying])
-    wished, wish_problem = wishes.read(first, first_above)
     living = [(seen[i].membership.role, over[i]) for i in staying]
+    speakers, scaled_by = worker_gang.speakers(living)
+    wished, wish_problem = wishes.read(first, first_above, speakers)
     if (workers := worker_gang.workers(wished.workers, living)) is not None:
         size = worker_gang.size(size, workers, (first, first_above), living)
         wish_problem = worker_gang.problem(workers, living)
@@ -245,6 +238,8 @@ def _viewed(
         problem=next(problems, size_problem or wish_problem),
         wishes=wished,
         kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
+        speakers=speakers,
+        scaled_by=scaled_by,
         warnings=_warnings([(pods[i], over[i], seen[i].membership.role) for i in staying]),
     )
     return _Viewed(job, {s.member.pod.uid: s for s in seen})
@@ -255,7 +250,11 @@ def _warnings(members: Sequence[tuple[Pod, Above, str]]) -> tuple[str, ...]:
     first: dict[str, tuple[Pod, Above]] = {}
     for pod, over, role in members:
         first.setdefault(role, (pod, over))
-    lines = (line for pod, over in first.values() for line in key_warnings.of_pod(pod, over))
+    found = [
+        (*owner_keys.ignored(pod, over), *key_warnings.of_pod(pod, over))
+        for pod, over in first.values()
+    ]
+    lines = (line for of_pod in found for line in of_pod)
     return tuple(dict.fromkeys(lines))[: key_warnings.MOST]
 
 
@@ -327,4 +326,6 @@ def _is_left_over(snapshot: Snapshot, pod: Pod) -> bool:
     Its place must not be counted for a new job that was given the old one's name.
     """
     owner = pod.controller
-    return bool(owner and registry.owner_is_read(owner) and owner.uid not in snapshot.owners)
+    if owner is None or not registry.owner_is_read(owner):
+        return False
+    return snapshot.owners.of(pod.namespace, owner) is None

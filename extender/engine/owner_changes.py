@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from extender.engine.commands import EmitEvent
-from shared.model import Owner, PodKey, Uid
+from shared.model import JobKey, Owner, PodKey, Uid
 
 
 class ChangeOwner(Struct, frozen=True, tag=True):
@@ -17,6 +17,7 @@ class ChangeOwner(Struct, frozen=True, tag=True):
 
     Attributes:
         owner: As it was read; uid and resource version are preconditions.
+        namespace: Of the job for which it is changed. An owner of another one is never changed.
         fields: JSON pointer to the number that it gets.
         guards: JSON pointer and text of what must still stand there.
         leaving: JSON pointer, key and list that it gets as its value: names of pods that go.
@@ -27,6 +28,7 @@ class ChangeOwner(Struct, frozen=True, tag=True):
     """
 
     owner: Owner
+    namespace: str
     why: str
     fields: tuple[tuple[str, int], ...] = ()
     guards: tuple[tuple[str, str], ...] = ()
@@ -34,6 +36,16 @@ class ChangeOwner(Struct, frozen=True, tag=True):
     suspend: bool | None = None
     annotations: Mapping[str, str | None] = {}
     event: EmitEvent | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the owner is in the namespace of its job."""
+        return bool(self.namespace) and self.owner.namespace == self.namespace
+
+
+def namespace_of(job: JobKey, owner: Owner) -> str:
+    """Return the namespace of a job; of the owner that carries its record if it names none."""
+    return job.partition("/")[0] if job else owner.namespace
 
 
 class MarkPod(Struct, frozen=True, tag=True):

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from extender.engine.memo import Memo
+from extender.engine.owner_index import OwnerIndex
 from extender.policy.room import Room
 from shared.model import (
     JobKey,
     Migration,
     Namespace,
     NodeName,
-    Owner,
     Pod,
     PodGroup,
     PodKey,
@@ -98,7 +98,7 @@ class Snapshot:
         waiting: Jobs with a pod that is not bound, finished or deleting.
         seats: Seats of pods not seen bound, also of those whose Binding we wrote.
         bound: Node of each pod that is bound, observed or assumed; finished ones too.
-        owners: By uid.
+        owners: Looked up by references within one namespace.
         namespaces: By name.
         quotas: By namespace, in order of name.
         priority_classes: By name.
@@ -118,7 +118,7 @@ class Snapshot:
     waiting: AbstractSet[JobKey]
     seats: Mapping[Uid, Seat]
     bound: Mapping[Uid, NodeName]
-    owners: Mapping[Uid, Owner]
+    owners: OwnerIndex
     namespaces: Mapping[str, Namespace]
     quotas: Mapping[str, tuple[ResourceQuota, ...]]
     priority_classes: Mapping[str, PriorityClass]

@@ -65,13 +65,13 @@ def with_job(snapshot: Snapshot, supposed: Supposed, scheduler: str, now: float)
     key, classes = key_of(supposed, snapshot), snapshot.priority_classes
     pods = [_queued(pod, scheduler, now, classes) for pod in supposed.pods]
     pods.sort(key=lambda pod: (pod.created_at, pod.name))
-    owners = {owner.uid: changed(owner, created_at=now) for owner in supposed.owners}
+    owners = [changed(owner, created_at=now) for owner in supposed.owners]
     return replace(
         snapshot,
         pods={**snapshot.pods, **{pod.key: pod for pod in pods}},
         jobs={**snapshot.jobs, key: tuple(pods)},
         waiting=snapshot.waiting | {key},
-        owners={**snapshot.owners, **owners},
+        owners=snapshot.owners.with_(owners),
     )
 
 

@@ -1,19 +1,23 @@
-"""What the user asked for, read from a job's first pod and what stands over it.
+"""What the user asked for, read from a job's first pod and what is over it.
+
+What makes us write to an owner is read from that owner alone (``owner_keys``).
 
 Annotations of Volcano that say the same count where ours is missing (``shared.foreign_labels``).
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from extender.adapters import registry
 from extender.adapters.base import Above
+from extender.engine import owner_keys
 from extender.policy.buckets import Relations
 from shared import duration, foreign_labels, labels
 from shared.errors import InputError
-from shared.model import Pod
+from shared.model import Owner, Pod
 
 _TOPOLOGIES: Final = (
     (labels.REQUIRED_TOPOLOGY, labels.PREFERRED_TOPOLOGY),
@@ -85,8 +89,20 @@ class Wishes:
     training: str | None = None
 
 
-def read(pod: Pod, above: Above) -> tuple[Wishes, str]:
-    """Return the wishes, and what is wrong with them; with a problem none counts."""
+def read(pod: Pod, above: Above, speakers: Sequence[Owner] = ()) -> tuple[Wishes, str]:
+    """Return the wishes, and what is wrong with them; with a problem none counts.
+
+    Args:
+        pod: The first pod of the job.
+        above: What is over it.
+        speakers: Owners whose word counts for what is written to them; none: those of the pod.
+    """
+
+    def of_owner(key: str) -> str | None:
+        if speakers:
+            return owner_keys.stated(speakers, key)
+        return owner_keys.of_pod(pod, above, key)
+
     try:
         return Wishes(
             max_wait_seconds=_seconds(pod, above, labels.MAX_WAIT),
@@ -94,10 +110,10 @@ def read(pod: Pod, above: Above) -> tuple[Wishes, str]:
             relations=_relations(pod, above),
             topology_key=registry.annotation(pod, above, labels.TOPOLOGY_KEY),
             topology=_topology(pod, above),
-            workers=_workers(pod, above),
-            shrink=_shrink(pod, above),
-            utility=registry.annotation(pod, above, labels.UTILITY),
-            training=registry.annotation(pod, above, labels.TRAINING),
+            workers=_workers(of_owner(labels.WORKERS)),
+            shrink=_shrink(of_owner(labels.SHRINK)),
+            utility=of_owner(labels.UTILITY),
+            training=of_owner(labels.TRAINING),
         ), ""
     except InputError as error:
         return Wishes(), str(error)
@@ -141,8 +157,7 @@ def _topology(pod: Pod, above: Above) -> TopologyWish | None:
     return None
 
 
-def _workers(pod: Pod, above: Above) -> WorkerRange | None:
-    text = registry.annotation(pod, above, labels.WORKERS)
+def _workers(text: str | None) -> WorkerRange | None:
     if text is None:
         return None
     found = _RANGE.fullmatch(text)
@@ -153,8 +168,7 @@ def _workers(pod: Pod, above: Above) -> WorkerRange | None:
     return WorkerRange(int(found[1]), int(found[2]))
 
 
-def _shrink(pod: Pod, above: Above) -> Shrink:
-    text = registry.annotation(pod, above, labels.SHRINK)
+def _shrink(text: str | None) -> Shrink:
     if text is None:
         return Shrink.CHECKPOINT
     try:

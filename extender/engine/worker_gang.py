@@ -99,12 +99,28 @@ def worker_roles(roles: Iterable[str]) -> frozenset[str]:
     return frozenset({WORKER}) if WORKER in known else (known - COORDINATORS) or known
 
 
+def speakers(living: Sequence[Living]) -> tuple[tuple[Owner, ...], Uid | None]:
+    """Return the owners whose word counts for what is written to them, the nearest first.
+
+    The owner that says how many workers there are, and those over it; that owner's uid beside them.
+    Where none does, or several do, nobody's number is written: then those over the first pod that
+    has owners, and None.
+    """
+    roles = worker_roles(role for role, _ in living)
+    found: dict[Uid, tuple[Owner, ...]] = {}
+    for over in _distinct(one for one in living if one[0] in roles):
+        place = next((i for i, one in enumerate(over.owners) if worker_count(one)), None)
+        if place is not None:
+            found[over.owners[place].uid] = over.owners[place:]
+    if len(found) == 1:
+        return next((chain, uid) for uid, chain in found.items())
+    return next((over.owners for _, over in living if over.owners), ()), None
+
+
 def _scaled(living: Sequence[Living]) -> WorkerCount | None:
     """Return the number of the only owner whose pods are workers; None if there are several."""
-    roles = worker_roles(role for role, _ in living)
-    found = map(counted, _distinct(one for one in living if one[0] in roles))
-    by_uid: dict[Uid, WorkerCount] = {one[0].uid: one[1] for one in found if one is not None}
-    return next(iter(by_uid.values())) if len(by_uid) == 1 else None
+    chain, scaled_by = speakers(living)
+    return worker_count(chain[0]) if scaled_by is not None else None
 
 
 def _distinct(living: Iterable[Living]) -> Iterable[Above]:

@@ -49,6 +49,10 @@ class Departures:
     async def suspend(self, action: SuspendJob) -> Outcome:
         """Suspend a Job if the disruption budgets allow that all its pods end."""
         job = (action.namespace, action.job)
+        if action.job.namespace != action.namespace:
+            text = f"{action.job.key} is not in the namespace of {action.migration}"
+            log.error("not suspended: %s", text)
+            return Outcome(action.migration, Result.REFUSED, R.OWNER_NOT_SUPPORTED, text)
         try:
             if refusal := await self._budget_refusal(action):
                 return _held_back(action.migration, refusal)

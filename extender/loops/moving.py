@@ -112,6 +112,9 @@ class Mover:
     async def _bring_back(self, action: ResumeJob | RecreatePod) -> Outcome:
         try:
             if isinstance(action, ResumeJob):
+                if action.migration.partition("/")[0] != action.namespace:
+                    log.error("%s: not in the namespace of its Job", _about(action))
+                    return Outcome(action.migration, Result.REFUSED, R.OWNER_NOT_SUPPORTED)
                 await self._departures.resume(action.namespace, action.name, action.uid)
             else:
                 await templates.recreate(self.client, action)

@@ -2,7 +2,8 @@
 
 Marks on pods that are to leave go out before: the core waits until it sees them.
 
-The owner must be the very one that was looked at, in the version that was looked at. What the
+The owner must be the very one that was looked at, in the version that was looked at, and in the
+namespace of the job for which it is changed. What the
 server answers is taken over at once; whether a write with a lost answer has happened, the next look
 reads from the owner.
 """
@@ -90,6 +91,10 @@ class OwnerWriter:
         owner = command.owner
         kind = _KINDS.get(owner.collection)
         if kind is None or not self.acting():
+            return
+        if not command.allowed:
+            text = "%s: not changed for a job of namespace %r: %s"
+            log.error(text, owner.key, command.namespace, command.why)
             return
         try:
             answer = await self._patch(kind, command)

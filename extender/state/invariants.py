@@ -69,7 +69,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "waiting": snapshot.waiting,
         "seats": dict(snapshot.seats),
         "bound": dict(snapshot.bound),
-        "owners": dict(snapshot.owners),
+        "owners": {owner.uid: owner for owner in snapshot.owners},
         "groups": dict(snapshot.groups),
         "namespaces": dict(snapshot.namespaces),
         "quotas": dict(snapshot.quotas),

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from extender.engine.memo import Memo
 from extender.engine.migration import reserving
+from extender.engine.owner_index import OwnerIndex
 from extender.engine.snapshot import OpenSeats, Snapshot
 from extender.policy.room import Room
 from extender.state import invariants
@@ -226,7 +227,7 @@ class ClusterStore:
                 waiting=self._pods.jobs.waiting(),
                 seats=self._pods.seats.frozen(),
                 bound=self._pods.bound.frozen(),
-                owners=self._owners.frozen(),
+                owners=OwnerIndex(self._owners.frozen()),
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),

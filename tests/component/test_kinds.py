@@ -48,7 +48,7 @@ def observer(running: Extender) -> Observer:
 def known(running: Extender) -> set[str]:
     """Names of the owners and groups that decisions see."""
     snapshot = observer(running).recorder.store.snapshot()
-    owners = {owner.name for owner in snapshot.owners.values()}
+    owners = {owner.name for owner in snapshot.owners}
     return owners | {group.name for group in snapshot.groups.values()}
 
 

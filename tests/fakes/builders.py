@@ -11,6 +11,7 @@ import numpy as np
 from extender.policy.room import Room
 from extender.state.classes import MaskCache
 from shared import labels as names
+from shared.label_selectors import LabelSelector
 from shared.model import (
     HostPort,
     Namespace,
@@ -155,8 +156,15 @@ def make_owner(
     controller: Owner | None = None,
     created_at: float = 0.0,
     resource_version: str = "1",
+    template: Mapping[str, str] | None = None,
+    selects: Mapping[str, str] | None = None,
 ) -> Owner:
-    """A Job unless ``kind`` says otherwise."""
+    """A Job unless ``kind`` says otherwise.
+
+    ``template``: annotations of its pods, of which those are kept that count on owners alone;
+    ``selects``: labels that its pods have.
+    """
+    noted = {key: text for key, text in (template or {}).items() if key in names.OF_OWNER}
     groups = {"Job": "batch/v1", "StatefulSet": "apps/v1"}
     return Owner(
         api_version=api_version or groups.get(kind, "kubeflow.org/v1"),
@@ -170,6 +178,8 @@ def make_owner(
         size=size,
         controller=None if controller is None else reference_to(controller),
         created_at=created_at,
+        template=noted,
+        selector=None if selects is None else LabelSelector(match_labels=dict(selects)),
     )
 
 

@@ -191,7 +191,7 @@ def released(case, snapshot):
 def _grow(store, snapshot, one):
     pods = snapshot.jobs[one.job]
     cpu = dict(pods[0].shape.requests)["cpu"]
-    owner = snapshot.owners[pods[0].controller.uid]
+    owner = snapshot.owners.of("default", pods[0].controller)
     bigger = owner_of(owner.name, one.to, workers=owner.annotations[labels.WORKERS])
     store.apply(Upsert(bigger))
     more = {"cpu": f"{cpu}m", "priority": pods[0].priority, "created_at": NOW}

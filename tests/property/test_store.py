@@ -292,7 +292,7 @@ class Store(RuleBasedStateMachine):
         return self.store.snapshot().pods.values()
 
     def _owners(self):
-        return self.store.snapshot().owners.values()
+        return self.store.snapshot().owners
 
 
 Store.TestCase.settings = settings(stateful_step_count=40)

@@ -23,7 +23,7 @@ def patched(command: ChangeOwner, live=LIVE):
 
 
 def change(owner=OWNER, **fields) -> ChangeOwner:
-    return ChangeOwner(owner, why="", **fields)
+    return ChangeOwner(owner, owner.namespace, why="", **fields)
 
 
 def test_the_version_that_was_looked_at_is_named() -> None:

@@ -112,7 +112,7 @@ def _sort(
     Raises:
         InputError: An annotation cannot be used, or something is known from nowhere.
     """
-    owner, name = described.owner_of(snapshot, job), durations.run_name(job.key)
+    owner, name = described.owner_of(job), durations.run_name(job.key)
     known = described.is_measured(job) or name in steps
     if known or params.unmeasured is Unmeasured.HOLD or owner is None:
         asked = described.asked(snapshot, job, steps)

@@ -6,8 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace as changed
 
-from extender.engine import durations
-from extender.engine.above import above
+from extender.engine import durations, owner_keys
 from extender.engine.admission import grammar
 from extender.engine.admission.grammar import Training, Worth
 from extender.engine.admission.machines import Machines
@@ -100,10 +99,12 @@ def is_gone(job: Job, now: float, slot_seconds: float) -> bool:
     return worth.of(max(0.0, now - job.created_at) + lasts) <= GONE * worth.of(0.0)
 
 
-def owner_of(snapshot: Snapshot, job: Job) -> Owner | None:
-    """Return the owner that carries the job's plan: the top one; None if none was observed."""
-    workers = _workers(_live(job)) or list(job.members)
-    return above(snapshot, workers[0].pod).top
+def owner_of(job: Job) -> Owner | None:
+    """Return the owner that carries the job's plan: the top one of those whose word counts.
+
+    None if none was observed.
+    """
+    return job.speakers[-1] if job.speakers else None
 
 
 def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> Asked:
@@ -117,7 +118,7 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> As
     Raises:
         InputError: An annotation cannot be used, or something is known from nowhere.
     """
-    owner = owner_of(snapshot, job)
+    owner = owner_of(job)
     if owner is None:
         raise InputError("controller of the job", job.about.name, _UNREAD)
     if owner.groups > 1:
@@ -129,7 +130,7 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> As
     others = [m for m in live if m not in workers]
     owned = scaled(snapshot, job)
     wished = job.wishes.workers if owned is not None else None
-    saves = job.wishes.shrink is Shrink.TERMINATE or _has_checkpoint(snapshot, job)
+    saves = job.wishes.shrink is Shrink.TERMINATE or _has_checkpoint(job)
     least, most = (len(workers),) * 2 if wished is None else (wished.least, wished.most)
     return Asked(
         utility=grammar.utility_text(worth),
@@ -219,11 +220,8 @@ def _training(job: Job, step_seconds: Mapping[str, float]) -> Training:
     return replace(training, whole_step_seconds=measured)
 
 
-def _has_checkpoint(snapshot: Snapshot, job: Job) -> bool:
-    pod = job.members[0].pod
-    owners = above(snapshot, pod).owners
-    notes = (pod.annotations, *(owner.annotations for owner in owners))
-    return any(labels.CHECKPOINT in one for one in notes)
+def _has_checkpoint(job: Job) -> bool:
+    return owner_keys.stated(job.speakers, labels.CHECKPOINT) is not None
 
 
 def _live(job: Job) -> list[Member]:

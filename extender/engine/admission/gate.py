@@ -111,7 +111,7 @@ class Gate:
             return None  # the planner says so
         try:
             gone = described.is_gone(job, self.now, self.params.slot_time.slot_seconds)
-            if described.owner_of(self.snapshot, job) is None:
+            if described.owner_of(job) is None:
                 described.asked(self.snapshot, job, {})
             unmeasured = not described.is_measured(job)
         except InputError as error:

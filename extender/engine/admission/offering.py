@@ -187,17 +187,23 @@ def _pending(snapshot: Snapshot, memory: AdmissionMemory, reading: Reading) -> d
     return {
         uid: one
         for uid, one in memory.pending.items()
-        if uid in snapshot.owners
-        and snapshot.owners[uid].resource_version == one.resource_version
+        if (owner := _carrier(snapshot, uid, one)) is not None
+        and owner.resource_version == one.resource_version
         and reading.monotonic < one.until
     }
+
+
+def _carrier(snapshot: Snapshot, uid: Uid, one: Pending) -> Owner | None:
+    namespace = one.plan.job.partition("/")[0] if one.plan is not None else ""
+    return snapshot.owners.remembered(namespace, uid)
 
 
 def _known(snapshot: Snapshot, pending: Mapping[Uid, Pending]) -> Mapping[JobKey, Planned]:
     found = dict(planned.planned(snapshot))
     for uid, one in pending.items():
-        if one.plan is not None:
-            found[one.plan.job] = Planned(snapshot.owners[uid], one.plan)
+        owner = _carrier(snapshot, uid, one)
+        if one.plan is not None and owner is not None:
+            found[one.plan.job] = Planned(owner, one.plan)
     return found
 
 

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from extender.engine import jobs
+from extender.engine.above import from_owner
 from extender.engine.admission import slot_plan
 from extender.engine.admission.slot_plan import SlotPlan
+from extender.engine.scaling import records
 from extender.engine.snapshot import Snapshot
 from shared import labels
 from shared.errors import InputError
@@ -22,27 +25,29 @@ class Planned:
 def planned(snapshot: Snapshot) -> Mapping[JobKey, Planned]:
     """Return the plans by job, those of suspended jobs too, in order of arrival.
 
-    What cannot be read is not there; of two owners of a job that carry one the older counts.
+    What cannot be read is not there, nor what another owner carries than one of the job's own; of
+    two that carry one the older counts.
     """
     found: dict[JobKey, Planned] = {}
-    noted = (owner for owner in snapshot.owners.values() if labels.SLOT_PLAN in owner.annotations)
+    noted = snapshot.owners.annotated(labels.SLOT_PLAN)
     for owner in sorted(noted, key=lambda one: (one.created_at, one.key)):
         try:
             plan = slot_plan.read(owner)
         except InputError:
             continue
-        if plan is not None:
+        if plan is not None and _counts(snapshot, owner, plan):
             found.setdefault(plan.job, Planned(owner, plan))
     return found
 
 
-def one(snapshot: Snapshot, owners: tuple[Owner, ...]) -> Planned | None:
-    """Return the plan that one of these owners carries, the nearest first; None if none does."""
-    for owner in owners:
-        try:
-            plan = slot_plan.read(owner)
-        except InputError:
-            continue
-        if plan is not None:
-            return Planned(snapshot.owners.get(owner.uid, owner), plan)
-    return None
+def _counts(snapshot: Snapshot, owner: Owner, plan: SlotPlan) -> bool:
+    """Say whether a plan is on an owner whose word counts for the job.
+
+    Of a job without pods it must be on the owner that we paused, or on one over it.
+    """
+    if plan.job in snapshot.jobs:
+        heard = jobs.view(snapshot, plan.job).speakers
+    else:
+        paused = records.of(snapshot).by_job.get(plan.job)
+        heard = from_owner(snapshot, paused.owner) if paused is not None else (owner,)
+    return any(one.uid == owner.uid for one in heard)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct
 
-from extender.engine import owner_words
+from extender.engine import jobs, owner_words
 from extender.engine.admission import grammar
 from extender.engine.snapshot import Snapshot
 from shared import labels
@@ -78,15 +78,22 @@ def text(run: Profile) -> str:
 def profiled(snapshot: Snapshot) -> Mapping[JobKey, Profiled]:
     """Return the profile runs by job, in order of the owners' age; what cannot be read is none."""
     found: dict[JobKey, Profiled] = {}
-    noted = (owner for owner in snapshot.owners.values() if labels.PROFILE in owner.annotations)
+    noted = snapshot.owners.annotated(labels.PROFILE)
     for owner in sorted(noted, key=lambda one: (one.created_at, one.key)):
         try:
             run = read(owner)
         except InputError:
             continue
-        if run is not None:
+        if run is not None and _counts(snapshot, owner, run):
             found.setdefault(run.job, Profiled(owner, run))
     return found
+
+
+def _counts(snapshot: Snapshot, owner: Owner, run: Profile) -> bool:
+    """Say whether a run is on an owner whose word counts for the job; it has pods while it runs."""
+    if run.job not in snapshot.jobs:
+        return True
+    return any(one.uid == owner.uid for one in jobs.view(snapshot, run.job).speakers)
 
 
 def unmeasured(snapshot: Snapshot) -> frozenset[JobKey]:

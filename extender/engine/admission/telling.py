@@ -9,7 +9,7 @@ from extender.engine.admission.searching import GRACE
 from extender.engine.admission.sight import Sight
 from extender.engine.admission.slot_plan import SlotPlan
 from extender.engine.commands import EmitEvent
-from extender.engine.owner_changes import ChangeOwner
+from extender.engine.owner_changes import ChangeOwner, namespace_of
 from extender.engine.reasons import MESSAGES, Reason
 from shared import labels
 from shared.model import Owner, OwnerReference
@@ -36,6 +36,7 @@ def change(owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: Sight) -
     )
     return ChangeOwner(
         owner,
+        namespace_of(plan.job, owner),
         "admitted by price" if new else "planned anew",
         annotations={labels.SLOT_PLAN: slot_plan.text(plan)},
         event=event if told else None,
@@ -49,6 +50,7 @@ def profiled(owner: Owner, run: Profile, reason: str = "", text: str = "") -> Ch
     event = EmitEvent(owner.namespace, about, reason, text, warning=warning, action="Profile")
     return ChangeOwner(
         owner,
+        namespace_of(run.job, owner),
         reason or "profile run",
         annotations={labels.PROFILE: profile.text(run)},
         event=event if reason else None,

@@ -180,13 +180,13 @@ def _holders(s: Situation) -> Iterator[_Holder]:
 def _with(s: Situation, key: str, field: str, value: str) -> Situation:
     """Return the situation with a label or annotation set on the pods, or gone everywhere."""
     snapshot, holders = s.snapshot, list(_holders(s))
-    owners = {h.uid: _mended(h, key, field, "") for h in holders if isinstance(h, Owner)}
+    owners = [_unstamped(_mended(h, key, field, ""), key) for h in holders if isinstance(h, Owner)]
     groups = {h.key: _mended(h, key, field, "") for h in holders if isinstance(h, PodGroup)}
     pods = tuple(_mended(pod, key, field, value) for pod in snapshot.jobs[s.job.key])
     mended = replace(
         snapshot,
         jobs={**snapshot.jobs, s.job.key: pods},
-        owners={**snapshot.owners, **owners},
+        owners=snapshot.owners.with_(owners),
         groups={**snapshot.groups, **groups},
         memo=Memo(),
     )
@@ -199,6 +199,10 @@ def _mended(holder: _OneHolder, key: str, field: str, value: str) -> _OneHolder:
         return holder
     kept = {k: v for k, v in getattr(holder, field).items() if k != key}
     return changed(holder, **{field: {**kept, key: value} if value else kept})
+
+
+def _unstamped(owner: Owner, key: str) -> Owner:
+    return changed(owner, template={k: v for k, v in owner.template.items() if k != key})
 
 
 def as_queued(job: jobs.Job) -> jobs.Job:

@@ -70,14 +70,16 @@ def _making(case: Case, new: Mapping[Uid, Pod]) -> tuple[Action, ...]:
 
 def _resumption(case: Case) -> tuple[ResumeJob, ...]:
     """Resume the Job once its controller has seen the end of all old pods."""
-    owner = case.snapshot.owners.get(case.migration.owner.uid) if case.migration.owner else None
+    migration = case.migration
+    reference = migration.owner
+    owner = case.snapshot.owners.of(migration.namespace, reference) if reference else None
     if owner is None or owner.job is None or not owner.job.suspended:
         return ()
-    if owner.annotations.get(labels.MIGRATION) != case.migration.key:
+    if owner.annotations.get(labels.MIGRATION) != migration.key:
         return ()
     if owner.job.active and not case.late:
         return ()
-    return (ResumeJob(case.migration.key, owner.namespace, owner.name, owner.uid),)
+    return (ResumeJob(migration.key, owner.namespace, owner.name, owner.uid),)
 
 
 def _is_over(case: Case, new: Mapping[Uid, Pod]) -> bool:
@@ -105,10 +107,7 @@ def _owner_is_gone(case: Case) -> bool:
     owner = case.migration.owner
     if owner is None or not registry.owner_is_read(owner):
         return False
-    same = (
-        o for o in case.snapshot.owners.values() if (o.kind, o.name) == (owner.kind, owner.name)
-    )
-    return not any(o.namespace == case.migration.namespace for o in same)
+    return case.snapshot.owners.named(case.migration.namespace, owner) is None
 
 
 def _all_left(case: Case) -> bool:

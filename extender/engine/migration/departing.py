@@ -191,8 +191,9 @@ def _acked(member: MigrationMember, seen: Checkpoint | None) -> MigrationMember:
 
 
 def _owner(case: Case) -> Owner | None:
-    owner = case.migration.owner
-    return case.snapshot.owners.get(owner.uid) if owner else None
+    migration = case.migration
+    owner = migration.owner
+    return case.snapshot.owners.of(migration.namespace, owner) if owner else None
 
 
 def _has_departed(case: Case) -> bool:

@@ -157,9 +157,10 @@ def _told(snapshot: Snapshot, taken: Advance) -> EmitEvent:
 def _orphans(snapshot: Snapshot, book: Ledger) -> Iterator[ResumeJob]:
     """A Migration that was deleted by hand, or failed, must not leave its Job suspended."""
     open_keys = {migration.key for migration in book.open}
-    for _, owner in sorted(snapshot.owners.items()):
-        key = owner.annotations.get(labels.MIGRATION)
-        if key is not None and key not in open_keys and owner.job and owner.job.suspended:
+    for owner in snapshot.owners.annotated(labels.MIGRATION):
+        key = owner.annotations[labels.MIGRATION]
+        ours = key.partition("/")[0] == owner.namespace  # else it was copied, or is not ours
+        if ours and key not in open_keys and owner.job and owner.job.suspended:
             yield ResumeJob(key, owner.namespace, owner.name, owner.uid)
 
 

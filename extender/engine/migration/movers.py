@@ -19,7 +19,9 @@ wait ten seconds, doubled with each failure: independent pods of such a Job are 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from extender.adapters import registry
 from extender.adapters.base import integer
+from extender.engine.above import above
 from extender.engine.jobs import Job, Member, State
 from extender.engine.migration.reasons import TEXTS
 from extender.engine.migration.reasons import MigrationReason as R
@@ -54,6 +56,8 @@ def mover(
     owner = members[0].pod.controller
     if owner is None:
         return _of_nobody(job, members)
+    if registry.owner_is_read(owner) and not all(_is_made(snapshot, m) for m in members):
+        return Declined(R.OWNER_GONE)
     group = owner.api_version.partition("/")[0]
     if (group, owner.kind) == ("batch", "Job"):
         found = _of_job(snapshot, job, members, owner)
@@ -62,6 +66,11 @@ def mover(
         gang = Declined(R.OWNER_NOT_SUPPORTED, f"a gang of a {owner.kind}")
         return gang if len(members) > 1 else (Mover.EVICT, owner)
     return Declined(R.OWNER_NOT_SUPPORTED, owner.kind)
+
+
+def _is_made(snapshot: Snapshot, member: Member) -> bool:
+    """Say whether the pod's controller is there, and selects the pod."""
+    return bool(above(snapshot, member.pod).owners)
 
 
 def _of_nobody(job: Job, members: Sequence[Member]) -> tuple[Mover, None] | Declined:
@@ -76,7 +85,7 @@ def _of_nobody(job: Job, members: Sequence[Member]) -> tuple[Mover, None] | Decl
 def _of_job(
     snapshot: Snapshot, job: Job, members: Sequence[Member], reference: OwnerReference
 ) -> Mover | Declined:
-    owner = snapshot.owners.get(reference.uid)
+    owner = snapshot.owners.of(job.namespace, reference)
     if owner is None or owner.job is None:
         return Declined(R.OWNER_GONE)
     if owner.job.managed:

@@ -8,8 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.adapters import registry
-from extender.engine import durations, jobs
+from extender.engine import durations, jobs, owner_keys
 from extender.engine.above import above
 from extender.engine.commands import EmitEvent
 from extender.engine.memory import Reading
@@ -24,7 +23,6 @@ from extender.engine.migration.reasons import MigrationReason as R
 from extender.engine.snapshot import Snapshot
 from extender.policy import migration_gain
 from extender.policy.migration_gain import Gain
-from shared import labels
 from shared import ledger as api
 from shared.model import JobKey, Migration, NodeName, Pod, Trigger, Uid
 
@@ -76,9 +74,8 @@ class Proposals:
         return self._units[uid]
 
     def opted_in(self, pod: Pod) -> bool:
-        """Say whether the pod or its owner names a checkpoint directory."""
-        over = above(self.snapshot, pod)
-        return registry.annotation(pod, over, labels.CHECKPOINT) is not None
+        """Say whether the pod's owner names a checkpoint directory."""
+        return owner_keys.lets_be_moved(pod, above(self.snapshot, pod))
 
     def looked_at(self, job: JobKey) -> float:
         """Return when a job was looked at last and not moved; 0.0 if it never was."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from extender.adapters import registry
+from extender.engine import owner_keys
 from extender.engine.above import above
 from extender.engine.jobs import Job, Member
 from extender.engine.snapshot import Snapshot
-from shared import labels, places
+from shared import places
 from shared.model import Uid
 
 _CHIEFS: Final = ("master", "chief", "launcher")
@@ -23,7 +23,7 @@ def asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[
     first: dict[str, Uid] = {}
     for member in sorted(members, key=rank):
         pod = member.pod
-        text = registry.annotation(pod, above(snapshot, pod), labels.CHECKPOINT)
+        text = owner_keys.checkpoint(pod, above(snapshot, pod))
         if text is None:
             continue
         whose = places.Whose(pod.namespace, job.name, pod.name, pod.uid, member.role, member.index)

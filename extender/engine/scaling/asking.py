@@ -22,7 +22,7 @@ def orders(snapshot: Snapshot, node: NodeName) -> Iterator[Order]:
     """Yield what concerns the pods of a node, in the order of the owners."""
     for noted in records.of(snapshot).by_owner.values():
         here = [uid for uid in noted.rescale.asked if snapshot.bound.get(uid) == node]
-        pods = _alive(snapshot, noted.rescale, here) if here else []
+        pods = _alive(snapshot, noted, here) if here else []
         if not pods:
             continue
         surplus = _surplus(snapshot, noted)
@@ -30,8 +30,12 @@ def orders(snapshot: Snapshot, node: NodeName) -> Iterator[Order]:
             yield noted.rescale, pod.uid, _stands(noted.rescale, pod, surplus=surplus)
 
 
-def _alive(snapshot: Snapshot, one: Rescale, uids: list[Uid]) -> list[Pod]:
-    return [p for p in snapshot.jobs.get(one.job, ()) if p.uid in uids and not p.finished]
+def _alive(snapshot: Snapshot, noted: Noted, uids: list[Uid]) -> list[Pod]:
+    """Return the pods that are asked; none where the owner has no pods in the job it names."""
+    job = noted.rescale.job
+    if not records.has_pods(snapshot, noted):
+        return []
+    return [p for p in snapshot.jobs.get(job, ()) if p.uid in uids and not p.finished]
 
 
 def _surplus(snapshot: Snapshot, noted: Noted) -> bool:

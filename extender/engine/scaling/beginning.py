@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from extender.engine import jobs
+from extender.engine import jobs, owner_keys
 from extender.engine.jobs import Job, State
 from extender.engine.memory import Reading
 from extender.engine.owner_changes import ChangeOwner
@@ -18,6 +18,7 @@ from extender.engine.scaling.scaled import scaled
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Shrink, WorkerRange
 from extender.engine.worker_gang import worker_count
+from shared import labels
 from shared.model import JobKey, Owner, Uid
 
 
@@ -182,6 +183,8 @@ def _shrinking(
     job = one.job
     if job is None or job.wishes.shrink is Shrink.TERMINATE or not _disturbs(one, job):
         return one
+    if owner_keys.stated(job.speakers, labels.CHECKPOINT) is None:
+        return R.NOT_OPTED_IN
     asked = saving.whom(snapshot, job, reading, params)
     if isinstance(asked, R):
         return asked

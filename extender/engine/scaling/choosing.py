@@ -38,7 +38,7 @@ def choose(
     params: EngineParameters,
 ) -> Chosen:
     """Begin what may begin, in the order of the proposals."""
-    busy = {noted.rescale.job for noted in book.open}
+    busy = set(book.busy)
     left = params.rescaling.most_open
     left -= sum(noted.rescale.cause is not Cause.SLOT for noted in book.open)
     commands: list[ChangeOwner] = []

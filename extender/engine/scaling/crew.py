@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
-from extender.engine.above import above
+from extender.engine.above import above_each
 from extender.engine.jobs import Job, Member, State
+from extender.engine.scaling.records import is_of
 from extender.engine.scaling.scaled import in_removal_order
 from extender.engine.snapshot import Snapshot
 from extender.engine.worker_gang import worker_count
-from shared.model import Owner, Uid
+from shared.model import Owner
 
 ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
 _SEATLESS: Final = frozenset({State.GATED, State.HELD, State.LOOSE, State.DIRECT, State.IN_TREE})
@@ -62,7 +63,8 @@ def of(snapshot: Snapshot, job: Job | None, owner: Owner) -> Crew:
     """Return the workers of an owner; nobody where the job has no pods."""
     if job is None:
         return NOBODY
-    mine = [m for m in job.members if _is_of(snapshot, m, owner.uid)]
+    over = above_each(snapshot, [m.pod for m in job.members])
+    mine = [m for m, one in zip(job.members, over, strict=True) if is_of(one, owner)]
     count = worker_count(owner)
     workers = [m for m in mine if count is None or count.role in {"", m.role}]
     live = [m for m in workers if m.state not in ENDED and m.state is not State.LEAVING]
@@ -73,7 +75,3 @@ def of(snapshot: Snapshot, job: Job | None, owner: Owner) -> Crew:
         placed=sum(m.state in _PLACED for m in workers),
         pods=sum(m.state not in ENDED for m in mine),
     )
-
-
-def _is_of(snapshot: Snapshot, member: Member, owner: Uid) -> bool:
-    return any(one.uid == owner for one in above(snapshot, member.pod).owners)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from extender.engine.commands import EmitEvent
 from extender.engine.jobs import Job, Member
 from extender.engine.memory import Reading
-from extender.engine.owner_changes import ChangeOwner
+from extender.engine.owner_changes import ChangeOwner, namespace_of
 from extender.engine.parameters import EngineParameters
 from extender.engine.scaling import record
 from extender.engine.scaling.crew import NOBODY, Crew
@@ -85,6 +85,7 @@ def enter(
     count = None if _is_suspended_for(owner, entered) else worker_count(owner)
     return ChangeOwner(
         owner,
+        namespace_of(rescale.job, owner),
         why=f"{phase.value} {_numbers(entered)}, {entered.cause.value}",
         fields=count.values(entered.to) if count else (),
         guards=count.guards if count else (),
@@ -98,7 +99,8 @@ def enter(
 def note(owner: Owner, rescale: Rescale, event: EmitEvent | None = None) -> ChangeOwner:
     """Write the word about a change, and no number."""
     why = f"{rescale.phase.value} {_numbers(rescale)} {rescale.why}".rstrip()
-    return ChangeOwner(owner, why=why, annotations=_said(rescale), event=event)
+    namespace = namespace_of(rescale.job, owner)
+    return ChangeOwner(owner, namespace, why=why, annotations=_said(rescale), event=event)
 
 
 def done(case: Case, why: ScalingReason | None = None) -> ChangeOwner:

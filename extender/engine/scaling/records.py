@@ -1,10 +1,11 @@
 """What the owners say about changes of their workers; read once until an owner changes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from extender.engine.above import above
+from extender.adapters.base import Above
+from extender.engine.above import above, above_each
 from extender.engine.scaling import record
 from extender.engine.scaling.record import Phase, Rescale
 from extender.engine.snapshot import Snapshot
@@ -13,6 +14,7 @@ from shared.errors import InputError
 from shared.model import JobKey, Owner, Pod, Uid
 
 _ALL: Final = "all"
+_BY_JOB: Final = "by job"
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,19 @@ class Records:
 
     Attributes:
         by_owner: In order of the owners' uids.
-        by_job: The same by job; of two owners of one job the one that is open, else the newer.
+        by_job: The same by job, of owners that have pods in it; of two owners of one job the one
+            that is open, else the newer. Of a job without pods whoever names it.
         unreadable: What is wrong with an owner's annotation, by the owner's uid.
     """
 
     by_owner: Mapping[Uid, Noted]
     by_job: Mapping[JobKey, Noted]
     unreadable: Mapping[Uid, str]
+
+    @property
+    def busy(self) -> frozenset[JobKey]:
+        """Jobs whose change is under way."""
+        return frozenset(key for key, noted in self.by_job.items() if noted.rescale.open)
 
     @property
     def open(self) -> tuple[Noted, ...]:
@@ -55,24 +63,46 @@ def of(snapshot: Snapshot) -> Records:
     source = (snapshot.owners,)
     held: Records | None = snapshot.memo.rescales.get(_ALL, source)
     if held is None:
-        held = _read(snapshot.owners)
+        held = _read(snapshot)
         snapshot.memo.rescales.put(_ALL, source, held)
+    return _of_their_jobs(snapshot, held) if held.by_owner else held
+
+
+def _read(snapshot: Snapshot) -> Records:
+    by_owner: dict[Uid, Noted] = {}
+    unreadable: dict[Uid, str] = {}
+    for owner in snapshot.owners.annotated(labels.RESCALE):
+        try:
+            rescale = record.read(owner)
+        except InputError as error:
+            unreadable[owner.uid] = str(error)
+            continue
+        if rescale is not None:
+            by_owner[owner.uid] = Noted(owner, rescale)
+    return Records(by_owner, {}, unreadable)
+
+
+def _of_their_jobs(snapshot: Snapshot, read: Records) -> Records:
+    """Add which record is about which job: an owner says nothing of a job that has no pod of it."""
+    source = (read, snapshot.jobs)
+    held: Records | None = snapshot.memo.rescales.get(_BY_JOB, source)
+    if held is None:
+        ranked = sorted(read.by_owner.values(), key=lambda n: (n.rescale.open, n.rescale.since))
+        by_job = {n.rescale.job: n for n in ranked if n.rescale.job and has_pods(snapshot, n)}
+        held = replace(read, by_job=by_job)
+        snapshot.memo.rescales.put(_BY_JOB, source, held)
     return held
 
 
-def _read(owners: Mapping[Uid, Owner]) -> Records:
-    by_owner: dict[Uid, Noted] = {}
-    unreadable: dict[Uid, str] = {}
-    for uid in sorted(uid for uid, owner in owners.items() if labels.RESCALE in owner.annotations):
-        try:
-            rescale = record.read(owners[uid])
-        except InputError as error:
-            unreadable[uid] = str(error)
-            continue
-        if rescale is not None:
-            by_owner[uid] = Noted(owners[uid], rescale)
-    ranked = sorted(by_owner.values(), key=lambda n: (n.rescale.open, n.rescale.since))
-    return Records(by_owner, {n.rescale.job: n for n in ranked if n.rescale.job}, unreadable)
+def has_pods(snapshot: Snapshot, noted: Noted) -> bool:
+    """Say whether an owner has pods in the job that its record names, or the job has none."""
+    pods = snapshot.jobs.get(noted.rescale.job, ())
+    return not pods or any(is_of(over, noted.owner) for over in above_each(snapshot, pods))
+
+
+def is_of(over: Above, owner: Owner) -> bool:
+    """Say whether an owner is among those over a pod."""
+    return any(one.uid == owner.uid for one in over.owners)
 
 
 def is_paused(noted: Noted) -> bool:

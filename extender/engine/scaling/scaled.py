@@ -32,6 +32,8 @@ class Scaled:
 def scaled(snapshot: Snapshot, job: Job) -> Scaled | None:
     """Return how the job is scaled; None if nobody who is known can, or several could.
 
+    Nor by an owner other than that whose annotations the job's wishes were read from.
+
     A job can consist of several owners, its parameter servers of one and its workers of another:
     then it is the one whose pods are called workers.
     """
@@ -43,6 +45,8 @@ def scaled(snapshot: Snapshot, job: Job) -> Scaled | None:
     if len(candidates) != 1:
         return None
     ((owner, count, members),) = candidates
+    if owner.uid != job.scaled_by:
+        return None  # its word was not read
     workers = [m for m in members if count.role in {"", m.role}]
     order = in_removal_order(workers)
     return None if order is None else Scaled(owner, count, order)

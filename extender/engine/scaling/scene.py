@@ -104,7 +104,7 @@ def _crowds(snapshot: Snapshot) -> dict[JobKey, Crowd]:
     keys = ranged.ranged(snapshot)
     if not keys:
         return {}
-    busy = {noted.rescale.job for noted in records.of(snapshot).open}
+    busy = set(records.of(snapshot).busy)
     busy |= {migration.job for migration in snapshot.migrations.values() if migration.open}
     busy |= planned.planned(snapshot).keys() | profile.unmeasured(snapshot)
     found = {key: elastic_jobs.crowd(snapshot, key) for key in keys if key not in busy}

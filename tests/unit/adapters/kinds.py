@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from extender.adapters.base import Above
 from extender.engine.above import above
+from extender.engine.owner_index import OwnerIndex
 from extender.engine.snapshot import Snapshot
 from shared.kube import kinds, parse, pod_groups
 from shared.model import Owner, Pod, PodGroup
@@ -59,7 +60,7 @@ def _snapshot(pods: Iterable[Pod], over: Iterable[Owner | PodGroup]) -> Snapshot
         waiting=frozenset(),
         seats={},
         bound={},
-        owners={one.uid: one for one in over if isinstance(one, Owner)},
+        owners=OwnerIndex({one.uid: one for one in over if isinstance(one, Owner)}),
         namespaces={},
         quotas={},
         priority_classes={},

@@ -19,7 +19,7 @@ from extender.engine.scaling.rescaling import RescaleOccasion
 from extender.engine.scaling.sources import proposals
 from extender.engine.snapshot import Snapshot
 from shared import labels
-from shared.model import Delete, JobKey, Node, NodeName, Owner, Pod, Uid, Upsert
+from shared.model import Delete, JobKey, Node, NodeName, Owner, Pod, Upsert
 from tests.fakes.builders import make_pod
 from tests.unit.engine.clusters import store_of
 from tests.unit.engine.elastic_yard import key_of, owner_of
@@ -122,7 +122,7 @@ class World:
     def control(self) -> None:
         """Owners make the pods that are wanted, and delete those of the highest indices."""
         snapshot = self.store.snapshot()
-        for owner in snapshot.owners.values():
+        for owner in snapshot.owners:
             pods = snapshot.jobs.get(key_of(owner.name), ())
             if any(pod.finished for pod in pods):
                 continue
@@ -199,7 +199,7 @@ class World:
                 self._ends[spec.key] = self.now + spec.lasts
 
     def _change(self, command: ChangeOwner) -> None:
-        owner = self.store.snapshot().owners[Uid(command.owner.uid)]
+        owner = self.store.snapshot().owners.remembered("default", command.owner.uid)
         assert owner == command.owner
         notes: Mapping[str, str | None] = {**owner.annotations, **command.annotations}
         count = dict(command.fields).get("/spec/parallelism", owner.counts[0].count)

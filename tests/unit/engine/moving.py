@@ -50,6 +50,13 @@ class Train:
         given = {"owner": self.owner, "plan": self.plan, "annotations": self.annotations}
         return make_pod(self.name, **{"node": node, **given, **self.pod})
 
+    @property
+    def stamped(self) -> Owner:
+        """Its owner, whose pod template has what the pod is annotated with."""
+        assert self.owner is not None
+        noted = make_owner(template=self.annotations).template
+        return replace(self.owner, template=noted)
+
     def report(self) -> PodReport:
         span = None
         if self.remaining_seconds is not None:
@@ -85,7 +92,7 @@ def yard(
     """Nodes with the jobs that train there; those not ``busy`` have CPU to spare."""
     jobs = {n: [train(j) if isinstance(j, str) else j for j in here] for n, here in nodes.items()}
     every = [job for here in jobs.values() for job in here]
-    owners = {job.owner.uid: job.owner for job in every if job.owner}
+    owners = {job.owner.uid: job.stamped for job in every if job.owner}
     pods = [job.entity(node) for node, here in jobs.items() for job in here]
     store = store_of([make_node(n, cpu=cpu) for n in nodes], list(owners.values()), pods, more)
     for node, here in jobs.items():

@@ -125,7 +125,8 @@ class PricedYard:
         return look
 
     def write(self, owner: Owner, annotations: Mapping[str, str | None]) -> None:
-        known = self.store.snapshot().owners[owner.uid]
+        known = self.store.snapshot().owners.remembered(owner.namespace, owner.uid)
+        assert known is not None
         assert known.resource_version == owner.resource_version
         self._versions += 1
         notes = {**known.annotations, **annotations}
@@ -200,7 +201,7 @@ class PricedYard:
             self.add(replace(owner, suspended=suspended))
 
     def owner(self, name: str) -> Owner:
-        owners = self.store.snapshot().owners.values()
+        owners = self.store.snapshot().owners
         return next(owner for owner in owners if owner.name == name)
 
     def report(self, name: str, done: float) -> None:

@@ -7,7 +7,7 @@ from extender.engine import jobs
 from extender.engine.above import above
 from shared import foreign_labels, labels
 from shared.model import JobKey, OwnerReference, PodGroup, Uid
-from tests.fakes.builders import make_owner, make_pod
+from tests.fakes.builders import make_owner, make_pod, reference_to
 from tests.unit.engine.clusters import snapshot_of
 
 TRAIN_JOB = make_owner(
@@ -99,7 +99,7 @@ def test_another_pod_of_the_leaders_name_is_not_followed():
 def test_owners_that_own_each_other_end():
     first = make_owner("a", kind="A")
     second = make_owner("b", kind="B", controller=first)
-    circle = replace(first, controller=OwnerReference("x/v1", "B", "b", second.uid))
+    circle = replace(first, controller=reference_to(second))
     pod = make_pod(owner=circle)
     assert len(above(snapshot_of(circle, second, pod), pod).owners) == 8
 

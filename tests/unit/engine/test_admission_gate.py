@@ -180,7 +180,7 @@ def test_a_slot_with_other_workers_is_proposed_as_it_begins():
     assert world.counts("b") == {1: 2, 2: 2, 3: 4, 4: 4}
     assert proposals(world) == {"b": 2}
     world.follow()
-    (owner,) = [o for o in world.store.snapshot().owners.values() if o.name == "b"]
+    (owner,) = [o for o in world.store.snapshot().owners if o.name == "b"]
     count = WorkerCount(count=2, fields=("/spec/parallelism",))
     world.add(replace(owner, counts=(count,)))
     assert proposals(world) == {}

@@ -295,11 +295,11 @@ def test_a_bandwidth_without_a_gradient_is_not_all_that_is_to_be_known():
 
 def test_an_owner_of_several_jobs_has_no_plan_and_the_field_is_named():
     owner, *pods = priced_job("a", 2, work=2)
-    world = ProfileYard([replace(owner, kind="LeaderWorkerSet", groups=2), *pods])
+    world = ProfileYard([replace(owner, groups=2), *pods])
     world.look()
     told = world.standing("a")
     assert told.reason is Reason.MISCONFIGURED
-    assert "spec.replicas of LeaderWorkerSet a" in told.message
+    assert "spec.replicas of Job a" in told.message
     assert world.reasons() == {"a": Reason.MISCONFIGURED}
 
 

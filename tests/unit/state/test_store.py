@@ -17,6 +17,7 @@ from tests.fakes.builders import (
     make_priority_class,
     make_quota,
     make_shape,
+    reference_to,
 )
 from tests.fakes.reports import make_pod_report, make_report
 
@@ -263,7 +264,7 @@ def test_a_list_of_one_source_leaves_owners_of_other_sources(store) -> None:
     store.apply(Replace("Owner", "Job", (job, other)))
     store.apply(Replace("Owner", "StatefulSet", (stateful_set,)))
     store.apply(Replace("Owner", "Job", (other,)))
-    assert store.snapshot().owners == {e.uid: e for e in (other, stateful_set)}
+    assert set(map(id, store.snapshot().owners)) == {id(other), id(stateful_set)}
 
 
 def test_other_objects_are_found_by_the_names_decisions_use(store) -> None:
@@ -272,7 +273,7 @@ def test_other_objects_are_found_by_the_names_decisions_use(store) -> None:
     for entity in (owner, namespace, level, *quotas):
         store.apply(Upsert(entity))
     snapshot = store.snapshot()
-    assert snapshot.owners == {owner.uid: owner}
+    assert snapshot.owners.of("default", reference_to(owner)) is owner
     assert snapshot.namespaces == {"x": namespace}
     assert snapshot.priority_classes == {"low": level}
     assert snapshot.quotas == {"x": (quotas[1], quotas[0])}
