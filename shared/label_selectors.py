@@ -47,9 +47,9 @@ class LabelSelector(Struct, frozen=True, rename="camel"):
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Say whether an object with these labels is selected."""
-        pairs = (self.match_labels or {}).items()
-        if not all(labels.get(key) == value for key, value in pairs):
-            return False
+        for key, value in (self.match_labels or {}).items():
+            if labels.get(key) != value:
+                return False
         return all(line.matches(labels.get(line.key)) for line in self.match_expressions or ())
 
     @property

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from extender.adapters import registry
 from extender.adapters.base import Above
 from extender.engine.snapshot import Snapshot
-from shared.model import Owner, OwnerReference, Pod, PodKey
+from shared.label_selectors import LabelSelector
+from shared.model import Owner, OwnerReference, Pod, PodKey, Uid
 
 MOST_OWNERS = 8
 """Owners of owners are followed this far: references can form a circle."""
@@ -31,30 +32,50 @@ def above_each(snapshot: Snapshot, pods: Sequence[Pod]) -> list[Above]:
 
     Whether the owners select it is asked of each pod; those alike share one object.
     """
-    found: dict[tuple[OwnerReference | None, str | None], _Shared] = {}
+    found: dict[tuple[str, Uid | None, str | None], _Shared] = {}
     every: list[Above] = []
     for pod in pods:
-        under = (pod.controller, registry.group_key(pod))
+        controller = pod.controller
+        uid = controller.uid if controller is not None else None
+        under = (pod.namespace, uid, registry.group_key(pod))
         shared = found.get(under)
         if shared is None:
-            shared = found[under] = _Shared(above(snapshot, pod), _unasked(snapshot, pod))
-        every.append(shared.of(snapshot, pod))
+            shared = found[under] = _shared(snapshot, pod)
+        if controller == shared.controller and shared.selects(pod):
+            every.append(shared.above)
+        else:
+            one = above(snapshot, pod)
+            every.append(shared.above if one == shared.above else one)
     return every
 
 
 class _Shared(NamedTuple):
-    """What is over the first pod of an owner, and its chain of owners whoever they select."""
+    """What is over the first pod of an owner, and what selects any other pod of that owner too.
 
-    first: Above
-    chain: tuple[Owner, ...] | None
+    ``selectors`` is None where that cannot be said of another pod.
+    """
 
-    def of(self, snapshot: Snapshot, pod: Pod) -> Above:
-        """Return what is over another pod of that owner."""
-        whole = self.chain is not None and len(self.chain) == len(self.first.owners)
-        if whole and all(owner.selects(pod.labels) for owner in self.chain or ()):
-            return self.first
-        one = above(snapshot, pod)
-        return self.first if one == self.first else one
+    controller: OwnerReference | None
+    above: Above
+    selectors: tuple[LabelSelector, ...] | None
+
+    def selects(self, pod: Pod) -> bool:
+        """Say whether the same is over a pod of that controller."""
+        if self.selectors is None:
+            return False
+        marks = pod.labels
+        for selector in self.selectors:  # noqa: SIM110 - a generator costs more, for every pod
+            if not selector.matches(marks):
+                return False
+        return True
+
+
+def _shared(snapshot: Snapshot, pod: Pod) -> _Shared:
+    over, chain = above(snapshot, pod), _unasked(snapshot, pod)
+    if chain is None or len(chain) != len(over.owners):
+        return _Shared(pod.controller, over, None)
+    selectors = tuple(owner.selector for owner in chain if owner.selector is not None)
+    return _Shared(pod.controller, over, selectors)
 
 
 def _unasked(snapshot: Snapshot, pod: Pod) -> tuple[Owner, ...] | None:

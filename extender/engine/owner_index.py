@@ -28,10 +28,9 @@ class OwnerIndex:
         owner = self._owners_by_uid.get(reference.uid)
         if owner is None or owner.namespace != namespace:
             return None
-        same = (owner.kind, owner.name) == (reference.kind, reference.name)
-        return (
-            owner if same and _group(owner.api_version) == _group(reference.api_version) else None
-        )
+        if owner.kind != reference.kind or owner.name != reference.name:
+            return None
+        return owner if _in_one_group(owner, reference) else None
 
     def remembered(self, namespace: str, uid: Uid) -> Owner | None:
         """Return an owner whose uid we wrote down ourselves, if it is in that namespace."""
@@ -42,9 +41,7 @@ class OwnerIndex:
         """Return an owner of that namespace, kind and name, whatever uid it has."""
         wanted = (namespace, reference.kind, reference.name)
         alike = (o for o in self if (o.namespace, o.kind, o.name) == wanted)
-        return next(
-            (o for o in alike if _group(o.api_version) == _group(reference.api_version)), None
-        )
+        return next((o for o in alike if _in_one_group(o, reference)), None)
 
     def annotated(self, key: str) -> list[Owner]:
         """Return the owners with an annotation, in order of uid."""
@@ -73,6 +70,12 @@ class OwnerIndex:
     @override
     def __hash__(self) -> int:
         raise TypeError("its content changes with the cluster")
+
+
+def _in_one_group(owner: Owner, reference: OwnerReference) -> bool:
+    if owner.api_version == reference.api_version:
+        return True  # nearly always: asked for every pod
+    return _group(owner.api_version) == _group(reference.api_version)
 
 
 def _group(api_version: str) -> str:

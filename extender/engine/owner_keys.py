@@ -55,7 +55,7 @@ def ignored(pod: Pod, over: Above) -> tuple[str, ...]:
     places = ["the pod" if key in own else "the PodGroup" for key in vain]
     where = _where(pod, over) if vain else ""
     return tuple(
-        f"annotation {k} of {p} is ignored: {where}" for k, p in zip(vain, places, strict=True)
+        f"annotation {k} on {p} has no effect: {where}" for k, p in zip(vain, places, strict=True)
     )
 
 

@@ -347,7 +347,7 @@ def test_what_a_pod_states_in_vain_is_told() -> None:
     snapshot = cluster(victim, pods(victim, 2, annotations={labels.WORKERS: "1..5"}))
     (line,) = jobs.view(snapshot, JobKey("prod/statefulset/db")).warnings
     assert line == (
-        "annotation shuntyard.io/workers of the pod is ignored: "
+        "annotation shuntyard.io/workers on the pod has no effect: "
         "set it on StatefulSet db or in its pod template"
     )
     asks = stateful_set(template={labels.WORKERS: "1..5"})
