@@ -95,8 +95,8 @@ class Job:
         problem: What is wrong with the labels, empty if nothing.
         wishes: What the user asked for.
         kept: Seats that are kept for members which do not exist yet.
-        speakers: Owners whose word counts for what is written to them, the nearest first
-            (``worker_gang.speakers``).
+        deciding_owners: Owners whose annotations lead to writes to them, the nearest first
+            (``worker_gang.deciding_owners``).
         scaled_by: The first of them, if it says how many workers there are; else None.
         warnings: Keys of ours on its pods and owners that have no effect.
     """
@@ -112,7 +112,7 @@ class Job:
     problem: str
     wishes: Wishes
     kept: int = 0
-    speakers: tuple[Owner, ...] = ()
+    deciding_owners: tuple[Owner, ...] = ()
     scaled_by: Uid | None = None
     warnings: tuple[str, ...] = ()
 
@@ -218,8 +218,8 @@ def _viewed(
     first, first_above = pods[staying[0]], over[staying[0]]
     size, size_problem = _size([(pods[i], seen[i].membership) for i in staying])
     living = [(seen[i].membership.role, over[i]) for i in staying]
-    speakers, scaled_by = worker_gang.speakers(living)
-    wished, wish_problem = wishes.read(first, first_above, speakers)
+    deciding_owners, scaled_by = worker_gang.deciding_owners(living)
+    wished, wish_problem = wishes.read(first, first_above, deciding_owners)
     if (workers := worker_gang.workers(wished.workers, living)) is not None:
         size = worker_gang.size(size, workers, (first, first_above), living)
         wish_problem = worker_gang.problem(workers, living)
@@ -238,7 +238,7 @@ def _viewed(
         problem=next(problems, size_problem or wish_problem),
         wishes=wished,
         kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
-        speakers=speakers,
+        deciding_owners=deciding_owners,
         scaled_by=scaled_by,
         warnings=_warnings([(pods[i], over[i], seen[i].membership.role) for i in staying]),
     )

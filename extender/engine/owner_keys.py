@@ -1,4 +1,4 @@
-"""Keys that make us write to an owner (``labels.OF_OWNER``): whose word counts for a pod.
+"""Keys that make us write to an owner (``labels.OF_OWNER``): which value counts for a pod.
 
 **Rule.** They are read from the owner object, from its pod template or its annotations, and from
 those over it; never from a pod, whose author may have no right to change the owner. A pod that
@@ -48,14 +48,14 @@ def lets_be_moved(pod: Pod, over: Above) -> bool:
 
 
 def ignored(pod: Pod, over: Above) -> tuple[str, ...]:
-    """Say which keys a pod, or its group, states in vain."""
+    """Say which keys of a pod, or of its group, have no effect."""
     own = labels.OF_OWNER.intersection(pod.annotations)
     of_group = labels.OF_OWNER.intersection(over.group.annotations) if over.group else frozenset()
-    vain = [key for key in sorted(own | of_group) if not _counts(pod, over, key)]
-    places = ["the pod" if key in own else "the PodGroup" for key in vain]
-    where = _where(pod, over) if vain else ""
+    unused = [key for key in sorted(own | of_group) if not _counts(pod, over, key)]
+    places = ["the pod" if key in own else "the PodGroup" for key in unused]
+    where = _where(pod, over) if unused else ""
     return tuple(
-        f"annotation {k} on {p} has no effect: {where}" for k, p in zip(vain, places, strict=True)
+        f"annotation {k} on {p} has no effect: {where}" for k, p in zip(unused, places, strict=True)
     )
 
 

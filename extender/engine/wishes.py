@@ -89,18 +89,18 @@ class Wishes:
     training: str | None = None
 
 
-def read(pod: Pod, above: Above, speakers: Sequence[Owner] = ()) -> tuple[Wishes, str]:
+def read(pod: Pod, above: Above, deciding_owners: Sequence[Owner] = ()) -> tuple[Wishes, str]:
     """Return the wishes, and what is wrong with them; with a problem none counts.
 
     Args:
         pod: The first pod of the job.
         above: What is over it.
-        speakers: Owners whose word counts for what is written to them; none: those of the pod.
+        deciding_owners: Owners whose annotations lead to writes to them; none: those of the pod.
     """
 
     def of_owner(key: str) -> str | None:
-        if speakers:
-            return owner_keys.stated(speakers, key)
+        if deciding_owners:
+            return owner_keys.stated(deciding_owners, key)
         return owner_keys.of_pod(pod, above, key)
 
     try:

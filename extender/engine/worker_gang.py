@@ -99,12 +99,12 @@ def worker_roles(roles: Iterable[str]) -> frozenset[str]:
     return frozenset({WORKER}) if WORKER in known else (known - COORDINATORS) or known
 
 
-def speakers(living: Sequence[Living]) -> tuple[tuple[Owner, ...], Uid | None]:
-    """Return the owners whose word counts for what is written to them, the nearest first.
+def deciding_owners(living: Sequence[Living]) -> tuple[tuple[Owner, ...], Uid | None]:
+    """Return the owners whose annotations lead to writes to them, the nearest first.
 
     The owner that says how many workers there are, and those over it; that owner's uid beside them.
-    Where none does, or several do, nobody's number is written: then those over the first pod that
-    has owners, and None.
+    Where none does, or several do, no number is written: then those over the first pod that has
+    owners, and None.
     """
     roles = worker_roles(role for role, _ in living)
     found: dict[Uid, tuple[Owner, ...]] = {}
@@ -119,7 +119,7 @@ def speakers(living: Sequence[Living]) -> tuple[tuple[Owner, ...], Uid | None]:
 
 def _scaled(living: Sequence[Living]) -> WorkerCount | None:
     """Return the number of the only owner whose pods are workers; None if there are several."""
-    chain, scaled_by = speakers(living)
+    chain, scaled_by = deciding_owners(living)
     return worker_count(chain[0]) if scaled_by is not None else None
 
 

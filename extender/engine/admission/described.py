@@ -100,11 +100,11 @@ def is_gone(job: Job, now: float, slot_seconds: float) -> bool:
 
 
 def owner_of(job: Job) -> Owner | None:
-    """Return the owner that carries the job's plan: the top one of those whose word counts.
+    """Return the owner that carries the job's plan: the top one of its deciding owners.
 
     None if none was observed.
     """
-    return job.speakers[-1] if job.speakers else None
+    return job.deciding_owners[-1] if job.deciding_owners else None
 
 
 def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> Asked:
@@ -221,7 +221,7 @@ def _training(job: Job, step_seconds: Mapping[str, float]) -> Training:
 
 
 def _has_checkpoint(job: Job) -> bool:
-    return owner_keys.stated(job.speakers, labels.CHECKPOINT) is not None
+    return owner_keys.stated(job.deciding_owners, labels.CHECKPOINT) is not None
 
 
 def _live(job: Job) -> list[Member]:

@@ -41,12 +41,12 @@ def planned(snapshot: Snapshot) -> Mapping[JobKey, Planned]:
 
 
 def _counts(snapshot: Snapshot, owner: Owner, plan: SlotPlan) -> bool:
-    """Say whether a plan is on an owner whose word counts for the job.
+    """Say whether a plan is on a deciding owner of the job.
 
     Of a job without pods it must be on the owner that we paused, or on one over it.
     """
     if plan.job in snapshot.jobs:
-        heard = jobs.view(snapshot, plan.job).speakers
+        heard = jobs.view(snapshot, plan.job).deciding_owners
     else:
         paused = records.of(snapshot).by_job.get(plan.job)
         heard = from_owner(snapshot, paused.owner) if paused is not None else (owner,)

@@ -90,10 +90,10 @@ def profiled(snapshot: Snapshot) -> Mapping[JobKey, Profiled]:
 
 
 def _counts(snapshot: Snapshot, owner: Owner, run: Profile) -> bool:
-    """Say whether a run is on an owner whose word counts for the job; it has pods while it runs."""
+    """Say whether a run is on a deciding owner of the job, which has pods while it runs."""
     if run.job not in snapshot.jobs:
         return True
-    return any(one.uid == owner.uid for one in jobs.view(snapshot, run.job).speakers)
+    return any(one.uid == owner.uid for one in jobs.view(snapshot, run.job).deciding_owners)
 
 
 def unmeasured(snapshot: Snapshot) -> frozenset[JobKey]:

@@ -183,7 +183,7 @@ def _shrinking(
     job = one.job
     if job is None or job.wishes.shrink is Shrink.TERMINATE or not _disturbs(one, job):
         return one
-    if owner_keys.stated(job.speakers, labels.CHECKPOINT) is None:
+    if owner_keys.stated(job.deciding_owners, labels.CHECKPOINT) is None:
         return R.NOT_OPTED_IN
     asked = saving.whom(snapshot, job, reading, params)
     if isinstance(asked, R):
