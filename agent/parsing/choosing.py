@@ -13,6 +13,7 @@ from agent.parsing.jsonl import JsonLines
 from agent.parsing.keras import Keras
 from agent.parsing.lightning import Lightning
 from agent.parsing.megatron import Megatron
+from agent.parsing.patterns import Pattern
 from agent.parsing.table import Table
 from agent.parsing.tfevents import TfEvents
 from agent.parsing.trainer_state import TrainerState
@@ -60,7 +61,7 @@ def parser_for(
     format: str,  # noqa: A002 - because the annotation's key is called so
     *,
     file_name: str = "",
-    regex: str | None = None,
+    regex: str | Pattern | None = None,
     metric: str | None = None,
 ) -> AnyParser:
     """Return a new parser; its protocol says how the file is to be read (``base``).
@@ -69,7 +70,7 @@ def parser_for(
         format: One of ``shared.places.FORMATS``.
         file_name: Path of the file, or what is known of it: for ``auto``, and for the directory
             that tells validation from training in tfevents.
-        regex: The pattern of the format ``regex``.
+        regex: The pattern of the format ``regex``, or one that is compiled already.
         metric: What the values of that pattern are called; default: ``value``.
 
     Raises:

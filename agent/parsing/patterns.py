@@ -1,34 +1,74 @@
-r"""A user's pattern: which are taken, and how they are searched in bounded time.
+r"""A user's pattern: which ones are taken, and what compiling and searching one may cost.
 
-Patterns are those of Python's ``re``; it says what is one. The search itself is that of the package
-``regex``, the only one that can be ended from within: ``re`` holds its thread, and all others, for
-as long as it takes. Braces and brackets that mean something to ``regex`` alone (``{e<=1}``,
-``[[:alpha:]]``) are given to it as the plain characters that they are to ``re``.
+Patterns are those of RE2: its search takes a time that grows with the line, never with a power of
+it, and its compiler ends at a given amount of memory. So no pattern has to be looked at for what it
+might do; what RE2 cannot search in that time (look-around, references back) is refused by name.
+``\Z``, ``\u0041`` and ``{,3}``, which RE2 spells otherwise, mean what they mean to ``re``.
 
-A repeated group that itself repeats or chooses is refused beforehand, unless it is possessive
-(``(?:…)*+``): so a user hears at once what would be given up line by line later.
+Source:
+    github.com/google/re2, ``wiki/Syntax`` and ``re2/re2.h`` (``max_mem``, ``ProgramSize``).
 """
 
 import re
-from typing import Final
+from typing import Any, Final
 
-import regex
+import re2
 
+from shared import labels
 from shared.errors import InputError
 
 LONGEST_PATTERN: Final = 500
-MOST_ELEMENTS: Final = 10_000
-"""With counted repetitions written out, as ``regex`` keeps them: 3 MiB and 10 ms."""
-_QUANTIFIER: Final = re.compile(r"([*+?]|\{[0-9]*,[0-9]*\}|\{[0-9]+\})([+?]?)")
-_CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
-_VERBOSE: Final = re.compile(r"\(\?[a-zA-Z-]*x")
+"""Characters. The longest pattern of a log line that we have seen has 180."""
+PATTERN_BYTES: Final = 128 * 1024
+"""Of memory for one compiled pattern with its cache. An ordinary pattern uses 10 to 30 KiB."""
+MOST_INSTRUCTIONS: Final = 1000
+"""Of a compiled pattern: then the slowest line of ``LONGEST_LINE`` characters takes 10 ms. An
+ordinary pattern has 30 to 70; a Unicode class such as ``\\pL`` has 400."""
+MOST_GROUPS: Final = 20
+"""Groups that capture: each makes a slow search a little slower."""
+_MOST_SHOWN: Final = 100
+_FIELD: Final = f"annotation {labels.METRICS}, regex"
 _PIECE: Final = re.compile(
-    rf"\\N\{{[^}}]*\}}|\\.|{_CLASS.pattern}|{_QUANTIFIER.pattern}|\{{", re.DOTALL
+    r"\\(?:u(?P<four>[0-9a-fA-F]{4})|U(?P<eight>[0-9a-fA-F]{8})|.)"
+    r"|(?P<set>\[\^?\]?)(?P<inside>(?:\\.|[^\]\\])*)\]"
+    r"|\{,(?P<most>[0-9]*)\}",
+    re.DOTALL,
 )
-_INSIDE: Final = re.compile(r"\\.|\[", re.DOTALL)
+_UNSUPPORTED: Final = (
+    (re.compile(r"\(\?(?:<?[=!])"), "without look-around (?=…), (?!…), (?<=…), (?<!…)"),
+    (re.compile(r"\\[1-9]|\(\?P=|\(\?P$"), r"without references back \1, (?P=name)"),
+    (re.compile(r"[*+?}]\+|\(\?>"), "without possessive repetitions *+ and atomic groups (?>…)"),
+    (re.compile(r"\(\?\("), "without conditions (?(…)…)"),
+    (re.compile(r"pattern too large"), f"of at most {MOST_INSTRUCTIONS} instructions of RE2"),
+    (re.compile(r"bad repetition argument|invalid repetition"), "with counts of at most 1000"),
+)
 
 
-def compiled(pattern: str, field: str) -> regex.Pattern[str]:
+class Pattern:
+    """A compiled pattern.
+
+    Args:
+        compiled: By RE2, from bytes.
+    """
+
+    __slots__ = ("_search", "_step", "_value")
+
+    def __init__(self, compiled: Any) -> None:
+        groups = compiled.groupindex
+        self._search = compiled.search
+        self._value: int = groups[b"value"]
+        self._step: int | None = groups.get(b"step")
+
+    def search(self, line: str) -> tuple[str, str] | None:
+        """Return the texts of the groups value and step of the first match; empty if not in it."""
+        found = self._search(line.encode(errors="replace"))
+        if found is None:
+            return None
+        step = b"" if self._step is None else found[self._step]
+        return _text(found[self._value]), _text(step)
+
+
+def compiled(pattern: str, field: str = _FIELD) -> Pattern:
     """Return a pattern ready to be searched.
 
     Args:
@@ -36,88 +76,57 @@ def compiled(pattern: str, field: str) -> regex.Pattern[str]:
         field: Where.
 
     Raises:
-        InputError: It does not compile, has no group ``value``, is too large, or may take for ever.
+        InputError: RE2 does not take it, it has no group ``value``, or it is too large.
     """
     if len(pattern) > LONGEST_PATTERN:
         raise InputError(field, pattern, f"a pattern of at most {LONGEST_PATTERN} characters")
     try:
-        groups = re.compile(pattern).groupindex
-    except (re.error, OverflowError, RecursionError) as error:
-        raise InputError(field, pattern, f"a regular expression ({error})") from error
-    if "value" not in groups:
+        found = re2.compile(_translated(pattern).encode(), _options())
+    except re2.error as error:
+        raise InputError(field, pattern, _expected(error)) from error
+    except UnicodeEncodeError as error:
+        raise InputError(field, pattern, "Unicode text") from error
+    finally:
+        re2.purge()  # its cache would keep the patterns of pods that are gone
+    if b"value" not in found.groupindex:
         raise InputError(field, pattern, "a regular expression with a group (?P<value>…)")
-    loose, elements = _shape(pattern)
-    if loose:
-        expected = "without a repeated group that repeats or chooses inside; (?:…)*+ is allowed"
+    if found.groups > MOST_GROUPS:
+        raise InputError(field, pattern, f"of at most {MOST_GROUPS} groups; (?:…) counts as none")
+    if found.programsize > MOST_INSTRUCTIONS:
+        expected = f"of at most {MOST_INSTRUCTIONS} instructions of RE2, but {found.programsize}"
         raise InputError(field, pattern, expected)
-    if elements > MOST_ELEMENTS:
-        expected = f"of at most {MOST_ELEMENTS} elements, counted repetitions written out"
-        raise InputError(field, pattern, expected)
-    try:
-        return regex.compile(_translated(pattern))
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise InputError(field, pattern, f"a regular expression ({error})") from error
+    return Pattern(found)
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.max_mem = PATTERN_BYTES
+    options.log_errors = False
+    return options
 
 
 def _translated(pattern: str) -> str:
-    def plain(found: re.Match[str]) -> str:
-        piece = found[0]
-        if piece == "{":
-            return r"\{"
-        if piece[0] == "[":
-            inside = _INSIDE.sub(lambda one: rf"\{one[0]}" if one[0] == "[" else one[0], piece[1:])
-            return f"[{inside}"
-        return piece
+    def piece(found: re.Match[str]) -> str:
+        if code := found["four"] or found["eight"]:
+            return rf"\x{{{code}}}"
+        if found["set"]:
+            return f"{found['set']}{_translated(found['inside'])}]"
+        if found["most"] is not None:
+            return f"{{0,{found['most']}}}"
+        return r"\z" if found[0] == r"\Z" else found[0]
 
-    return _PIECE.sub(plain, pattern)
-
-
-def _shape(pattern: str) -> tuple[bool, int]:
-    """Return whether a group that repeats or chooses is itself repeated, and how many elements."""
-    if _VERBOSE.search(pattern):  # blanks before a repetition: we do not read that
-        return True, 0
-    groups = [_Group()]  # those that are open
-    at = 0
-    while at < len(pattern):
-        at, done = _element(pattern, at, groups)
-        elements = 1 if done is None else done.elements
-        quantifier = _QUANTIFIER.match(pattern, at)
-        if quantifier is not None:
-            at = quantifier.end()
-            count = quantifier[1][1:-1]
-            exact, possessive = count.isdigit(), quantifier[2] == "+"
-            if done is not None and done.loose and quantifier[1] != "?" and not possessive:
-                return True, 0
-            groups[-1].loose = groups[-1].loose or not (exact or possessive)
-            elements *= max(int(count.partition(",")[0] or 1), 1)
-        groups[-1].elements += elements
-    return False, sum(group.elements for group in groups)
+    return _PIECE.sub(piece, pattern)
 
 
-class _Group:
-    """A group: does it repeat or choose, and what it is when counted repetitions are written out.
+def _expected(error: Exception) -> str:
+    """Return what was expected in place of what RE2 did not take."""
+    said = error.args[0] if error.args else b""
+    words = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    for known, expected in _UNSUPPORTED:
+        if known.search(words):
+            return f"a regular expression {expected}"
+    return f"a regular expression of RE2 ({words[:_MOST_SHOWN]})"
 
-    One that is not open any more adds both to the one around it.
-    """
 
-    def __init__(self) -> None:
-        self.loose = False
-        self.elements = 1
-
-
-def _element(pattern: str, at: int, groups: list[_Group]) -> tuple[int, _Group | None]:
-    """Pass one element; return where the next begins, and the group that ended there."""
-    char = pattern[at]
-    if char == "\\":
-        return at + 2, None
-    if char == "[" and (found := _CLASS.match(pattern, at)):
-        return found.end(), None
-    if char == "(":
-        groups.append(_Group())
-        return at + (2 if pattern[at + 1 : at + 2] == "?" else 1), None
-    if char == ")" and len(groups) > 1:
-        inner = groups.pop()
-        groups[-1].loose = groups[-1].loose or inner.loose
-        return at + 1, inner
-    groups[-1].loose = groups[-1].loose or char == "|"
-    return at + 1, None
+def _text(found: bytes | None) -> str:
+    return (found or b"").decode(errors="replace")

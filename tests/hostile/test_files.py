@@ -95,10 +95,7 @@ def test_a_file_is_read_in_bounded_parts(tmp_path: Path, data: bytes, size: int)
     follower.close()
 
 
-SLOW = {
-    "a repetition of repetitions": "(a+)+(?P<value>b)",
-    "a repetition of choices": "(a|a)*(?P<value>b)",
-    "a repetition in numbers": "(a{1,9}){1,9}(?P<value>b)",
+TOO_LARGE = {
     "counts within counts": "((a{999}){999}){999}(?P<value>b)",
     "a long one": "a" * 600 + "(?P<value>b)",
     "one without a value": "a+",
@@ -106,7 +103,7 @@ SLOW = {
 }
 
 
-@pytest.mark.parametrize("pattern", SLOW.values(), ids=SLOW)
-def test_a_pattern_that_may_take_for_ever_is_refused(pattern: str) -> None:
+@pytest.mark.parametrize("pattern", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_a_pattern_that_is_too_large_or_none_is_refused(pattern: str) -> None:
     with pytest.raises(InputError, match=r"annotation shuntyard.io/metrics, regex"):
         Custom(pattern)
