@@ -3,6 +3,7 @@
 ::
 
     ShuntyardError (shared.errors)
+    ├── MalformedError          a document is not what is looked for
     └── ReplicaError            a replica of the extender was asked in vain
         ├── UnreachableError    it did not answer
         └── RefusedError        it answered no, or something that is no answer
@@ -12,6 +13,10 @@ import logging
 from http import HTTPStatus
 
 from shared.errors import ShuntyardError
+
+
+class MalformedError(ShuntyardError):
+    """A document is not what is looked for, or not complete; the message says why."""
 
 
 class ReplicaError(ShuntyardError):

@@ -173,7 +173,7 @@ def build(
     addresses = Addresses(extender.urls, extender.service, extender.port, extender.server_name)
     files, samples = workers
     following = Following(
-        Tracker(_surroundings(settings, machine.node), clock),
+        Tracker(surroundings(settings, machine.node), clock),
         files, settings.following.hang_seconds, board, metrics, clock, beat("follow"),
     )  # fmt: skip
     pause_seconds = settings.sampling.interval_seconds
@@ -215,7 +215,8 @@ def _manner(settings: AgentSettings, node: str) -> Manner:
     )
 
 
-def _surroundings(settings: AgentSettings, node: str) -> Surroundings:
+def surroundings(settings: AgentSettings, node: str) -> Surroundings:
+    """Return what all pods share, as the settings have it; ``node`` is the name of our node."""
     paths, following = settings.paths, settings.following
     return Surroundings(
         node=node,

@@ -45,6 +45,12 @@ FORMATS: Final = (
     "deepspeed",
     "regex",
 )
+LONGEST_ANNOTATION: Final = 2048
+"""Characters of each of the two; a long path and a pattern of 500 are in."""
+LONGEST_PATH: Final = 1024
+"""Characters of a path with the pod's names in it."""
+LONGEST_METRIC: Final = 200
+"""Characters of a metric's name."""
 _KEYS: Final = ("path", "format", "metric", "goal", "total-steps", "container", "regex")
 _MOST_DIGITS: Final = 18
 """Of a number of steps: it fits 64 bits."""
@@ -98,6 +104,7 @@ def checkpoint_directory(annotation: str, whose: Whose) -> str:
     Raises:
         InputError: The path is absolute or leads out of the job's directory.
     """
+    _refuse_long(annotation, LONGEST_ANNOTATION, _CHECKPOINT_FIELD)
     return _below(annotation.strip() or DEFAULT_CHECKPOINTS, whose, _CHECKPOINT_FIELD)
 
 
@@ -112,7 +119,9 @@ def metrics_place(annotation: str | None, whose: Whose) -> MetricsPlace:
     Raises:
         InputError: A key or value cannot be used; names it.
     """
+    _refuse_long(annotation or "", LONGEST_ANNOTATION, _METRICS_FIELD)
     said = _pairs(annotation or "")
+    _refuse_long(said.get("metric", ""), LONGEST_METRIC, f"{_METRICS_FIELD}, metric")
     path = said.get("path")
     if path is not None and path != LOG:
         path = _below(path, whose, f"{_METRICS_FIELD}, path")
@@ -129,6 +138,16 @@ def metrics_place(annotation: str | None, whose: Whose) -> MetricsPlace:
         container=said.get("container"),
         regex=said.get("regex"),
     )
+
+
+def shortened(annotation: str | None) -> str | None:
+    """Return an annotation for the way to the agent: one that is too long remains too long."""
+    return None if annotation is None else annotation[: LONGEST_ANNOTATION + 1]
+
+
+def _refuse_long(text: str, most: int, field: str) -> None:
+    if len(text) > most:
+        raise InputError(field, text, f"a text of at most {most} characters")
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -175,4 +194,5 @@ def _below(path: str, whose: Whose, field: str) -> str:
     if outside or posixpath.normpath(expanded) == ".":
         expected = f"a relative path below the job's directory {job_directory(whose)!r}"
         raise InputError(field, path, expected)
+    _refuse_long(expanded, LONGEST_PATH, field)
     return posixpath.join(job_directory(whose), posixpath.normpath(expanded))

@@ -6,10 +6,12 @@ starts again: the caller feeds the same parser for the life of a file, whether t
 or begins anew. Only a ``RecordParser`` has to be told, by ``reset``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
+
+from agent.parsing.json_scan import JsonScan
 
 NOTHING: Final[tuple["Point", ...]] = ()
 """A line without a point: most lines."""
@@ -54,16 +56,6 @@ class Parser(Protocol):
 
 
 @runtime_checkable
-class GivesUp(Protocol):
-    """A format that can turn out to be of no use while it is read."""
-
-    @property
-    def problem(self) -> str:
-        """Why nothing more is read with it, in words; empty if it is."""
-        ...
-
-
-@runtime_checkable
 class RecordParser(Protocol):
     """A binary format of records."""
 
@@ -77,10 +69,14 @@ class RecordParser(Protocol):
         """Why nothing more can be read from this file, in words; empty if it can."""
         ...
 
-    def feed_bytes(self, data: bytes) -> tuple[Sequence[Point], int]:
+    def feed_bytes(self, data: bytes, *, skip: bool = False) -> tuple[Sequence[Point], int]:
         """Return the points of the complete records and how many bytes they are.
 
         The caller keeps the bytes after them and puts them before the next ones.
+
+        Args:
+            data: The bytes that follow those taken before.
+            skip: Pass over the records unread: there is no time for them.
         """
         ...
 
@@ -98,8 +94,30 @@ class DocumentParser(Protocol):
         """One of ``shared.places.FORMATS``."""
         ...
 
-    def feed_document(self, data: bytes) -> Sequence[Point]:
-        """Return the points that earlier readings did not hold; none if it is not complete."""
+    def scan(self) -> JsonScan:
+        """Return what the file is gone through with, piece by piece, before its points are told."""
+        ...
+
+    def points(self, scan: JsonScan, read: Callable[[int, int], bytes]) -> Iterator[Point]:
+        """Return the points that earlier readings did not hold.
+
+        Args:
+            scan: It has taken the whole file.
+            read: Returns so many bytes of the file from an offset on.
+
+        Raises:
+            MalformedError: The file is not of this format, or not complete.
+        """
+        ...
+
+
+@runtime_checkable
+class HoldsMemory(Protocol):
+    """A format that keeps something from line to line."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Roughly how much memory it keeps: for budgets, not for accounts."""
         ...
 
 

@@ -45,6 +45,11 @@ class DeepSpeed:
         self._dicts = HuggingFace()
         self._repeats = Repeats()
 
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._repeats.held_bytes + self._dicts.held_bytes
+
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         prefix = _PREFIX.match(line) if line.startswith("[") else None

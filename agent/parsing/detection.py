@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent.parsing.absl import Absl
-from agent.parsing.base import NOTHING, Parser, Point
+from agent.parsing.base import NOTHING, HoldsMemory, Parser, Point
 from agent.parsing.deepspeed import DeepSpeed
 from agent.parsing.huggingface import HuggingFace
 from agent.parsing.jsonl import JsonLines
@@ -18,6 +18,9 @@ from agent.parsing.table import Table
 AGREEING_LINES: Final = 3
 MOST_RANKS: Final = 64
 """Ranks of one log that are looked at; the lowest ones print everything that we need."""
+POINT_BYTES: Final = 240
+"""For a point that is kept until a format is known, with its name and numbers."""
+PARSER_BYTES: Final = 512
 _UNKNOWN: Final = "auto"
 _RANKED: Final = "torchrun"
 
@@ -47,6 +50,14 @@ class Settling:
         self._kept: dict[int, list[Sequence[Point]]] = {}
         self._candidates = candidates()
         self._chosen: Parser | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        parsers = self._candidates if self._chosen is None else (self._chosen,)
+        points = sum(len(points) for kept in self._kept.values() for points in kept)
+        held = sum(one.held_bytes for one in parsers if isinstance(one, HoldsMemory))
+        return PARSER_BYTES * len(parsers) + POINT_BYTES * points + held
 
     @property
     def format(self) -> str:
@@ -87,6 +98,11 @@ class Detector:
         self._speaker: int | None = None
 
     @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return sum(settling.held_bytes for settling in self._ranks.values())
+
+    @property
     def format(self) -> str:
         """The format; ``auto`` until it is known; ``torchrun`` if lines have ranks."""
         if self._known or self._speaker not in (None, NO_RANK):
@@ -96,12 +112,14 @@ class Detector:
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         rank, text = split_rank(line)
+        if self._speaker is not None and rank > self._speaker:
+            return NOTHING
         if rank not in self._ranks:
             if len(self._ranks) == MOST_RANKS:
                 return NOTHING
             self._ranks[rank] = Settling()
         points = self._ranks[rank].feed(text)
-        if not points or (self._speaker is not None and rank > self._speaker):
-            return NOTHING
-        self._speaker = rank
+        if points and rank != self._speaker:
+            self._speaker = rank
+            self._ranks = {one: kept for one, kept in self._ranks.items() if one <= rank}
         return points

@@ -40,6 +40,11 @@ class HuggingFace:
         self._epochs: int | None = None
         self._repeats = Repeats()
 
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._repeats.held_bytes
+
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         start = line.rfind("{'")

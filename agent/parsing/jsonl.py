@@ -1,19 +1,16 @@
 """One JSON object a line: our ``metrics.jsonl``, fairseq's ``--log-format json``, many others."""
 
-import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
-import msgspec
-
 from agent.parsing.base import LONGEST_NAME, NOTHING, Point
+from agent.parsing.json_object import decoded
 from agent.parsing.naming import STEP_KEYS, TIME_KEYS, TOTAL_KEYS, is_metric
 from agent.parsing.numbers import plain
 
 MOST_KEYS: Final = 256
 """Keys of one line that are looked at."""
-_DECODER: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class JsonLines:
@@ -37,7 +34,7 @@ class JsonLines:
         text = line.strip()
         if not (text.startswith("{") and text.endswith("}")):
             return NOTHING
-        said = _decode(text)
+        said = decoded(text)
         step = _first(said, STEP_KEYS)
         if step is None and self._strict:
             return NOTHING
@@ -49,18 +46,6 @@ class JsonLines:
             for key, value in _numbers(said)
             if is_metric(key)
         ]
-
-
-def _decode(text: str) -> Mapping[str, Any]:
-    try:
-        return _DECODER.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
 
 
 def _numbers(said: Mapping[str, Any]) -> list[tuple[str, float]]:

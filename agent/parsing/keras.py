@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent.parsing.base import NOTHING, Point
+from agent.parsing.names import Names
 from agent.parsing.numbers import NUMBER
 
 _EPOCH: Final = re.compile(r"Epoch ([0-9]{1,9})/([0-9]{1,9})")
@@ -42,14 +43,20 @@ class Keras:
     def __init__(self) -> None:
         self._epoch: int | None = None
         self._epochs: int | None = None
-        self._told: set[str] = set()
+        self._told: Names[None] = Names()
         self._has_ended = False
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._told.held_bytes
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         if line.startswith("Epoch ") and (header := _EPOCH.fullmatch(line)):
             self._epoch, self._epochs = int(header[1]), int(header[2])
-            self._told, self._has_ended = set(), False
+            self._told.clear()
+            self._has_ended = False
             return NOTHING
         if "/" not in line[:_COUNT_WITHIN] or " - " not in line:
             return NOTHING
@@ -69,8 +76,11 @@ class Keras:
         """
         self._has_ended = True
         new = [(name, value) for name, value in pairs if name not in self._told]
-        self._told.update(name for name, _ in new)
-        return [Point(name, value, self._epoch, self._epochs) for name, value in new]
+        return [
+            Point(name, value, self._epoch, self._epochs)
+            for name, value in new
+            if self._told.put(name, None)
+        ]
 
     def _inside(self, pairs: list[tuple[str, float]], counted: re.Match[str]) -> Sequence[Point]:
         if self._has_ended:

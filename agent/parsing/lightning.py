@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent.parsing.base import NOTHING, Point
+from agent.parsing.names import Names
 from agent.parsing.naming import is_metric
 from agent.parsing.numbers import NUMBER
 
@@ -35,6 +36,10 @@ _RICH: Final = re.compile(
 )
 _PAIR: Final = re.compile(rf"([A-Za-z_][^:=,\s]{{0,199}})[:=] ?({NUMBER})(?![^\s,])")
 _NESTED: Final = re.compile(rf"\s+({_PAIR.pattern}(?:\s+{_PAIR.pattern})*)")
+LONGEST_METRICS: Final = 8192
+"""Characters of a bar's metrics; some ten metrics have 200. Names are sought at each of them."""
+LONGEST_VALUE: Final = 32
+"""Characters of a value; Lightning prints three digits."""
 
 
 class Lightning:
@@ -46,7 +51,12 @@ class Lightning:
         self._step: float | None = None
         self._epochs: int | None = None
         self._in_block = False
-        self._printed: dict[str, str] = {}
+        self._printed: Names[str] = Names()
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._printed.held_bytes
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
@@ -70,10 +80,13 @@ class Lightning:
         self._step = int(epoch) + int(done) / int(of) if whole else None
 
     def _new(self, text: str) -> Sequence[Point]:
+        if len(text) > LONGEST_METRICS:
+            return NOTHING
         found: list[Point] = []
         for pair in _PAIR.finditer(text):
             name, value = pair.groups()
-            if is_metric(name) and self._printed.get(name) != value:
-                self._printed[name] = value
+            if len(value) > LONGEST_VALUE or self._printed.get(name) == value:
+                continue
+            if is_metric(name) and self._printed.put(name, value):
                 found.append(Point(name, float(value), self._step, self._epochs))
         return found

@@ -22,6 +22,7 @@ from math import nan
 from typing import Final
 
 from agent.parsing.base import LONGEST_NAME, NOTHING, Point
+from agent.parsing.names import Names
 from agent.parsing.numbers import number
 
 _ITERATION: Final = re.compile(
@@ -46,7 +47,12 @@ class Megatron:
     format = "megatron"
 
     def __init__(self) -> None:
-        self._losses: set[str] = set()
+        self._losses: Names[None] = Names()
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._losses.held_bytes
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
@@ -69,8 +75,10 @@ class Megatron:
             if not _BOOKKEEPING.fullmatch(name)
         ]
         lost = fields.get(_NANS, 0) > 0 or fields.get(_SKIPPED) == 0
-        missing = sorted(self._losses - fields.keys()) if lost else ()
-        self._losses.update(name for name in fields if name.endswith(" loss"))
+        missing = self._losses.without(fields) if lost else ()
+        for name in fields:
+            if name.endswith(" loss"):
+                self._losses.put(name, None)
         return [*points, *(Point(name, nan, step, total) for name in missing)]
 
 

@@ -44,6 +44,15 @@ def fields(data: bytes) -> Iterator[Field]:
         at += size
 
 
+def picked(data: bytes, *numbers: int) -> dict[int, int | bytes]:
+    """Return the last value of each field that is wanted: a message may have any number of others.
+
+    Raises:
+        ValueError: It is not a message.
+    """
+    return {number: value for number, value in fields(data) if number in numbers}
+
+
 def varint(data: bytes, at: int) -> tuple[int, int]:
     """Return the number that begins at ``at``, of at most 64 bits, and where the next field is.
 

@@ -5,18 +5,20 @@ things look like it and are none. Several ranks print the same steps, a little o
 file is written anew with what it held (Lightning's ``metrics.csv``, when a metric is added).
 """
 
-from collections import deque
+from array import array
 from math import inf, isfinite
+from sys import getsizeof
 from typing import Final
 
 from msgspec import Struct
 
 from agent.parsing.base import Point
+from agent.parsing.names import MOST_METRICS
 
-MOST_METRICS: Final = 256
-"""Names of one source; a program that makes up names does not fill our memory."""
 LAG_POINTS: Final = 16
 """How many points one rank may be behind another."""
+METRIC_BYTES: Final = 600
+"""For the steps of one metric."""
 
 
 class Taken(Struct, frozen=True):
@@ -50,6 +52,12 @@ class Series:
         self.attempt = 1
         self._metrics: dict[str, _Metric] = {}
         self._has_ranks = False
+        self._held_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Roughly what is kept of the metrics."""
+        return self._held_bytes
 
     def take(self, point: Point) -> Taken:
         """Return what a point is, and remember it."""
@@ -57,17 +65,22 @@ class Series:
         if metric is None:
             if len(self._metrics) >= MOST_METRICS:
                 return Taken(point, False, False, self.attempt)
-            metric = self._metrics[point.metric] = _Metric()
+            metric = self._add(point.metric)
         if point.step is None:
             return Taken(point, True, False, self.attempt)
         restarted = metric.begins_attempt(point.step, point.value, ranks=self._has_ranks)
         if restarted:
             self.attempt += 1
-            self._metrics = {}
-            metric = self._metrics[point.metric] = _Metric()
+            self._metrics, self._held_bytes = {}, 0
+            metric = self._add(point.metric)
         is_new = metric.add(point.step, point.value)
         self._has_ranks = self._has_ranks or not (is_new or metric.is_repeating)
         return Taken(point, is_new, restarted, self.attempt)
+
+    def _add(self, name: str) -> "_Metric":
+        self._held_bytes += METRIC_BYTES + getsizeof(name)
+        added = self._metrics[name] = _Metric()
+        return added
 
     def file_began_anew(self) -> None:
         """The file was cut or written anew: what comes may be what it held, or another run."""
@@ -78,12 +91,14 @@ class Series:
 class _Metric:
     """Steps of one metric in one attempt."""
 
+    __slots__ = ("_first", "_last", "_recent", "is_repeating", "may_repeat")
+
     def __init__(self) -> None:
         self.may_repeat = False
         self.is_repeating = False
         self._first: tuple[float, str] | None = None
         self._last = -inf
-        self._recent: deque[float] = deque(maxlen=LAG_POINTS)
+        self._recent = array("d")
 
     def begins_attempt(self, step: float, value: float, *, ranks: bool) -> bool:
         """Return whether this step is of another attempt.
@@ -106,5 +121,8 @@ class _Metric:
         self.is_repeating = False
         self._first = self._first or (step, repr(value))
         self._last = step
-        self._recent.append(step)
+        recent = self._recent
+        recent.append(step)
+        if len(recent) > LAG_POINTS:
+            del recent[0]
         return True

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Sequence
 from math import isfinite
+from sys import getsizeof
 from typing import Final
 
 from agent.parsing.base import LONGEST_NAME, NOTHING, Point
@@ -33,6 +34,11 @@ class Table:
         self._header: tuple[str, ...] = ()
         self._step: int | None = None
         self._has_rows = False
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return sum(map(getsizeof, self._header))
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""

@@ -15,10 +15,10 @@ from typing import Final
 
 from agent.parsing import crc32c
 from agent.parsing.base import LONGEST_NAME, Point
-from agent.parsing.protobuf import fields, signed
+from agent.parsing.protobuf import fields, picked, signed
 
-MOST_RECORD_BYTES: Final = 2**20
-"""Larger records are pictures and graphs: they are passed over unread."""
+MOST_RECORD_BYTES: Final = 128 * 1024
+"""Larger records are pictures and graphs: they are passed over unread. A scalar has 50 bytes."""
 _LENGTH: Final = struct.Struct("<QI")
 _CRC: Final = struct.Struct("<I")
 _FLOAT: Final = struct.Struct("<f")
@@ -48,7 +48,7 @@ class TfEvents:
         self._passing = 0
         self.problem = ""
 
-    def feed_bytes(self, data: bytes) -> tuple[Sequence[Point], int]:
+    def feed_bytes(self, data: bytes, *, skip: bool = False) -> tuple[Sequence[Point], int]:
         """See ``RecordParser``. A record whose checksum is wrong is passed over."""
         if self.problem:
             return (), len(data)
@@ -64,6 +64,8 @@ class TfEvents:
             following = end + _CRC.size
             if size > MOST_RECORD_BYTES:
                 self._passing = max(0, following - len(data))
+            elif following <= len(data) and skip:
+                pass
             elif following <= len(data):
                 points += self._record(data[body:end], _CRC.unpack_from(data, end)[0])
             else:
@@ -105,7 +107,7 @@ def _scalar(data: int | bytes) -> list[tuple[str, float]]:
     """Return tag and value of a summary's value; nothing if it is not a scalar."""
     if isinstance(data, int):
         return []
-    said = dict(fields(data))
+    said = picked(data, _TAG, _SIMPLE, _TENSOR)
     tag, simple, tensor = said.get(_TAG), said.get(_SIMPLE), said.get(_TENSOR)
     if not isinstance(tag, bytes) or not 0 < len(tag) <= LONGEST_NAME:
         return []
@@ -118,11 +120,11 @@ def _scalar(data: int | bytes) -> list[tuple[str, float]]:
 
 def _element(data: bytes) -> float | None:
     """Return the only element of a tensor of floats; None if it has more or is of another type."""
-    said = dict(fields(data))
+    said = picked(data, _DTYPE, _SHAPE, _CONTENT, _FLOATS, _DOUBLES)
     kind, shape = said.get(_DTYPE), said.get(_SHAPE, b"")
     if not isinstance(kind, int) or kind not in _OF_TYPE or not isinstance(shape, bytes):
         return None
-    sizes = [dict(fields(d)).get(_SIZE) for _, d in fields(shape) if isinstance(d, bytes)]
+    sizes = [picked(d, _SIZE).get(_SIZE) for _, d in fields(shape) if isinstance(d, bytes)]
     if any(size != 1 for size in sizes):
         return None
     field, packed = _OF_TYPE[kind]

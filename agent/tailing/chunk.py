@@ -12,21 +12,25 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How much of one file a follower takes, keeps and skips.
 
     Attributes:
-        bytes_per_poll: Read at most so much in one poll; the rest waits for the next.
+        bytes_per_poll: Read at most so much in one poll; the rest waits for the next. Small, so
+            that it can be seen after each poll whether the pod has used its share of time.
         lines_per_poll: The same in lines.
         line_bytes: Kept of an unfinished line: its end, the beginning is dropped and counted.
         from_start_bytes: Of a file that is larger when it is first seen, only its head and so
             much of its end are read. Not for binary files, which cannot be entered in the middle.
+        behind_bytes: Of a file of which more than that is unread, and has come since it was first
+            seen, only the last ``from_start_bytes`` are read. Not for binary files.
         head_bytes: Head of such a file: the header of a table, the first values of a run.
         idle_close_seconds: A descriptor from which nothing came for so long is closed.
         reopen_seconds: An open file is opened anew so often: NFS shows what other clients have
             written when a file is opened.
     """
 
-    bytes_per_poll: int = MIB
-    lines_per_poll: int = 5000
+    bytes_per_poll: int = 128 * KIB
+    lines_per_poll: int = 1000
     line_bytes: int = 64 * KIB
     from_start_bytes: int = 4 * MIB
+    behind_bytes: int = 16 * MIB
     head_bytes: int = 4 * KIB
     idle_close_seconds: float = 60.0
     reopen_seconds: float = 60.0
@@ -49,6 +53,8 @@ class Chunk(Struct, frozen=True, kw_only=True):
         dropped_bytes: Read but not given, or skipped, in this poll: beginnings of lines that were
             too long, unfinished last lines of files that went, the middle of a huge file.
         dropped_lines: Lines of which a part is in ``dropped_bytes``.
+        behind_bytes: The part of ``dropped_bytes`` that was skipped because the file grows faster
+            than it is read.
         problem: Why the file cannot be read, in words; empty if it can or is not there yet.
     """
 
@@ -61,4 +67,5 @@ class Chunk(Struct, frozen=True, kw_only=True):
     more: bool = False
     dropped_bytes: int = 0
     dropped_lines: int = 0
+    behind_bytes: int = 0
     problem: str = ""

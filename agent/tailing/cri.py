@@ -10,6 +10,7 @@ Source:
 
 import os
 import re
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,8 +23,12 @@ from agent.tailing.open_files import OpenFiles
 from agent.tailing.opening import directory, problem
 
 _NAME: Final = re.compile(r"([0-9]{1,9})\.log(?:\.([0-9-]{1,32})(\.gz|\.tmp)?)?", re.ASCII)
+_MOST_NAMES: Final = 1024
+"""Names of a container's directory that are looked at; the kubelet keeps 5 files of a restart."""
 _CURRENT: Final = "~"
 """In place of a time: sorts after every one."""
+NAME_BYTES: Final = 256
+"""For a file that is known by its name."""
 _READ_AT_START: Final = 2
 _NOTHING: Final = Chunk()
 
@@ -74,6 +79,11 @@ class PodLogFollower:
         """Whether it holds a descriptor now."""
         return self._file is not None and self._file.is_open
 
+    @property
+    def held_bytes(self) -> int:
+        """Roughly what it keeps between two polls."""
+        return NAME_BYTES * len(self._names) + self._cutter.held_bytes
+
     def poll(self, now: float) -> Chunk:
         """Return what has come since the last poll; see ``FileFollower.poll``."""
         try:
@@ -100,7 +110,7 @@ class PodLogFollower:
             return
         folder = self.folder
         with directory(folder, folder, listing=True) as held, os.scandir(held) as entries:
-            found = [_log_file(entry.name) for entry in entries]
+            found = [_log_file(entry.name) for entry in islice(entries, _MOST_NAMES)]
         self._names = sorted(file for file in found if file is not None)
         self._listed.note(changed_at)
 

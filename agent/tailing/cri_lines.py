@@ -17,7 +17,7 @@ Source:
 from datetime import UTC, datetime
 from typing import Final
 
-from agent.tailing.cutting import Cut, LineCutter
+from agent.tailing.cutting import Cut, LineCutter, head_of
 
 _STREAMS: Final = (b"stdout", b"stderr")
 _PARTIAL: Final = b"P"
@@ -41,12 +41,17 @@ class CriCutter:
         self._passing = False
         self._streams = {name: LineCutter(line_bytes) for name in _STREAMS}
 
+    @property
+    def held_bytes(self) -> int:
+        """See ``Cutter``."""
+        return len(self._kept) + sum(cutter.held_bytes for cutter in self._streams.values())
+
     def cut(self, data: bytes, most_lines: int) -> Cut:
         """See ``Cutter``."""
         lines: list[str] = []
         times: list[float | None] = []
         consumed = dropped_bytes = dropped_lines = 0
-        for piece in _split(data):
+        for piece in _split(head_of(data, most_lines)):
             if len(lines) >= most_lines:
                 break
             consumed += len(piece)
@@ -93,6 +98,8 @@ class CriCutter:
         )
 
     def _take(self, piece: bytes) -> Cut:
+        if len(piece) > self._most and not (self._kept or self._lost or self._passing):
+            return Cut(0, dropped_bytes=len(piece), dropped_lines=1)
         if self._kept or self._lost or self._passing:
             piece = self._kept + piece
             bad = bool(self._lost) or self._passing or len(piece) > self._most

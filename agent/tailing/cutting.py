@@ -13,6 +13,7 @@ from agent.tailing.text import clean
 LOST_BEGINNING: Final = "… "
 """Before a line whose beginning was dropped: no anchored pattern takes it for a whole line."""
 _ENDS: Final = b"\r\n"
+_WINDOW: Final = 4096
 
 
 class Cut(Struct, frozen=True):
@@ -36,6 +37,11 @@ class Cutter(Protocol):
     @property
     def enterable(self) -> bool:
         """Whether reading may begin in the middle of a file."""
+        ...
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept of lines that are not complete."""
         ...
 
     def cut(self, data: bytes, most_lines: int) -> Cut:
@@ -71,9 +77,14 @@ class LineCutter:
         self._lost = 0
         self._passing = False
 
+    @property
+    def held_bytes(self) -> int:
+        """See ``Cutter``."""
+        return len(self._kept)
+
     def cut(self, data: bytes, most_lines: int) -> Cut:
         """See ``Cutter``."""
-        pieces = data.splitlines(keepends=True)
+        pieces = head_of(data, most_lines).splitlines(keepends=True)
         rest = b""
         if len(pieces) > most_lines:
             del pieces[most_lines:]
@@ -145,6 +156,7 @@ class BytesCutter:
     """Bytes as they are, for binary formats: the parser knows where a record ends."""
 
     enterable = False
+    held_bytes = 0
 
     def cut(self, data: bytes, most_lines: int) -> Cut:
         """See ``Cutter``."""
@@ -159,3 +171,17 @@ class BytesCutter:
         return Cut(0)
 
     restart = rotate
+
+
+def head_of(data: bytes, most_lines: int) -> bytes:
+    """Return the beginning of ``data``: more than ``most_lines`` line ends, if it has so many.
+
+    A megabyte of line ends would otherwise be a million objects for a moment.
+    """
+    if data.count(b"\n") + data.count(b"\r") <= most_lines + _WINDOW:
+        return data
+    ends = end = 0
+    while ends <= most_lines:
+        ends += data.count(b"\n", end, end + _WINDOW) + data.count(b"\r", end, end + _WINDOW)
+        end += _WINDOW
+    return data[:end]

@@ -78,6 +78,11 @@ class FileFollower:
         """Whether it holds a descriptor now."""
         return self._file is not None and self._file.is_open
 
+    @property
+    def held_bytes(self) -> int:
+        """What it keeps between two polls of what it has read."""
+        return self._cutter.held_bytes
+
     def poll(self, now: float) -> Chunk:
         """Return what has come since the last poll.
 
@@ -176,11 +181,23 @@ class FileFollower:
         file.pass_hole()
         file.look(status)
         backlog = file.offset < file.backlog_bytes
+        if behind_bytes := 0 if backlog else self._catch_up(file, status.st_size):
+            before = structs.replace(before, dropped_bytes=before.dropped_bytes + behind_bytes)
         data = file.read(self._limits.bytes_per_poll)
         cut = self._cutter.cut(data, self._limits.lines_per_poll)
         file.advance(data[: cut.consumed])
         more = file.offset < status.st_size
-        return _chunk(cut, before=before, truncated=truncated, backlog=backlog, more=more)
+        chunk = _chunk(cut, before=before, truncated=truncated, backlog=backlog, more=more)
+        return structs.replace(chunk, behind_bytes=behind_bytes) if behind_bytes else chunk
+
+    def _catch_up(self, file: SourceFile, size: int) -> int:
+        """Pass over what has come faster than it was read; return how many bytes that is."""
+        unread, limits = size - file.offset, self._limits
+        if not self._cutter.enterable or unread <= limits.behind_bytes:
+            return 0
+        lost = self._cutter.restart().dropped_bytes + unread - limits.from_start_bytes
+        self._enter(file, size - limits.from_start_bytes)
+        return lost
 
     def _drain(self, file: SourceFile, now: float) -> Chunk:
         """Read on in the file that the path no longer names."""

@@ -1,7 +1,9 @@
-"""Small files that are written anew as a whole: read again when they have changed."""
+"""Files that are written anew as a whole: read again when they have changed."""
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -15,18 +17,36 @@ MOST_BYTES: Final = 32 * MIB
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
+Stamp = tuple[Path, int, int, int, int]
+"""Path, device, inode, size and time: a file of the same stamp holds the same."""
+
+
 class Document(Struct, frozen=True, kw_only=True):
-    """What one poll found.
+    """A file that is open for a moment.
 
     Attributes:
-        data: The whole file; None if it is as it was, or there is none.
-        path: The file; None if there is none.
+        stamp: Which file it is, and as of when; None if there is none to be read.
         problem: Why it cannot be read, in words.
+        descriptor: Of the file.
     """
 
-    data: bytes | None = None
-    path: Path | None = None
+    stamp: Stamp | None = None
     problem: str = ""
+    descriptor: int = -1
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None if there is none to be read."""
+        return None if self.stamp is None else self.stamp[0]
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return 0 if self.stamp is None else self.stamp[3]
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return so many bytes from an offset on; fewer if it has become shorter."""
+        return os.pread(self.descriptor, length, offset)
 
 
 class NewestDocument:
@@ -45,38 +65,35 @@ class NewestDocument:
         self._root = root
         self._relative = relative
         self._most = most_bytes
-        self._seen: tuple[Path, int, int, int, int] | None = None
 
-    def poll(self) -> Document:
-        """Return the document if it is another one or has changed since the last poll.
+    @contextmanager
+    def opened(self) -> Iterator[Document]:
+        """Hold the document that is the newest now.
 
         Raises:
             InputError: See ``resolve``.
         """
         newest = max(resolve(self._root, self._relative), key=_age, default=None)
-        if newest is None:
-            return Document()
+        document = Document() if newest is None else self._open(newest)
         try:
-            return self._read(newest)
+            yield document
+        finally:
+            if document.descriptor >= 0:
+                os.close(document.descriptor)
+
+    def _open(self, path: Path) -> Document:
+        try:
+            descriptor = open_file(self._root, path)
         except FileNotFoundError:  # rotated away by the trainer while we looked
             return Document()
         except OSError as error:
-            return Document(path=newest, problem=problem(error, newest))
-
-    def _read(self, path: Path) -> Document:
-        descriptor = open_file(self._root, path)
-        try:
-            status = os.fstat(descriptor)
-            seen = (path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-            if seen == self._seen:
-                return Document(path=path)
-            if status.st_size > self._most:
-                return Document(path=path, problem=f"{path} is larger than {self._most} bytes")
-            data = os.pread(descriptor, status.st_size, 0)
-        finally:
+            return Document(problem=problem(error, path))
+        status = os.fstat(descriptor)
+        if status.st_size > self._most:
             os.close(descriptor)
-        self._seen = seen
-        return Document(path=path, data=data)
+            return Document(problem=f"{path} is larger than {self._most} bytes")
+        stamp = (path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        return Document(stamp=stamp, descriptor=descriptor)
 
 
 def _age(path: Path) -> tuple[int, float]:

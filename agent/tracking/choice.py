@@ -7,12 +7,16 @@ had ended is a new attempt and takes their place.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from agent.parsing import naming
 from agent.tracking.source import SETTLED_POINTS, Source
 from agent.tracking.track import Track
+
+MOST_SHOWN: Final = 20
+"""Names of series that a user is told."""
 
 
 class Choice(Struct, frozen=True):
@@ -64,7 +68,8 @@ def nothing_to_choose(sources: Sequence[Source], wanted: str | None) -> str:
     names = sorted({name for source in sources for name in source.names})
     if not names:
         return ""
-    known = ", ".join(names)
+    more = len(names) - MOST_SHOWN
+    known = ", ".join(names[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
     if wanted is not None:
         return f"there is no series {wanted!r}; there are: {known}"
     return f"none of the series is known as a loss, name one with metric=…: {known}"

@@ -4,12 +4,14 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from agent.parsing.base import DocumentParser, Parser, RecordParser
 from agent.parsing.choosing import format_of, parser_for
+from agent.parsing.patterns import PATTERN_BYTES, Pattern, compiled
 from agent.tailing import opening, volume
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
@@ -24,6 +26,8 @@ from shared.wire import PodPlace
 
 MOST_CONTAINERS: Final = 4
 """Logs of so many containers of a pod are read until one of them has values."""
+_MOST_NAMES: Final = 256
+"""Names of a pod's log directory that are looked at: one for each container."""
 _DOCUMENT: Final = "trainer-state"
 _ANNOTATION: Final = f"annotation {labels.METRICS}"
 _CONVENTION: Final = "metrics files by convention"
@@ -50,7 +54,36 @@ class Sources:
     problem: str = ""
     all: tuple[Source, ...] = ()
     _found: dict[Path, Source] = field(default_factory=dict)
+    _dropped: set[Path] = field(default_factory=set)
     _looked: bool = False
+
+    @property
+    def held_bytes(self) -> int:
+        """Roughly what they keep together."""
+        pattern = 0 if self.place.regex is None else PATTERN_BYTES
+        return pattern + sum(source.held_bytes for source in self.all)
+
+    def drop_largest(self) -> bool:
+        """Read the source that keeps most no more; return whether there was one."""
+        if not self._found:
+            return False
+        path = max(self._found, key=lambda one: self._found[one].held_bytes)
+        self._found.pop(path).stream.close()
+        self._dropped.add(path)
+        self.all = tuple(self._found[path] for path in sorted(self._found))
+        return True
+
+    @property
+    def dropped_problem(self) -> str:
+        """What was dropped, in words; empty if nothing was."""
+        if not self._dropped:
+            return ""
+        first = min(self._dropped).name
+        others = f" and {len(self._dropped) - 1} others" if len(self._dropped) > 1 else ""
+        return (
+            f"{first}{others} read no more: the agent would have to keep too much of it "
+            "(names of metrics, unfinished lines)"
+        )
 
     def find(self) -> None:
         """Look for files that have come, or have taken the place of others.
@@ -60,10 +93,11 @@ class Sources:
         self.problem = ""
         try:
             wanted = self._wanted()
+            self._dropped &= wanted.keys()
             for path in [one for one in self._found if wanted and one not in wanted]:
                 self._found.pop(path).stream.close()
             for path, make in wanted.items():
-                if path not in self._found:
+                if path not in self._found and path not in self._dropped:
                     self._found[path] = make()
         except InputError as error:
             self.problem = str(error)
@@ -113,7 +147,7 @@ class Sources:
     def _file(self, path: Path) -> Source:
         around, place = self.around, self.place
         name = str(path.relative_to(around.volume))
-        parser = parser_for(place.format, file_name=name, regex=place.regex, metric=place.metric)
+        parser = parser_for(place.format, file_name=name, regex=self._pattern, metric=place.metric)
         if isinstance(parser, DocumentParser):
             return self._document(name)
         follower = FileFollower(
@@ -139,6 +173,11 @@ class Sources:
         stream = DocumentStream(NewestDocument(around.volume, pattern), parser)
         return Source(pattern, stream, place, around.params)
 
+    @cached_property
+    def _pattern(self) -> Pattern | None:
+        """The pattern of the annotation, compiled once for all files."""
+        return None if self.place.regex is None else compiled(self.place.regex)
+
     def _logs(self) -> Makers:
         """Return the logs of all containers, until one has values: then its own only."""
         pod = self.pod
@@ -154,8 +193,12 @@ class Sources:
                 raise InputError(f"{_ANNOTATION}, container", wanted, "the name of a container")
             return [wanted]
         try:
-            with opening.directory(self.around.pod_logs, folder, listing=True) as descriptor:
-                return sorted(os.listdir(descriptor))[:MOST_CONTAINERS]  # noqa: PTH208 - a descriptor has no iterdir
+            with (
+                opening.directory(self.around.pod_logs, folder, listing=True) as descriptor,
+                os.scandir(descriptor) as entries,
+            ):
+                names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+            return sorted(names)[:MOST_CONTAINERS]
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -164,7 +207,7 @@ class Sources:
 
     def _log(self, folder: Path) -> Source:
         around, place = self.around, self.place
-        parser = parser_for(place.format, regex=place.regex, metric=place.metric)
+        parser = parser_for(place.format, regex=self._pattern, metric=place.metric)
         if not isinstance(parser, Parser):
             expected = "a format of lines: it is the container's log that is read"
             raise InputError(f"{_ANNOTATION}, format", place.format, expected)

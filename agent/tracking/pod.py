@@ -5,9 +5,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from agent.budgets import POD_EVENTS, POD_MEMORY_BYTES, PROBLEM_CHARACTERS
 from agent.checkpoint.asking import Outcome
 from agent.checkpoint.files import CheckpointFiles
 from agent.checkpoint.standing import Problem, unusable
+from agent.tracking.allowance import Allowance
 from agent.tracking.choice import Choice, choose, nothing_to_choose
 from agent.tracking.finding import Sources, whose
 from agent.tracking.source import Counts, Happening, Read
@@ -19,6 +21,8 @@ from shared.places import MetricsPlace
 from shared.progress import Category, Checkpoint, CheckpointPhase, PodReport, Progress
 from shared.wire import CheckpointRequest, Command, PodPlace
 
+POD_BYTES: Final = 8192
+"""For a pod before anything is read: its place, its report, its checkpoint directory."""
 FOUND_RATIO: Final = 3.0
 """Where there are files already, further ones are looked for so much more rarely."""
 _WAITING: Final = (CheckpointPhase.ASKED, CheckpointPhase.ACKED)
@@ -48,6 +52,8 @@ class TrackedPod:
     Attributes:
         report: What is known of it.
         words: For people.
+        allowance: What its reading may cost.
+        held_bytes: Roughly how much memory it takes.
     """
 
     def __init__(self, place: PodPlace, around: Surroundings) -> None:
@@ -55,11 +61,13 @@ class TrackedPod:
         self.words = f"pod {place.namespace}/{place.name}"
         self.uid = Uid(place.uid)
         self.report = PodReport(uid=self.uid)
+        self.allowance = Allowance()
         self._around = around
         self._metrics, self._problem = _metrics_place(place)
         self._sources = Sources(place, self._metrics, around)
         self._choice: Choice | None = None
         self._checkpoint, self._files = _checkpoint(place, around)
+        self.held_bytes = POD_BYTES
         self._find_at = self._read_at = self._look_at = float("-inf")
 
     @property
@@ -70,11 +78,21 @@ class TrackedPod:
     @property
     def due_at(self) -> float:
         """When it is time to read or to look again, on the monotonic clock."""
-        return self._read_at if self._files is None else min(self._read_at, self._look_at)
+        read_at = max(self._read_at, self.allowance.ready_at)
+        return read_at if self._files is None else min(read_at, self._look_at)
 
     def due(self, monotonic: float) -> bool:
         """Say whether it is time to read its metrics; ``monotonic`` in seconds."""
-        return monotonic >= self._read_at
+        return monotonic >= max(self._read_at, self.allowance.ready_at)
+
+    def drop_largest(self) -> bool:
+        """Read the source that keeps most no more; return whether there was one."""
+        dropped = self._sources.drop_largest()
+        if dropped:
+            self._choice = choose(self._sources.all, self._metrics.metric)
+            self._renew()
+        self.held_bytes = POD_BYTES + self._sources.held_bytes
+        return dropped
 
     def read(self, now: float, monotonic: float) -> Look:
         """Read its metrics and bring the report up to date.
@@ -83,8 +101,13 @@ class TrackedPod:
             now: Seconds since the epoch.
             monotonic: Seconds of the clock that never goes back.
         """
+        self.allowance.begin(monotonic)
         reads = self._read(now, monotonic)
-        happenings = tuple(one for read in reads for one in read.happenings)
+        self.held_bytes = POD_BYTES + self._sources.held_bytes
+        while self.held_bytes > POD_MEMORY_BYTES and self.drop_largest():
+            pass
+        self.allowance.end()
+        happenings = tuple(one for read in reads for one in read.happenings)[:POD_EVENTS]
         before, urgent = self.report, self._renew()
         changes = _category_change(before.progress, self.report.progress, now)
         return Look(
@@ -128,7 +151,7 @@ class TrackedPod:
             self._sources.find()
             rare = FOUND_RATIO if self._sources.all else 1.0
             self._find_at = monotonic + rare * self._around.find_seconds
-        reads = tuple(source.read(now, monotonic) for source in self._sources.all)
+        reads = tuple(source.read(now, monotonic, self.allowance) for source in self._sources.all)
         self._choice = choose(self._sources.all, self._metrics.metric)
         if any(read.more for read in reads):  # ticks up to now wait for the values up to now
             self._read_at = monotonic
@@ -149,7 +172,8 @@ class TrackedPod:
 
     def _report(self) -> PodReport:
         choice = self._choice
-        problems = [self._problem, self._sources.problem]
+        sources = self._sources
+        problems = [self._problem, sources.problem, sources.dropped_problem, self.allowance.problem]
         problems += [source.problem for source in self._sources.all]
         if choice is None:
             problems.append(nothing_to_choose(self._sources.all, self._metrics.metric))
@@ -157,7 +181,7 @@ class TrackedPod:
             uid=self.uid,
             progress=None if choice is None else self._progress(choice),
             checkpoint=self._checkpoint,
-            problem="; ".join(dict.fromkeys(filter(None, problems))),
+            problem="; ".join(dict.fromkeys(filter(None, problems)))[:PROBLEM_CHARACTERS],
         )
         return self.report if report == self.report else report
 

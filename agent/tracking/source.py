@@ -4,10 +4,13 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from agent.budgets import POD_EVENTS
 from agent.parsing import naming
 from agent.parsing.base import Point
+from agent.parsing.names import ENTRY_BYTES
 from agent.parsing.series import Series
-from agent.tracking.streams import Reading, Stream
+from agent.tracking.allowance import Allowance
+from agent.tracking.streams import Batch, Reading, Stream
 from agent.tracking.track import Track
 from shared.convergence.parameters import ConvergenceParameters
 from shared.places import MetricsPlace
@@ -20,6 +23,10 @@ SETTLED_POINTS: Final = 2
 MOST_AHEAD_SECONDS: Final = 60.0
 """A time that is later than our clock by more is no time."""
 LARGEST_STEP: Final = 2**63 - 1
+SOURCE_BYTES: Final = 2048
+"""For a source before it has read anything."""
+TRACK_BYTES: Final = 6144
+"""For a metric that is followed, with its curve."""
 
 Kind = Literal["nan", "restart", "category", "truncated"]
 
@@ -104,26 +111,53 @@ class Source:
         """1, one more after each restart within this source."""
         return self._series.attempt
 
-    def read(self, now: float, monotonic: float) -> Read:
-        """Take over what has come; ``now`` in seconds since the epoch."""
-        batch = self.stream.poll(monotonic)
-        self.problem = batch.problem
-        happenings: list[Happening] = []
-        if batch.truncated:
-            self._series.file_began_anew()
-            happenings.append(Happening("truncated", now, self.name))
-        points = 0
-        for reading in batch.readings:
-            points += 1
-            if reading.point.metric not in self._passed:
-                self._take(reading, now, happenings)
-        counts = Counts(batch.lines, points, batch.dropped_lines, batch.dropped_bytes)
-        return Read(counts=counts, happenings=tuple(happenings), more=batch.more)
+    @property
+    def held_bytes(self) -> int:
+        """Roughly what is kept between two readings."""
+        names = ENTRY_BYTES * (len(self.names) + len(self._passed))
+        tracks = TRACK_BYTES * len(self.tracks)
+        return SOURCE_BYTES + self.stream.held_bytes + self._series.held_bytes + names + tracks
+
+    def read(self, now: float, monotonic: float, allowance: Allowance) -> Read:
+        """Take over what has come, as far as the allowance goes.
+
+        Args:
+            now: Seconds since the epoch.
+            monotonic: Seconds of the clock that never goes back.
+            allowance: Of the pod.
+        """
+        counts, happenings, more = Counts(), list[Happening](), True
+        while more:
+            batch = self.stream.poll(monotonic, allowance)
+            counts = self._take_all(batch, counts, now, happenings)
+            more = batch.more
+            if allowance.is_used():
+                break
+        return Read(counts=counts, happenings=tuple(happenings), more=more)
 
     def advance(self, now: float) -> None:
         """Make all ticks up to ``now``."""
         for track in self.tracks.values():
             track.advance(now)
+
+    def _take_all(
+        self, batch: Batch, before: Counts, now: float, happenings: list[Happening]
+    ) -> Counts:
+        self.problem = batch.problem
+        if batch.truncated:
+            self._series.file_began_anew()
+            _happen(happenings, "truncated", now, self.name)
+        points = 0
+        for reading in batch.readings:
+            points += 1
+            if reading.point.metric not in self._passed:
+                self._take(reading, now, happenings)
+        return Counts(
+            before.lines + batch.lines,
+            before.points + points,
+            before.dropped_lines + batch.dropped_lines,
+            before.dropped_bytes + batch.dropped_bytes,
+        )
 
     def _take(self, reading: Reading, now: float, happenings: list[Happening]) -> None:
         """Events of what was there before we looked are not told: the state holds them."""
@@ -135,10 +169,10 @@ class Source:
         diverged = self._value(point, at)
         if taken.restarted and not reading.backlog:
             detail = f"step {_shown(point.step)} after {_shown(before)}"
-            happenings.append(Happening("restart", at, detail))
+            _happen(happenings, "restart", at, detail)
         if diverged and not reading.backlog:
             detail = f"{point.metric} is {point.value} at step {_shown(point.step)}"
-            happenings.append(Happening("nan", at, detail))
+            _happen(happenings, "nan", at, detail)
 
     def _count(self, point: Point, *, restarted: bool) -> None:
         if restarted and point.step is not None:
@@ -203,6 +237,12 @@ class Source:
         self.first_at = at if self.first_at is None else self.first_at
         self.last_at = at
         return at
+
+
+def _happen(happenings: list[Happening], kind: Kind, at: float, detail: str) -> None:
+    """Add what happened, unless it has happened very often in this reading."""
+    if len(happenings) < POD_EVENTS:
+        happenings.append(Happening(kind, at, detail))
 
 
 def _shown(step: float | None) -> str:

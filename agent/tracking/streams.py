@@ -5,15 +5,22 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from agent.parsing.base import DocumentParser, GivesUp, Parser, Point, RecordParser
+from agent.errors import MalformedError
+from agent.parsing.base import DocumentParser, HoldsMemory, Parser, Point, RecordParser
+from agent.parsing.json_scan import JsonScan
 from agent.tailing.chunk import Chunk
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
-from agent.tailing.whole_file import NewestDocument
+from agent.tailing.whole_file import Document, NewestDocument, Stamp
+from agent.tracking.allowance import Allowance
 from shared.errors import InputError
 
-MOST_REST_BYTES: Final = 8 * 2**20
-"""Kept of a binary record that is not complete."""
+STREAM_BYTES: Final = 4096
+"""For a follower and a parser, before they keep anything."""
+PIECE_BYTES: Final = 64 * 1024
+"""Of records and documents, gone through before it is seen whether there is time for more."""
+LOOK_LINES: Final = 8
+"""The same in lines: the slowest line that we know takes 10 ms."""
 
 
 class Reading(Struct, frozen=True):
@@ -55,8 +62,18 @@ class Stream(Protocol):
         """One of ``shared.places.FORMATS``; ``auto`` until it is found out."""
         ...
 
-    def poll(self, monotonic: float) -> Batch:
-        """Return what came since the last time; ``monotonic`` in seconds."""
+    @property
+    def held_bytes(self) -> int:
+        """Roughly what is kept between two polls."""
+        ...
+
+    def poll(self, monotonic: float, allowance: Allowance) -> Batch:
+        """Return what came since the last time.
+
+        Args:
+            monotonic: In seconds.
+            allowance: When it is over, the rest of the batch is skipped, and counted there.
+        """
         ...
 
     def close(self) -> None:
@@ -76,23 +93,33 @@ class LineStream:
         """See ``Stream``."""
         return self._parser.format
 
-    def poll(self, monotonic: float) -> Batch:
+    @property
+    def held_bytes(self) -> int:
         """See ``Stream``."""
-        if isinstance(self._parser, GivesUp) and self._parser.problem:
-            return Batch(problem=self._parser.problem)
+        return STREAM_BYTES + self._follower.held_bytes + _held_bytes(self._parser)
+
+    def poll(self, monotonic: float, allowance: Allowance) -> Batch:
+        """See ``Stream``."""
         chunk = self._follower.poll(monotonic)
-        return _batch(chunk, self._readings(chunk))
+        allowance.skip(size=chunk.behind_bytes)
+        return _batch(chunk, self._readings(chunk, allowance))
 
     def close(self) -> None:
         """See ``Stream``."""
         self._follower.close()
 
-    def _readings(self, chunk: Chunk) -> Iterator[Reading]:
-        for index, line in enumerate(chunk.lines):
-            for point in self._parser.feed(line):
-                seen_at = chunk.times[index] if chunk.times else None
-                at_seconds = seen_at if point.at_seconds is None else point.at_seconds
-                yield Reading(point, at_seconds, chunk.backlog)
+    def _readings(self, chunk: Chunk, allowance: Allowance) -> Iterator[Reading]:
+        feed, lines, times, backlog = self._parser.feed, chunk.lines, chunk.times, chunk.backlog
+        for start in range(0, len(lines), LOOK_LINES):
+            if allowance.is_over():
+                allowance.skip(lines=len(lines) - start)
+                return
+            for index, line in enumerate(lines[start : start + LOOK_LINES], start):
+                for point in feed(line):
+                    at_seconds = point.at_seconds
+                    if at_seconds is None and times:
+                        at_seconds = times[index]
+                    yield Reading(point, at_seconds, backlog)
 
 
 class RecordStream:
@@ -108,22 +135,34 @@ class RecordStream:
         """See ``Stream``."""
         return self._parser.format
 
-    def poll(self, monotonic: float) -> Batch:
+    @property
+    def held_bytes(self) -> int:
         """See ``Stream``."""
+        return STREAM_BYTES + self._follower.held_bytes + len(self._rest)
+
+    def poll(self, monotonic: float, allowance: Allowance) -> Batch:
+        """See ``Stream``; a problem of the format is told in the next poll."""
         if self._parser.problem:
             return Batch(problem=self._parser.problem)
         chunk = self._follower.poll(monotonic)
         if chunk.truncated or chunk.rotated:
             self._rest = b""
             self._parser.reset()
-        points, consumed = self._parser.feed_bytes(self._rest + chunk.data)
-        self._rest = (self._rest + chunk.data)[consumed:]
-        readings = (Reading(point, point.at_seconds, chunk.backlog) for point in points)
-        return _batch(chunk, readings, self._parser.problem)
+        return _batch(chunk, self._readings(chunk, allowance))
 
     def close(self) -> None:
         """See ``Stream``."""
         self._follower.close()
+
+    def _readings(self, chunk: Chunk, allowance: Allowance) -> Iterator[Reading]:
+        for at in range(0, len(chunk.data), PIECE_BYTES):
+            piece, skip = chunk.data[at : at + PIECE_BYTES], allowance.is_over()
+            allowance.skip(size=len(piece) if skip else 0)
+            data = self._rest + piece
+            points, consumed = self._parser.feed_bytes(data, skip=skip)
+            self._rest = data[consumed:]
+            for point in points:
+                yield Reading(point, point.at_seconds, chunk.backlog)
 
 
 class DocumentStream:
@@ -133,30 +172,79 @@ class DocumentStream:
         self._document = document
         self._parser = parser
         self._read_before = False
+        self._stamp: Stamp | None = None
+        self._scan: JsonScan | None = None
+        self._problem = ""
 
     @property
     def format(self) -> str:
         """See ``Stream``."""
         return self._parser.format
 
-    def poll(self, monotonic: float) -> Batch:
+    @property
+    def held_bytes(self) -> int:
         """See ``Stream``."""
+        return STREAM_BYTES + (0 if self._scan is None else self._scan.held_bytes)
+
+    def poll(self, monotonic: float, allowance: Allowance) -> Batch:
+        """See ``Stream``. A large document is gone through in several polls."""
         del monotonic
         try:
-            found = self._document.poll()
+            with self._document.opened() as found:
+                return self._read(found, allowance)
         except InputError as error:
             return Batch(problem=str(error))
-        if found.data is None:
-            return Batch(problem=found.problem)
-        backlog, self._read_before = not self._read_before, True
-        points = self._parser.feed_document(found.data)
-        return Batch(readings=(Reading(p, p.at_seconds, backlog) for p in points))
 
     def close(self) -> None:
         """See ``Stream``."""
+        self._scan = None
+
+    def _read(self, found: Document, allowance: Allowance) -> Batch:
+        if found.stamp is None:
+            return Batch(problem=found.problem)
+        if found.stamp != self._stamp:
+            self._stamp, self._scan, self._problem = found.stamp, self._parser.scan(), ""
+        if self._scan is None:
+            return Batch(problem=self._problem)
+        try:
+            if not _gone_through(found, self._scan, allowance):
+                return Batch(more=True)
+            points = self._parser.points(self._scan, found.read)
+        except MalformedError as error:
+            self._problem = f"{found.path} cannot be read: {error}"
+            return Batch(problem=self._problem)
+        finally:
+            if self._problem or self._scan.offset >= found.size:
+                self._scan = None
+        backlog, self._read_before = not self._read_before, True
+        return Batch(readings=self._readings(points, allowance, backlog=backlog))
+
+    def _readings(
+        self, points: Iterable[Point], allowance: Allowance, *, backlog: bool
+    ) -> Iterator[Reading]:
+        for index, point in enumerate(points):
+            if index % LOOK_LINES == 0 and allowance.is_over():
+                return
+            yield Reading(point, point.at_seconds, backlog)
 
 
-def _batch(chunk: Chunk, readings: Iterable[Reading], problem: str = "") -> Batch:
+def _gone_through(found: Document, scan: JsonScan, allowance: Allowance) -> bool:
+    """Go on with a document; return whether its end was reached in time."""
+    while scan.offset < found.size:
+        if allowance.is_used():
+            return False
+        piece = found.read(scan.offset, PIECE_BYTES)
+        if not piece:
+            raise MalformedError("it became shorter")
+        scan.feed(piece)
+    return True
+
+
+def _held_bytes(parser: Parser) -> int:
+    return parser.held_bytes if isinstance(parser, HoldsMemory) else 0
+
+
+def _batch(chunk: Chunk, readings: Iterable[Reading]) -> Batch:
     return Batch(
         readings=readings,
         lines=len(chunk.lines),
@@ -164,5 +252,5 @@ def _batch(chunk: Chunk, readings: Iterable[Reading], problem: str = "") -> Batc
         more=chunk.more,
         dropped_bytes=chunk.dropped_bytes,
         dropped_lines=chunk.dropped_lines,
-        problem=problem or chunk.problem,
+        problem=chunk.problem,
     )

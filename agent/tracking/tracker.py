@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from agent.budgets import NODE_MEMORY_BYTES
 from agent.checkpoint.asking import Outcome
 from agent.reporting import bodies
 from agent.tracking.pod import Look, TrackedPod
@@ -108,18 +109,35 @@ class Tracker:
         return pod.look(self._clock.monotonic())
 
     def _read_in_turn(self) -> Iterator[tuple[Uid, Look]]:
-        """Read pods that are due, those first that were read longest ago, as far as time allows."""
+        """Read pods that are due, as far as time allows.
+
+        Those that cost little come first; among equals, those that were read longest ago.
+        """
         begun_at, begun_cpu = self._clock.monotonic(), time.thread_time()
-        for uid in list(self._pods):
+        held_bytes = sum(pod.held_bytes for pod in self._pods.values())
+        for uid in sorted(self._pods, key=lambda one: not self._pods[one].allowance.is_ordinary):
             monotonic = self._clock.monotonic()
             pod = self._pods[uid]
             if pod.due(monotonic):
                 self.at = pod.words
+                held_bytes -= pod.held_bytes
                 yield uid, pod.read(self._clock.now(), monotonic)
                 self._pods[uid] = self._pods.pop(uid)
+                held_bytes = self._within_memory(held_bytes + pod.held_bytes)
             used = time.thread_time() - begun_cpu
             if used > self._cpu_seconds or monotonic - begun_at > LONGEST_TURN_SECONDS:
                 return
+
+    def _within_memory(self, held_bytes: int) -> int:
+        """Have the pods that keep most give up most; return what all keep together then."""
+        while held_bytes > NODE_MEMORY_BYTES:
+            largest = max(self._pods.values(), key=lambda pod: pod.held_bytes)
+            held_bytes -= largest.held_bytes
+            dropped = largest.drop_largest()
+            held_bytes += largest.held_bytes
+            if not dropped:
+                break
+        return held_bytes
 
     def _keep_up(self, places: Mapping[Uid, PodPlace]) -> None:
         """A pod whose annotations or place changed is begun anew."""

@@ -15,7 +15,7 @@ from extender.engine.snapshot import Snapshot
 from extender.http import agent_schema
 from extender.metrics.extender import ExtenderMetrics
 from extender.state.store import ClusterStore
-from shared import labels, wire
+from shared import labels, places, wire
 from shared.clock import Clock
 from shared.model import NodeName, Pod
 from shared.progress import NodeReport
@@ -145,6 +145,6 @@ def _place(snapshot: Snapshot, pod: Pod) -> wire.PodPlace:
         role=member.role,
         index=member.index,
         created_at=pod.created_at,
-        metrics=registry.annotation(pod, over, labels.METRICS),
-        checkpoint=registry.annotation(pod, over, labels.CHECKPOINT),
+        metrics=places.shortened(registry.annotation(pod, over, labels.METRICS)),
+        checkpoint=places.shortened(registry.annotation(pod, over, labels.CHECKPOINT)),
     )

@@ -24,7 +24,7 @@ from agent.tailing.chunk import Limits
 from agent.tailing.follower import FileFollower
 from shared.places import FORMATS
 from tests.unit.agent.parsing import tfevents_files as files
-from tests.unit.agent.parsing.reading import LOGS, lines_of
+from tests.unit.agent.parsing.reading import LOGS, fed, lines_of
 from tests.unit.agent.parsing.test_real_lines import CASES
 
 LINE_FORMATS = [f for f in FORMATS if f not in ("tfevents", "trainer-state")]
@@ -165,7 +165,7 @@ def test_a_damaged_event_file_holds_no_point_that_was_not_written(at, flip, cut)
 
 @given(st.binary())
 def test_no_bytes_stop_a_reader_of_whole_files(data):
-    TrainerState().feed_document(data)
+    fed(TrainerState(), data)
     points, consumed = TfEvents().feed_bytes(data)
     assert (list(points), consumed <= len(data)) == ([], True)
 
@@ -173,7 +173,40 @@ def test_no_bytes_stop_a_reader_of_whole_files(data):
 @given(st.integers(0, 5000))
 def test_half_a_trainer_state_tells_nothing(cut):
     whole = (LOGS / "trainer_state-20.json").read_bytes().rstrip()
-    assert not TrainerState().feed_document(whole[: min(cut, len(whole) - 1)])
+    assert not fed(TrainerState(), whole[: min(cut, len(whole) - 1)])
+
+
+entries = st.dictionaries(
+    st.one_of(st.sampled_from(["loss", "eval_loss", "a{", 'b"', "c\\", "ß]"]), names),
+    st.one_of(st.integers(-(2**40), 2**40), finite, st.text(max_size=5), st.none(), st.booleans()),
+    max_size=4,
+)
+others = st.one_of(
+    st.text(), st.lists(st.integers() | st.text()), st.dictionaries(st.text(), st.text()), finite
+)
+
+
+@given(
+    st.lists(entries, max_size=6),
+    st.dictionaries(st.text().filter(lambda k: k != "log_history"), others, max_size=4),
+    st.integers(1, 60),
+    st.sampled_from([None, 1]),
+)
+def test_a_history_is_read_in_any_pieces_as_it_is_read_whole(history, more, piece, indent):
+    history = [{"step": n, **entry} for n, entry in enumerate(history)]
+    state = {**more, "log_history": history, "max_steps": 9}
+    want = [
+        (name, float(value), entry["step"])
+        for entry in history
+        for name, value in entry.items()
+        if is_metric(name) and isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    found = fed(TrainerState(), json.dumps(state, indent=indent).encode(), piece)
+    texts = {n for e in history for n, v in e.items() if isinstance(v, str)}
+    assert [(p.metric, p.value, p.step) for p in found if p.metric not in texts] == [
+        one for one in want if one[0] not in texts
+    ]
+    assert all(point.total_steps == 9 for point in found)
 
 
 class _Reader:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.parsing.base import Parser, Point
+from agent.errors import MalformedError
+from agent.parsing.base import DocumentParser, Parser, Point
 from agent.tailing.cutting import LineCutter
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
@@ -17,6 +18,17 @@ def lines_of(data: bytes) -> tuple[str, ...]:
 def read(parser: Parser, data: bytes | str) -> list[Point]:
     raw = data.encode() if isinstance(data, str) else data
     return [point for line in lines_of(raw) for point in parser.feed(line)]
+
+
+def fed(parser: DocumentParser, data: bytes, piece: int = 100) -> list[Point]:
+    """Points of a document that is gone through in small pieces; none if it cannot be read."""
+    scan = parser.scan()
+    try:
+        for at in range(0, len(data), piece):
+            scan.feed(data[at : at + piece])
+        return list(parser.points(scan, lambda offset, length: data[offset : offset + length]))
+    except MalformedError:
+        return []
 
 
 def values(points: Iterable[Point], *names: str) -> list[tuple[str, float, float | None]]:

@@ -12,7 +12,7 @@ from agent.parsing.choosing import parser_for
 from agent.parsing.series import Series
 from agent.parsing.tfevents import TfEvents
 from agent.parsing.trainer_state import TrainerState
-from tests.unit.agent.parsing.reading import LOGS, read, values
+from tests.unit.agent.parsing.reading import LOGS, fed, read, values
 
 FORMATS = {
     "keras-verbose1.log": "keras",
@@ -128,8 +128,8 @@ def test_nan_is_seen_where_hugging_face_prints_it() -> None:
 
 def test_the_newer_trainer_state_tells_only_what_the_older_did_not() -> None:
     parser = TrainerState()
-    first = parser.feed_document((LOGS / "trainer_state-10.json").read_bytes())
-    second = parser.feed_document((LOGS / "trainer_state-20.json").read_bytes())
+    first = fed(parser, (LOGS / "trainer_state-10.json").read_bytes())
+    second = fed(parser, (LOGS / "trainer_state-20.json").read_bytes())
     assert values(first, "loss", "eval_loss") == [
         ("loss", 3.6505908966064453, 5),
         ("loss", 3.634268951416016, 10),

@@ -19,25 +19,39 @@ def _write(root: Path, step: int, text: str) -> Path:
     return path
 
 
+def _content(follower: NewestDocument) -> bytes:
+    with follower.opened() as document:
+        return document.read(0, document.size)
+
+
 def test_the_checkpoint_with_the_highest_number_is_read(tmp_path: Path) -> None:
     follower = NewestDocument(tmp_path, PATTERN)
-    assert follower.poll().path is None
+    with follower.opened() as document:
+        assert (document.path, document.stamp, document.problem) == (None, None, "")
     newest = _write(tmp_path, 1000, "new")
     _write(tmp_path, 900, "old, but written later")
-    document = follower.poll()
-    assert (document.path, document.data, document.problem) == (newest, b"new", "")
+    with follower.opened() as document:
+        assert (document.path, document.size, document.problem) == (newest, 3, "")
+        assert (document.read(0, 3), document.read(1, 9)) == (b"new", b"ew")
 
 
-def test_it_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
+def test_of_a_thousand_checkpoints_the_one_with_the_highest_number_is_read(tmp_path: Path) -> None:
+    for step in range(1, 1001):
+        _write(tmp_path, step, str(step))
+    assert _content(NewestDocument(tmp_path, PATTERN)) == b"1000"
+
+
+def test_its_stamp_changes_only_when_it_has_changed(tmp_path: Path) -> None:
     follower = NewestDocument(tmp_path, PATTERN)
     path = _write(tmp_path, 1, "one")
-    assert follower.poll().data == b"one"
-    assert follower.poll().data is None
-    path.write_text("two")
-    os.utime(path, ns=(1, 1))
-    assert follower.poll().data == b"two"
+    stamps = []
+    for change in (lambda: None, lambda: None, lambda: os.utime(path, ns=(1, 1))):
+        change()
+        with follower.opened() as document:
+            stamps.append(document.stamp)
+    assert stamps[0] == stamps[1] != stamps[2]
     _write(tmp_path, 2, "three")
-    assert follower.poll().data == b"three"
+    assert _content(follower) == b"three"
 
 
 def test_without_numbers_the_one_written_last_is_read(tmp_path: Path) -> None:
@@ -45,20 +59,20 @@ def test_without_numbers_the_one_written_last_is_read(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "state").write_text(name)
         os.utime(tmp_path / name / "state", (at, at))
-    assert NewestDocument(tmp_path, "*/state").poll().data == b"a"
+    assert _content(NewestDocument(tmp_path, "*/state")) == b"a"
 
 
 def test_a_huge_document_is_not_read_and_told(tmp_path: Path) -> None:
     _write(tmp_path, 1, "0123456789")
-    document = NewestDocument(tmp_path, PATTERN, most_bytes=9).poll()
-    assert document.data is None
-    assert "larger than 9 bytes" in document.problem
+    with NewestDocument(tmp_path, PATTERN, most_bytes=9).opened() as document:
+        assert document.stamp is None
+        assert "larger than 9 bytes" in document.problem
 
 
 def test_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").symlink_to("/etc/passwd")
-    with pytest.raises(InputError, match="link"):
-        NewestDocument(tmp_path, "state").poll()
+    with pytest.raises(InputError, match="link"), NewestDocument(tmp_path, "state").opened():
+        pass
 
 
 def test_one_that_goes_or_may_not_be_read_is_told(
@@ -76,5 +90,6 @@ def test_one_that_goes_or_may_not_be_read_is_told(
 
         with monkeypatch.context() as patch:
             patch.setattr(whole_file, "open_file", fail)
-            assert follower.poll().problem == words
-    assert follower.poll().data == b"one"
+            with follower.opened() as document:
+                assert document.problem == words
+    assert _content(follower) == b"one"

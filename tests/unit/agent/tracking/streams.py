@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from agent.parsing.base import Point
+from agent.tracking.allowance import Allowance
 from agent.tracking.source import Happening, Source
 from agent.tracking.streams import Batch, Reading
 from shared.convergence.parameters import RECOMMENDED, ConvergenceParameters
@@ -21,8 +22,10 @@ class SaidStream:
         self.batch = Batch()
         self.closed = False
 
-    def poll(self, monotonic: float) -> Batch:
-        del monotonic
+    held_bytes = 0
+
+    def poll(self, monotonic: float, allowance: Allowance) -> Batch:
+        del monotonic, allowance
         batch, self.batch = self.batch, Batch()
         return batch
 
@@ -53,7 +56,7 @@ class SaidSource(Source):
     ) -> list[Happening]:
         """Read these points; return what happened."""
         self.said.batch = Batch(readings=_readings(points, backlog), truncated=truncated)
-        return list(self.read(now, 0.0).happenings)
+        return list(self.read(now, 0.0, Allowance()).happenings)
 
 
 def _readings(points: Iterable[Point], backlog: bool) -> list[Reading]:

@@ -9,6 +9,7 @@ import pytest
 
 from agent.tailing.chunk import Limits
 from agent.tailing.open_files import OpenFiles
+from agent.tracking.allowance import Allowance
 from agent.tracking.finding import Sources, whose
 from agent.tracking.surroundings import Surroundings
 from shared import places
@@ -59,7 +60,7 @@ class Pod:
         """Look for files and read them; return the step of each source."""
         self.sources.find()
         for source in self.sources.all:
-            source.read(NOW, 1.0)
+            source.read(NOW, 1.0, Allowance())
         return {source.name: source.step for source in self.sources.all}
 
 

@@ -10,7 +10,8 @@ from agent.parsing.trainer_state import TrainerState
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
 from agent.tailing.whole_file import NewestDocument
-from agent.tracking.streams import DocumentStream, LineStream, RecordStream, Stream
+from agent.tracking.allowance import Allowance
+from agent.tracking.streams import Batch, DocumentStream, LineStream, RecordStream, Stream
 
 
 class Fours:
@@ -19,45 +20,29 @@ class Fours:
     format = "fours"
     problem = ""
 
-    def feed_bytes(self, data: bytes) -> tuple[Sequence[Point], int]:
+    def feed_bytes(self, data: bytes, *, skip: bool = False) -> tuple[Sequence[Point], int]:
         whole = len(data) // 4 * 4
         if b"!!!!" in data:
             self.problem = "not of this format"
             return (), len(data)
-        return [Point("loss", float(data[i : i + 4])) for i in range(0, whole, 4)], whole
+        places = () if skip else range(0, whole, 4)
+        return [Point("loss", float(data[i : i + 4])) for i in places], whole
 
     def reset(self) -> None:
         self.problem = ""
 
 
+def poll(stream: Stream, allowance: Allowance | None = None) -> Batch:
+    return stream.poll(1.0, allowance or Allowance())
+
+
 def values(stream: Stream) -> list[float]:
-    return [reading.point.value for reading in stream.poll(1.0).readings]
+    return [reading.point.value for reading in poll(stream).readings]
 
 
 def append(file: Path, data: bytes) -> None:
     with file.open("ab") as stream:
         stream.write(data)
-
-
-class Tired:
-    """Lines, until one says that it is enough."""
-
-    format = "regex"
-    problem = ""
-
-    def feed(self, line: str) -> Sequence[Point]:
-        self.problem = "enough" if line == "enough" else ""
-        return [Point("loss", 1.0)]
-
-
-def test_lines_are_read_until_their_parser_gives_up(tmp_path: Path) -> None:
-    file = tmp_path / "log"
-    stream = LineStream(FileFollower(file), Tired())
-    append(file, b"1\nenough\n")
-    assert values(stream) == [1.0, 1.0]
-    append(file, b"more\n")
-    batch = stream.poll(2.0)
-    assert (batch.problem, batch.lines, list(batch.readings)) == ("enough", 0, [])
 
 
 def test_a_record_that_is_not_complete_waits_for_its_rest(tmp_path: Path) -> None:
@@ -85,9 +70,10 @@ def test_a_file_that_is_not_of_the_format_is_not_read_on(tmp_path: Path) -> None
     file = tmp_path / "fours"
     stream = RecordStream(FileFollower(file, binary=True), Fours())
     append(file, b"!!!!")
-    assert stream.poll(1.0).problem == "not of this format"
+    assert values(stream) == []
+    assert poll(stream).problem == "not of this format"
     append(file, b"0001")
-    batch = stream.poll(1.0)
+    batch = poll(stream)
     assert (list(batch.readings), batch.problem) == ([], "not of this format")
 
 
@@ -100,7 +86,7 @@ def test_lines_are_counted_and_their_own_time_goes_before_the_runtimes(tmp_path:
         '1970-01-01T00:00:30Z stdout F {"step": 2, "loss": 1, "time": 29.5}\n'
     )
     stream = LineStream(PodLogFollower(log.parent), JsonLines())
-    batch = stream.poll(1.0)
+    batch = poll(stream)
     assert [reading.at_seconds for reading in batch.readings] == [20.0, 29.5]
     assert batch.lines == 3
     stream.close()
@@ -110,10 +96,10 @@ def test_only_the_first_reading_of_a_document_is_of_the_past(tmp_path: Path) -> 
     file = tmp_path / "trainer_state.json"
     stream = DocumentStream(NewestDocument(tmp_path, file.name), TrainerState())
     file.write_text('{"log_history": [{"step": 1, "loss": 2.0}]}')
-    assert [reading.backlog for reading in stream.poll(1.0).readings] == [True]
-    assert list(stream.poll(1.0).readings) == []
+    assert [reading.backlog for reading in poll(stream).readings] == [True]
+    assert list(poll(stream).readings) == []
     file.write_text('{"log_history": [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.5}]}')
-    second = list(stream.poll(1.0).readings)
+    second = list(poll(stream).readings)
     assert [(one.point.step, one.backlog) for one in second] == [(2.0, False)]
     stream.close()
 
@@ -122,4 +108,70 @@ def test_a_document_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     stream = DocumentStream(NewestDocument(tmp_path, "x"), TrainerState())
     (tmp_path / "secret").write_text("{}")
     (tmp_path / "x").symlink_to(tmp_path / "secret")
-    assert "links are not followed" in stream.poll(1.0).problem
+    assert "links are not followed" in poll(stream).problem
+
+
+class Used(Allowance):
+    """One that is used up after so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self.begin(0.0)
+        self.looks = looks
+
+    def is_over(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+    is_used = is_over
+
+
+def test_lines_for_which_there_is_no_time_are_skipped_and_counted(tmp_path: Path) -> None:
+    """(defect A4)"""
+    file = tmp_path / "log"
+    file.write_text("".join(f'{{"step": {n}, "loss": 1.0}}\n' for n in range(1, 101)))
+    stream, allowance = LineStream(FileFollower(file), JsonLines()), Used(2)
+    readings = list(poll(stream, allowance).readings)
+    assert (len(readings), allowance.skipped_lines) == (16, 84)
+    assert allowance.problem.startswith("log too fast: 84 lines skipped")
+
+
+def test_records_for_which_there_is_no_time_are_passed_over_and_counted(tmp_path: Path) -> None:
+    """(defect A4)"""
+    file = tmp_path / "fours"
+    stream, allowance = RecordStream(FileFollower(file, binary=True), Fours()), Used(1)
+    append(file, b"0001" * 32 * 1024)
+    assert len(list(poll(stream, allowance).readings)) == 16 * 1024
+    assert allowance.skipped_bytes == 64 * 1024
+    append(file, b"0002")
+    assert values(stream) == [2.0]
+
+
+def test_a_document_is_gone_through_in_several_polls(tmp_path: Path) -> None:
+    """(defect A4)"""
+    file = tmp_path / "trainer_state.json"
+    note = "x" * 150_000
+    file.write_text(
+        f'{{"log_history": [{{"step": 1, "loss": 2.0}}, {{"note": "{note[:60000]}"}}, '
+        f'{{"note": "{note[:60000]}"}}, {{"note": "{note[:60000]}"}}]}}'
+    )
+    stream = DocumentStream(NewestDocument(tmp_path, file.name), TrainerState())
+    mores = []
+    while (batch := poll(stream, Used(1))).more:
+        mores.append(stream.held_bytes)
+        assert list(batch.readings) == []
+    assert len(mores) == 2
+    assert [reading.point.value for reading in batch.readings] == []
+    assert list(poll(stream).readings) == []
+
+
+def test_a_document_that_is_malformed_is_a_problem_until_it_changes(tmp_path: Path) -> None:
+    """(defect A4)"""
+    file = tmp_path / "trainer_state.json"
+    stream = DocumentStream(NewestDocument(tmp_path, file.name), TrainerState())
+    file.write_bytes(b"[" * 100)
+    for _ in range(2):
+        assert "nested more than 32 levels deep" in poll(stream).problem
+    file.write_text('{"log_history": [{"step": 1, "loss": 2.0}]}')
+    assert values(stream) == [2.0]
+    assert not poll(stream).problem

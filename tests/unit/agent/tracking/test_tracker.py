@@ -9,6 +9,7 @@ import pytest
 from agent.checkpoint.asking import Outcome
 from agent.tailing.chunk import Limits
 from agent.tailing.open_files import OpenFiles
+from agent.tracking.allowance import Allowance
 from agent.tracking.surroundings import Surroundings
 from agent.tracking.tracker import Tracker, Turn
 from shared.convergence.parameters import RECOMMENDED
@@ -103,6 +104,14 @@ def test_all_pods_are_read_in_the_same_turn_whenever_they_came(tmp_path: Path) -
     assert sorted(read)[-3:] == [0, 2, 2]
 
 
+@pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reading takes one part of each file, and costs as much as every other."""
+    monkeypatch.setattr(Allowance, "is_used", lambda _: True)
+    monkeypatch.setattr(Allowance, "is_ordinary", True)
+
+
+@pytest.mark.usefixtures("short_turns")
 def test_what_a_limit_left_is_read_in_the_next_turn(tmp_path: Path) -> None:
     yard = Yard(tmp_path, limits=Limits(lines_per_poll=2))
     yard.train("a", *range(1, 6))
@@ -128,6 +137,13 @@ def test_a_turn_that_would_take_long_goes_on_in_the_next(tmp_path: Path) -> None
     ]
 
 
+def test_what_a_limit_left_is_read_in_the_same_turn_while_there_is_time(tmp_path: Path) -> None:
+    yard = Yard(tmp_path, limits=Limits(lines_per_poll=2))
+    yard.train("a", *range(1, 6))
+    assert step(yard.turn(place("a"))) == 5
+
+
+@pytest.mark.usefixtures("short_turns")
 def test_pods_that_have_much_to_read_take_turns(tmp_path: Path) -> None:
     yard = Yard(tmp_path, cpu_seconds=0.0, limits=Limits(lines_per_poll=2))
     pods = [place("a"), place("b")]
@@ -216,6 +232,7 @@ def test_the_next_turn_comes_when_something_is_due(yard: Yard) -> None:
     assert yard.tracker.pause_seconds() == 1.0
 
 
+@pytest.mark.usefixtures("short_turns")
 def test_turns_pause_even_if_much_is_left(tmp_path: Path) -> None:
     yard = Yard(tmp_path, limits=Limits(lines_per_poll=1))
     yard.train("a", *range(1, 100))
