@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from agent.budgets import PROBLEM_CHARACTERS
 from agent.checkpoint.documents import Ack, Done, Released, Request, Saved, Trainer
 from shared.model import Uid
 from shared.progress import Checkpoint, CheckpointPhase
@@ -66,7 +67,7 @@ def checkpoint_of(found: Found, uid: Uid) -> Checkpoint:
     saved, done = found.saved, found.done
     return Checkpoint(
         problem=problem.value,
-        detail="; ".join(_details(why, ack, found)),
+        detail="; ".join(_details(why, ack, found))[:PROBLEM_CHARACTERS],
         step=saved.step if saved else None,
         saved_at=saved.finished_at if saved else None,
         save_seconds=max(0.0, saved.finished_at - saved.started_at) if saved else None,
@@ -74,7 +75,7 @@ def checkpoint_of(found: Found, uid: Uid) -> Checkpoint:
         phase=phase,
         request=request.id if request else "",
         acked_step=acked.step if acked else None,
-        path=acked.path if acked else "",
+        path=acked.path[:PROBLEM_CHARACTERS] if acked else "",
         resumed_step=trainer.resumed_step if trainer else None,
         done=bool(trainer and done and done.finished_at >= trainer.started_at),
     )

@@ -15,6 +15,8 @@ from shared.wire import HeartbeatAnswer, NodePods
 
 MOST_TEXT: Final = 500
 """Of what a replica says when it refuses, so much goes into the log."""
+MOST_ANSWER_BYTES: Final = 8 * 2**20
+"""Of a replica's answer: 1000 pods with the longest annotations are 6 MiB."""
 GZIP_LEVEL: Final = 1
 """Numbers in JSON shrink to a quarter at the lowest level already."""
 
@@ -89,7 +91,7 @@ class ExtenderClient:
                 allow_redirects=False,
                 **options,
             ) as response:
-                text = await response.read()
+                text = await _bounded(response.content)
                 status, etag = response.status, response.headers.get("ETag", "")
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error, aiohttp.ClientSSLError):
@@ -98,6 +100,16 @@ class ExtenderClient:
         if status == HTTPStatus.UNAUTHORIZED:
             self.credentials.expire()
         return status, text, etag
+
+
+async def _bounded(content: aiohttp.StreamReader) -> bytes:
+    parts, size = list[bytes](), 0
+    async for part in content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > MOST_ANSWER_BYTES:
+            raise UnreachableError(f"an answer of more than {MOST_ANSWER_BYTES} bytes")
+    return b"".join(parts)
 
 
 def _read(model: type[Body], status: int, text: bytes) -> Body:

@@ -11,6 +11,11 @@ from shared import wire
 from shared.progress import Checkpoint, PodReport, Use
 
 MOST_TEXT: Final = 1024
+"""Characters of a text: what the wire takes."""
+MOST_TEXT_BYTES: Final = 1024
+"""Bytes of it: 1024 characters of Chinese would be 3 KiB, in each of five texts of a pod."""
+MOST_DETAIL_BYTES: Final = 256
+"""Of an event; there may be a thousand of them."""
 
 log = logging.getLogger(__name__)
 
@@ -44,14 +49,18 @@ def heartbeat(
 
 def event(uid: str, at: float, kind: str, detail: str = "") -> wire.Event:
     """Return an event; ``at`` in seconds since the epoch."""
-    body = {"uid": uid, "at": at, "kind": kind, "detail": clipped(detail)}
+    body = {"uid": uid, "at": at, "kind": kind, "detail": clipped(detail, MOST_DETAIL_BYTES)}
     return wire.Event.model_validate(body)
 
 
-def clipped(text: str) -> str:
+def clipped(text: str, most_bytes: int = MOST_TEXT_BYTES) -> str:
     """Return the text as the wire takes it: Unicode, and not too long."""
-    sound = text if text.isascii() else text.encode(errors="replace").decode()
-    return sound if len(sound) <= MOST_TEXT else f"{sound[: MOST_TEXT - 1]}…"
+    if text.isascii():
+        return text if len(text) <= most_bytes else f"{text[: most_bytes - 3]}…"
+    sound = text[:MOST_TEXT].encode(errors="replace")
+    if len(sound) <= most_bytes and len(text) <= MOST_TEXT:
+        return sound.decode()
+    return f"{sound[: most_bytes - 3].decode(errors='ignore')}…"
 
 
 def _pod(report: PodReport) -> wire.PodBody:

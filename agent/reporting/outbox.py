@@ -3,11 +3,12 @@
 States and events differ: of a state only the latest matters, so a heartbeat that was not answered
 is superseded by the next, which again names everything that changed since the last answer. It may
 have arrived all the same: what it named is named again, even if it is now as it was before.
-Events are kept until they are answered; of too many the oldest are dropped and counted.
+Events are kept until they are answered; of too many the oldest of the pod that has most are dropped
+and counted.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -71,7 +72,8 @@ class Outbox:
         self.dropped = 0
         self._most_events = most_events
         self._full_every_seconds = full_every_seconds
-        self._events: deque[Event] = deque()
+        self._events: dict[int, Event] = {}
+        self._events_of: Counter[str] = Counter()
         self._last_event = 0
         self._sequence = 0
         self._told: Mapping[Uid, PodReport] = {}
@@ -82,11 +84,11 @@ class Outbox:
     def put(self, events: Iterable[Event]) -> None:
         """Keep events for the next heartbeat."""
         for event in events:
-            self._events.append(event)
             self._last_event += 1
-        while len(self._events) > self._most_events:
-            self._events.popleft()
-            self.dropped += 1
+            self._events[self._last_event] = event
+            self._events_of[event.uid] += 1
+            if len(self._events) > self._most_events:
+                self._drop()
 
     def next(self, state: NodeState, *, monotonic: float) -> Message:
         """Return what to say now; ``monotonic`` is the clock's reading."""
@@ -106,7 +108,7 @@ class Outbox:
             state=state,
             changed=changed,
             gone=gone,
-            events=tuple(self._events),
+            events=tuple(self._events.values()),
             last_event=self._last_event,
         )
 
@@ -116,6 +118,20 @@ class Outbox:
         self._full_wanted = full_wanted
         if message.full:
             self._full_at = monotonic
-        unseen = self._last_event - message.last_event
-        while len(self._events) > unseen:
-            self._events.popleft()
+        answered = [number for number in self._events if number <= message.last_event]
+        for number in answered:
+            self._take(number)
+
+    def _drop(self) -> None:
+        """Drop the oldest event of the pod that has most: it does not cost others theirs."""
+        most = max(self._events_of.values())
+        self._take(
+            next(n for n, event in self._events.items() if self._events_of[event.uid] == most)
+        )
+        self.dropped += 1
+
+    def _take(self, number: int) -> None:
+        uid = self._events.pop(number).uid
+        self._events_of[uid] -= 1
+        if not self._events_of[uid]:
+            del self._events_of[uid]

@@ -19,6 +19,7 @@ LIST_SECONDS: Final = 30.0
 _MOST_CONTAINERS: Final = 32
 _MOST_GROUPS: Final = 64
 _MOST_PIDS: Final = 4096
+_MOST_PID_BYTES: Final = 8 * _MOST_PIDS
 
 ReadGroup = Callable[[str, tuple[str, ...]], Reading | None]
 """From a pod's directory and its containers' to a reading; None if the pod's is gone."""
@@ -93,13 +94,15 @@ def pids_below(place: str) -> tuple[int, ...]:
         if count == _MOST_GROUPS or len(pids) > _MOST_PIDS:
             break
         pids += _members(group)
-        groups += (f"{group}/{name}" for name in subdirectories(group))
+        if len(groups) < _MOST_GROUPS:
+            groups += (f"{group}/{name}" for name in subdirectories(group, _MOST_GROUPS))
     return tuple(pids[:_MOST_PIDS])
 
 
 def _members(group: str) -> list[int]:
     try:
-        lines = Path(group, "cgroup.procs").read_text().split()
+        with Path(group, "cgroup.procs").open("rb") as file:
+            lines = file.read(_MOST_PID_BYTES).split()
     except OSError:
         return []
-    return [int(line) for line in lines if line.isdigit() and line != "0"]
+    return [int(line) for line in lines if line.isdigit() and line != b"0"]

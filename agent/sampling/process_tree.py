@@ -25,7 +25,10 @@ POD_UID_VARIABLE: Final = "SHUNTYARD_POD_UID"
 MOST_PROCESSES: Final = 8192
 """Looked at on one machine, those with the highest numbers: they began last."""
 
+MOST_ENVIRONMENT_BYTES: Final = 64 * 1024
+"""Of a process that are read; most have 2 KiB, and a process may set megabytes."""
 YOUNG_SECONDS: Final = 30.0
+_NAMES: Final = frozenset((POD_UID_VARIABLE, "HOME"))
 _SESSION_FIELD: Final = 3  # of what follows the name in /proc/PID/stat
 _HOME: Final = re.compile(r".*/pods/(?P<uid>[^/]+)/home")
 
@@ -84,9 +87,12 @@ class ProcessTree(PodSource):
 
 def _named_pod(pid: int) -> Uid | None:
     try:
-        return uid_in(psutil.Process(pid).environ())
-    except psutil.Error:
+        with Path(psutil.PROCFS_PATH, str(pid), "environ").open("rb") as file:
+            said = file.read(MOST_ENVIRONMENT_BYTES)
+    except OSError:
         return None
+    pairs = (one.partition("=") for one in said.decode(errors="replace").split("\0"))
+    return uid_in({name: value for name, _, value in pairs if name in _NAMES})
 
 
 def _leader(pid: int) -> int:
