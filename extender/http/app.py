@@ -137,7 +137,12 @@ def _application(
     most_body_bytes: int = MOST_BODY_BYTES,
     checks: Sequence[Middleware] = (),
 ) -> web.Application:
-    stack = (middlewares.count, *checks, middlewares.refuse_bad_input)
+    stack = (
+        middlewares.count,
+        middlewares.excuse_lost_callers,
+        *checks,
+        middlewares.refuse_bad_input,
+    )
     app = web.Application(middlewares=stack, client_max_size=most_body_bytes)
     app[METRICS] = metrics
     return app

@@ -44,6 +44,22 @@ async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 @web.middleware
+async def excuse_lost_callers(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """End a request whose caller is gone without the traceback that aiohttp would write.
+
+    A caller that dies in the middle of its request is no defect of ours; the answer goes nowhere.
+    """
+    try:
+        return await handler(request)
+    except (ConnectionError, web.RequestPayloadError) as error:
+        if request.transport is not None and not request.transport.is_closing():
+            raise
+        log.info("%s %s: the caller is gone: %s", request.method, request.path, error)
+        request[OUTCOME] = Outcome.CALLER_LOST
+        return web.Response(status=FIRST_CLIENT_ERROR)
+
+
+@web.middleware
 async def refuse_bad_input(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Answer 400 with the text of an ``InputError``, which names the field."""
     try:

@@ -72,6 +72,8 @@ class Outcome(StrEnum):
     """Status 4xx."""
     FAULT = "fault"
     """Status 5xx: a defect of ours, or a probe that says no."""
+    CALLER_LOST = "caller-lost"
+    """The caller's connection ended before its request was there."""
 
 
 class Passed(StrEnum):
@@ -114,6 +116,8 @@ class Cause(StrEnum):
     """None of the nodes it is pinned to could be used."""
     PARTIAL_GANG = "partial-gang"
     """Its gang stayed partial and was dissolved."""
+    REPLACED = "replaced"
+    """It was to be deleted for one of these, and an earlier attempt did not get so far."""
 
 
 class Reviewed(StrEnum):

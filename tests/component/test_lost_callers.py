@@ -1,0 +1,93 @@
+"""A caller that dies in the middle of its request is no defect of ours (defect E6)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from aiohttp.typedefs import Handler, Middleware
+
+from extender.http.app import create_agents_app, create_api_app, create_scheduler_app
+from extender.metrics.extender import ExtenderMetrics
+from shared import wire
+from shared.model import NodeName
+from tests.fakes.eventually import eventually
+from tests.fakes.ports import FakeHealth, FakeRead, FakeScheduler
+
+Serve = Callable[[web.Application], Awaitable[TestServer]]
+
+
+class FakeAgents:
+    """Knows every caller; no request of the tests comes further."""
+
+    async def node_of(self, authorization: str) -> NodeName:
+        return NodeName("a")
+
+    def heartbeat(self, heartbeat: wire.Heartbeat) -> wire.HeartbeatAnswer:
+        raise NotImplementedError
+
+    def pods(self, node: NodeName) -> wire.NodePods:
+        raise NotImplementedError
+
+
+APPS: dict[str, Callable[[ExtenderMetrics], web.Application]] = {
+    "scheduler": lambda metrics: create_scheduler_app(FakeScheduler(), metrics),
+    "people": lambda metrics: create_api_app(FakeRead(), FakeHealth(), metrics),
+    "agents": lambda metrics: create_agents_app(FakeAgents(), metrics, most_body_bytes=2**20),
+}
+REQUESTS = {
+    "filter": ("scheduler", "/filter"),
+    "prioritize": ("scheduler", "/prioritize"),
+    "bind": ("scheduler", "/bind"),
+    "what-if": ("people", "/v1/what-if"),
+    "heartbeat": ("agents", "/v1/heartbeats"),
+}
+HALVES = {
+    "plain": b"Content-Length: 1000\r\n\r\n{",
+    "in chunks": b"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
+}
+
+
+def noticing(begun: asyncio.Event) -> Middleware:
+    """Say when a request has begun to be read."""
+
+    @web.middleware
+    async def notice(request: web.Request, handler: Handler) -> web.StreamResponse:
+        asyncio.get_running_loop().call_soon(begun.set)
+        return await handler(request)
+
+    return notice
+
+
+@pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
+@pytest.mark.parametrize("abort", [True, False], ids=["reset", "closed"])
+@pytest.mark.parametrize("verb", REQUESTS)
+async def test_a_caller_that_is_lost_in_the_middle_of_its_request_leaves_no_traceback(
+    aiohttp_server: Serve,
+    caplog: pytest.LogCaptureFixture,
+    verb: str,
+    half: bytes,
+    *,
+    abort: bool,
+) -> None:
+    listener, path = REQUESTS[verb]
+    metrics, begun = ExtenderMetrics(), asyncio.Event()
+    app = APPS[listener](metrics)
+    app.middlewares.insert(0, noticing(begun))
+    server = await aiohttp_server(app)
+    with caplog.at_level(logging.INFO):
+        _, writer = await asyncio.open_connection(server.host, server.port)
+        writer.write(f"POST {path} HTTP/1.1\r\nHost: x\r\n".encode() + half)
+        await begun.wait()
+        if abort:
+            writer.transport.abort()
+        else:
+            writer.close()
+        await eventually(lambda: any(path in r.getMessage() for r in caplog.records))
+    assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == []
+    assert not any(record.exc_info for record in caplog.records)
+    labels = {"verb": verb, "outcome": "caller-lost"}
+    counted = metrics.registry.get_sample_value
+    assert await asyncio.to_thread(counted, "shuntyard_requests_total", labels) == 1.0
