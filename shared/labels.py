@@ -119,6 +119,12 @@ CPU_GIVEN: Final = "shuntyard.io/cpu-given"
 """Annotation on the pod: container and CPU request that its owner gave, while we have changed it,
 e.g. ``main=500m`` (``shared.pod_cpu``). Ours."""
 
+REPLACED_BY: Final = "shuntyard.io/replaced-by"
+"""Annotation on a bare pod that we are about to delete: name of its copy. Ours."""
+
+REPLACES: Final = "shuntyard.io/replaces"
+"""Annotation on the copy of a bare pod: ``uid/name`` of that pod, for whose end it waits. Ours."""
+
 QUEUED_CONDITION: Final = "shuntyard.io/Queued"
 """Condition type on gated pods: why the job waits."""
 

@@ -52,6 +52,7 @@ _NEEDS_NO_ROOM: Final = frozenset(
         Reason.GANG_TOO_LARGE,
         Reason.BACKING_OFF,
         Reason.MIGRATING,
+        Reason.REPLACING,
         Reason.PAYOFF_TOO_LOW,
         Reason.AWAITING_PRICE,
         Reason.PROFILING,

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from extender.adapters import registry
 from extender.adapters.base import Above, Membership, integer
 from extender.adapters.roles import COORDINATORS
-from extender.engine import key_warnings, modelling, owner_keys, wishes, worker_gang
+from extender.engine import copies, key_warnings, modelling, owner_keys, wishes, worker_gang
 from extender.engine.above import above_each
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Wishes
@@ -26,7 +26,7 @@ class State(StrEnum):
     GATED = "gated"
     """Queued: carries our gate."""
     HELD = "held"
-    """Queued, and gated by somebody else too."""
+    """Queued, and gated by somebody else too, or the copy of a pod that is not gone yet."""
     SEATED = "seated"
     """Released with a planned node, not bound."""
     LOOSE = "loose"
@@ -201,7 +201,8 @@ def _place(snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
     """Return what a pod's state is made of beside the pod."""
     owner, uid = pod.controller, pod.uid
     there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
-    return (snapshot.bound.get(uid), snapshot.seats.get(uid), there)
+    waits = copies.awaited(snapshot, pod) is not None
+    return (snapshot.bound.get(uid), snapshot.seats.get(uid), there, waits)
 
 
 def _viewed(
@@ -309,7 +310,9 @@ def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
     if node:
         return State.BOUND, node
     seat = snapshot.seats.get(pod.uid)
-    return (State.SEATED, seat.node) if seat else (_unseated(pod), None)
+    if seat:
+        return State.SEATED, seat.node
+    return State.HELD if copies.awaited(snapshot, pod) else _unseated(pod), None
 
 
 def _unseated(pod: Pod) -> State:

@@ -56,7 +56,8 @@ class Memory(Struct, frozen=True):
 
     Attributes:
         known: Jobs that some cycle has seen.
-        complete: Jobs whose gang was whole once: a later loss is not a broken burst.
+        complete: Jobs whose gang was whole before the store saw it, as far as that can be inferred:
+            what they lack was lost, their burst is not broken.
         open: Jobs with seats or a broken burst, to be looked at even if nothing of them waits.
         backoff: Jobs that gave seats back.
         lost_since: Released pods without a usable pinned node, since when (monotonic).

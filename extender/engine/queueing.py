@@ -19,6 +19,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from extender.engine import (
+    copies,
     direct,
     durations,
     jobs,
@@ -86,6 +87,7 @@ class _Work:
     most_bound: dict[JobKey, int] = field(default_factory=dict)
     dissolved: set[JobKey] = field(default_factory=set)
     whole: set[JobKey] = field(default_factory=set)
+    inferred: set[JobKey] = field(default_factory=set)
     arrivals: Mapping[JobKey, Arrivals] = field(default_factory=dict)
     shares: Shares = field(init=False)
     gate: Gate | None = field(init=False)
@@ -95,7 +97,10 @@ class _Work:
         self.gate = gating.gate(self.snapshot, self.reading, self.params, self.memory)
 
     def strike(self, job: JobKey) -> None:
-        """Send a job to wait."""
+        """Send a job to wait, unless it does already: what follows is part of the same harm."""
+        before = self.backoff.get(job)
+        if before is not None and self.reading.monotonic < before.until:
+            return
         strike(
             self.backoff,
             job,
@@ -110,8 +115,12 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     seen = _view(snapshot, memory)
     work = _Work(snapshot, params, reading, memory, snapshot.room)
     work.backoff = {k: b for k, b in memory.backoff.items() if k in snapshot.jobs}
-    work.whole = {job.key for job in seen if _is_whole(job, memory)}
+    work.whole = {job.key for job in seen if repairing.is_whole(job, snapshot)}
+    others = (job for job in seen if job.key not in work.whole)
+    work.inferred = {job.key for job in others if repairing.was_whole(job, memory)}
+    work.whole |= work.inferred
     work.arrivals = reserving.arrivals(snapshot)
+    work.commands += copies.unfinished(snapshot)
     _mend(seen, work)
     queued = tuple(job for job in seen if _is_queued(job, work))
     ranked = ordering.ordered(queued, snapshot, params, reading.now)
@@ -139,12 +148,6 @@ def _view(snapshot: Snapshot, memory: Memory) -> tuple[Job, ...]:
     keys = keys & set(snapshot.jobs)
     snapshot.memo.views.trim(keys)
     return tuple(jobs.view(snapshot, key) for key in sorted(keys))
-
-
-def _is_whole(job: Job, memory: Memory) -> bool:
-    if job.placed >= (job.min_available or 1):
-        return True
-    return job.placed > 0 and repairing.was_whole(job, memory)
 
 
 def _is_queued(job: Job, work: _Work) -> bool:
@@ -219,9 +222,19 @@ def _attempt(job: Job, value: float, room: Room, work: _Work) -> Plan | Refusal:
         result = work.gate.through(within, room, place)
     else:
         result = place(within, room, {})
-    if isinstance(result, Refusal) and arrivals.held:
+    return (
+        _explained(result, job, arrivals, work.snapshot) if isinstance(result, Refusal) else result
+    )
+
+
+def _explained(refusal: Refusal, job: Job, arrivals: Arrivals, snapshot: Snapshot) -> Refusal:
+    """Return the refusal, or what holds members back where that is it."""
+    if arrivals.held:
         return Refusal(Reason.MIGRATING, MESSAGES[Reason.MIGRATING])
-    return result
+    held = (member.pod for member in job.having(State.HELD))
+    if refusal.reason is Reason.ADMISSION_GATED and copies.awaited_by(snapshot, held):
+        return Refusal(Reason.REPLACING, MESSAGES[Reason.REPLACING])
+    return refusal
 
 
 def _project(job: Job, value: float, room: Room, work: _Work) -> Plan | Refusal:
@@ -280,7 +293,7 @@ def _remember(
     return replace(
         work.memory,
         known=alive,
-        complete=((work.memory.complete - seen_keys) | work.whole) & alive - work.dissolved,
+        complete=((work.memory.complete - seen_keys) | work.inferred) & alive - work.dissolved,
         open=frozenset(still_open),
         backoff=work.backoff,
         lost_since=work.lost_since,

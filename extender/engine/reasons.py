@@ -52,6 +52,8 @@ class Reason(StrEnum):
     """Seats are taken, the pods are on their way through kube-scheduler."""
     MIGRATING = "Migrating"
     """The pod takes the place of one that moves, and that one is not gone yet."""
+    REPLACING = "Replacing"
+    """The pod is the copy of a bare pod that we delete, and that one is not gone yet."""
 
 
 NEEDS_ACTION = frozenset(
@@ -102,5 +104,6 @@ MESSAGES: dict[Reason, str] = {
     Reason.UTILITY_GONE: "completing is worth nothing any more, even if the job began now",
     Reason.RELEASING: "seats are taken, the pods are being bound",
     Reason.MIGRATING: "the pod whose place it takes is not gone yet",
+    Reason.REPLACING: "a pod without an owner is replaced, and the old one is not gone yet",
 }
 """Constant texts: a text that changes wakes refused pods (docs/adr/0002)."""

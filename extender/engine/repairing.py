@@ -106,14 +106,23 @@ def is_partial(job: Job) -> bool:
     return bool(job.having(*PARTIAL_STATES)) and job.placed < (job.min_available or 0)
 
 
+def is_whole(job: Job, snapshot: Snapshot) -> bool:
+    """Say whether the gang is whole, or was while the store watched and has members left of then.
+
+    As many members as it needs were placed at one time; no cycle need have run at that moment.
+    """
+    size = job.min_available or 1
+    return job.placed >= size or (job.placed > 0 and snapshot.most_placed.get(job.key, 0) >= size)
+
+
 def was_whole(job: Job, memory: Memory) -> bool:
-    """Say whether the gang was whole once.
+    """Say whether a gang that has members left was whole before the store began to watch.
 
     After a restart it is inferred: a burst is broken only where released members of the very plan
     of bound members are still unbound, or direct ones that had been there when it ran. A member
-    that the kubelet refused (``OutOf…``) was never placed.
+    that the kubelet refused (``OutOf…``) was never placed, unless another took its place.
     """
-    if _refused_by_kubelet(job):
+    if job.placed == 0 or _refused_by_kubelet(job):
         return False
     if job.key in memory.known:
         return job.key in memory.complete
@@ -139,10 +148,16 @@ def _left_behind(job: Job) -> bool:
 
 
 def _refused_by_kubelet(job: Job) -> bool:
-    bound = {m.plan for m in job.having(State.BOUND)}
-    return any(
-        m.pod.phase_reason.startswith("OutOf") and m.plan in bound for m in job.having(State.FAILED)
-    )
+    """Say whether the kubelet refused more members than were made anew after that and are bound."""
+    bound = job.having(State.BOUND)
+    plans = {m.plan for m in bound}
+    refused = [
+        m.pod.scheduled_at or float("inf")
+        for m in job.having(State.FAILED)
+        if m.pod.phase_reason.startswith("OutOf") and m.plan in plans
+    ]
+    later = [m for m in bound if refused and m.pod.created_at >= min(refused)]
+    return len(refused) > len(later)
 
 
 def _seated(snapshot: Snapshot) -> list[tuple[Pod, NodeName]]:

@@ -93,11 +93,16 @@ class Snapshot:
         room: Nodes; taken are the requests of bound pods of any scheduler that have not finished,
             and of seats, open ones too; where CPU requests were changed in place, of a node the
             larger of what its pods were given and what they ask for now.
-        pods: All pods as observed; one that we deleted is ``deleting`` at once.
+        pods: All pods as observed; one that we deleted, or marked to be
+            replaced, is ``deleting`` at once.
         jobs: Pods of our scheduler by job, in order of ``(created_at, name)``.
         waiting: Jobs with a pod that is not bound, finished or deleting.
         seats: Seats of pods not seen bound, also of those whose Binding we wrote.
         bound: Node of each pod that is bound, observed or assumed; finished ones too.
+        marked: Bare pods that we have begun to replace and that nobody is seen to delete yet, by
+            uid (``engine.copies``).
+        most_placed: Of jobs that have had more members bound or succeeded at one time than now:
+            how many at most, since the oldest of those that still are so was bound. As observed.
         owners: Looked up by references within one namespace.
         namespaces: By name.
         quotas: By namespace, in order of name.
@@ -128,4 +133,6 @@ class Snapshot:
     reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)
     groups: Mapping[str, PodGroup] = field(default_factory=dict)
     open_seats: Mapping[JobKey, OpenSeats] = field(default_factory=dict)
+    marked: Mapping[Uid, Pod] = field(default_factory=dict)
+    most_placed: Mapping[JobKey, int] = field(default_factory=dict)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)

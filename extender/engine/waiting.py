@@ -43,6 +43,7 @@ TIME_HELPS: Final = frozenset(Reason) - {
     Reason.EXCEEDS_MAX_QUOTA,
     Reason.NO_SUCH_NODE,
     Reason.MIGRATING,
+    Reason.REPLACING,
     Reason.RELEASING,
     Reason.PAYOFF_TOO_LOW,
     Reason.AWAITING_PRICE,

@@ -1,41 +1,16 @@
-"""A pod that nobody controls is replaced by us: the new one is made before the old one goes.
+"""The manifest of the copy that takes the place of a pod which nobody controls."""
 
-A crash in between leaves both, never none: the old one's pin is lost, so it cannot run, and the new
-one's name follows from the old one's uid, so that trying again makes no third.
-"""
-
-import contextlib
 from collections.abc import Mapping
-from typing import Any
-
-import msgspec
+from typing import Any, Final
 
 from extender.adapters import registry
-from extender.engine.migration.moved_pods import new_name
+from extender.engine.copies import new_name, origin
 from shared import labels, pod_cpu
-from shared.kube import paths, writes
-from shared.kube.client import KubeClient
-from shared.kube.errors import AlreadyExistsError
-from shared.model import CPU, PodKey, Uid
+from shared.model import CPU
 from shared.pod_cpu import Given
 
-OURS = frozenset({*labels.SEAT, labels.CPU_GIVEN})
-
-
-async def replace(client: KubeClient, key: PodKey, uid: Uid) -> None:
-    """Make a gated copy of a bare pod, then delete the pod.
-
-    Raises:
-        NotFoundError: The pod is gone.
-        ApiError: The server refused; it is safe to try again.
-    """
-    namespace, name = writes.split(key)
-    live = msgspec.json.decode(await client.get(paths.pod(namespace, name)))
-    if live["metadata"]["uid"] == uid:
-        # it exists where an earlier attempt did not get as far as the deletion
-        with contextlib.suppress(AlreadyExistsError):
-            await writes.create_pod(client, namespace, replacement(live))
-    await writes.delete_pod(client, key, uid)
+OURS: Final = frozenset({*labels.SEAT, labels.CPU_GIVEN, labels.REPLACED_BY, labels.REPLACES})
+"""What we wrote on a pod and its copy does not inherit."""
 
 
 def replacement(live: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,6 +23,7 @@ def replacement(live: Mapping[str, Any]) -> dict[str, Any]:
     """
     metadata, spec = live["metadata"], dict(live["spec"])
     annotations = {k: v for k, v in metadata.get("annotations", {}).items() if k not in OURS}
+    annotations[labels.REPLACES] = origin(metadata["name"], metadata["uid"])
     marks = dict(metadata.get("labels", {}))
     if _is_its_own_job(live):
         marks[labels.JOB] = metadata["name"]

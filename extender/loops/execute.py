@@ -23,8 +23,8 @@ from extender.engine.commands import (
     RewriteSeat,
     SetQueuedCondition,
 )
-from extender.loops import bare_pods
 from extender.loops.record import Recorder
+from extender.loops.replacing import Ending, Replacement
 from extender.loops.tell import Teller
 from extender.metrics.extender import ExtenderMetrics, Writing
 from shared import labels
@@ -62,15 +62,17 @@ class Executor:
         releases = [c for c in commands if isinstance(c, ReleaseGang)]
         self._assume(releases)
         self.teller.forget(pod.uid for gang in releases for pod in gang.pods)
-        for command in commands:
-            if isinstance(command, RewriteSeat):
-                await self._rewrite(command)
-            elif isinstance(command, ClearSeat):
-                await self._clear(command)
-            elif isinstance(command, OpenGate):
-                await self._open(command)
-            elif isinstance(command, DeletePod):
-                await self._delete(command)
+        for kind, together in groupby(commands, key=type):
+            if kind is DeletePod:
+                await self._delete_all([c for c in together if isinstance(c, DeletePod)])
+                continue
+            for command in together:
+                if isinstance(command, RewriteSeat):
+                    await self._rewrite(command)
+                elif isinstance(command, ClearSeat):
+                    await self._clear(command)
+                elif isinstance(command, OpenGate):
+                    await self._open(command)
         for _, wave in groupby(releases, key=_is_gang_of_its_own):
             await self._release_wave(list(wave))
         self.teller.tell(c for c in commands if isinstance(c, SetQueuedCondition | EmitEvent))
@@ -200,22 +202,37 @@ class Executor:
             return True
         return live.uid == uid and live.annotations.get(labels.NODE) == node
 
+    async def _delete_all(self, commands: Sequence[DeletePod]) -> None:
+        """Side by side: the longer it takes, the more of them somebody else may delete too."""
+        async with asyncio.TaskGroup() as group:
+            for command in commands:
+                group.create_task(self._delete(command))
+
     async def _delete(self, command: DeletePod) -> None:
-        if not self.acting():
-            return
-        try:
-            if command.bare:
-                await bare_pods.replace(self.client, command.pod, command.uid)
-            else:
-                await writes.delete_pod(self.client, command.pod, command.uid)
-        except NotFoundError:
-            return
-        except ApiError as error:
-            log.warning("deleting %s (%s): %s", command.pod, command.cause, error)
+        async with self._slots:
+            if not self.acting():
+                return
+            try:
+                deleted = await self._deleted(command)
+            except NotFoundError:
+                return
+            except ApiError as error:
+                log.warning("deleting %s (%s): %s", command.pod, command.cause, error)
+                return
+        if not deleted:
+            log.info("%s is left alone: somebody deletes it, or it has ended", command.pod)
             return
         self.recorder.assume_gone(command.uid)
         log.info("deleted %s: %s", command.pod, command.cause)
         self.metrics.deletions.labels(cause=command.cause).inc()
+
+    async def _deleted(self, command: DeletePod) -> bool:
+        """Delete the pod; say whether we did."""
+        if command.bare:
+            attempt = Replacement(self.client, command.pod, command.uid, self.acting)
+            return await attempt.carry_out() is Ending.DELETED
+        await writes.delete_pod(self.client, command.pod, command.uid)
+        return True
 
 
 def _is_gang_of_its_own(gang: ReleaseGang) -> bool:

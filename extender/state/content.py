@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from extender.engine.snapshot import OpenSeats
 from extender.state.assumed import Assumption
+from extender.state.company import Companions
 from shared.model import Entity, Uid
 from shared.progress import NodeReport
 
@@ -19,6 +20,7 @@ class Content(Struct, frozen=True, kw_only=True):
         removed: Uids that never come back, oldest first.
         reports: What is known of nodes through their agents, by node.
         open_seats: Kept for members of direct gangs that do not exist yet, by job.
+        companions: Of placed pods, by uid, what is not told by the pods as they are.
     """
 
     scheduler_name: str
@@ -28,3 +30,4 @@ class Content(Struct, frozen=True, kw_only=True):
     removed: tuple[Uid, ...] = ()
     reports: tuple[NodeReport, ...] = ()
     open_seats: tuple[OpenSeats, ...] = ()
+    companions: tuple[Companions, ...] = ()

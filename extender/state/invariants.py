@@ -49,6 +49,7 @@ def check(snapshot: Snapshot, content: Content) -> None:
     standings = list(_standings(content))
     kept = _kept(snapshot)
     right = _objects(content) | _pods(standings) | _room(content, standings)
+    right |= _company(content, standings)
     differences = [
         f"{name}: kept {_brief(kept[name], right[name])}, right {_brief(right[name], kept[name])}"
         for name in right
@@ -69,6 +70,8 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "waiting": snapshot.waiting,
         "seats": dict(snapshot.seats),
         "bound": dict(snapshot.bound),
+        "marked": dict(snapshot.marked),
+        "most placed": dict(snapshot.most_placed),
         "owners": {owner.uid: owner for owner in snapshot.owners},
         "groups": dict(snapshot.groups),
         "namespaces": dict(snapshot.namespaces),
@@ -133,7 +136,19 @@ def _pods(standings: list[Standing]) -> dict[str, object]:
         "waiting": frozenset(one.job for one in standings if one.waits),
         "seats": {one.pod.uid: one.seat for one in standings if one.seat},
         "bound": {one.pod.uid: one.bound for one in standings if one.bound},
+        "marked": {one.pod.uid: one.pod for one in standings if one.marked},
     }
+
+
+def _company(content: Content, standings: list[Standing]) -> dict[str, object]:
+    """The largest number that any placed member has seen, where that is more than there are now."""
+    known = {one.uid: one.most for one in content.companions}
+    placed = [one for one in standings if one.placed and known.get(one.pod.uid) != 0]
+    now = Counter(one.job for one in placed)
+    most: Counter[JobKey | None] = Counter()
+    for one in placed:
+        most[one.job] = max(most[one.job], known.get(one.pod.uid, 0))
+    return {"most placed": {job: count for job, count in most.items() if count > now[job]}}
 
 
 def _room(content: Content, standings: list[Standing]) -> dict[str, object]:

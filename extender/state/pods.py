@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from extender.engine.snapshot import Seat
 from extender.state.assumed import Assumption, Overlay
+from extender.state.company import CompanyBook
 from extender.state.jobs import JobIndex
 from extender.state.nodes import NodeIndex
 from extender.state.standing import Standing, standing
@@ -30,6 +31,8 @@ class PodBook:
         self.pods: Table[PodKey, Pod] = Table()
         self.seats: Table[Uid, Seat] = Table()
         self.bound: Table[Uid, NodeName] = Table()
+        self.marked: Table[Uid, Pod] = Table()
+        self.company = CompanyBook()
 
     def get(self, key: str) -> Pod | None:
         """The pod as observed."""
@@ -115,6 +118,7 @@ class PodBook:
             self.jobs.remove(old.job, old)
         if new is not None and new.job is not None:
             self.jobs.add(new.job, new)
+        self.company.move(old, new)
         self._move_rows(old, new)
 
     def _move_room(self, old: Standing | None, new: Standing | None) -> None:
@@ -134,12 +138,14 @@ class PodBook:
                 self.pods.set(old.pod.key, None)
                 self.seats.set(old.pod.uid, None)
                 self.bound.set(old.pod.uid, None)
+                self.marked.set(old.pod.uid, None)
             return
         self.pods.set(new.pod.key, new.pod)
         if old is None or old.seat != new.seat:
             self.seats.set(new.pod.uid, new.seat)
         if old is None or old.bound != new.bound:
             self.bound.set(new.pod.uid, new.bound)
+        self.marked.set(new.pod.uid, new.pod if new.marked else None)
 
 
 def _place(one: Standing | None) -> tuple[object, ...]:

@@ -9,7 +9,8 @@ bound, observed           none                        on its node until it has f
 bound, assumed            where we bound it           there
 unbound                   assumed, else annotation,   where its seat is
                           else promised
-unbound and deleting      none (it cannot be bound)   nowhere
+unbound and deleting,     none (it cannot be bound)   nowhere
+or to be replaced
 finished                  none                        nowhere
 ========================  ==========================  =======================================
 
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from extender.adapters import registry
 from extender.adapters.base import integer
+from extender.engine import copies
 from extender.engine.snapshot import Seat
 from extender.state.assumed import Act, Assumption
 from shared import labels
@@ -39,6 +41,8 @@ class Standing:
         seat: Place kept for it.
         takes: Node on which it takes room.
         waits: It is ours, not bound, not finished, not deleting.
+        marked: We have begun to replace it, and it is not seen or assumed to be deleted.
+        placed: It is ours, seen bound, and counts for its gang: it has neither failed nor leaves.
     """
 
     pod: Pod
@@ -47,15 +51,19 @@ class Standing:
     seat: Seat | None
     takes: NodeName | None
     waits: bool
+    marked: bool
+    placed: bool
 
 
 def standing(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str) -> Standing:
     """Put an observed pod and the assumptions about it together."""
     latest = {assumption.act: assumption for assumption in assumptions}
-    seen = replace(pod, deleting=True) if Act.DELETE in latest else pod
+    ours = pod.scheduler_name == scheduler_name
+    marked = ours and Act.DELETE not in latest and not pod.deleting and copies.is_marked(pod)
+    leaves = Act.DELETE in latest or (marked and not pod.finished)
+    seen = replace(pod, deleting=True) if leaves else pod
     bind = latest.get(Act.BIND)
     bound = pod.node_name or (bind.node if bind else None)
-    ours = pod.scheduler_name == scheduler_name
     seat = _seat(seen, latest, ours=ours)
     place = bound or (seat.node if seat else None)
     return Standing(
@@ -65,7 +73,13 @@ def standing(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str)
         seat=seat,
         takes=None if pod.finished else place,
         waits=ours and bound is None and not (seen.finished or seen.deleting),
+        marked=marked,
+        placed=ours and pod.node_name is not None and _counts(seen),
     )
+
+
+def _counts(pod: Pod) -> bool:
+    return pod.phase == "Succeeded" or not (pod.finished or pod.deleting)
 
 
 def _seat(pod: Pod, latest: dict[Act, Assumption], *, ours: bool) -> Seat | None:

@@ -237,6 +237,8 @@ class ClusterStore:
                 reports=self._reports.frozen(),
                 groups=self._groups.frozen(),
                 open_seats=self._open_seats.rows(),
+                marked=self._pods.marked.frozen(),
+                most_placed=self._pods.company.rows(),
                 memo=self._memo,
             )
         return self._snapshot
@@ -262,6 +264,7 @@ class ClusterStore:
             removed=self._removed.all(),
             reports=tuple(sorted(self._reports.all(), key=attrgetter("node"))),
             open_seats=tuple(self._open_seats.all()),
+            companions=tuple(self._pods.company.all()),
         )
 
     @classmethod
@@ -276,6 +279,7 @@ class ClusterStore:
             store._reports.put(report)
         for kept in content.open_seats:
             store._open_seats.put(kept)
+        store._pods.company.recall(content.companions)
         store._removed = Removed(content.removed)
         store.generation = content.generation
         return store
@@ -320,6 +324,8 @@ class ClusterStore:
         report = self._reports.get(held.name) if isinstance(held, Node) else None
         if report is not None:
             self._reports.remove(report)
+        if isinstance(held, Owner):
+            self._pods.company.orphan(held.uid)
 
     def _delete(self, delta: Delete) -> bool:
         self._removed.add(delta.uid)

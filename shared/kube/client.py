@@ -48,6 +48,7 @@ class _Call:
     data: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout: aiohttp.ClientTimeout = _REQUEST_TIMEOUT
+    once: bool = False
 
 
 class KubeClient:
@@ -130,6 +131,7 @@ class KubeClient:
         resource_version: str | None = None,
         grace_seconds: int | None = None,
         propagation: str | None = None,
+        once: bool = False,
     ) -> bytes:
         """Delete the object at ``path`` if ``uid`` and ``resource_version`` are still its own.
 
@@ -139,6 +141,7 @@ class KubeClient:
             resource_version: Precondition.
             grace_seconds: Time to end for a pod; default: its own; 0: at once.
             propagation: ``Foreground``, ``Background`` or ``Orphan``.
+            once: Do not send it again when the connection ends without an answer.
         """
         wanted = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {key: value for key, value in wanted.items() if value}
@@ -150,7 +153,7 @@ class KubeClient:
             "propagationPolicy": propagation,
         }
         body = {key: value for key, value in options.items() if value is not None}
-        return await self._request(hdrs.METH_DELETE, path, None, body)
+        return await self._request(hdrs.METH_DELETE, path, None, body, once=once)
 
     async def stream(
         self, path: str, params: Params | None = None, *, stall_seconds: float | None = None
@@ -187,11 +190,14 @@ class KubeClient:
         params: Params | None,
         body: Any = None,
         content_type: str = "application/json",
+        *,
+        once: bool = False,
     ) -> bytes:
         data = None if body is None else msgspec.json.encode(body)
         headers: dict[str, str] = {} if data is None else {hdrs.CONTENT_TYPE: content_type}
+        call = _Call(method, path, params, data, headers, once=once)
         try:
-            async with await self._open(_Call(method, path, params, data, headers)) as response:
+            async with await self._open(call) as response:
                 return await response.read()
         except _LOST as error:
             raise _lost(path, error) from error
@@ -211,7 +217,7 @@ class KubeClient:
             call.method,
             URL(f"{self._credentials.server}{call.path}", encoded=True),
             params=call.params,
-            data=call.data,
+            data=_as_stream(call.data) if call.once else call.data,
             headers={**call.headers, **await self._authorization()},
             timeout=call.timeout,
             server_hostname=self._credentials.server_name,
@@ -227,6 +233,11 @@ class KubeClient:
         source = self._credentials.token
         token = await asyncio.to_thread(source) if source.due() else source()
         return {hdrs.AUTHORIZATION: f"Bearer {token}"} if token else {}
+
+
+async def _as_stream(data: bytes | None) -> AsyncIterator[bytes]:
+    """Yield a body that aiohttp cannot send a second time, so that it does not repeat a request."""
+    yield data or b""
 
 
 def _lost(path: str, error: BaseException) -> ConnectionLostError:

@@ -160,6 +160,22 @@ async def delete_pod(
     await client.delete(paths.pod(*split(key)), uid=uid, grace_seconds=grace_seconds)
 
 
+async def delete_pod_as_seen(
+    client: KubeClient, key: PodKey, uid: Uid, resource_version: str
+) -> None:
+    """Delete the pod with ``uid`` if nobody has changed it since; the request is sent once.
+
+    So ``ConflictError`` and ``NotFoundError`` never stand for a deletion of ours.
+
+    Raises:
+        ConflictError: It has changed: somebody deletes it, or its status is another one.
+        NotFoundError: It is gone.
+        ConnectionLostError: Nobody knows whether it is deleted.
+    """
+    path = paths.pod(*split(key))
+    await client.delete(path, uid=uid, resource_version=resource_version, once=True)
+
+
 async def create_pod(client: KubeClient, namespace: str, manifest: Mapping[str, Any]) -> bytes:
     """Create a pod; its name is the precondition.
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from extender.adapters import registry
-from extender.engine import durations, jobs, planning, prioritizing
+from extender.engine import copies, durations, jobs, planning, prioritizing
 from extender.engine.explaining import changing, positions, quota, rooms, verdicts
 from extender.engine.explaining.changing import Before
 from extender.engine.explaining.corrections import as_queued, corrections
@@ -266,11 +266,13 @@ def _again_at(asked: Asked, key: JobKey) -> float | None:
 
 
 def _old_pods(snapshot: Snapshot, key: JobKey) -> tuple[PodKey, ...]:
-    """Return the pods that migrations of the job move away and that are not gone yet."""
-    return tuple(
+    """Return the pods that are moved away or replaced, and that are not gone yet."""
+    moved = (
         PodKey(f"{migration.namespace}/{member.pod}")
         for _, migration in sorted(snapshot.migrations.items())
         if migration.job == key
         for member in migration.members
         if not moved_pods.has_left(snapshot, migration, member)
     )
+    replaced = copies.awaited_by(snapshot, snapshot.jobs.get(key, ()))
+    return tuple(dict.fromkeys((*moved, *replaced)))

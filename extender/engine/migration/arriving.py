@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from extender.adapters import registry
+from extender.engine import copies
 from extender.engine.migration import hearing, moved_pods
 from extender.engine.migration.commands import Action, RecreatePod, Result, ResumeJob
 from extender.engine.migration.phases import Advance, Case, end, enter, fail, stay
@@ -61,7 +62,7 @@ def _making(case: Case, new: Mapping[Uid, Pod]) -> tuple[Action, ...]:
     migration = case.migration
     if migration.mover is Mover.RECREATE and not new and (_all_left(case) or case.late):
         (member,) = migration.members
-        name = moved_pods.new_name(member.pod, member.uid)
+        name = copies.new_name(member.pod, member.uid)
         return (RecreatePod(migration.key, member.uid, name),)
     if migration.mover is Mover.SUSPEND and _all_left(case):
         return _resumption(case)

@@ -2,16 +2,16 @@
 
 **Rule.** The replacement of a member is the pod that
 
-* a bare pod's Migration names: ``new_name`` with the annotation ``shuntyard.io/migration``;
+* a bare pod's Migration names: ``copies.new_name`` with the annotation ``shuntyard.io/migration``;
 * has the name of the old one and another uid (StatefulSet);
 * has the same index in the same job (Indexed Job, and whatever else counts its pods);
 * without any index: is gated and no older than the Migration, the first by age and name.
 """
 
-import hashlib
 from collections.abc import Collection, Mapping
 
 from extender.adapters import registry
+from extender.engine import copies
 from extender.engine.above import above
 from extender.engine.snapshot import Snapshot
 from shared import labels
@@ -27,17 +27,6 @@ from shared.model import (
 
 SECOND: float = 1.0
 """Creation times are whole seconds, rounded down."""
-
-
-def new_name(name: str, uid: str) -> str:
-    """Return the name of a bare pod's replacement; a replacement of a replacement does not grow."""
-    stem = name.rpartition("-r")[0] if _is_replacement(name) else name
-    return f"{stem[:240]}-r{hashlib.sha256(uid.encode()).hexdigest()[:8]}"
-
-
-def _is_replacement(name: str) -> bool:
-    _, mark, tail = name.rpartition("-r")
-    return bool(mark) and len(tail) == 8 and all(c in "0123456789abcdef" for c in tail)  # noqa: PLR2004 - the length above
 
 
 def old(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Pod | None:
@@ -77,7 +66,7 @@ def found(snapshot: Snapshot, migration: Migration) -> Mapping[Uid, Pod]:
     pods: dict[Uid, Pod] = {}
     if migration.mover is Mover.RECREATE:
         for member in migration.members:
-            name = new_name(member.pod, member.uid)
+            name = copies.new_name(member.pod, member.uid)
             pod = snapshot.pods.get(PodKey(f"{migration.namespace}/{name}"))
             if pod is not None and pod.annotations.get(labels.MIGRATION) == migration.key:
                 pods[member.uid] = pod

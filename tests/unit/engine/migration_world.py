@@ -26,7 +26,7 @@ from extender.engine.migration.commands import (
     WriteStatus,
 )
 from extender.engine.migration.migrating import MigrationMemory, Occasion
-from extender.engine.migration.moved_pods import new_name
+from extender.engine.copies import new_name
 from extender.engine.migration.parameters import MigrationParameters
 from extender.engine.migration.reasons import MigrationReason as R
 from extender.engine.migration.stepping import Attempt

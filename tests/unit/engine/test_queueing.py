@@ -15,7 +15,7 @@ from extender.engine.memory import Backoff, Memory, Reading, refuse
 from extender.engine.parameters import EngineParameters, Order
 from extender.engine.reasons import Reason
 from shared import labels
-from shared.model import Upsert
+from shared.model import Delete, Upsert
 from tests.fakes.builders import (
     make_gang,
     make_namespace,
@@ -293,13 +293,12 @@ def test_a_broken_burst_is_completed_when_its_members_can_be_seated():
 
 def test_a_gang_that_was_whole_keeps_its_members_when_it_loses_one():
     store = store_of(NODES, released_job("j", ["a", "a", "b"], bound=3))
-    whole = queueing.cycle(store.snapshot(), Memory(), Reading(0, 0), PARAMS)
-    assert "default/job/j" in whole.memory.complete
-    owner = make_owner("j", size=3)
-    rest = released_job("j", ["a", "a", "b"], bound=3)[1:3]
-    new = make_pod("j-new", owner=owner, gated=True, cpu="64")
+    cycle = queueing.cycle(store.snapshot(), Memory(), Reading(0, 0), PARAMS)
+    lost = released_job("j", ["a", "a", "b"], bound=3)[3]
+    store.apply(Delete("Pod", lost.key, lost.uid))
+    store.apply(Upsert(make_pod("j-new", owner=make_owner("j", size=3), gated=True, cpu="64")))
     for at in (100.0, 1000.0):
-        cycle = run(NODES, owner, rest, new, memory=whole.memory, at=at)
+        cycle = queueing.cycle(store.snapshot(), cycle.memory, Reading(at, at), PARAMS)
         assert of_kind(cycle, DeletePod) == []
 
 

@@ -98,6 +98,15 @@ def _moving() -> tuple[Entity, ...]:
     return cluster(make_node("a"), make_node("b"), owner, old, new, migration)
 
 
+def _replaced() -> tuple[Entity, ...]:
+    """The copy of a bare pod that is still ending."""
+    notes = {labels.MIN_AVAILABLE: "1"}
+    old = make_pod("train", uid="old", job="train", node="a", annotations=notes, deleting=True)
+    notes = {**notes, labels.REPLACES: "old/train"}
+    new = make_pod("train-r1", job="train", gated=True, annotations=notes, created_at=NOW - 5)
+    return cluster(make_node("a"), make_node("b"), old, new)
+
+
 def _volume_in_zone_a() -> tuple[Entity, ...]:
     term = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
     return cluster(
@@ -262,6 +271,11 @@ SITUATIONS: dict[str, Situation] = {
     ),
     "the old pod is not gone yet": Situation(
         _moving(),
+        cause="old-pod",
+        smallest="wait",
+    ),
+    "the pod that is replaced is not gone yet": Situation(
+        _replaced(),
         cause="old-pod",
         smallest="wait",
     ),
