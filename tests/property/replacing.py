@@ -1,0 +1,311 @@
+"""A small world in which bare pods are replaced: engine, executor's part, a model of an API server.
+
+Everything happens in steps that a test chooses. Each request may fail before or after it is carried
+out, or the extender may end there; between two requests a user may delete a pod. The watch brings
+what happened when the test says so.
+"""
+
+from collections import Counter
+from collections.abc import Coroutine, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import msgspec
+
+from extender.engine import queueing
+from extender.engine.commands import Command, DeletePod, ReleaseGang, ReleasePod
+from extender.engine.memory import Memory, Reading
+from extender.engine.parameters import EngineParameters
+from extender.loops.replacing import Ending, Replacement
+from extender.state.store import ClusterStore
+from shared import labels
+from shared.kube import parse, paths, writes
+from shared.kube.client import KubeClient, PatchKind
+from shared.kube.errors import ApiError, ConnectionLostError, ServerError, from_response
+from shared.model import Delete, NodeName, Replace, Upsert
+from tests.component.shell import node, pod
+from tests.controlplane.copies import is_alive, is_loose, member
+from tests.fakes.kube_actions import Actions
+from tests.fakes.kube_errors import Refusal
+from tests.fakes.kube_request import Target, target
+
+SIZE = 3
+NAMES = tuple(f"j-{i}" for i in range(SIZE))
+JOB = "default/group/j"
+T = TypeVar("T")
+
+
+class Luck(StrEnum):
+    """What becomes of one request."""
+
+    GOOD = "good"
+    REFUSED = "refused"
+    LOST = "lost"
+    """It never arrives, and nobody knows."""
+    UNANSWERED = "unanswered"
+    """It is carried out, and nobody knows."""
+    CRASH_BEFORE = "crash before"
+    CRASH_AFTER = "crash after"
+
+
+class CrashError(BaseException):
+    """The extender ends."""
+
+
+BEFORE: Mapping[Luck, BaseException] = {
+    Luck.REFUSED: ServerError(503, "ServiceUnavailable", "by the test"),
+    Luck.LOST: ConnectionLostError("by the test"),
+    Luck.CRASH_BEFORE: CrashError(),
+}
+AFTER: Mapping[Luck, BaseException] = {
+    Luck.UNANSWERED: ConnectionLostError("by the test"),
+    Luck.CRASH_AFTER: CrashError(),
+}
+
+
+class World:
+    """See the module.
+
+    Attributes:
+        luck: Of the requests to come; good where there is none.
+        deletions: Before which of the requests to come a user deletes which member.
+        unwanted: Members that a user deleted; True where we could know that it was not us.
+        whole: The store has seen the gang whole, and survivors are there.
+    """
+
+    def __init__(self) -> None:
+        self.server = Actions()
+        self.server.store.write(("/api/v1/namespaces", "", "default"), {"metadata": {}})
+        self.luck: list[Luck] = []
+        self.deletions: list[str | None] = []
+        self.unwanted: dict[str, bool] = {}
+        self.disturbed: set[str] = set()
+        self.whole = False
+        self._seen = 0
+        for name in ("a", "b"):
+            self.put_node(name)
+        for name in NAMES:
+            self._create(pod(name, job="j", size=SIZE))
+        self.restart()
+
+    def restart(self) -> None:
+        """A new life of the extender: it lists what there is, and remembers nothing."""
+        self.store, self.memory, self.now = ClusterStore(labels.SCHEDULER_NAME), Memory(), 0.0
+        for kind, collection, decode in (
+            ("Node", paths.NODES, parse.decode_node),
+            ("Pod", paths.PODS, parse.decode_pod),
+        ):
+            listed = self.server.store.collection(collection, "", lambda _found: True)
+            found = tuple(decode(msgspec.json.encode(one)) for one in listed)
+            self.store.apply(Replace(kind, kind, found))
+        self._seen = self.server.store.version
+        self._look()
+
+    def put_node(self, name: str) -> None:
+        key = (paths.NODES, "", name)
+        if self.server.store.get(key) is None:
+            made = {"kind": "Node", "apiVersion": "v1", **node(name, cpu=str(SIZE))}
+            made["metadata"]["uid"] = f"node-{name}-{self.server.store.version}"
+            self.server.store.write(key, made)
+
+    def remove_node(self, name: str) -> None:
+        key = (paths.NODES, "", name)
+        if self.server.store.get(key) is not None:
+            self.server.store.write(key, None)
+
+    def deliver(self, most: int = 10_000) -> None:
+        """Let the watch bring the next changes."""
+        for change in list(self.server.store.since(self._seen))[:most]:
+            self._seen = change.version
+            collection, namespace, name = change.key
+            if collection not in {paths.PODS, paths.NODES}:
+                continue
+            kind = "Pod" if collection == paths.PODS else "Node"
+            decode = parse.decode_pod if kind == "Pod" else parse.decode_node
+            if change.after is None:
+                uid = (change.before or {})["metadata"]["uid"]
+                key = f"{namespace}/{name}" if namespace else name
+                self.store.apply(Delete(kind, key, uid))
+            else:
+                self.store.apply(Upsert(decode(msgspec.json.encode(change.after))))
+            self._look()
+
+    def cycle(self, seconds: float) -> None:
+        """Decide once, and carry it out."""
+        self.now += seconds
+        reading = Reading(self.now, self.now)
+        snapshot = self.store.snapshot()
+        decided = queueing.cycle(snapshot, self.memory, reading, EngineParameters())
+        self.memory = decided.memory
+        dissolved = [c for c in decided.commands if is_dissolution(c)]
+        assert not (self.whole and dissolved), "a gang that was whole is dissolved"
+        try:
+            for command in decided.commands:
+                self._carry_out(command)
+        except CrashError:
+            self.restart()
+
+    def bind(self, index: int) -> None:
+        """kube-scheduler and the kubelet: bind a released pod where it is planned."""
+        waiting = [p for p in self.pods() if is_loose(p) and not p["spec"].get("nodeName")]
+        for found in waiting[index % len(waiting) :][:1] if waiting else ():
+            place = found["metadata"]["annotations"].get(labels.NODE)
+            there = place and self.server.store.get((paths.NODES, "", place)) is not None
+            if there and "deletionTimestamp" not in found["metadata"]:
+                found["spec"]["nodeName"] = place
+                found["status"]["phase"] = "Running"
+                self._write(found)
+
+    def end_pods(self) -> None:
+        """The kubelets: what is being deleted is gone."""
+        for found in self.pods():
+            if "deletionTimestamp" in found["metadata"]:
+                self.server.store.write((paths.PODS, "default", found["metadata"]["name"]), None)
+        self.check()
+
+    def delete(self, name: str) -> None:
+        """A user deletes the pod of a member, by the name that it has now."""
+        mine = [p for p in self.pods() if member(p) == name]
+        if not mine:
+            return
+        alone = len(mine) == 1 and "deletionTimestamp" not in mine[0]["metadata"]
+        told = alone or (len(mine) == 2 and name not in self.disturbed and _undeleted(mine))
+        self.unwanted[name] = told and self.unwanted.get(name, True)
+        first = next((p for p in mine if labels.REPLACED_BY in _notes(p)), mine[0])
+        self.server.delete(_target(first["metadata"]["name"]), {})
+
+    def pods(self) -> list[dict[str, Any]]:
+        return self.server.store.collection(paths.PODS, "", lambda _found: True)
+
+    def next_luck(self, about: Target) -> Luck:
+        """Say what comes of the next request, after what a user does before it."""
+        if self.deletions and (name := self.deletions.pop(0)):
+            self.delete(name)
+        luck = self.luck.pop(0) if self.luck else Luck.GOOD
+        if luck is not Luck.GOOD:
+            self.disturbed.update({about.name[: len(NAMES[0])]} if about.name else NAMES)
+        return luck
+
+    def check(self) -> None:
+        """Never two copies of a member, never more members than the gang has."""
+        pods = self.pods()
+        loose = Counter(member(p) for p in pods if is_loose(p))
+        assert max(loose.values(), default=0) <= 1, f"two copies run: {loose}"
+        assert sum(map(is_alive, pods)) <= SIZE
+
+    def _look(self) -> None:
+        snapshot = self.store.snapshot()
+        placed = [
+            p for p in snapshot.jobs.get(JOB, ()) if p.node_name and not (p.deleting or p.finished)
+        ]
+        self.whole = (self.whole and bool(placed)) or len(placed) == SIZE
+
+    def _carry_out(self, command: Command) -> None:
+        if isinstance(command, ReleaseGang):
+            for one in command.pods:
+                self._release(one)
+        elif isinstance(command, DeletePod):
+            assert command.bare
+            attempt = Replacement(Client(self), command.pod, command.uid, lambda: True)
+            try:
+                if run(attempt.carry_out()) is Ending.DELETED:
+                    self.store.assume_gone(command.uid, at=self.now)
+            except ApiError:
+                pass
+
+    def _release(self, one: ReleasePod) -> None:
+        held = self.store.snapshot().pods[one.pod]
+        assert one.node is not None
+        self.store.assume_seat(held, one.node, plan=one.plan, plan_size=one.plan_size, at=self.now)
+        notes = {labels.PLAN: one.plan, labels.PLAN_SIZE: str(one.plan_size)}
+        write = writes.release(
+            Client(self),
+            one.pod,
+            one.uid,
+            gates=one.gates,
+            annotations={**notes, labels.NODE: NodeName(one.node)},
+            terms=one.terms,
+            resource_version=one.resource_version,
+        )
+        try:
+            run(write)
+        except ApiError:
+            self.store.forget(one.uid)
+
+    def _create(self, manifest: dict[str, Any]) -> None:
+        self.server.create(Target(paths.PODS, "default", "", ""), manifest)
+
+    def _write(self, found: dict[str, Any]) -> None:
+        self.server.store.write((paths.PODS, "default", found["metadata"]["name"]), found)
+        self.check()
+
+
+class Client(KubeClient):
+    """The way to the world's server; ``luck`` decides what comes of each request."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        return self._ask(path, self._world.server.read)
+
+    async def post(self, path: str, body: Any, params: Mapping[str, str] | None = None) -> bytes:
+        return self._ask(path, lambda about: self._world.server.create(about, body))
+
+    async def patch(
+        self,
+        path: str,
+        body: Any,
+        *,
+        kind: PatchKind = PatchKind.MERGE,
+        params: Mapping[str, str] | None = None,
+    ) -> bytes:
+        return self._ask(path, lambda about: self._world.server.patch(about, body, kind.value))
+
+    async def delete(self, path: str, **options: Any) -> bytes:
+        wanted = {"uid": options.get("uid"), "resourceVersion": options.get("resource_version")}
+        conditions = {"preconditions": {k: v for k, v in wanted.items() if v}}
+        return self._ask(path, lambda about: self._world.server.delete(about, conditions))
+
+    def _ask(self, path: str, act: Any) -> bytes:
+        about = target(path)
+        luck = self._world.next_luck(about)
+        if luck in BEFORE:
+            raise BEFORE[luck]
+        try:
+            answer = act(about)
+        except Refusal as refusal:
+            body = msgspec.json.encode(refusal.body())
+            raise from_response(refusal.status, body, None) from refusal
+        finally:
+            self._world.check()
+        if luck in AFTER:
+            raise AFTER[luck]
+        return msgspec.json.encode(answer)
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run to the end what waits for nothing but itself."""
+    while True:
+        try:
+            coroutine.send(None)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+
+
+def is_dissolution(command: Command) -> bool:
+    return isinstance(command, DeletePod) and command.cause == "partial-gang"
+
+
+def _undeleted(pods: list[dict[str, Any]]) -> bool:
+    return not any("deletionTimestamp" in p["metadata"] for p in pods)
+
+
+def _notes(found: dict[str, Any]) -> dict[str, str]:
+    notes: dict[str, str] = found["metadata"].get("annotations") or {}
+    return notes
+
+
+def _target(name: str) -> Target:
+    return Target(paths.PODS, "default", name, "")
