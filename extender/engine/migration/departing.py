@@ -87,7 +87,7 @@ def evicting(case: Case) -> Advance:
     a new life of ours, that is found out first.
     """
     if _has_departed(case):
-        return enter(case, P.RECREATING)
+        return abort(case, R.POD_GONE) if _was_deleted(case) else enter(case, P.RECREATING)
     attempt, why = case.attempt, _too_late(case)
     refused = attempt is not None and attempt.result is Result.REFUSED
     unclear = attempt is not None and attempt.result is Result.UNCLEAR
@@ -209,6 +209,21 @@ def _has_departed(case: Case) -> bool:
         and suspended
         and owner is not None
         and owner.annotations.get(labels.MIGRATION) == migration.key
+    )
+
+
+def _was_deleted(case: Case) -> bool:
+    """Say whether somebody else deleted a bare pod, which then must not come back.
+
+    That is known only where the last eviction was refused by a disruption budget. After a lost
+    answer, and in a new life of ours, the pod may have left by our hand: it is made again.
+    """
+    attempt = case.attempt
+    return (
+        case.migration.mover is Mover.RECREATE
+        and attempt is not None
+        and attempt.result is Result.REFUSED
+        and attempt.reason == R.DISRUPTION_BUDGET
     )
 
 

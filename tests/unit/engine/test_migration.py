@@ -142,6 +142,14 @@ CASES: dict[str, tuple[World, tuple[str, str] | list[str]]] = {
         at(P.EVICTING, trainer="trains"),
         ["EvictPod"],
     ),
+    "evicting, held back, and its user deletes the bare pod": (
+        at(P.EVICTING, RECREATE, attempt=REFUSED, old="ending"),
+        ("Aborted", R.POD_GONE),
+    ),
+    "evicting, the bare pod is leaving, and the answer was lost": (
+        at(P.EVICTING, RECREATE, attempt=Attempt(Result.UNCLEAR), old="ending"),
+        ("Recreating", ""),
+    ),
     "evicting, the pod is leaving": (at(P.EVICTING, old="ending"), ("Recreating", "")),
     "evicting, the job is suspended": (at(P.EVICTING, SUSPEND, suspended=True), ("Recreating", "")),
     "recreating, the old pod is still there": (at(P.RECREATING, old="ending", new="gated"), []),
