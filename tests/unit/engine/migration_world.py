@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from extender.engine.copies import new_name
 from extender.engine.memory import Reading
 from extender.engine.migration import asking, migrating, reserving
 from extender.engine.migration.asking import Ask, Cancel
@@ -26,7 +27,6 @@ from extender.engine.migration.commands import (
     WriteStatus,
 )
 from extender.engine.migration.migrating import MigrationMemory, Occasion
-from extender.engine.copies import new_name
 from extender.engine.migration.parameters import MigrationParameters
 from extender.engine.migration.reasons import MigrationReason as R
 from extender.engine.migration.stepping import Attempt
