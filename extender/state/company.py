@@ -36,7 +36,7 @@ class _Peak(NamedTuple):
     """So many were placed when the member with that number came."""
 
     number: int
-    count: int
+    placed: int
 
 
 class _Job:
@@ -67,16 +67,16 @@ class _Job:
         number = self.numbers[uid]
         before, self.peaks = self.peaks, []
         for peak in before:
-            self._add(peak if peak.number < number else _Peak(peak.number, peak.count - 1))
+            self._add(peak if peak.number < number else _Peak(peak.number, peak.placed - 1))
         self.drop(uid)
 
     def most(self, uid: Uid) -> int:
         at = bisect_left(self.peaks, self.numbers[uid], key=itemgetter(0))
-        return self.peaks[at].count
+        return self.peaks[at].placed
 
     @property
     def highest(self) -> int:
-        return self.peaks[0].count if self.peaks else 0
+        return self.peaks[0].placed if self.peaks else 0
 
     def recall(self, known: Mapping[Uid, int]) -> None:
         """Take over what was known of members that are placed."""
@@ -89,7 +89,7 @@ class _Job:
         self._next = len(self.numbers)
 
     def _add(self, peak: _Peak) -> None:
-        while self.peaks and self.peaks[-1].count <= peak.count:
+        while self.peaks and self.peaks[-1].placed <= peak.placed:
             self.peaks.pop()
         self.peaks.append(peak)
 

@@ -98,7 +98,7 @@ def test_a_deletion_by_a_user_is_seen_before_each_request(name):
 @settings(deadline=None)
 @given(steps=st.lists(STEPS, max_size=15), luck=LUCK, deletions=DELETIONS)
 def test_what_a_user_deletes_while_it_is_replaced_does_not_come_back(steps, luck, deletions):
-    """But where a request of ours failed, or ours was the first deletion: docs/adr/0012."""
+    """But where a request of ours failed, or ours was the first deletion: docs/adr/0013."""
     world = World()
     for one in BROKEN:
         step(world, *one)
