@@ -12,14 +12,13 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from extender.http.manifest_limits import Tally
 from shared import foreign_labels, labels
 from shared.errors import InputError
 from shared.kube import job_state, kinds, parse
 from shared.kube.errors import OddObjectError
 from shared.model import Owner, OwnerReference, Uid
 
-MOST_PODS: Final = 10_000
-"""Pods that one question may suppose."""
 UNDERSTOOD: Final = (
     "Pod, List, Job of batch, StatefulSet, JobSet, "
     "PyTorchJob, TFJob, MPIJob, XGBoostJob, PaddleJob, JAXJob"
@@ -121,13 +120,17 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Object:
-    """A manifest whose kind is understood; ``document`` is all of it, named and placed."""
+    """A manifest whose kind is understood; ``document`` is all of it, named and placed.
+
+    ``tally`` counts what it asks for, together with the objects before it.
+    """
 
     head: Head
     spec: Raw
     name: str
     meta: Meta
     document: dict[str, Any]
+    tally: Tally
 
     def spec_as(self, kind: type[T]) -> T:
         """Return its spec.
@@ -137,16 +140,26 @@ class Object:
         """
         return decode(kind, self.spec, f"{self.head.kind} {self.name}", "$.spec")
 
+    def found(self, parts: list[Part], owners: list[Owner]) -> Found:
+        """Return what it stands for, its pods counted.
+
+        Raises:
+            InputError: They are too many.
+        """
+        for part in parts:
+            self.tally.add_pods(part.count, f"{self.head.kind} {self.name}")
+        return Found(parts, owners)
+
 
 def _of_pod(one: Object) -> Found:
     template = Template(one.spec_as(dict[str, Any]), one.meta)
-    return Found([Part(one.name, 1, template)], [])
+    return one.found([Part(one.name, 1, template)], [])
 
 
 def _of_job(one: Object) -> Found:
     spec, owner = one.spec_as(_JobSpec), _owner(one, parse.decode_job)
     part = _job_part(one.name, spec, _reference(owner), {})
-    return Found([part], [owner])
+    return one.found([part], [owner])
 
 
 def _job_part(
@@ -162,13 +175,20 @@ def _of_stateful_set(one: Object) -> Found:
     spec, owner = one.spec_as(_Replicas), _owner(one, parse.decode_stateful_set)
     index = labels.STATEFULSET_INDEX_LABEL
     part = Part(one.name, spec.replicas, spec.template, _reference(owner), index=index)
-    return Found([part], [owner])
+    return one.found([part], [owner])
 
 
 def _of_job_set(one: Object) -> Found:
-    """Every replica is a Job of its own, Indexed unless it says otherwise."""
-    spec, owner = one.spec_as(_JobSetSpec), _owner(one, _kind_of(one).decode)
-    jobs = [(rep, i) for rep in spec.replicated_jobs for i in range(_few(rep.replicas))]
+    """Every replica is a Job of its own, Indexed unless it says otherwise.
+
+    All of them are counted first: a few bytes name any number of replicas.
+    """
+    spec = one.spec_as(_JobSetSpec)
+    for part in spec.replicated_jobs:
+        field = f"JobSet {one.name}: replicatedJobs[{part.name}]"
+        one.tally.add_jobs(part.replicas, job_state.size(part.template.spec), field)
+    owner = _owner(one, _kind_of(one).decode)
+    jobs = [(rep, i) for rep in spec.replicated_jobs for i in range(rep.replicas)]
     found = Found([], [owner])
     for replicated, number in jobs:
         name = f"{one.name}-{replicated.name}-{number}"
@@ -214,7 +234,7 @@ def _of_kubeflow(one: Object) -> Found:
         )
         for role, replicas in roles.items()
     ]
-    return Found(parts, [owner])
+    return one.found(parts, [owner])
 
 
 _KINDS: Final = {(one.kind, one.group): one for one in kinds.OWNERS}
@@ -244,21 +264,6 @@ def _reference(owner: Owner) -> OwnerReference:
 def uid(*parts: str) -> str:
     """Return a uid that no object of a cluster has."""
     return "/".join(("what-if", *parts))
-
-
-def _few(count: int) -> int:
-    check_count(count)
-    return count
-
-
-def check_count(count: int) -> None:
-    """Refuse what nobody can suppose.
-
-    Raises:
-        InputError: So many pods are too many, or fewer than none.
-    """
-    if not 0 <= count <= MOST_PODS:
-        raise InputError("manifest", f"{count} pods", f"one of at most {MOST_PODS}")
 
 
 def readable(decode: Callable[[bytes], T], document: Mapping[str, Any], what: str) -> T:

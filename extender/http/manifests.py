@@ -5,7 +5,6 @@ and said. The kinds are those of ``manifest_kinds``.
 """
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,20 +19,24 @@ from extender.http.manifest_kinds import (
     Meta,
     Object,
     Part,
-    check_count,
+    Template,
     decode,
     readable,
     uid,
 )
+from extender.http.manifest_limits import Tally, check_shapes
 from shared.errors import InputError
 from shared.kube import parse, pod_defaults, wire
-from shared.model import Owner, Pod, Uid
+from shared.model import Owner, Pod, PodShape, Uid
 
 _GENERATED: Final = "xxxxx"
 """Stands for the characters that the API server adds to a ``generateName``."""
 
 MOST_NAMESPACES: Final = 16
 """That the objects of one manifest may state: each is a question whether the asker sees it."""
+
+MOST_NOTES: Final = 20
+"""Kinds of objects that are named as left out."""
 
 
 class _Named(msgspec.Struct):
@@ -102,21 +105,26 @@ def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
     owners: list[Owner] = []
     left_out: list[str] = []
     implied: set[str] = set()
+    tally, shapes = Tally(), set[PodShape]()
     for document in _documents(body):
         head = decode(Head, document, "manifest")
         reader = READERS.get((head.kind, head.group))
         if reader is None:
             left_out.append(f"{head.kind} of {head.api_version}")
             continue
-        one = _object(head, document, namespace)
+        one = _object(head, document, namespace, tally)
         found = reader(one)
-        check_count(len(pods) + sum(part.count for part in found.parts))
-        pods.extend(chain.from_iterable(_pods(part, one) for part in found.parts))
+        patterns = _patterns(found.parts, one)
+        shapes.update(pattern.shape for pattern in patterns)
+        check_shapes(len(shapes))
+        for part, pattern in zip(found.parts, patterns, strict=True):
+            pods.extend(_pods(part, pattern))
         implied.update(_implied(found.parts))
         owners.extend(found.owners)
+    named = list(dict.fromkeys(left_out))[:MOST_NOTES]
     if not pods:
-        raise InputError("kind", ", ".join(left_out), f"one that is understood: {UNDERSTOOD}")
-    notes = [f"left out: {name}" for name in dict.fromkeys(left_out)]
+        raise InputError("kind", ", ".join(named), f"one that is understood: {UNDERSTOOD}")
+    notes = [f"left out: {name}" for name in named]
     if implied:
         notes.append(f"requests that are not stated are the limits: {', '.join(sorted(implied))}")
     return Supposed(tuple(pods), tuple(owners), (*notes, *_of_another(pods, scheduler)))
@@ -132,7 +140,7 @@ def _documents(body: bytes) -> Iterator[bytes]:
         yield bytes(item)
 
 
-def _object(head: Head, document: bytes, namespace: str) -> Object:
+def _object(head: Head, document: bytes, namespace: str, tally: Tally) -> Object:
     raw = decode(Manifest, document, head.kind)
     meta = raw.metadata
     name = meta.name or (meta.generate_name and f"{meta.generate_name}{_GENERATED}")
@@ -145,30 +153,49 @@ def _object(head: Head, document: bytes, namespace: str) -> Object:
         **place,
         "uid": uid(head.kind, *place.values()),
     }
-    return Object(head, raw.spec, name, meta, whole)
+    return Object(head, raw.spec, name, meta, whole, tally)
 
 
-def _pods(part: Part, one: Object) -> Iterator[Pod]:
-    """Yield the pods of a template: one is read, the others differ by name and number."""
-    namespace, meta = one.document["metadata"]["namespace"], part.template.metadata
+def _patterns(parts: list[Part], one: Object) -> list[Pod]:
+    """Return the pod of each part's template, without name; every template is read once.
+
+    Raises:
+        InputError: A template cannot be read, or carries too much for so many pods.
+    """
+    what = f"{one.head.kind} {one.name}: pod template"
+    known: dict[int, Pod] = {}
+    for part in parts:
+        key = id(part.template)
+        if key not in known:
+            known[key] = _pattern(part.template, one.document["metadata"]["namespace"], what)
+        one.tally.add_traits(known[key], part.count, what)
+    return [known[id(part.template)] for part in parts]
+
+
+def _pattern(template: Template, namespace: str, what: str) -> Pod:
+    meta = template.metadata
     body = {
         "metadata": {
-            "name": part.name,
+            "name": "",
             "namespace": namespace,
-            "labels": {**(meta.labels or {}), **part.labels},
+            "labels": meta.labels or {},
             "annotations": meta.annotations or {},
         },
-        "spec": _as_texts(part.template.spec),
+        "spec": _as_texts(template.spec),
     }
-    first = readable(parse.decode_pod, body, f"{one.head.kind} {one.name}: pod template")
+    return readable(parse.decode_pod, body, what)
+
+
+def _pods(part: Part, pattern: Pod) -> Iterator[Pod]:
+    """Yield the pods of a part, which differ by name and number."""
+    marks = {**pattern.labels, **part.labels}
     for number in range(part.count):
         name = f"{part.name}-{number}" if part.controller else part.name
-        numbered = {part.index: str(number)} if part.index else {}
         yield replace(
-            first,
+            pattern,
             name=name,
-            uid=Uid(uid("Pod", name, namespace)),
-            labels={**first.labels, **numbered},
+            uid=Uid(uid("Pod", name, pattern.namespace)),
+            labels={**marks, part.index: str(number)} if part.index else marks,
             controller=part.controller,
         )
 

@@ -21,6 +21,7 @@ from extender.http.manifest_kinds import (
     _owner,
     _reference,
 )
+from extender.http.manifest_limits import Tally
 from shared import foreign_labels
 from shared.model import OwnerReference
 
@@ -30,9 +31,11 @@ Raw = dict[str, Any]
 def supposed(document: bytes, namespace: str, expand: Callable[[Object], Found]) -> Supposed:
     """Return the pods and owners of one object."""
     head = msgspec.json.decode(document, type=Head)
-    one = manifests._object(head, document, namespace)
+    one = manifests._object(head, document, namespace, Tally())
     found = expand(one)
-    pods = chain.from_iterable(manifests._pods(part, one) for part in found.parts)
+    patterns = manifests._patterns(found.parts, one)
+    each = zip(found.parts, patterns, strict=True)
+    pods = chain.from_iterable(manifests._pods(part, pattern) for part, pattern in each)
     return Supposed(tuple(pods), tuple(found.owners))
 
 
@@ -57,7 +60,7 @@ def _ray_job(one: Object) -> Found:
     whole["metadata"] = {**whole["metadata"], "name": name, "uid": f"cluster/{name}"}
     head = msgspec.structs.replace(one.head, kind="RayCluster")
     raw = msgspec.Raw(msgspec.json.encode(spec))
-    return _ray_cluster(Object(head, raw, name, one.meta, whole))
+    return _ray_cluster(Object(head, raw, name, one.meta, whole, one.tally))
 
 
 def _ray_parts(spec: Raw, name: str, owner: OwnerReference) -> list[Part]:

@@ -8,7 +8,7 @@ import pytest
 
 from extender.engine import jobs, supposing
 from extender.http import manifests
-from extender.http.manifest_kinds import MOST_PODS
+from extender.http.manifest_limits import MOST_PODS
 from shared import labels
 from shared.errors import InputError
 from tests.fakes.builders import make_node
