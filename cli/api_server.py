@@ -3,6 +3,7 @@
 import os
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -44,26 +45,31 @@ class ApiServer:
         return self._server.url.geturl()
 
     def ask(
-        self, path: str, query: Mapping[str, str] | None = None, body: bytes | None = None
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Return what it says to a GET, with a ``body`` to a POST; whatever the status.
 
-        A refused token is renewed once if it can be.
+        A refused token is renewed once if it can be. ``headers`` go along, for what it proxies.
 
         Raises:
             UnansweredError: It cannot be reached, or there is no token to show.
         """
-        answer = self._ask(path, query or {}, body)
+        request = Request(path, query or {}, headers or {}, body)
+        answer = self._ask(request)
         if answer.status == _UNAUTHORIZED:
             self._credentials.token.expire()
             if self._credentials.token.due():
-                answer = self._ask(path, query or {}, body)
+                answer = self._ask(request)
         return answer
 
-    def _ask(self, path: str, query: Mapping[str, str], body: bytes | None) -> Answer:
-        request = Request(path, query, self._authorization(), body)
+    def _ask(self, request: Request) -> Answer:
+        headers = {**request.headers, **self._authorization()}
         try:
-            return connection.ask(self._server, request)
+            return connection.ask(self._server, replace(request, headers=headers))
         except connection.FAILURES as error:
             raise UnansweredError(connection.failure(self._server, error)) from error
 

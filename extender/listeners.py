@@ -44,6 +44,7 @@ from extender.settings.listeners import (
     WithoutToken,
 )
 from extender.settings.peers import PeersSection
+from shared.answer import VIEWERS_AUDIENCE
 from shared.connections import Connections, most_connections
 from shared.kube import access_review, paths, token_review
 from shared.listening import Site
@@ -162,7 +163,8 @@ def for_people(
         return snapshot.namespaces.keys() | {key.partition("/")[0] for key in snapshot.jobs}
 
     open_to_all = section.without_token is WithoutToken.ALL
-    doorkeeper = Doorkeeper(viewers(section, ground).bearer, namespaces, open_to_all)
+    known = viewers(section, ground)
+    doorkeeper = Doorkeeper(known.bearer, namespaces, open_to_all, known.proxied)
     app = create_api_app(answers, ground.health, ground.metrics, passing_on, doorkeeper)
     return _listener(app, section, Door.API, ground, shown)
 
@@ -177,6 +179,8 @@ def viewers(section: ApiSection, ground: Ground) -> Viewers:
         section.review_cache_seconds,
         ground.clock,
         ground.metrics,
+        partial(token_review.review, client, audience=VIEWERS_AUDIENCE),
+        frozenset(section.viewer_accounts),
     )
 
 

@@ -10,6 +10,18 @@ API_VERSION: Final = "shuntyard.io/read/v1"
 FORWARDED: Final = "Shuntyard-Forwarded"
 """Header of a question that a replica has passed on, or that is meant for this very replica."""
 
+PROXIED_AUTHORIZATION: Final = "Shuntyard-Authorization"
+"""Header ``Bearer TOKEN`` for callers behind the API server's service proxy, which removes
+``Authorization``. Only tokens for ``VIEWERS_AUDIENCE`` are accepted in it, so that no token that is
+good for more has to travel there."""
+
+VIEWERS_AUDIENCE: Final = "shuntyard-viewers"
+"""Audience of the tokens in that header: they are good for the read API and nothing else."""
+
+VIEWERS_ACCOUNT: Final = "shuntyard-viewer"
+"""ServiceAccount beside the extender, without any right: the Role ``shuntyard-viewer`` allows to
+ask the API server for a token of it, which shows that somebody has that Role."""
+
 
 class Response(Struct, frozen=True, kw_only=True):
     """See the module.

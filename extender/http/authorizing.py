@@ -4,6 +4,9 @@ Probes are open to all. With ``open_to_all`` a caller without a token is shown e
 the API server's service proxy, which asks RBAC before, hands no name on; ``/metrics`` is open then,
 too. Otherwise a token is needed. A caller with a token sees the jobs of the namespaces in which he
 may list pods, nodes and prices if he may list nodes, metrics if he may get ``/metrics``.
+
+What-if always needs a token: it costs seconds of work, which nobody may cause unnamed. Behind the
+service proxy it comes in a header of our own (``shared.answer.PROXIED_AUTHORIZATION``).
 """
 
 import asyncio
@@ -19,10 +22,16 @@ from aiohttp.typedefs import Handler
 
 from extender.http import redacting
 from shared import api
+from shared.answer import PROXIED_AUTHORIZATION
 from shared.errors import InputError
 from shared.kube.access_review import Act
 
 METRICS: Final = "/metrics"
+WHAT_IF: Final = "/v1/what-if"
+UNNAMED: Final = (
+    "this needs a token: `shuntyard` asks the API server for one if you have the Role "
+    "shuntyard-viewer; by URL, show one with --token-file (docs/tls.md, Who may read)"
+)
 PROBES: Final = frozenset({"/livez", "/readyz"})
 READ_METRICS: Final = Act("get", path=METRICS)
 LIST_NODES: Final = Act("list", "nodes")
@@ -92,28 +101,38 @@ class Doorkeeper:
     Attributes:
         bearer: Returns whose token a header shows; raises an ``HTTPException`` if nobody's.
         known: All namespaces that there are.
-        open_to_all: Whether callers without a token are shown everything.
+        open_to_all: Whether callers without a token are shown everything but what-if.
+        proxied: Like ``bearer``, for the header of callers behind the service proxy.
     """
 
     bearer: Callable[[str], Awaitable[Viewer]]
     known: Callable[[], AbstractSet[str]]
     open_to_all: bool
+    proxied: Callable[[str], Awaitable[Viewer]]
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let in who may read."""
         about_metrics = request.path == METRICS
-        shown = request.headers.get(hdrs.AUTHORIZATION, "")
-        is_open = self.open_to_all and (about_metrics or not shown)
+        shown = hdrs.AUTHORIZATION in request.headers or PROXIED_AUTHORIZATION in request.headers
+        is_open = self.open_to_all and (about_metrics or not shown) and request.path != WHAT_IF
         if request.path in PROBES or is_open:
             return await handler(request)
-        viewer = await self.bearer(shown)
+        viewer = await self._viewer(request)
         if about_metrics:
             if not await viewer.may(READ_METRICS):
                 raise web.HTTPForbidden(text="the bearer of the token may not get /metrics")
         else:
             request[SIGHT] = Sight(viewer, self.known)
         return await handler(request)
+
+    async def _viewer(self, request: web.Request) -> Viewer:
+        headers = request.headers
+        if hdrs.AUTHORIZATION in headers:
+            return await self.bearer(headers[hdrs.AUTHORIZATION])
+        if PROXIED_AUTHORIZATION in headers:
+            return await self.proxied(headers[PROXIED_AUTHORIZATION])
+        raise web.HTTPUnauthorized(text=UNNAMED, headers={hdrs.WWW_AUTHENTICATE: "Bearer"})
 
 
 async def shown(request: web.Request, body: api.Response) -> bytes:

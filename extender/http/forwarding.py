@@ -17,12 +17,12 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from yarl import URL
 
-from shared.answer import FORWARDED
+from shared.answer import FORWARDED, PROXIED_AUTHORIZATION
 
 PREFIX: Final = "/v1/"
 """What is passed on: no probe, and no metrics, which are each replica's own."""
 
-_KEPT: Final = (hdrs.AUTHORIZATION, hdrs.ACCEPT, hdrs.CONTENT_TYPE)
+_KEPT: Final = (hdrs.AUTHORIZATION, PROXIED_AUTHORIZATION, hdrs.ACCEPT, hdrs.CONTENT_TYPE)
 _SAID: Final = (hdrs.RETRY_AFTER, hdrs.WWW_AUTHENTICATE)
 """Of an answer: what a refused caller is to do."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=30.0, sock_connect=1.0)

@@ -21,6 +21,7 @@ from extender.http.budget import Budget
 from extender.http.remembered import Remembered
 from extender.http.tokens import Tokens, Verdict, unaccepted
 from extender.metrics.extender import Access, ExtenderMetrics, Reviewed
+from shared.answer import VIEWERS_AUDIENCE
 from shared.clock import Clock
 from shared.kube.access_review import Act
 from shared.kube.errors import ApiError
@@ -68,6 +69,25 @@ class Bearer:
         """See ``Viewers.may``."""
         return await self.viewers.may(self, act)
 
+    @property
+    def caller(self) -> str:
+        """Whose budget he uses."""
+        return caller_of(self.user)
+
+
+@dataclass(frozen=True)
+class RoleHolder:
+    """Somebody who has the Role ``shuntyard-viewer``: the API server gave him a token for it.
+
+    He sees everything, as that Role says.
+    """
+
+    caller: str
+
+    async def may(self, act: Act) -> bool:  # noqa: ARG002 - as every viewer is asked
+        """Say yes."""
+        return True
+
 
 @dataclass
 class Viewers:
@@ -78,6 +98,8 @@ class Viewers:
         access: Asks whether somebody may do something.
         audience: Who tokens must be meant for; None: the API server itself.
         kept_seconds: How long a verdict is remembered.
+        proxied_review: Asks whose a token for ``VIEWERS_AUDIENCE`` is; None: none is accepted.
+        accounts: User names whose token for that audience is worth the Role ``shuntyard-viewer``.
     """
 
     review: Callable[[str], Awaitable[Review]]
@@ -86,7 +108,10 @@ class Viewers:
     kept_seconds: float
     clock: Clock
     metrics: ExtenderMetrics
+    proxied_review: Callable[[str], Awaitable[Review]] | None = None
+    accounts: frozenset[str] = frozenset()
     _tokens: Tokens[User] = field(init=False)
+    _proxied: Tokens[User] = field(init=False)
     _acts: Remembered[tuple[bytes, Act], bool] = field(
         default_factory=lambda: Remembered(MOST_ACTS)
     )
@@ -97,13 +122,34 @@ class Viewers:
     _all: Budget[None] = field(default_factory=lambda: Budget(ALL_AT_ONCE, ALL_PER_SECOND))
 
     def __post_init__(self) -> None:
+        seconds = self.kept_seconds
         self._tokens = Tokens(
-            self.review, self._judged, MOST_TOKENS, self.kept_seconds, self.clock, self._count
+            self.review,
+            partial(_judged, audience=self.audience),
+            MOST_TOKENS,
+            seconds,
+            self.clock,
+            self._count,
+        )
+        self._proxied = Tokens(
+            self.proxied_review or _nobodys,
+            partial(_judged, audience=VIEWERS_AUDIENCE),
+            MOST_TOKENS,
+            seconds,
+            self.clock,
+            self._count,
         )
 
     async def bearer(self, authorization: str) -> Bearer:
         """Return whose token a request's header shows; raises as ``Tokens.bearer``."""
         user, digest = await self._tokens.bearer(authorization)
+        return Bearer(user, digest, self)
+
+    async def proxied(self, authorization: str) -> Bearer | RoleHolder:
+        """Return who shows a token for ``VIEWERS_AUDIENCE``; raises as ``Tokens.bearer``."""
+        user, digest = await self._proxied.bearer(authorization)
+        if user.username in self.accounts:
+            return RoleHolder(caller_of(user))
         return Bearer(user, digest, self)
 
     async def may(self, bearer: Bearer, act: Act) -> bool:
@@ -148,12 +194,6 @@ class Viewers:
         self.metrics.access_reviews.labels(verdict=told.value).inc()
         return verdict
 
-    def _judged(self, review: Review) -> Verdict[User]:
-        meant = self.audience is None or self.audience in review.audiences
-        if review.authenticated and meant:
-            return Verdict(review.user)
-        return unaccepted(review.error or f"it is not for {self.audience}")
-
     def _count(self, verdict: Reviewed) -> None:
         self.metrics.token_reviews.labels(verdict=verdict.value).inc()
 
@@ -169,6 +209,17 @@ class Viewers:
             raise _no_verdict(error) from error
         finally:
             self._waiting -= 1
+
+
+def _judged(review: Review, audience: str | None) -> Verdict[User]:
+    meant = audience is None or audience in review.audiences
+    if review.authenticated and meant:
+        return Verdict(review.user)
+    return unaccepted(review.error or f"it is not for {audience}")
+
+
+async def _nobodys(_token: str) -> Review:
+    return Review(error="no token is accepted in this header")
 
 
 def caller_of(user: User) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Protocol, Self, TypeVar
 from pydantic import BeforeValidator, Field, model_validator
 
 from shared import labels
+from shared.answer import VIEWERS_ACCOUNT
 from shared.connections import BODY_SECONDS, MOST_CONNECTIONS
 from shared.settings import Section
 
@@ -153,6 +154,7 @@ class ApiSection(_Listening):
         default=WithoutToken.ALL,
         description="What callers without a token are shown: `all`, as it is for those who come "
         "through the API server's service proxy, which tells nobody's name; `health`: probes only. "
+        "What-if needs a token with both. "
         "Callers with a token are shown the namespaces in which they may list pods.",
     )
     audience: str | None = Field(
@@ -160,6 +162,12 @@ class ApiSection(_Listening):
         min_length=1,
         description="Audience that callers' tokens must have; no value: the API server's own, "
         "which every token for it has.",
+    )
+    viewer_accounts: Texts = Field(
+        default=(f"system:serviceaccount:shuntyard-system:{VIEWERS_ACCOUNT}",),
+        description="User names whose tokens for the audience `shuntyard-viewers` show that their "
+        "bearer has the Role `shuntyard-viewer`: he sees all namespaces and may ask what-if. In "
+        "the environment separated by commas.",
     )
     review_cache_seconds: float = Field(
         default=30.0,

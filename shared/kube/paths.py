@@ -8,6 +8,7 @@ PODS: Final = "/api/v1/pods"
 NAMESPACES: Final = "/api/v1/namespaces"
 CONFIG_MAPS: Final = "/api/v1/configmaps"
 SECRETS: Final = "/api/v1/secrets"
+SERVICE_ACCOUNTS: Final = "/api/v1/serviceaccounts"
 RESOURCE_QUOTAS: Final = "/api/v1/resourcequotas"
 JOBS: Final = "/apis/batch/v1/jobs"
 STATEFULSETS: Final = "/apis/apps/v1/statefulsets"
@@ -96,3 +97,8 @@ def migrations(in_namespace: str) -> str:
 def migration(in_namespace: str, name: str, subresource: str = "") -> str:
     """Return the path of a Migration or of its ``status``."""
     return namespaced(MIGRATIONS, in_namespace, name, subresource)
+
+
+def service_account_token(in_namespace: str, name: str) -> str:
+    """Return the path where a token of a ServiceAccount is asked for."""
+    return namespaced(SERVICE_ACCOUNTS, in_namespace, name, "token")

@@ -14,12 +14,18 @@ def gang(job, size):
     return [pod(f"{job}-{i}", job=job, size=size) for i in range(size)]
 
 
-async def ask(running: Extender, *pods, namespace: str = "default") -> api.WhatIfResponse:
+async def ask(
+    fake: FakeKube, running: Extender, *pods, namespace: str = "default"
+) -> api.WhatIfResponse:
     """Ask about the pods of one job."""
     host, port = running.others[0]
     body = {"apiVersion": "v1", "kind": "List", "items": [_named(one) for one in pods]}
     url = f"http://{host}:{port}/v1/what-if?namespace={namespace}"
-    async with aiohttp.ClientSession() as session, session.post(url, json=body) as response:
+    head = fake.tokens.role_pass()
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(url, json=body, headers=head) as response,
+    ):
         assert response.status == 200, await response.text()
         return msgspec.json.decode(await response.read(), type=api.WhatIfResponse)
 
@@ -40,8 +46,8 @@ async def test_a_job_goes_where_it_was_said_and_asking_wrote_nothing() -> None:
         ):
             await eventually(lambda: len(bound(fake)) == 3)
             before = (len(fake.objects(paths.PODS)), fake.verbs("pods").count("patch"))
-            said = await ask(running, *gang("second", 4))
-            waits = await ask(running, *gang("third", 6))
+            said = await ask(fake, running, *gang("second", 4))
+            waits = await ask(fake, running, *gang("third", 6))
             assert (len(fake.objects(paths.PODS)), fake.verbs("pods").count("patch")) == before
 
             assert (said.starts_now, said.acting) == (True, True)

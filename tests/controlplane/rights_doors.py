@@ -10,6 +10,7 @@ from typing import Final
 
 from devcluster import api, bootstrap
 from devcluster.rights import audit
+from shared.answer import VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ForbiddenError
@@ -36,11 +37,20 @@ async def views(yard: Yard) -> None:
     await yard.client.post(ROLE_BINDINGS, body)
     kubeconfig = await asyncio.to_thread(yard.cluster.kubeconfig_for, "somebody", [audit.VIEWERS])
     async with KubeClient.connect(await asyncio.to_thread(auth.load, kubeconfig)) as client:
+        await eventually(partial(_is_given_a_token, client), PATIENCE_SECONDS)
         for name in ("http:shuntyard-extender:api", "shuntyard-extender:api"):
             service = paths.namespaced("/api/v1/services", SYSTEM, name, "proxy")
             await eventually(partial(_answers, client, f"{service}/v1/queue"), PATIENCE_SECONDS)
             with suppress(ApiError):  # an empty question is no question, but it was let in
                 await client.post(f"{service}/v1/what-if", {})
+
+
+async def _is_given_a_token(client: KubeClient) -> bool:
+    spec = {"audiences": [VIEWERS_AUDIENCE], "expirationSeconds": 600}
+    with suppress(ForbiddenError):  # the binding is new
+        path = paths.service_account_token(SYSTEM, VIEWERS_ACCOUNT)
+        return bool(await client.post(path, {"spec": spec}))
+    return False
 
 
 async def _answers(client: KubeClient, path: str) -> bool:

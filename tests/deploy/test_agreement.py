@@ -10,7 +10,9 @@ import yaml
 
 from cli import service
 from devcluster import agents, extender_process
+from extender.settings.listeners import ApiSection
 from shared import labels
+from shared.answer import VIEWERS_ACCOUNT
 from tests.deploy.rendering import (
     DEPLOY,
     SETUPS,
@@ -203,8 +205,23 @@ def test_the_command_asks_the_service_that_is_shipped() -> None:
     found = named(base, "Service", wanted.name)
     assert found["metadata"]["namespace"] == wanted.namespace
     assert wanted.port in {port["name"] for port in found["spec"]["ports"]}
-    (rule,) = named(base, "Role", "shuntyard-viewer")["rules"]
-    assert wanted.key in rule["resourceNames"]
+    proxy, token = named(base, "Role", "shuntyard-viewer")["rules"]
+    assert wanted.key in proxy["resourceNames"]
+    assert (token["resources"], token["verbs"]) == (["serviceaccounts/token"], ["create"])
+    assert token["resourceNames"] == [VIEWERS_ACCOUNT]
+
+
+def test_the_viewers_account_is_there_and_no_binding_gives_it_a_right() -> None:
+    """Whoever has the Role may act as it (defect A3): nor by the groups that it is in."""
+    account = named(SETUPS["the base alone"], "ServiceAccount", VIEWERS_ACCOUNT)
+    namespace = account["metadata"]["namespace"]
+    assert account["automountServiceAccountToken"] is False
+    assert f"system:serviceaccount:{namespace}:{VIEWERS_ACCOUNT}" in ApiSection().viewer_accounts
+    groups = {"system:serviceaccounts", f"system:serviceaccounts:{namespace}"}
+    for setup in SETUPS.values():
+        for one in (*of_kind(setup, "RoleBinding"), *of_kind(setup, "ClusterRoleBinding")):
+            for subject in one.get("subjects", ()):
+                assert subject["name"] not in {VIEWERS_ACCOUNT, *groups}, one["metadata"]["name"]
 
 
 def test_prometheus_finds_the_service_and_may_ask() -> None:

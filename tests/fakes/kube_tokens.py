@@ -9,6 +9,7 @@ import itertools
 import json
 from typing import Any
 
+from shared.answer import PROXIED_AUTHORIZATION, VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.system_clock import SystemClock
 from tests.fakes.kube_errors import Refusal, conflict, invalid, not_found
 from tests.fakes.kube_request import Target
@@ -63,6 +64,12 @@ class Tokens:
         token = ".".join((_part({"alg": "ES256"}), _part(claims), "signature"))
         self._issued[token] = {**claims, "extra": extra or {}}
         return token
+
+    def role_pass(self) -> dict[str, str]:
+        """Return the header of somebody with the Role ``shuntyard-viewer`` (``cli.role_pass``)."""
+        user = f"system:serviceaccount:shuntyard-system:{VIEWERS_ACCOUNT}"
+        token = self.mint(user, [VIEWERS_AUDIENCE])
+        return {PROXIED_AUTHORIZATION: f"Bearer {token}"}
 
     def review(self, body: Object) -> Object:
         """TokenReview: whether a token is good for one of the audiences asked about."""

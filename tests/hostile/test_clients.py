@@ -97,12 +97,18 @@ async def test_a_body_that_dribbles_keeps_nobody_waiting(
 ) -> None:
     path = {"scheduler": "/filter", "people": "/v1/what-if", "agents": "/v1/heartbeats"}[listener]
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
-    head += f"Authorization: Bearer {lent.token()}\r\n\r\n" if listener == "agents" else "\r\n"
+    head += f"Authorization: Bearer {lent.token()}\r\n" if listener == "agents" else ""
+    head += f"{_role_pass(lent)}\r\n"
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(20):
             _, writer = await stack.enter_async_context(connected(lent, trust, listener))
             writer.write(head.encode() + b"{")
         await is_served(lent)
+
+
+def _role_pass(lent: Yard) -> str:
+    """The header line that lets somebody ask what-if."""
+    return "".join(f"{name}: {text}\r\n" for name, text in lent.fake.tokens.role_pass().items())
 
 
 FLOODS: dict[str, bytes] = {
@@ -153,7 +159,8 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused(
 ) -> None:
     """And what follows on the connection is not taken for another request."""
     async with connected(lent, trust, "people") as (reader, writer):
-        writer.write(b"POST /v1/what-if HTTP/1.1\r\nHost: x\r\n" + headers + BEHIND)
+        head = f"POST /v1/what-if HTTP/1.1\r\nHost: x\r\n{_role_pass(lent)}"
+        writer.write(head.encode() + headers + BEHIND)
         async with asyncio.timeout(60):
             whole = await reader.read()
         assert not whole or whole.split()[1] == b"400", whole[:200]
@@ -177,7 +184,9 @@ async def test_a_manifest_that_is_nested_without_end_is_refused(lent: Yard) -> N
     host, port = lent.running.others[0]
     url = f"http://{host}:{port}/v1/what-if?namespace=default"
     for body in (DEEP, b'{"spec":' * 100_000 + b"1" + b"}" * 100_000):
-        async with lent.session.post(url, data=body) as answer:
+        async with lent.session.post(
+            url, data=body, headers=lent.fake.tokens.role_pass()
+        ) as answer:
             assert (answer.status, len(await answer.text()) < 2000) == (400, True)
     await is_served(lent)
 
@@ -190,7 +199,8 @@ async def test_a_body_larger_than_it_may_be_is_refused_on_its_way(lent: Yard, tr
         ("people", "/v1/what-if", MOST_MANIFEST_BYTES),
     ):
         async with connected(lent, trust, listener) as (reader, writer):
-            head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+            head += f"{_role_pass(lent)}\r\n"
             writer.write(head.encode())
             for _ in range(most // len(piece) + 1):
                 writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
@@ -208,7 +218,8 @@ async def test_a_hundred_thousand_labels_in_a_body_are_read_or_refused(lent: Yar
         assert answer.status == 200, await answer.text()
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x", "labels": labels}}
     body = io.BytesIO(json.dumps(job).encode())
-    async with lent.session.post(f"http://{host}:{port}/v1/what-if", data=body) as answer:
+    url, head = f"http://{host}:{port}/v1/what-if", lent.fake.tokens.role_pass()
+    async with lent.session.post(url, data=body, headers=head) as answer:
         assert answer.status in {400, 413}
         assert len(await answer.text()) < 2000
     await is_served(lent)

@@ -15,6 +15,8 @@ import yaml
 
 from cli.service import DEFAULT_SERVICE, parse
 from devcluster.certificates import Authority, Pair
+from shared.answer import VIEWERS_ACCOUNT
+from shared.kube import paths
 from shared.system_clock import SystemClock
 from tests.fakes.answers import (
     EXPLAIN,
@@ -27,6 +29,9 @@ from tests.fakes.answers import (
     RESCALES,
     WHAT_IF,
 )
+
+PASS_PATH = paths.service_account_token("shuntyard-system", VIEWERS_ACCOUNT)
+"""Where the API server gives the token that shows the Role ``shuntyard-viewer``."""
 
 CANNED = {
     "queue": QUEUE,
@@ -188,6 +193,7 @@ def api_server(
         service.path(f"/v1/{name}"): (200, msgspec.json.encode(body))
         for name, body in CANNED.items()
     }
+    answers[PASS_PATH] = (201, b'{"status": {"token": "role-pass"}}')
     ann = Pair(pki.directory / "ann.crt", pki.directory / "ann.key")
     with serving(ReadApi(answers=answers), tls) as known:
         server = ApiServer(known, pki.certificate, ann, tmp_path)

@@ -275,8 +275,8 @@ def test_what_names_no_service_is_refused(text: str) -> None:
 
 def test_the_viewers_role_and_the_devcluster_name_the_same_service() -> None:
     service = parse(DEFAULT_SERVICE)
-    role = yaml.safe_load((ROOT / "deploy/base/viewer.yaml").read_text())
-    (rule,) = role["rules"]
+    role, _ = yaml.safe_load_all((ROOT / "deploy/base/viewer.yaml").read_text())
+    rule, _ = role["rules"]
     assert service.key in rule["resourceNames"]
     assert role["metadata"]["namespace"] == service.namespace == read_api_service.NAMESPACE
     assert (service.name, service.port) == (read_api_service.SERVICE, read_api_service.PORT_NAME)
