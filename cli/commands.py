@@ -14,6 +14,7 @@ from cli import (
     heatmap,
     ledger,
     narrowing,
+    pages,
     picture,
     screen,
     subject,
@@ -86,11 +87,11 @@ def _show(asked: Namespace, way: client.Way, out: TextIO) -> _Shown:
     if asked.namespace and asked.command in _OF_NAMESPACES:
         query = {"namespace": asked.namespace}
     path = "namespaces" if asked.command == "queue" and asked.by == "namespace" else asked.command
-    body = way.fetch(f"/v1/{path}", question=None, **query)
-    whole = client.understand(body, _KINDS[path])
+    body, whole = pages.fetch(way, f"/v1/{path}", _KINDS[path], query)
     answer = _narrowed(asked, whole)
     if asked.output == "json":
-        return _Shown(_json(asked, body if answer is whole else msgspec.json.encode(answer)))
+        is_as_told = answer is whole and body
+        return _Shown(_json(asked, body if is_as_told else msgspec.json.encode(answer)))
     if isinstance(answer, api.MigrationsResponse) and asked.migration:
         return _Shown("\n\n".join("\n".join(ledger.details(one)) for one in answer.entries))
     if isinstance(answer, PricesResponse) and query:

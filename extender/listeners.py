@@ -15,7 +15,6 @@ from extender.certificates.deciding import Wanted
 from extender.ground import Ground
 from extender.http.agent_answers import AgentAnswers
 from extender.http.agent_tokens import TokenCheck
-from extender.http.answers import ReadAnswers
 from extender.http.app import (
     create_agents_app,
     create_api_app,
@@ -26,6 +25,7 @@ from extender.http.authorizing import Doorkeeper
 from extender.http.certificate import ServerCertificate
 from extender.http.forwarding import Forwarding
 from extender.http.ports import SchedulerPort
+from extender.http.read_answers import ReadAnswers
 from extender.http.trust import Trust
 from extender.http.viewers import Viewers
 from extender.loops.certificates import CertificateKeeper, Places
@@ -158,9 +158,10 @@ def for_people(
 ) -> Listener:
     """Return the listener for people and probes."""
 
-    def namespaces() -> AbstractSet[str]:
+    def namespaces() -> Callable[[], AbstractSet[str]]:
         snapshot = answers.store.snapshot()  # a namespace may be gone, or not be heard of yet
-        return snapshot.namespaces.keys() | {key.partition("/")[0] for key in snapshot.jobs}
+        jobs, names = snapshot.jobs, snapshot.namespaces
+        return lambda: names.keys() | {key.partition("/")[0] for key in jobs}
 
     open_to_all = section.without_token is WithoutToken.ALL
     known = viewers(section, ground)

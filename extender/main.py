@@ -20,8 +20,9 @@ from extender import listeners, looping, replay
 from extender.engine.parameters import EngineParameters
 from extender.engine.replaying import parameters_hash
 from extender.ground import Ground
-from extender.http.answers import ReadAnswers, SchedulerAnswers
+from extender.http.answers import SchedulerAnswers
 from extender.http.foresight import Foresight
+from extender.http.read_answers import ReadAnswers
 from extender.listeners import Certificates, Listener
 from extender.loops.admission import AdmissionLoop
 from extender.loops.agents import AgentsLoop

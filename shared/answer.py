@@ -33,3 +33,14 @@ class Response(Struct, frozen=True, kw_only=True):
 
     api_version: str = msgspec.field(name="apiVersion", default=API_VERSION)
     generated_at: float
+
+
+class Listed(Response, frozen=True, kw_only=True):
+    """An answer that is told in pages.
+
+    Attributes:
+        more: Ask for the next page with ``?continue=`` this; empty on the last one. Each page is
+            as of its own ``generated_at``.
+    """
+
+    more: str = msgspec.field(name="continue", default="")

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from shared.admitted import AdmissionEntry, PricePart
 from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
+from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.ending import EndEntry
 from shared.explanation import Ahead, Change, Tried
@@ -97,7 +98,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     admission: AdmissionEntry | None = None
 
 
-class QueueResponse(Response, frozen=True, kw_only=True):
+class QueueResponse(Listed, frozen=True, kw_only=True):
     """The queue, in order; jobs without a position stand at the end.
 
     Attributes:
@@ -157,7 +158,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     agent: AgentEntry | None = None
 
 
-class NodesResponse(Response, frozen=True, kw_only=True):
+class NodesResponse(Listed, frozen=True, kw_only=True):
     """All nodes, by name."""
 
     entries: tuple[NodeEntry, ...] = ()
@@ -273,7 +274,7 @@ class JobEntry(Struct, frozen=True, kw_only=True):
     end: EndEntry | None = None
 
 
-class JobsResponse(Response, frozen=True, kw_only=True):
+class JobsResponse(Listed, frozen=True, kw_only=True):
     """All jobs of ours, by namespace and name."""
 
     entries: tuple[JobEntry, ...] = ()
@@ -349,7 +350,7 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     price: tuple[PricePart, ...] = ()
 
 
-class MigrationsResponse(Response, frozen=True, kw_only=True):
+class MigrationsResponse(Listed, frozen=True, kw_only=True):
     """The ledger of migrations, oldest first, and the jobs that were not moved.
 
     Attributes:

@@ -5,7 +5,7 @@ Times are seconds since the epoch.
 
 from msgspec import Struct
 
-from shared.answer import Response
+from shared.answer import Listed
 from shared.ledger import Declined
 
 
@@ -71,7 +71,7 @@ class WorkersEntry(Struct, frozen=True, kw_only=True):
     rescale: RescaleEntry | None = None
 
 
-class RescalesResponse(Response, frozen=True, kw_only=True):
+class RescalesResponse(Listed, frozen=True, kw_only=True):
     """The ledger of rescales, oldest first, and the jobs that were not changed.
 
     What has ended is known since the replica that answers began to act; of every job at least its

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from shared.answer import Response
+from shared.answer import Listed
 
 
 class NamespaceEntry(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class NamespaceEntry(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class NamespacesResponse(Response, frozen=True, kw_only=True):
+class NamespacesResponse(Listed, frozen=True, kw_only=True):
     """The namespaces, by name.
 
     Attributes:

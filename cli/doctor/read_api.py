@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
-from cli import client, connection, refusals
+from cli import client, connection, pages, refusals
+from cli.connection import AnyApiServer
 from cli.doctor.findings import Finding, fault, ok, unknown, warning
 from cli.doctor.site import Site
 from cli.errors import UnansweredError, UnreadableError
@@ -26,7 +27,8 @@ def check(site: Site) -> Iterator[Finding]:
 
 def of_the_queue(queue: api.QueueResponse) -> Finding:
     """Judge an answer."""
-    waiting = f"{len(queue.entries)} job{'' if len(queue.entries) == 1 else 's'} waiting"
+    more = " or more" if queue.more else ""
+    waiting = f"{len(queue.entries)}{more} job{'' if len(queue.entries) == 1 else 's'} waiting"
     if queue.acting:
         return ok(CHECK, f"it answers, and the replica that answers decides; {waiting}")
     said = f"it answers, by a replica that does not decide; {waiting}"
@@ -48,13 +50,33 @@ def nodes(site: Site) -> api.NodesResponse | None:
     Raises:
         UnreadableError: It may not be asked.
     """
-    answer = site.reader.answer(site.service.path("/v1/nodes"))
-    if answer.status == _FORBIDDEN:
-        right = f"`get` on `services/proxy` named `{site.service.key}`"
-        raise UnreadableError(f"needs the right {right} in the namespace {site.namespace}")
-    if answer.status != connection.OK:
-        return None
+    way = _Proxied(site)
     try:
-        return client.understand(answer.body, api.NodesResponse)
+        _, found = pages.fetch(way, "/v1/nodes", api.NodesResponse, {})
     except UnansweredError as error:
+        if way.refused:
+            return None
         raise UnreadableError(str(error)) from error
+    return found
+
+
+class _Proxied:
+    """The way through the API server's service proxy, with the doctor's reader."""
+
+    namespace: str | None = None
+    api_server: AnyApiServer | None = None
+
+    def __init__(self, site: Site) -> None:
+        self._site, self.refused = site, False
+
+    def fetch(self, path: str, *, question: bytes | None = None, **query: str) -> bytes:  # noqa: ARG002 - as every way
+        """Return the body; raises ``UnreadableError`` without the right to ask."""
+        site = self._site
+        answer = site.reader.answer(site.service.path(path), query)
+        if answer.status == _FORBIDDEN:
+            right = f"`get` on `services/proxy` named `{site.service.key}`"
+            raise UnreadableError(f"needs the right {right} in the namespace {site.namespace}")
+        if answer.status != connection.OK:
+            self.refused = True
+            raise UnansweredError(f"status {answer.status}")
+        return answer.body

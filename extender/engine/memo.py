@@ -19,20 +19,30 @@ _SLACK: Final = 256
 
 
 class Kept(Generic[K]):
-    """The latest value of each key, with what it was worked out from."""
+    """The latest value of each key, with what it was worked out from.
 
-    def __init__(self) -> None:
+    Args:
+        below: Read where nothing is held here, and never changed. It may belong to another thread:
+            a look-up is one operation of a dict.
+    """
+
+    def __init__(self, below: "Kept[K] | None" = None) -> None:
         self._held: dict[K, tuple[object, Any]] = {}
+        self._below = below
 
     def get(self, key: K, source: object) -> Any | None:
         """Return what was worked out from this very source; None if it was another one."""
         held = self._held.get(key)
-        return held[1] if held is not None and held[0] == source else None
+        if held is not None and held[0] == source:
+            return held[1]
+        return None if self._below is None else self._below.get(key, source)
 
     def latest(self, key: K) -> Any | None:
         """Return the value whatever it was worked out from; None if there is none."""
         held = self._held.get(key)
-        return None if held is None else held[1]
+        if held is not None:
+            return held[1]
+        return None if self._below is None else self._below.latest(key)
 
     def put(self, key: K, source: object, value: Any) -> None:
         """Keep a value in place of what was there."""
@@ -93,8 +103,8 @@ class Memo:
         parts: What of the room jobs without a utility see (``admission.gate``).
     """
 
-    def __init__(self) -> None:
-        self.views: Kept[str] = Kept()
+    def __init__(self, views: Kept[str] | None = None) -> None:
+        self.views: Kept[str] = Kept() if views is None else views
         self.accepted: Kept[str] = Kept()
         self.refusals = Refusals()
         self.emptied: Kept[str] = Kept()
@@ -102,3 +112,10 @@ class Memo:
         self.rescales: Kept[str] = Kept()
         self.ranged: Kept[str] = Kept()
         self.parts: Kept[str] = Kept()
+
+    def beside(self) -> "Memo":
+        """Return one for another thread: it knows the jobs that this one has viewed.
+
+        What the thread works out stays there, so that jobs that are only supposed are not kept.
+        """
+        return Memo(Kept(self.views))

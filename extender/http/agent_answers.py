@@ -1,5 +1,6 @@
 """The answers to agents: one report merged a heartbeat, the engine says what is wanted."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +14,7 @@ from extender.engine.migration import asking
 from extender.engine.receiving import Heard, Kind
 from extender.engine.snapshot import Snapshot
 from extender.http import agent_schema
+from extender.http.threads import Threads
 from extender.metrics.extender import ExtenderMetrics
 from extender.state.store import ClusterStore
 from shared import labels, places, wire
@@ -35,6 +37,7 @@ class AgentAnswers:
         synced: Whether the store knows the cluster.
         acting: Whether this replica decides; only then it commands.
         stir: Wakes those who wait for what an agent may say.
+        threads: Where the list of pods by node is made.
     """
 
     store: ClusterStore
@@ -45,9 +48,11 @@ class AgentAnswers:
     synced: Callable[[], bool]
     acting: Callable[[], bool]
     stir: Callable[[], None]
+    threads: Threads = field(default_factory=lambda: Threads("agents"))
     _by_node: Mapping[NodeName, list[Pod]] = field(default_factory=dict)
-    _indexed: Snapshot | None = None
+    _indexed: tuple[object, object] | None = None
     _indexed_at: float = 0.0
+    _indexing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def node_of(self, authorization: str) -> NodeName:
         """Return the node that the caller may speak for."""
@@ -70,15 +75,16 @@ class AgentAnswers:
         commands = asking.commands(self.store.snapshot(), heard.node) if acting else ()
         return agent_schema.answer(commands, acting=acting, full_wanted=not report.complete)
 
-    def pods(self, node: NodeName) -> wire.NodePods:
+    async def pods(self, node: NodeName) -> wire.NodePods:
         """Return the pods of ours that are bound to a node and have not finished, by name.
 
         Raises:
             HTTPServiceUnavailable: The cluster is not known yet.
             HTTPNotFound: There is no such node.
         """
+        self._snapshot(node)
+        found = (await self._pods_by_node()).get(node, [])
         snapshot = self._snapshot(node)
-        found = self._pods_by_node(snapshot).get(node, [])
         return wire.NodePods(node=node, pods=tuple(_place(snapshot, pod) for pod in found))
 
     def _snapshot(self, node: str) -> Snapshot:
@@ -104,15 +110,16 @@ class AgentAnswers:
             self.stir()
         return report
 
-    def _pods_by_node(self, snapshot: Snapshot) -> Mapping[NodeName, list[Pod]]:
-        now, before = self.clock.monotonic(), self._indexed
-        if before is None or (
-            now - self._indexed_at >= INDEX_SECONDS
-            and (before.jobs is not snapshot.jobs or before.bound is not snapshot.bound)
-        ):
-            self._by_node = _by_node(snapshot)
-            self._indexed, self._indexed_at = snapshot, now
-        return self._by_node
+    async def _pods_by_node(self) -> Mapping[NodeName, list[Pod]]:
+        """Return the list, which is made in a thread: every pod of the cluster is looked at."""
+        async with self._indexing:
+            snapshot, now = self.store.snapshot(), self.clock.monotonic()
+            source, before = (snapshot.jobs, snapshot.bound), self._indexed
+            is_new = before is None or any(a is not b for a, b in zip(source, before, strict=True))
+            if is_new and (before is None or now - self._indexed_at >= INDEX_SECONDS):
+                self._by_node = await self.threads.run(lambda: _by_node(snapshot))
+                self._indexed, self._indexed_at = source, now
+            return self._by_node
 
 
 def _refuse_strangers(snapshot: Snapshot, heard: Heard) -> None:

@@ -30,7 +30,7 @@ async def node_pods(request: web.Request) -> web.Response:
     node = await port.node_of(request.headers.get(hdrs.AUTHORIZATION, ""))
     if asked != node:
         raise web.HTTPForbidden(text=f"the token is of a pod on {node}, not on {asked}")
-    body = port.pods(node).model_dump_json()
+    body = (await port.pods(node)).model_dump_json()
     tag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
     if tag in _known(request):
         return web.Response(status=304, headers={hdrs.ETAG: tag})

@@ -10,11 +10,15 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from extender.http import admin, agents, callers, handlers, middlewares, reading
-from extender.http.authorizing import Doorkeeper
+from extender.http.authorizing import SHOWING, Doorkeeper
 from extender.http.forwarding import Forwarding
 from extender.http.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
+from extender.http.lately import Lately
 from extender.http.page import MetricsPage
 from extender.http.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
+from extender.http.reading import LATELY, PRESENT
+from extender.http.threads import Threads
+from extender.http.turnstile import Turnstile
 from extender.metrics.extender import ExtenderMetrics, Verb
 from shared.connections import Connections
 
@@ -83,11 +87,14 @@ def create_api_app(
         forwarding: Passes reads on to the replica that acts; None: nobody does.
         doorkeeper: Says who may read what; None: anybody everything.
     """
-    checks = [one.middleware for one in (doorkeeper, forwarding) if one is not None]
+    turnstile = Turnstile()
+    checks = [one.middleware for one in (doorkeeper, turnstile, forwarding) if one is not None]
     app = _application(metrics, MOST_MANIFEST_BYTES, checks)
     if forwarding is not None:
         forwarding.install(app)
     app[READ], app[HEALTH], app[PAGE] = read, health, MetricsPage(metrics)
+    app[LATELY], app[PRESENT], app[SHOWING] = Lately(), Lately(), Threads("showing")
+    app.on_cleanup.append(_close)
     app.router.add_get("/v1/queue", reading.queue, name=Verb.QUEUE)
     app.router.add_get("/v1/nodes", reading.nodes, name=Verb.NODES)
     app.router.add_get("/v1/jobs", reading.jobs, name=Verb.JOBS)
@@ -101,6 +108,11 @@ def create_api_app(
     app.router.add_get("/readyz", admin.readyz)
     app.router.add_get("/metrics", admin.metrics)
     return app
+
+
+async def _close(app: web.Application) -> None:
+    app[READ].close()
+    app[SHOWING].close()
 
 
 def create_runner(
@@ -129,6 +141,8 @@ def create_runner(
         auto_decompress=False,
         keepalive_timeout=keepalive_seconds,
         shutdown_timeout=drain_seconds,
+        # An answer to people is given up when they go away; a Binding is never.
+        handler_cancellation=READ in app,
     )
 
 

@@ -9,7 +9,6 @@ What-if always needs a token: it costs seconds of work, which nobody may cause u
 service proxy it comes in a header of our own (``shared.answer.PROXIED_AUTHORIZATION``).
 """
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
@@ -21,6 +20,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from extender.http import redacting
+from extender.http.threads import Threads
 from shared import api
 from shared.answer import PROXIED_AUTHORIZATION
 from shared.errors import InputError
@@ -41,8 +41,22 @@ _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ENCODER: Final = msgspec.json.Encoder()
 
 
+Known = Callable[[], Callable[[], AbstractSet[str]]]
+"""A snapshot is taken on the event loop, and looked through in a thread."""
+
+
 class Viewer(Protocol):
     """Somebody who reads."""
+
+    @property
+    def caller(self) -> str:
+        """Whose questions his are, where they are counted."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """The same for all who see the same."""
+        ...
 
     async def may(self, act: Act) -> bool:
         """Say whether the API server would let him; raises an ``HTTPException`` if nobody says."""
@@ -55,29 +69,36 @@ class Sight:
 
     Attributes:
         viewer: Who he is.
-        known: All namespaces that there are.
+        known: Takes down which namespaces there are; what it returns says so, in a thread.
     """
 
     viewer: Viewer
-    known: Callable[[], AbstractSet[str]]
+    known: Known
 
-    async def left_of(self, body: api.Response) -> Any:
+    async def left_of(
+        self, body: api.Response, threads: Threads, seen: AbstractSet[str] | None = None
+    ) -> Any:
         """Return what he sees of an answer, ready for JSON.
 
         He is asked about only where it matters: the names in the texts of entries that go anyway
-        are nobody's question. Of a long queue every text is looked at, which takes some tenths of
-        a second: in a thread.
-        """
-        if await self.viewer.may(LIST_PODS):
-            return body
-        listed = await asyncio.to_thread(redacting.listed, body)
-        seen = await self._seen_of(listed)
-        body, known = redacting.of(body, seen), self.known()
-        named = await asyncio.to_thread(redacting.named, body, known)
-        seen |= await self._seen_of(named - listed)
-        return await asyncio.to_thread(redacting.without_names, body, seen, known)
+        are nobody's question. Every entry and every text is looked at: in a thread.
 
-    async def _seen_of(self, namespaces: AbstractSet[str]) -> frozenset[str]:
+        Args:
+            body: The answer.
+            threads: Where it is looked at.
+            seen: The namespaces of its entries that he sees; None: that is not known yet.
+        """
+        if seen is None and await self.viewer.may(LIST_PODS):
+            return body
+        listed = await threads.run(lambda: redacting.listed(body))
+        shown = await self.seen_of(listed) if seen is None else frozenset(seen)
+        body = await threads.run(lambda: redacting.of(body, shown))
+        known = await threads.run(self.known())
+        named = await threads.run(lambda: redacting.named(body, known))
+        allowed = shown | await self.seen_of(named - listed - shown)
+        return await threads.run(lambda: redacting.without_names(body, allowed, known))
+
+    async def seen_of(self, namespaces: AbstractSet[str]) -> frozenset[str]:
         """He may not list pods everywhere: each is asked about, and that no second time."""
         found = [name for name in sorted(namespaces) if await self._sees_in(name)]
         return frozenset(found)
@@ -90,6 +111,8 @@ class Sight:
         return await self.viewer.may(Act("list", "pods", namespace))
 
 
+SHOWING: Final = web.AppKey("showing", Threads)
+"""Where answers are redacted and written as JSON."""
 SIGHT: Final = web.RequestKey("sight", Sight)
 """Set for a caller who shows a token; without it everything is shown."""
 
@@ -100,13 +123,13 @@ class Doorkeeper:
 
     Attributes:
         bearer: Returns whose token a header shows; raises an ``HTTPException`` if nobody's.
-        known: All namespaces that there are.
+        known: As of ``Sight``.
         open_to_all: Whether callers without a token are shown everything but what-if.
         proxied: Like ``bearer``, for the header of callers behind the service proxy.
     """
 
     bearer: Callable[[str], Awaitable[Viewer]]
-    known: Callable[[], AbstractSet[str]]
+    known: Known
     open_to_all: bool
     proxied: Callable[[str], Awaitable[Viewer]]
 
@@ -135,10 +158,42 @@ class Doorkeeper:
         raise web.HTTPUnauthorized(text=UNNAMED, headers={hdrs.WWW_AUTHENTICATE: "Bearer"})
 
 
-async def shown(request: web.Request, body: api.Response) -> bytes:
-    """Return an answer as JSON, without what the caller may not see."""
-    sight = request.get(SIGHT)
-    return _ENCODER.encode(body if sight is None else await sight.left_of(body))
+@dataclass(frozen=True)
+class Scope:
+    """What of a list is told to a caller.
+
+    Attributes:
+        namespaces: Whose entries; None: all.
+        viewer: Key of a caller who does not see everything; empty for all others.
+    """
+
+    namespaces: frozenset[str] | None
+    viewer: str = ""
+
+
+async def scope(
+    request: web.Request, namespace: str, present: Callable[[], Awaitable[AbstractSet[str]]]
+) -> Scope:
+    """Return what of a list is told to the caller.
+
+    Args:
+        request: Who asks.
+        namespace: The only one that is asked for; empty if none is.
+        present: Says of which namespaces there is something to tell.
+    """
+    sight: Sight | None = request.get(SIGHT)
+    if sight is None or await sight.viewer.may(LIST_PODS):
+        return Scope(frozenset({namespace}) if namespace else None)
+    wanted = frozenset({namespace}) if namespace else await present()
+    return Scope(await sight.seen_of(wanted), sight.viewer.key)
+
+
+async def shown(request: web.Request, body: api.Response, of: Scope | None = None) -> bytes:
+    """Return an answer as JSON, without what the caller may not see; made in a thread."""
+    sight, threads, left = request.get(SIGHT), request.app[SHOWING], body
+    if sight is not None and (of is None or of.viewer):
+        left = await sight.left_of(body, threads, None if of is None else of.namespaces)
+    return await threads.run(lambda: _ENCODER.encode(left))
 
 
 async def demand_namespace(request: web.Request, namespace: str) -> None:

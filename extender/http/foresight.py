@@ -10,6 +10,7 @@ from extender.engine.estimating import Estimate
 from extender.engine.memory import Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
+from extender.http.threads import Threads
 from extender.state.store import ClusterStore
 from shared.clock import Clock
 from shared.model import JobKey
@@ -26,6 +27,7 @@ class Foresight:
     store: ClusterStore
     parameters: EngineParameters
     clock: Clock
+    threads: Threads = field(default_factory=lambda: Threads("estimates", most_waiting=1))
     _told: Mapping[JobKey, Estimate] = field(default_factory=dict)
     _again_at: float = 0.0
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -37,11 +39,17 @@ class Foresight:
         async with self._busy:
             began = self.clock.monotonic()
             if began >= self._again_at:
-                reading = Reading(now=self.clock.now(), monotonic=began)
-                self._told = await asyncio.to_thread(
-                    estimating.estimates, self.store.snapshot(), cycle, self.parameters, reading
-                )
-                ended = self.clock.monotonic()
-                pause_seconds = max(LEAST_PAUSE_SECONDS, PAUSE_RATIO * (ended - began))
-                self._again_at = ended + pause_seconds
+                try:
+                    self._told = await self._worked_out(cycle, began)
+                finally:  # also if whoever asked has gone away
+                    ended = self.clock.monotonic()
+                    pause_seconds = max(LEAST_PAUSE_SECONDS, PAUSE_RATIO * (ended - began))
+                    self._again_at = ended + pause_seconds
         return self._told
+
+    async def _worked_out(self, cycle: Cycle, began: float) -> Mapping[JobKey, Estimate]:
+        reading = Reading(now=self.clock.now(), monotonic=began)
+        snapshot, params = self.store.snapshot(), self.parameters
+        return await self.threads.run(
+            lambda: estimating.estimates(snapshot, cycle, params, reading)
+        )

@@ -1,9 +1,12 @@
 """What the handlers ask: the parts behind them, as protocols."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
+from extender.engine.explaining import Page
 from extender.engine.filtering import FilterVerdict
+from extender.http.manifests import Namespaces
 from shared import api, wire
 from shared.model import NodeName, Pod
 from shared.prices import PricesResponse
@@ -28,34 +31,46 @@ class SchedulerPort(Protocol):
 
 
 class ReadPort(Protocol):
-    """Answers people."""
+    """Answers people. Lists are told in pages; nothing is worked out on the event loop."""
 
-    def has_namespace(self, name: str) -> bool:
+    def version(self) -> Hashable:
+        """Return what lists are as of; the same as long as the one before may be told again."""
+        ...
+
+    async def has_namespace(self, name: str) -> bool:
         """Say whether there is such a namespace, as far as is known."""
         ...
 
-    async def queue(self) -> api.QueueResponse:
+    async def present(self) -> AbstractSet[str]:
+        """Return the namespaces that lists may speak of."""
+        ...
+
+    async def queue(self, page: Page) -> api.QueueResponse:
         """Return the waiting jobs in order."""
         ...
 
-    def nodes(self) -> api.NodesResponse:
-        """Return all nodes."""
+    async def nodes(self, page: Page) -> api.NodesResponse:
+        """Return the nodes by name."""
         ...
 
-    def jobs(self) -> api.JobsResponse:
-        """Return all jobs of ours."""
+    async def jobs(self, page: Page) -> api.JobsResponse:
+        """Return the jobs of ours by key."""
         ...
 
-    def migrations(self) -> api.MigrationsResponse:
+    async def migrations(self, page: Page) -> api.MigrationsResponse:
         """Return the ledger of migrations, and the jobs that were not moved."""
         ...
 
-    def rescales(self) -> RescalesResponse:
+    async def rescales(self, page: Page) -> RescalesResponse:
         """Return the ledger of rescales, and the jobs that were not changed."""
         ...
 
-    def namespaces(self) -> NamespacesResponse:
+    async def namespaces(self, page: Page) -> NamespacesResponse:
         """Return what each namespace holds and may hold."""
+        ...
+
+    def close(self) -> None:
+        """Begin nothing more."""
         ...
 
     async def prices(self, *, slots: bool) -> PricesResponse:
@@ -72,6 +87,10 @@ class ReadPort(Protocol):
         Raises:
             InputError: There are jobs of several kinds, and ``kind`` is empty; names them.
         """
+        ...
+
+    async def namespaces_of(self, body: bytes, namespace: str) -> Namespaces:
+        """Return the namespaces of a manifest; raises as ``what_if``."""
         ...
 
     async def what_if(self, body: bytes, namespace: str) -> api.WhatIfResponse:
@@ -98,7 +117,7 @@ class AgentPort(Protocol):
         """Take over a heartbeat; raises an ``HTTPException`` if its node or a pod is not there."""
         ...
 
-    def pods(self, node: NodeName) -> wire.NodePods:
+    async def pods(self, node: NodeName) -> wire.NodePods:
         """Return the pods of ours on a node."""
         ...
 

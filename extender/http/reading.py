@@ -2,50 +2,63 @@
 
 Lists of what is in namespaces take ``?namespace=…``: of that one only. A namespace that does not
 exist is answered with 404; a caller who may not list its pods gets 403, whether it exists or not.
+
+Lists are told in pages of ``?limit=…`` entries; ``continue`` of an answer, given back as
+``?continue=…``, is the next one. Everything is worked out, redacted and written as JSON in threads.
 """
 
-import asyncio
-from typing import Final
+from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
+from typing import Final, TypeVar
 
 from aiohttp import web
 
-from extender.http import authorizing, manifests, redacting
+from extender.engine.explaining import Page
+from extender.http import authorizing, paging
+from extender.http.authorizing import Scope
 from extender.http.keys import READ
+from extender.http.lately import Lately
 from shared import api
 from shared.errors import InputError
 
+LATELY: Final = web.AppKey("lately", Lately[bytes])
+"""Pages, by what is seen."""
+PRESENT: Final = web.AppKey("present", Lately[AbstractSet[str]])
+"""The namespaces of which lists speak."""
 _TRUTH: Final = {"true": True, "false": False}
+
+_Told = TypeVar("_Told", bound=api.Response)
 
 
 async def queue(request: web.Request) -> web.Response:
     """``GET /v1/queue``: the waiting jobs in order."""
-    return await _narrowed(request, await request.app[READ].queue())
+    return await _listed(request, request.app[READ].queue)
 
 
 async def nodes(request: web.Request) -> web.Response:
-    """``GET /v1/nodes``: all nodes."""
+    """``GET /v1/nodes``: the nodes by name."""
     await authorizing.demand_nodes(request)
-    return await _answer(request, request.app[READ].nodes())
+    return await _listed(request, request.app[READ].nodes)
 
 
 async def jobs(request: web.Request) -> web.Response:
-    """``GET /v1/jobs``: all jobs of ours."""
-    return await _narrowed(request, request.app[READ].jobs())
+    """``GET /v1/jobs``: the jobs of ours."""
+    return await _listed(request, request.app[READ].jobs)
 
 
 async def migrations(request: web.Request) -> web.Response:
     """``GET /v1/migrations``: the ledger, and the jobs that were not moved."""
-    return await _narrowed(request, request.app[READ].migrations())
+    return await _listed(request, request.app[READ].migrations)
 
 
 async def rescales(request: web.Request) -> web.Response:
     """``GET /v1/rescales``: the ledger, and the jobs that were not changed."""
-    return await _narrowed(request, request.app[READ].rescales())
+    return await _listed(request, request.app[READ].rescales)
 
 
 async def namespaces(request: web.Request) -> web.Response:
     """``GET /v1/namespaces``: what each holds and may hold."""
-    return await _narrowed(request, request.app[READ].namespaces())
+    return await _listed(request, request.app[READ].namespaces)
 
 
 async def prices(request: web.Request) -> web.Response:
@@ -54,7 +67,13 @@ async def prices(request: web.Request) -> web.Response:
     if text not in _TRUTH:
         raise InputError("query parameter slots", text, "true or false")
     await authorizing.demand_nodes(request)
-    return await _answer(request, await request.app[READ].prices(slots=_TRUTH[text]))
+
+    async def made() -> bytes:
+        told = await request.app[READ].prices(slots=_TRUTH[text])
+        return await authorizing.shown(request, told, Scope(None))  # it names nobody's jobs
+
+    version = request.app[READ].version()
+    return _json(await request.app[LATELY].of((request.path, version, text), made))
 
 
 async def explain(request: web.Request) -> web.Response:
@@ -71,7 +90,7 @@ async def explain(request: web.Request) -> web.Response:
     if what != "pod":
         found = found or await read.explain_job(namespace, name, kind)
     if found is None:
-        _demand_existing(request, namespace)
+        await _demand_existing(request, namespace)
         missing = "pod or job" if what == "name" else what
         place = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
         text = f"there is no {missing} {place}: `shuntyard jobs` lists the jobs that there are"
@@ -85,12 +104,13 @@ async def what_if(request: web.Request) -> web.Response:
     It writes nothing. ``namespace`` is for objects that state none; without it ``default``.
     """
     namespace, body = request.query.get("namespace") or "default", await request.read()
-    of_manifest = await asyncio.to_thread(manifests.namespaces, body, namespace)
+    read = request.app[READ]
+    of_manifest = await read.namespaces_of(body, namespace)
     for stated in sorted(of_manifest.stated):  # before anything is worked out, or said
         await authorizing.demand_namespace(request, stated)
     for stated in sorted(of_manifest.stated - of_manifest.made):
-        _demand_existing(request, stated)
-    return await _answer(request, await request.app[READ].what_if(body, namespace))
+        await _demand_existing(request, stated)
+    return await _answer(request, await read.what_if(body, namespace))
 
 
 def _parameter(request: web.Request, name: str) -> str:
@@ -100,23 +120,38 @@ def _parameter(request: web.Request, name: str) -> str:
     return value
 
 
-async def _narrowed(request: web.Request, body: api.Response) -> web.Response:
-    """Answer with the namespace that was asked for, or all of them."""
-    namespace = request.query.get("namespace")
-    if not namespace:
-        return await _answer(request, body)
-    await authorizing.demand_namespace(request, namespace)
-    _demand_existing(request, namespace)
-    return await _answer(request, redacting.of(body, {namespace}))
+async def _listed(request: web.Request, told: Callable[[Page], Awaitable[_Told]]) -> web.Response:
+    """Answer with a page of a list, of the namespace that was asked for or of all of them."""
+    limit, after = paging.asked(request)
+    namespace, lately = request.query.get("namespace", ""), request.app[LATELY]
+    if namespace:
+        await authorizing.demand_namespace(request, namespace)
+        await _demand_existing(request, namespace)
+    scope = await authorizing.scope(request, namespace, lambda: _present(request))
+
+    async def made() -> bytes:
+        body = await told(Page(limit, after, scope.namespaces))
+        return await authorizing.shown(request, body, scope)
+
+    version = request.app[READ].version()
+    return _json(await lately.of((request.path, version, limit, after, scope), made))
 
 
-def _demand_existing(request: web.Request, namespace: str) -> None:
+async def _present(request: web.Request) -> AbstractSet[str]:
+    read = request.app[READ]
+    return await request.app[PRESENT].of(read.version(), read.present)
+
+
+async def _demand_existing(request: web.Request, namespace: str) -> None:
     """Raise ``HTTPNotFound`` if there is no such namespace; first ask if the caller may see it."""
-    if not request.app[READ].has_namespace(namespace):
+    if not await request.app[READ].has_namespace(namespace):
         hint = "`kubectl get namespaces` lists those that exist"
         raise web.HTTPNotFound(text=f"namespace {namespace} not found: {hint}")
 
 
 async def _answer(request: web.Request, body: api.Response) -> web.Response:
-    text = await authorizing.shown(request, body)
+    return _json(await authorizing.shown(request, body))
+
+
+def _json(text: bytes) -> web.Response:
     return web.Response(body=text, content_type="application/json")

@@ -68,7 +68,7 @@ class Tokens(Generic[Who]):
     _refused: Remembered[bytes, Verdict[Who]] = field(
         default_factory=lambda: Remembered(MOST_REFUSED)
     )
-    _asked: dict[bytes, asyncio.Future[Verdict[Who]]] = field(default_factory=dict)
+    _asked: dict[bytes, asyncio.Future[Verdict[Who] | None]] = field(default_factory=dict)
     _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE))
 
     def __post_init__(self) -> None:
@@ -97,13 +97,16 @@ class Tokens(Generic[Who]):
         return self._accepted.get(key, monotonic) or self._refused.get(key, monotonic)
 
     async def _asked_about(self, key: bytes, token: str) -> Verdict[Who]:
-        """Ask, or wait for who asks already: one review of a token at a time."""
-        asked = self._asked.get(key)
-        if asked is not None:
-            return await asyncio.shield(asked)
-        verdict: Verdict[Who] = _no_answer()
+        """Ask, or wait for who asks already: one review of a token at a time.
+
+        If that one has gone away before there was a verdict, the next one asks.
+        """
+        while (asked := self._asked.get(key)) is not None:
+            if (found := await asyncio.shield(asked)) is not None:
+                return found
         if len(self._asked) >= MOST_WAITING:
-            return verdict
+            return _no_answer()
+        verdict: Verdict[Who] | None = None
         answer = self._asked[key] = asyncio.get_running_loop().create_future()
         try:
             verdict = await self._reviewed(token)

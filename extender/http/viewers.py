@@ -74,15 +74,22 @@ class Bearer:
         """Whose budget he uses."""
         return caller_of(self.user)
 
+    @property
+    def key(self) -> str:
+        """Of his token: what he sees may be its bearer's alone."""
+        return self.digest.hex()
+
 
 @dataclass(frozen=True)
 class RoleHolder:
     """Somebody who has the Role ``shuntyard-viewer``: the API server gave him a token for it.
 
-    He sees everything, as that Role says.
+    He sees everything, as that Role says. ``caller`` is of his token: the API server gives one to
+    each who asks, and they are of one account.
     """
 
     caller: str
+    key: str = "role"
 
     async def may(self, act: Act) -> bool:  # noqa: ARG002 - as every viewer is asked
         """Say yes."""
@@ -149,7 +156,7 @@ class Viewers:
         """Return who shows a token for ``VIEWERS_AUDIENCE``; raises as ``Tokens.bearer``."""
         user, digest = await self._proxied.bearer(authorization)
         if user.username in self.accounts:
-            return RoleHolder(caller_of(user))
+            return RoleHolder(f"{user.username}/{digest.hex()[:12]}")
         return Bearer(user, digest, self)
 
     async def may(self, bearer: Bearer, act: Act) -> bool:

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from extender.http import redacting, tokens, viewers
-from extender.http.answers import ReadAnswers
+from extender.http.read_answers import ReadAnswers
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import Extender, extender, lease, node, pod

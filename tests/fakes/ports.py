@@ -1,12 +1,14 @@
 """What stands behind the handlers in tests: canned answers, and a record of what was asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 import msgspec
 
+from extender.engine.explaining import Page
 from extender.engine.filtering import FilterVerdict
-from extender.http import manifests
+from extender.http import manifests, paging, redacting
 from shared import api
 from shared.errors import InputError
 from shared.model import Pod
@@ -58,26 +60,37 @@ class FakeScheduler:
 class FakeRead:
     """The read API of one job that waits."""
 
-    def has_namespace(self, name: str) -> bool:
+    def close(self) -> None: ...
+
+    async def has_namespace(self, name: str) -> bool:
         return name != "absent"
 
-    async def queue(self) -> api.QueueResponse:
-        return QUEUE
+    def version(self) -> Hashable:
+        return None
 
-    def nodes(self) -> api.NodesResponse:
+    async def present(self) -> AbstractSet[str]:
+        return {"team-a", "team-b", "team-c"}
+
+    async def namespaces_of(self, body: bytes, namespace: str) -> manifests.Namespaces:
+        return manifests.namespaces(body, namespace)
+
+    async def queue(self, page: Page) -> api.QueueResponse:
+        return QUEUE if page.namespaces is None else redacting.of(QUEUE, page.namespaces)
+
+    async def nodes(self, page: Page) -> api.NodesResponse:
         return NODES
 
-    def jobs(self) -> api.JobsResponse:
-        return JOBS
+    async def jobs(self, page: Page) -> api.JobsResponse:
+        return JOBS if page.namespaces is None else redacting.of(JOBS, page.namespaces)
 
-    def migrations(self) -> api.MigrationsResponse:
-        return MIGRATIONS
+    async def migrations(self, page: Page) -> api.MigrationsResponse:
+        return paging.part(MIGRATIONS, page)
 
-    def rescales(self) -> RescalesResponse:
-        return RESCALES
+    async def rescales(self, page: Page) -> RescalesResponse:
+        return paging.part(RESCALES, page)
 
-    def namespaces(self) -> NamespacesResponse:
-        return NAMESPACES
+    async def namespaces(self, page: Page) -> NamespacesResponse:
+        return paging.part(NAMESPACES, page)
 
     async def prices(self, *, slots: bool) -> PricesResponse:
         return msgspec.structs.replace(PRICES, slots=SLOTS) if slots else PRICES

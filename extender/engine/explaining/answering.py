@@ -1,7 +1,7 @@
 """Why one pod or one job waits, and what would make it run."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,6 +39,10 @@ _ADVANCE: Final = (
 """How far a member is, the least first."""
 
 
+def _go_on() -> None:
+    """Check nothing."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What an explanation is made from; ``asked`` makes one that a thread of its own may read.
@@ -48,12 +52,14 @@ class Asked:
         params: Of the engine.
         cycle: The last one; None before the first.
         reading: Now.
+        check: Called again and again while the answer is worked out; what it raises ends that.
     """
 
     snapshot: Snapshot
     params: EngineParameters
     cycle: Cycle | None
     reading: Reading
+    check: Callable[[], None] = _go_on
 
     @property
     def memory(self) -> Memory:
@@ -76,11 +82,24 @@ class _Why:
 
 
 def asked(
-    snapshot: Snapshot, params: EngineParameters, cycle: Cycle | None, reading: Reading
+    snapshot: Snapshot,
+    params: EngineParameters,
+    cycle: Cycle | None,
+    reading: Reading,
+    check: Callable[[], None] = _go_on,
 ) -> Asked:
-    """Return what an explanation is made from, sharing nothing that changes."""
-    own = replace(snapshot, room=rooms.of_its_own(snapshot.room), memo=Memo())
-    return Asked(own, params, cycle, reading)
+    """Return what an explanation is made from, sharing nothing that changes.
+
+    Args:
+        snapshot: The cluster.
+        params: Of the engine.
+        cycle: The last one; None before the first.
+        reading: Now.
+        check: See ``Asked``. The core reads no clock: whoever asks says when it is enough.
+    """
+    room = rooms.of_its_own(snapshot.room, check)
+    own = replace(snapshot, room=room, memo=snapshot.memo.beside())
+    return Asked(own, params, cycle, reading, check)
 
 
 def pod(asked: Asked, pod: Pod) -> api.ExplainResponse:

@@ -3,6 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from heapq import nsmallest
+from itertools import chain, islice
 from types import MappingProxyType
 
 import numpy as np
@@ -13,6 +15,7 @@ from extender.engine.admission.planned import planned
 from extender.engine.estimating import UNKNOWN, Estimate
 from extender.engine.explaining import positions, promises
 from extender.engine.explaining.endings import Endings
+from extender.engine.explaining.pages import WHOLE, Page
 from extender.engine.explaining.promises import Bargains, More
 from extender.engine.jobs import Job
 from extender.engine.memory import Memory, Reading
@@ -41,27 +44,45 @@ def queue(
     acting: bool,
     estimates: Mapping[JobKey, Estimate] = MappingProxyType({}),
     bargains: Bargains = promises.UNKNOWN,
+    page: Page = WHOLE,
 ) -> api.QueueResponse:
-    """Return the queue as the last cycle saw it; empty before the first."""
-    entries = positions.placed(cycle.entries if cycle else ())
+    """Return the queue as the last cycle saw it; empty before the first.
+
+    Of a ``page``, ``after`` is how many entries stand before it.
+    """
+    placed = positions.placed(cycle.entries if cycle else ())
+    after = int(page.after or 0)
+    numbered = enumerate(placed[after:], start=after + 1)
+    wanted = ((i, *one) for i, one in numbered if page.shows(one[1].job.namespace))
+    found = list(islice(wanted, page.limit + 1))
+    told = found[: page.limit]
     return api.QueueResponse(
         generated_at=now,
         acting=acting,
         order=params.order.value,
         entries=tuple(
             queue_entry(at, one, now, estimates.get(one.job.key, UNKNOWN), bargains.of(one.job))
-            for at, one in entries
+            for _, at, one in told
         ),
+        more=str(told[-1][0]) if len(found) > len(told) else "",
     )
 
 
 def nodes(
-    snapshot: Snapshot, params: EngineParameters, freshness: Freshness, *, now: float
+    snapshot: Snapshot,
+    params: EngineParameters,
+    freshness: Freshness,
+    *,
+    now: float,
+    page: Page = WHOLE,
 ) -> api.NodesResponse:
     """Return every node with what it has, what is taken, what it costs, what its agent says."""
     room = snapshot.room
     seats = Counter(seat.node for seat in snapshot.seats.values())
     logs = _log_prices(room, params)
+    wanted = ((i, node) for i, node in enumerate(room.nodes) if node.name > page.after)
+    found = nsmallest(page.limit + 1, wanted, key=lambda pair: pair[1].name)
+    told = found[: page.limit]
     entries = tuple(
         api.NodeEntry(
             name=node.name,
@@ -74,9 +95,10 @@ def nodes(
             log_price=round(float(logs[i]), 6),
             agent=reporting.agent(snapshot, node.name, freshness),
         )
-        for i, node in enumerate(room.nodes)
+        for i, node in told
     )
-    return api.NodesResponse(generated_at=now, entries=entries)
+    more = told[-1][1].name if len(found) > len(told) else ""
+    return api.NodesResponse(generated_at=now, entries=entries, more=more)
 
 
 def all_jobs(
@@ -86,16 +108,29 @@ def all_jobs(
     now: float,
     standings: Mapping[JobKey, Standing] = MappingProxyType({}),
     memory: Memory | None = None,
+    page: Page = WHOLE,
 ) -> api.JobsResponse:
-    """Return all jobs of ours, by key, each with how far it is."""
+    """Return all jobs of ours, by key, each with how far it is; only those of a page are viewed."""
     bargains = Bargains(snapshot, standings, now)
     reading = Reading(now, freshness.monotonic)
     endings = Endings(snapshot, memory or Memory(), reading, freshness.stale_seconds)
-    views = (jobs.view(snapshot, key) for key in sorted(snapshot.jobs))
-    entries = [_job(job, freshness, bargains, endings) for job in views]
-    entries += [one for key in standings if (one := _paused(bargains, key)) is not None]
-    entries.sort(key=lambda one: (one.namespace, one.kind, one.job))
-    return api.JobsResponse(generated_at=now, entries=tuple(entries))
+    paused = (key for key in standings if key not in snapshot.jobs)
+    keys = ((key.split("/", 2), key) for key in chain(snapshot.jobs, paused))
+    after = page.after.split("/", 2)
+    wanted = (one for one in keys if one[0] > after and page.shows(one[0][0]))
+    found = nsmallest(page.limit + 1, wanted)
+    told = [key for _, key in found[: page.limit]]
+    views = (
+        _job(jobs.view(snapshot, key), freshness, bargains, endings)
+        if key in snapshot.jobs
+        else _paused(bargains, key)
+        for key in told
+    )
+    return api.JobsResponse(
+        generated_at=now,
+        entries=tuple(one for one in views if one is not None),
+        more=told[-1] if len(found) > len(told) else "",
+    )
 
 
 def _log_prices(room: Room, params: EngineParameters) -> FloatVector:

@@ -1,6 +1,6 @@
 """The room with other nodes: taints gone, nodes joined, something freed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -67,23 +67,32 @@ def _grown(matrix: IntMatrix, rows: int, row: IntMatrix) -> IntMatrix:
     return whole
 
 
-def of_its_own(room: Room) -> Room:
-    """Return the room with masks that nobody else asks, so that another thread may use it."""
+def of_its_own(room: Room, check: Callable[[], None] = lambda: None) -> Room:
+    """Return the room with masks that nobody else asks, so that another thread may use it.
+
+    ``check`` is called before each look at the nodes, which every placement begins with; what it
+    raises ends the work.
+    """
     rows = tuple(range(len(room.nodes)))
-    return replace(room, classes=_Masks(None, room.nodes, rows))
+    return replace(room, classes=_Masks(None, room.nodes, rows, check))
 
 
 class _Masks(ClassMasks):
     """The masks of a room of which some rows are others than in the base, or new."""
 
     def __init__(
-        self, base: ClassMasks | None, nodes: tuple[Node, ...], rows: tuple[int, ...]
+        self,
+        base: ClassMasks | None,
+        nodes: tuple[Node, ...],
+        rows: tuple[int, ...],
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        self._base, self._nodes, self._rows = base, nodes, rows
+        self._base, self._nodes, self._rows, self._check = base, nodes, rows, check
         self._known: dict[tuple[object, ...], BoolVector] = {}
 
     @override
     def mask(self, shape: PodShape) -> BoolVector:
+        self._check()
         key = (shape.node_selector, shape.affinity, shape.tolerations)
         if key not in self._known:
             mask = np.zeros(len(self._nodes), dtype=np.bool_)
@@ -91,6 +100,7 @@ class _Masks(ClassMasks):
                 old = self._base.mask(shape)
                 mask[: len(old)] = old
             for row in self._rows:
+                self._check()
                 mask[row] = accepts(shape, self._nodes[row])
             self._known[key] = mask
         return self._known[key]

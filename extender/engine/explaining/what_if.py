@@ -108,7 +108,9 @@ def what_if(
 
 
 def _course(asked: Asked, snapshot: Snapshot) -> _Course:
+    asked.check()
     cycle = queueing.cycle(snapshot, asked.memory, asked.reading, asked.params)
+    asked.check()
     then = supposing.carried_out(snapshot, cycle)
     estimates = estimating.estimates(then, cycle, asked.params, asked.reading)
     return _Course(snapshot, cycle, then, estimates)

@@ -9,7 +9,7 @@ from extender.engine import explaining, planning, queueing
 from extender.engine.explaining.situation import LEAST_PLACEMENTS, MOST_PLACEMENTS, Trials
 from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
-from extender.http.answers import ReadAnswers
+from extender.http.read_answers import ReadAnswers
 from shared.errors import InputError
 from shared.model import JobKey
 from tests.fakes.builders import make_node, make_owner, make_pod

@@ -1,10 +1,15 @@
 """What agents are told: commands from the replica that acts, and which pods are on their node."""
 
+import threading
+from typing import Any
+
 import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from extender.engine.receiving import Heard, merged
+from extender.engine.snapshot import Snapshot
+from extender.http import agent_answers
 from extender.http.agent_answers import INDEX_SECONDS, AgentAnswers
 from extender.metrics.extender import ExtenderMetrics, Happening
 from shared import wire
@@ -119,12 +124,12 @@ def test_a_standby_takes_heartbeats_and_commands_nothing(desk: Desk) -> None:
     assert desk.store.snapshot().reports["node-0"].complete
 
 
-def test_before_the_cluster_is_known_nothing_is_taken(desk: Desk) -> None:
+async def test_before_the_cluster_is_known_nothing_is_taken(desk: Desk) -> None:
     desk.synced = False
     with pytest.raises(web.HTTPServiceUnavailable):
         desk.beat()
     with pytest.raises(web.HTTPServiceUnavailable):
-        desk.answers.pods(NodeName("node-0"))
+        await desk.answers.pods(NodeName("node-0"))
     assert desk.store.snapshot().reports == {}
 
 
@@ -158,15 +163,30 @@ def test_a_heartbeat_is_as_old_as_its_coming(desk: Desk) -> None:
     assert desk.store.snapshot().reports["node-0"].received_at == 1234.5
 
 
-def test_the_pods_of_the_nodes_are_sorted_out_once_a_second(desk: Desk) -> None:
-    def names() -> list[str]:
-        return [pod.name for pod in desk.answers.pods(NodeName("node-0")).pods]
+async def test_the_pods_of_the_nodes_are_sorted_out_once_a_second(desk: Desk) -> None:
+    async def names() -> list[str]:
+        return [pod.name for pod in (await desk.answers.pods(NodeName("node-0"))).pods]
 
-    assert names() == ["train-0"]
+    assert await names() == ["train-0"]
     desk.store.apply(Upsert(make_pod("train-2", job="train", node="node-0")))
-    assert names() == ["train-0"]
+    assert await names() == ["train-0"]
     desk.clock.pass_by(INDEX_SECONDS)
-    assert names() == ["train-0", "train-2"]
+    assert await names() == ["train-0", "train-2"]
+
+
+async def test_they_are_sorted_out_beside_the_event_loop(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(defect A8): every pod of the cluster is looked at for it."""
+    real, where = agent_answers._by_node, set()
+
+    def watched(snapshot: Snapshot) -> Any:
+        where.add(threading.current_thread().name)
+        return real(snapshot)
+
+    monkeypatch.setattr(agent_answers, "_by_node", watched)
+    await desk.answers.pods(NodeName("node-0"))
+    assert [name.startswith("shuntyard-agents") for name in where] == [True]
 
 
 def test_every_kind_of_event_is_counted() -> None:

@@ -1,0 +1,353 @@
+"""The read API works nothing out on the event loop (defect A8)."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+from aiohttp import web
+
+from bench import made_up
+from extender.engine import explaining
+from extender.engine.explaining import MOST_ENTRIES, Page
+from extender.engine.migration import accounting
+from extender.engine.parameters import EngineParameters
+from extender.http import authorizing, lately, manifests, threads
+from extender.http.app import create_api_app, create_runner, create_scheduler_app
+from extender.http.errors import GivenUpError
+from extender.http.read_answers import MOST_FRESH_PODS, ReadAnswers
+from extender.metrics.extender import ExtenderMetrics
+from extender.state.store import ClusterStore
+from shared import api
+from shared.system_clock import SystemClock
+from tests.fakes.eventually import eventually
+from tests.fakes.ports import FakeHealth, FakeScheduler
+
+QUESTION = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "asked"},
+    "spec": {"template": {"spec": {"containers": [{"name": "x"}]}}},
+}
+PATHS = (
+    "queue",
+    "nodes",
+    "jobs",
+    "migrations",
+    "rescales",
+    "namespaces",
+    "prices",
+    "prices?slots=true",
+    "explain?namespace=team&job=running-000000",
+    "explain?namespace=team&pod=running-000000-0",
+    "explain?namespace=team&name=nothing",
+)
+ASKED = {"filter": {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}}
+
+
+@dataclass
+class Served:
+    """Both listeners, on one event loop, over a made-up cluster."""
+
+    url: str
+    scheduler_url: str
+    session: aiohttp.ClientSession
+    read: ReadAnswers
+
+    async def get(self, path: str) -> tuple[int, bytes]:
+        async with self.session.get(f"{self.url}{path}") as answer:
+            return answer.status, await answer.read()
+
+    async def what_if(self) -> tuple[int, bytes]:
+        url = f"{self.url}/v1/what-if"
+        async with self.session.post(url, json=QUESTION) as answer:
+            return answer.status, await answer.read()
+
+    async def others_are_answered(self) -> None:
+        """Probes, and kube-scheduler: which is all that must never wait."""
+        async with asyncio.timeout(60):
+            assert (await self.get("/livez"))[0] == 200
+            url = f"{self.scheduler_url}/filter"
+            async with self.session.post(url, json=ASKED["filter"]) as answer:
+                assert answer.status == 200
+
+
+@asynccontextmanager
+async def served(store: ClusterStore) -> AsyncIterator[Served]:
+    metrics = ExtenderMetrics()
+    read = ReadAnswers(store, EngineParameters(), SystemClock(), lambda: True, lambda: None)
+    apps = (
+        create_api_app(read, FakeHealth(), metrics),
+        create_scheduler_app(FakeScheduler(), metrics),
+    )
+    runners = [create_runner(app, drain_seconds=0.1) for app in apps]
+    async with aiohttp.ClientSession() as session:
+        for runner in runners:
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+        urls = ["http://{}:{}".format(*runner.addresses[0][:2]) for runner in runners]
+        yield Served(urls[0], urls[1], session, read)
+        for runner in runners:
+            await runner.cleanup()
+
+
+def small() -> ClusterStore:
+    return made_up.store(3, 30)
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
+    """The threads in which the parts of an answer were made, by part."""
+    seen: dict[str, set[str]] = {}
+
+    def watch(module: Any, name: str) -> None:
+        real: Callable[..., Any] = getattr(module, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            seen.setdefault(name, set()).add(threading.current_thread().name)
+            return real(*given, **named)
+
+        monkeypatch.setattr(module, name, call)
+
+    for name in ("queue", "nodes", "all_jobs", "namespaces", "prices", "job", "pod", "named"):
+        watch(explaining, name)
+    for name in ("what_if", "paused", "asked"):
+        watch(explaining, name)
+    watch(explaining, "ledger")
+    watch(accounting, "ledger")
+    watch(manifests, "read")
+    watch(manifests, "namespaces")
+    return seen
+
+
+async def test_no_answer_is_worked_out_on_the_event_loop(workers: dict[str, set[str]]) -> None:
+    async with served(small()) as lent:
+        for path in PATHS:
+            status, _ = await lent.get(f"/v1/{path}")
+            assert status in {200, 404}, path
+        assert (await lent.what_if())[0] == 200
+    on = {name: found for name, found in workers.items() if threading.main_thread().name in found}
+    assert on == {}
+    assert workers.keys() >= {"queue", "nodes", "all_jobs", "what_if", "job", "pod", "read"}
+
+
+async def test_json_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, names = msgspec.json.Encoder(), set()
+
+    class Watched:
+        def encode(self, body: object) -> bytes:
+            names.add(threading.current_thread().name)
+            return real.encode(body)
+
+    monkeypatch.setattr(authorizing, "_ENCODER", Watched())
+    async with served(small()) as lent:
+        for path in PATHS[:8]:
+            assert (await lent.get(f"/v1/{path}"))[0] == 200
+    assert {name.startswith("shuntyard-showing") for name in names} == {True}
+
+
+LONG = {
+    "/v1/jobs": "all_jobs",
+    "/v1/queue": "queue",
+    "/v1/nodes": "nodes",
+    "/v1/explain?namespace=team&job=running-000000": "job",
+    "what-if": "what_if",
+}
+
+
+@pytest.mark.parametrize(("path", "part"), LONG.items(), ids=LONG)
+async def test_while_an_answer_is_worked_out_probes_and_kube_scheduler_are_answered(
+    path: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, go_on, real = threading.Event(), threading.Event(), getattr(explaining, part)
+
+    def held(*given: Any, **named: Any) -> Any:
+        began.set()
+        assert go_on.wait(60)
+        return real(*given, **named)
+
+    monkeypatch.setattr(explaining, part, held)
+    async with served(small()) as lent:
+        asked = asyncio.create_task(lent.what_if() if path == "what-if" else lent.get(path))
+        try:
+            await eventually(began.is_set)
+            await lent.others_are_answered()
+            assert not asked.done()
+        finally:
+            go_on.set()
+        assert (await asked)[0] == 200
+
+
+async def test_a_long_question_keeps_no_list_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def held(*_given: Any, **_named: Any) -> Any:
+        began.set()
+        assert go_on.wait(60)
+        raise GivenUpError("in the test")
+
+    monkeypatch.setattr(explaining, "what_if", held)
+    async with served(small()) as lent:
+        asked = asyncio.create_task(lent.what_if())
+        try:
+            await eventually(began.is_set)
+            async with asyncio.timeout(60):
+                assert (await lent.get("/v1/jobs"))[0] == 200
+        finally:
+            go_on.set()
+        await asked
+
+
+async def test_who_goes_away_ends_the_work_for_him(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(defect A3): nobody fills the queue with questions that he does not wait for."""
+    began, ended = threading.Event(), threading.Event()
+
+    def endless(asked: explaining.Asked, *_given: Any, **_named: Any) -> Any:
+        began.set()
+        try:
+            while True:
+                asked.check()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(explaining, "what_if", endless)
+    async with served(small()) as lent:
+        asked = asyncio.create_task(lent.what_if())
+        await eventually(began.is_set)
+        asked.cancel()
+        await eventually(ended.is_set)
+
+
+async def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(defect A3): a placement begins with a look at the nodes, and asks there."""
+    monkeypatch.setattr(threads.Permit, "begin", lambda permit: setattr(permit, "_until", 0.0))
+    async with served(small()) as lent:
+        status, text = await lent.what_if()
+        assert (status, b"takes longer than 20 s" in text) == (422, True)
+        assert (await lent.get("/v1/jobs"))[0] == 200
+
+
+async def test_of_many_who_ask_for_one_page_it_is_made_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+    real = explaining.all_jobs
+
+    def counted(*given: Any, **named: Any) -> Any:
+        calls.append(1)
+        return real(*given, **named)
+
+    monkeypatch.setattr(explaining, "all_jobs", counted)
+    monkeypatch.setattr(lately, "KEPT_SECONDS", 3600.0)
+    async with served(small()) as lent:
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(lent.get("/v1/jobs")) for _ in range(20)]
+        assert {one.result()[0] for one in asked} == {200}
+    assert len(calls) == 1
+
+
+def many(jobs: int) -> ClusterStore:
+    """So many jobs of one pod each."""
+    store = made_up.store(3, 0)
+    for number in range(jobs):
+        for pod in made_up.waiting(f"job-{number:05}", 1):
+            store.apply(made_up.Upsert(pod))
+    return store
+
+
+async def pages(lent: Served, path: str) -> list[api.JobsResponse]:
+    found = [msgspec.json.decode((await lent.get(path))[1], type=api.JobsResponse)]
+    while found[-1].more:
+        _, text = await lent.get(f"{path}&continue={found[-1].more}")
+        found.append(msgspec.json.decode(text, type=api.JobsResponse))
+    return found
+
+
+async def test_jobs_come_in_pages_in_order_and_each_once() -> None:
+    async with served(many(1203)) as lent:
+        found = await pages(lent, "/v1/jobs?limit=100000")
+        assert [len(one.entries) for one in found] == [500, 500, 203]
+        names = [entry.job for one in found for entry in one.entries]
+        assert names == sorted(names)
+        assert len(set(names)) == 1203
+        few = await pages(lent, "/v1/jobs?limit=700&namespace=team")
+        assert [len(one.entries) for one in few] == [500, 500, 203]
+        assert (await pages(lent, "/v1/jobs?namespace=none"))[0].entries == ()
+
+
+BAD = ("limit=0", "limit=-1", "limit=x", "limit=" + "9" * 50, "limit=٣", "continue=" + "x" * 2000)
+
+
+@pytest.mark.parametrize("query", BAD)
+async def test_a_page_that_cannot_be_is_refused(query: str) -> None:
+    async with served(small()) as lent:
+        status, text = await lent.get(f"/v1/jobs?{query}")
+        assert (status, b"query parameter" in text) == (400, True)
+        assert len(text) < 500
+
+
+async def test_a_place_in_the_queue_is_a_number() -> None:
+    async with served(small()) as lent:
+        for path in ("queue", "migrations", "rescales", "namespaces"):
+            assert (await lent.get(f"/v1/{path}?continue=a/job/b"))[0] == 400
+
+
+@pytest.mark.parametrize("pods", [8000, 50_000])
+async def test_of_a_large_cluster_no_more_is_looked_at_than_a_page(
+    pods: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work and memory of one answer are bounded, and the loop goes round meanwhile."""
+    from extender.engine import jobs as jobs_of_engine  # noqa: PLC0415 - what is watched
+
+    viewed: list[str] = []
+    real, began, go_on = jobs_of_engine.view, threading.Event(), threading.Event()
+
+    def view(snapshot: Any, key: Any) -> Any:
+        viewed.append(threading.current_thread().name)
+        began.set()
+        assert go_on.wait(60)
+        return real(snapshot, key)
+
+    monkeypatch.setattr(jobs_of_engine, "view", view)
+    async with served(await asyncio.to_thread(made_up.store, pods // 50, pods)) as lent:
+        asked = asyncio.create_task(lent.get("/v1/jobs"))
+        await eventually(began.is_set)
+        await lent.others_are_answered()
+        go_on.set()
+        status, text = await asked
+        assert (status, len(json.loads(text)["entries"])) == (200, MOST_ENTRIES)
+    assert len(viewed) == MOST_ENTRIES
+    assert {name.startswith("shuntyard-lists") for name in viewed} == {True}
+
+
+def test_what_is_only_supposed_is_not_kept_in_the_clusters_memo() -> None:
+    """Ten thousand pods of somebody's question would stay there until the next cycle."""
+    store = small()
+    snapshot = store.snapshot()
+    read = ReadAnswers(store, EngineParameters(), SystemClock(), lambda: True, lambda: None)
+
+    async def ask() -> None:
+        await read.what_if(json.dumps(QUESTION).encode(), "default")
+        await read.jobs(Page(limit=10))
+        read.close()
+
+    asyncio.run(ask())
+    assert snapshot.memo.views.latest("default/job/asked") is None
+
+
+def test_of_a_small_cluster_lists_are_fresh_and_of_a_large_one_a_second_old() -> None:
+    for pods, is_fresh in ((10, True), (MOST_FRESH_PODS + 1, False)):
+        store = made_up.store(3, pods)
+        read = ReadAnswers(store, EngineParameters(), SystemClock(), lambda: True, lambda: None)
+        before = read.version()
+        assert read.version() == before, "nothing has changed"
+        for pod in made_up.waiting("new", 1):
+            store.apply(made_up.Upsert(pod))
+        assert (read.version() != before) is is_fresh
+        read.close()
