@@ -2,7 +2,8 @@
 
 The agent's container has a limit of 128 MiB (``deploy/base/agent.yaml``). Python and the libraries
 take 54 MiB of it, what is read and sent at one moment up to 20 MiB. The rest is divided here. What
-a single value, name, line or file may be is said where it is read; docs/budgets.md has all of it.
+a single value, name, line or file may be is said where it is read, and all of it in
+docs/reference/budgets.md.
 """
 
 from typing import Final

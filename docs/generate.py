@@ -4,6 +4,7 @@
 """  # noqa: INP001 - a script, no package
 
 import argparse
+import importlib
 import inspect
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin
 
+import budgets
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.metrics import MetricWrapperBase
 from pydantic import BaseModel
@@ -45,6 +47,10 @@ and compares: nothing is missing, and nothing is granted that nobody uses
   Kubernetes' own roles `system:kube-scheduler`, `system:volume-scheduler` and
   `extension-apiserver-authentication-reader`: those fit the version of the cluster.
 - **Reviews**: the extender may ask whose a token is and what its bearer may do, and no more."""
+_BUDGETS: Final = """\
+What a tenant, a node or a caller can make our programs keep and compute is bounded. Each bound is
+named here with the test that goes beyond it. None of them ends a program or holds up others."""
+_SETTINGS: Final = {"extender": ExtenderSettings, "agent": AgentSettings}
 _SUFFIXES: Final = {"counter": "_total", "info": "_info"}
 _WORDS: Final = {int: "integer", float: "number", str: "text", bool: "true or false", Path: "path"}
 
@@ -108,6 +114,33 @@ def rights_page() -> Iterator[str]:
     for title, folder in _ROLES.items():
         yield from ("", f"## {title}")
         yield from rights.lines(DEPLOY / folder)
+
+
+def budgets_page() -> Iterator[str]:
+    """Yield the lines of what others can make our programs keep and compute."""
+    yield from ("# Budgets", "", _GENERATED, "", _BUDGETS)
+    for group in budgets.GROUPS:
+        yield from ("", f"## {group.title}", "", group.about, "")
+        yield from _table("Of what", "At most", "Beyond it", "Where", "Test")
+        for one in group.budgets:
+            where = one.name.replace(":", " ")
+            yield _row(one.bounds, _amount(one), one.beyond, f"`{where}`", f"`{one.test}`")
+
+
+def _amount(one: budgets.Budget) -> str:
+    """Return the number that the program uses, with its unit."""
+    if " setting " in one.name:
+        program, _, path = one.name.partition(" setting ")
+        section, key = path.split(".")
+        value = getattr(getattr(_SETTINGS[program](), section), key)
+    else:
+        module, constant = one.name.split(":")
+        value = getattr(importlib.import_module(module), constant)
+    if one.unit == "bytes":
+        for unit, size in (("MiB", 2**20), ("KiB", 2**10)):
+            if value % size == 0:
+                return f"{value // size} {unit}"
+    return f"{value:,} {one.unit}".rstrip() if isinstance(value, int) else f"{value:g} {one.unit}"
 
 
 def _of_pods(metric: Metric) -> str:
@@ -176,6 +209,7 @@ PAGES: Final = {
     "agent-settings.md": agent_settings_page,
     "agent-metrics.md": agent_metrics_page,
     "rights.md": rights_page,
+    "budgets.md": budgets_page,
 }
 
 
