@@ -109,7 +109,7 @@ async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
     await yard.nodes(KwokNodes(2))
     (owner,) = await yard.submit(job("odd", 2, case.pods))
     name = next(iter(yard.sizes))
-    event = (await eventually(lambda: yard.events(case.reason)))[0]
+    event = (await eventually(lambda: yard.events(case.reason, "Job")))[0]
     assert (event["regarding"]["kind"], event["regarding"]["uid"]) == ("Job", _uid(owner))
     assert event["type"] == "Warning"
     assert all(word in event["note"] for word in case.told), event["note"]
@@ -119,7 +119,7 @@ async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
     await yard.until_bound("neighbour")
     assert [is_gated(p) for p in yard.of(name)] == [True, True]
     assert (await yard.until_waiting(name, case.reason)).members == 2
-    assert len(await yard.events(case.reason)) == 1
+    assert len(await yard.events(case.reason, "Job")) == 1
 
 
 async def test_each_waiting_pod_has_an_event_with_the_reason_and_a_misspelt_key_is_named(
@@ -138,7 +138,7 @@ async def test_each_waiting_pod_has_an_event_with_the_reason_and_a_misspelt_key_
 
     notes = await eventually(of_pods)
     assert all("6 cpu needed, 4 cpu free" in note for note in notes.values())
-    (event,) = await eventually(lambda: yard.events("AnnotationIgnored"))
+    (event,) = await eventually(lambda: yard.events("AnnotationIgnored", "Job"))
     assert "unknown annotation shuntyard.io/max-wiat, did you mean max-wait?" in event["note"]
     explained = await yard.read(f"/v1/explain?namespace={yard.team}&job=wide")
     assert json.loads(explained)["warnings"] == [event["note"]]

@@ -53,7 +53,7 @@ async def test_a_gang_that_no_rack_holds_waits_whole_until_one_does(yard: Yard) 
     entry = await yard.until_waiting("wide", "TopologyPlacementFailed")
     assert "8 of 9 pods fit in rack r1, and no other rack holds more" in entry.message
     await eventually(lambda: _all_told(yard, "wide"))
-    event = (await eventually(lambda: yard.events("TopologyPlacementFailed")))[0]
+    event = (await eventually(lambda: yard.events("TopologyPlacementFailed", "Job")))[0]
     assert "8 of 9 pods fit in rack r1" in event["note"]
     await yard.submit(job("other", 2))
     await yard.until_bound("other")

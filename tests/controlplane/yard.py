@@ -134,13 +134,13 @@ class Yard:
         """GET a path of the read API."""
         return await asyncio.to_thread(_get, f"{self.cluster.extender_url}{path}")
 
-    async def events(self, reason: str, about: str = "Job") -> list[dict[str, Any]]:
-        """The Events in ``team`` with that reason about objects of a kind."""
+    async def events(self, reason: str, about: str = "") -> list[dict[str, Any]]:
+        """The Events in ``team`` with that reason about objects of a kind; empty: of any."""
         found = await self.items(paths.namespaced(paths.EVENTS, self.team))
         return [
             event
             for event in found
-            if event.get("reason") == reason and event["regarding"]["kind"] == about
+            if event.get("reason") == reason and about in {"", event["regarding"]["kind"]}
         ]
 
     async def items(self, collection: str) -> list[dict[str, Any]]:
