@@ -37,7 +37,7 @@ CPU = "cpu"
 PODS = "pods"
 
 
-class Pod(Struct, frozen=True, kw_only=True, tag=True):
+class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     """A pod. ``controller`` is its controlling owner; ``queued_reason`` our own condition's reason.
 
     ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound). ``claims`` are
@@ -50,6 +50,9 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True):
 
     ``scheduling_group`` is ``spec.schedulingGroup.podGroupName``, the in-tree gang's, or empty.
     ``prefers`` says whether it would rather be on some nodes, which only kube-scheduler weighs.
+
+    ``labels`` and ``annotations`` are those that are kept (``shared.kube.kept_keys``); ``oversize``
+    says what of them was too much, and is empty if nothing was.
     """
 
     namespace: str
@@ -78,6 +81,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True):
     resize_pending: str = ""
     scheduling_group: str = ""
     prefers: bool = False
+    oversize: str = ""
 
     @property
     def key(self) -> PodKey:

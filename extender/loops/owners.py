@@ -145,8 +145,8 @@ def operations(command: ChangeOwner) -> list[dict[str, Any]]:
 
 
 def _annotations(command: ChangeOwner) -> Iterator[dict[str, Any]]:
-    has = command.owner.annotations
-    if command.annotations and not has:
+    owner, has = command.owner, command.owner.annotations
+    if command.annotations and not (has or owner.annotated_by_others):
         yield {"op": "add", "path": "/metadata/annotations", "value": {}}
     for key, text in sorted(command.annotations.items()):
         path = f"/metadata/annotations/{_escaped(key)}"

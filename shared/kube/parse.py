@@ -12,7 +12,16 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from shared import labels, model, quantity
-from shared.kube import cpus, depth, job_state, pod_defaults, pod_templates, stamps, wire
+from shared.kube import (
+    cpus,
+    depth,
+    job_state,
+    kept_keys,
+    pod_defaults,
+    pod_templates,
+    stamps,
+    wire,
+)
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
 from shared.kube.shapes import claims, prefers, shape, terms
@@ -86,7 +95,8 @@ def decode_pod(data: Data) -> model.Pod:
     meta, status = raw.metadata, raw.status or _NO_STATUS
     spec = pod_defaults.with_requests(raw.spec or _NO_SPEC)
     scheduled_at, queued_reason, resize_pending = _conditions(status)
-    requests, borrowed_milli = cpus.requests_as_given(spec, status, meta.annotations or {})
+    kept = kept_keys.of(meta)
+    requests, borrowed_milli = cpus.requests_as_given(spec, status, kept.annotations)
     return model.Pod(
         namespace=meta.namespace or "",
         name=meta.name,
@@ -94,8 +104,8 @@ def decode_pod(data: Data) -> model.Pod:
         resource_version=meta.resource_version or "",
         created_at=stamps.parse(meta.creation_timestamp),
         shape=shape(spec, requests),
-        labels=meta.labels or {},
-        annotations=meta.annotations or {},
+        labels=kept.labels,
+        annotations=kept.annotations,
         controller=controller(meta),
         scheduler_name=spec.scheduler_name or "",
         node_name=model.NodeName(spec.node_name) if spec.node_name else None,
@@ -114,6 +124,7 @@ def decode_pod(data: Data) -> model.Pod:
         resize_pending=resize_pending,
         scheduling_group=_group(spec),
         prefers=prefers(spec),
+        oversize=kept.oversize,
     )
 
 
@@ -135,7 +146,7 @@ def decode_node(data: Data) -> model.Node:
             name: quantity.base_units(name, text, field=f"allocatable {name}")
             for name, text in allocatable.items()
         },
-        labels=meta.labels or {},
+        labels=kept_keys.labels_of(meta, kept_keys.OF_NODES),
         taints=tuple(model.Taint(t.key, t.value or "", t.effect) for t in spec.taints or ()),
         unschedulable=bool(spec.unschedulable),
     )
@@ -206,7 +217,7 @@ def decode_namespace(data: Data) -> model.Namespace:
         OddObjectError: It cannot be read.
     """
     meta = _BARE.decode(data).metadata
-    return model.Namespace(name=meta.name, annotations=meta.annotations or {})
+    return model.Namespace(name=meta.name, annotations=kept_keys.annotations_of(meta)[0])
 
 
 @names_the_object
@@ -218,7 +229,9 @@ def decode_resource_quota(data: Data) -> model.ResourceQuota:
     """
     meta = _BARE.decode(data).metadata
     return model.ResourceQuota(
-        namespace=meta.namespace or "", name=meta.name, annotations=meta.annotations or {}
+        namespace=meta.namespace or "",
+        name=meta.name,
+        annotations=kept_keys.annotations_of(meta)[0],
     )
 
 
@@ -282,6 +295,7 @@ def owner(
     job: model.JobState | None = None,
 ) -> model.Owner:
     """Return an owner with this metadata."""
+    kept = kept_keys.of(meta, kept_keys.OF_OWNERS)
     return model.Owner(
         api_version=api_version,
         kind=kind,
@@ -289,8 +303,10 @@ def owner(
         name=meta.name,
         uid=model.Uid(meta.uid or ""),
         resource_version=meta.resource_version or "",
-        labels=meta.labels or {},
-        annotations=meta.annotations or {},
+        labels=kept.labels,
+        annotations=kept.annotations,
+        annotated_by_others=len(kept.annotations) < len(meta.annotations or ()),
+        oversize=kept.oversize,
         size=size,
         controller=controller(meta),
         created_at=stamps.parse(meta.creation_timestamp),

@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from shared.kube import stamps
+from shared.kube import kept_keys, stamps
 from shared.kube.kinds import Object, Unread
 from shared.kube.parse import Data, controller, names_the_object
 from shared.model import PodGroup, Uid
@@ -81,13 +81,15 @@ def _kind(
     def decode(data: Data) -> PodGroup:
         raw = decoder.decode(data)
         meta = raw.metadata
+        annotations, oversize = kept_keys.annotations_of(meta)
         return PodGroup(
             api_group=group,
             namespace=meta.namespace or "",
             name=meta.name,
             uid=Uid(meta.uid or ""),
             resource_version=meta.resource_version or "",
-            annotations=meta.annotations or {},
+            annotations=annotations,
+            oversize=oversize,
             min_member=None if raw.spec is None else size(raw.spec),
             controller=controller(meta),
             created_at=stamps.parse(meta.creation_timestamp),

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from shared import labels
-from shared.kube import parse, paths
+from shared.kube import kept_keys, parse, paths
 from tests.component.shell import MiniScheduler, extender, lease, node, pod
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
@@ -157,7 +157,23 @@ async def test_what_is_asked_for_holds_up_nobody_else(fake: FakeKube) -> None:
 def test_a_pod_of_a_hundred_thousand_labels_is_read() -> None:
     one = hostile("bad")
     one["metadata"]["labels"] = {f"l{i}": "" for i in range(100_000)}
-    assert len(parse.decode_pod(json.dumps(one).encode()).labels) == 100_000
+    read = parse.decode_pod(json.dumps(one).encode())
+    assert len(read.labels) == kept_keys.COMMON.labels
+    assert read.oversize.startswith("labels: '100000 of them' is not at most 256 labels")
+
+
+async def test_a_job_whose_owner_says_too_much_waits_with_the_field_named(fake: FakeKube) -> None:
+    """Ten times what is kept, on the pods of one job; the other is looked at (defect A2)."""
+    bomb = pod("bomb-0", job="bomb", size=1)
+    bomb["metadata"]["labels"] |= {f"l{i}": "x" * 100 for i in range(10 * 256)}
+    good = pod("good-0", job="good", size=1, nodeSelector={"disk": "none"})
+    for one in (bomb, good):
+        fake.put(paths.PODS, one)
+    async with extender(fake) as running, aiohttp.ClientSession() as session:
+        found = await eventually(lambda: _both(session, running.others[0]))
+    assert found["bomb"]["reason"] == "Misconfigured"
+    assert "labels: '2561 of them' is not at most 256 labels" in found["bomb"]["message"]
+    assert found["good"]["reason"] != "Misconfigured"
 
 
 async def test_nor_do_many_labels(fake: FakeKube) -> None:

@@ -5,9 +5,11 @@ from msgspec.structs import replace
 
 from extender.engine.owner_changes import ChangeOwner
 from extender.loops.owners import operations
+from shared.kube.parse import decode_job
 from tests.fakes import kube_patches
 from tests.fakes.builders import make_owner
 from tests.fakes.kube_errors import Refusal
+from tests.fakes.kube_objects import encoded
 
 OWNER = replace(make_owner("j", resource_version="7"), suspend_field="/spec/suspend")
 LIVE = {
@@ -24,6 +26,17 @@ def patched(command: ChangeOwner, live=LIVE):
 
 def change(owner=OWNER, **fields) -> ChangeOwner:
     return ChangeOwner(owner, owner.namespace, why="", **fields)
+
+
+def test_annotations_that_are_not_kept_stay_where_ours_are_written() -> None:
+    """An owner whose annotations are all of others seems to have none (defect A9)."""
+    read = decode_job(encoded(ANNOTATED))
+    assert not read.annotations
+    found = patched(
+        change(replace(OWNER, annotated_by_others=read.annotated_by_others), annotations=WORD),
+        ANNOTATED,
+    )
+    assert found["metadata"]["annotations"] == {"a/b": "1", "c": "2", **WORD}
 
 
 def test_the_version_that_was_looked_at_is_named() -> None:

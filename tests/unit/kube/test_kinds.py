@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.adapters import job_set
-from shared import foreign_labels
+from shared import foreign_labels, labels
 from shared.kube import job_sets, kinds, resources
 from shared.kube.errors import OddObjectError
 from shared.label_selectors import LabelSelector
@@ -19,7 +19,7 @@ META = {
     "uid": "u",
     "resourceVersion": "7",
     "creationTimestamp": "2026-11-21T12:00:00Z",
-    "annotations": {"a": "1"},
+    "annotations": {labels.MAX_WAIT: "1h"},
     "labels": {"l": "1"},
 }
 
@@ -232,7 +232,7 @@ def test_the_metadata_is_read_as_of_any_owner() -> None:
         uid=Uid("u"),
         resource_version="7",
         labels={"l": "1"},
-        annotations={"a": "1"},
+        annotations={labels.MAX_WAIT: "1h"},
         size=None,
         controller=OwnerReference("trainer.kubeflow.org/v1alpha1", "TrainJob", "it", Uid("t")),
         created_at=1795262400.0,

@@ -16,7 +16,7 @@ def test_a_pod_is_read_whole() -> None:
     manifest = pod(
         metadata={
             "labels": {"l": "1"},
-            "annotations": {"a": "1"},
+            "annotations": {labels.MAX_WAIT: "1h", "a": "1"},
             "ownerReferences": [{**JOB, "name": "x", "controller": None}, JOB],
             "deletionTimestamp": "2026-11-21T12:00:00Z",
         },
@@ -49,7 +49,7 @@ def test_a_pod_is_read_whole() -> None:
         created_at=NOON,
         shape=model.PodShape(requests=(("cpu", 1000), ("pods", 1))),
         labels={"l": "1"},
-        annotations={"a": "1"},
+        annotations={labels.MAX_WAIT: "1h"},
         controller=model.OwnerReference("batch/v1", "Job", "j", model.Uid("u")),
         scheduler_name="shuntyard",
         node_name=model.NodeName("node-1"),
@@ -326,8 +326,11 @@ def test_a_deleted_object_has_the_key_it_had(kind: resources.ResourceKind) -> No
 
 def test_annotations_and_values_are_read() -> None:
     manifest = encoded(
-        {"metadata": {"name": "x", "namespace": "n", "annotations": {"a": "1"}}, "value": 5}
+        {
+            "metadata": {"name": "x", "namespace": "n", "annotations": {"shuntyard.io/a": "1"}},
+            "value": 5,
+        }
     )
-    assert parse.decode_namespace(manifest).annotations == {"a": "1"}
-    assert parse.decode_resource_quota(manifest).annotations == {"a": "1"}
+    assert parse.decode_namespace(manifest).annotations == {"shuntyard.io/a": "1"}
+    assert parse.decode_resource_quota(manifest).annotations == {"shuntyard.io/a": "1"}
     assert parse.decode_priority_class(manifest).value == 5

@@ -12,7 +12,7 @@ GROUPS = {kind.group: kind for kind in pod_groups.GROUPS}
 
 
 def decoded(group: str, spec: Any) -> PodGroup:
-    meta = {"name": "it", "namespace": "team", "uid": "u", "annotations": {"a": "1"}}
+    meta = {"name": "it", "namespace": "team", "uid": "u", "annotations": {"shuntyard.io/a": "1"}}
     return GROUPS[group].decode(encoded({"metadata": meta, "spec": spec}))
 
 
@@ -40,7 +40,7 @@ def test_a_group_says_how_many_make_the_gang(group: str, spec: Any, members: int
         namespace="team",
         name="it",
         uid=Uid("u"),
-        annotations={"a": "1"},
+        annotations={"shuntyard.io/a": "1"},
         min_member=members,
     )
 

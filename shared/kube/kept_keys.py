@@ -1,0 +1,181 @@
+"""Which labels and annotations of an object are kept when it is decoded, and how much. Pure.
+
+Annotations: those whose keys ``shared.labels`` and ``shared.foreign_labels`` name, which is all
+that is read anywhere, and every key of our own domain, known or not, so that a mistyped one can be
+named. All others are passed over: ``kubectl.kubernetes.io/last-applied-configuration`` alone is as
+large as its object, and holds the values of environment variables.
+
+Labels: all, because selectors and affinities may name any.
+
+Both are bounded, because an object may have 1.5 MB of labels and 256 KiB of annotations. What is
+too long is cut, what is too much is left out: what is read first, then the rest in the object's own
+order, which the API server sorts by key. An object that has too much says so (``oversize``): pods
+of its job wait as ``Misconfigured``; nothing else stops.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from shared import foreign_labels, labels
+from shared.errors import InputError
+from shared.kube import wire
+
+OURS: Final = f"{labels.DOMAIN}/"
+"""What keys of our own domain begin with."""
+
+MOST_VALUE_BYTES: Final = 16 * 2**10
+"""Of one annotation. The longest that users write are YuniKorn's task groups, of a kilobyte each;
+what we write is shorter, but for ``LONG``."""
+
+MOST_LONG_BYTES: Final = 128 * 2**10
+"""Of one annotation in ``LONG``: half of what the API server allows for all of an object."""
+
+LONG: Final = frozenset({labels.SLOT_PLAN, labels.RESCALE})
+"""What we write on owners and what grows with the number of nodes and workers."""
+
+_CUT: Final = 64
+"""Characters that are kept of a text that is too long."""
+
+
+class Limits(Struct, frozen=True):
+    """What is kept of one object.
+
+    Attributes:
+        labels: How many labels.
+        label_bytes: Keys and values of all of them.
+        annotations: How many annotations.
+        annotation_bytes: Keys and values of all of them, but for the values of ``long``.
+        long: Annotations that may have ``MOST_LONG_BYTES``.
+    """
+
+    labels: int = 256
+    label_bytes: int = 32 * 2**10
+    annotations: int = 64
+    annotation_bytes: int = 64 * 2**10
+    long: frozenset[str] = frozenset()
+
+
+COMMON: Final = Limits()
+"""Of pods, pod groups, namespaces and quotas. Pods carry 5 to 20 labels; we write 8 annotations on
+one, and users can say 20 things more."""
+
+OF_OWNERS: Final = Limits(long=LONG)
+
+OF_NODES: Final = Limits(labels=2048, label_bytes=256 * 2**10)
+"""Node feature discovery alone sets some 200 labels; tenants cannot write them."""
+
+
+class Kept(NamedTuple):
+    """What is kept of an object's metadata.
+
+    Attributes:
+        labels: Its labels.
+        annotations: Its annotations.
+        oversize: What was too much, as an error for people; empty if nothing was.
+    """
+
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    oversize: str
+
+
+def _named(module: ModuleType) -> Iterator[str]:
+    """Yield the keys that a module of keys names."""
+    for name, value in vars(module).items():
+        if name.isupper() and isinstance(value, str):
+            yield value
+        elif name.isupper() and isinstance(value, tuple | frozenset):
+            yield from value
+
+
+READ: Final = frozenset((*_named(labels), *_named(foreign_labels)))
+"""Every key that anything reads."""
+
+_FIRST: Final = (*sorted(labels.SEAT), labels.CPU_GIVEN, labels.MIGRATION, *sorted(LONG))
+_IN_ORDER: Final = tuple(dict.fromkeys((*_FIRST, *sorted(READ))))
+"""With those first without which a pod's seat or an owner's state would not be known."""
+
+_SURELY_FITS: Final = 4 * 2**10
+"""Characters of all values together that are within every limit, whatever letters they have."""
+_SURELY_FEW: Final = 24
+"""Keys of at most 317 bytes each, with values of together ``_SURELY_FITS`` characters: likewise."""
+
+
+def of(meta: wire.Meta, limits: Limits = COMMON) -> Kept:
+    """Return what is kept of an object."""
+    marks, notes = meta.labels or {}, _read(meta)
+    if _surely_fit(marks) and _surely_fit(notes):  # nearly always
+        return Kept(marks, notes, "")
+    marks, problem = _bounded_labels(marks, limits)
+    notes, notes_problem = _bounded_annotations(notes, limits)
+    return Kept(marks, notes, problem or notes_problem)
+
+
+def labels_of(meta: wire.Meta, limits: Limits = COMMON) -> dict[str, str]:
+    """Return the labels that are kept."""
+    found = meta.labels or {}
+    return found if _surely_fit(found) else _bounded_labels(found, limits)[0]
+
+
+def annotations_of(meta: wire.Meta, limits: Limits = COMMON) -> tuple[dict[str, str], str]:
+    """Return the annotations that are kept, and what was too much."""
+    found = _read(meta)
+    return (found, "") if _surely_fit(found) else _bounded_annotations(found, limits)
+
+
+def _read(meta: wire.Meta) -> dict[str, str]:
+    """Return the annotations that anything reads."""
+    found = meta.annotations
+    if not found:
+        return {}
+    return {key: text for key, text in found.items() if key in READ or key.startswith(OURS)}
+
+
+def _surely_fit(found: Mapping[str, str]) -> bool:
+    """Say so without measuring each: it is asked for every event of a pod."""
+    return not found or (len(found) <= _SURELY_FEW and len("".join(found.values())) <= _SURELY_FITS)
+
+
+def _bounded_labels(found: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], str]:
+    most = f"at most {limits.labels} labels with {limits.label_bytes} bytes in all"
+    return _bounded(found, "label", limits.labels, limits.label_bytes, most, frozenset())
+
+
+def _bounded_annotations(found: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], str]:
+    count, size = limits.annotations, limits.annotation_bytes
+    most = f"at most {count} annotations of {labels.DOMAIN} with {size} bytes in all"
+    return _bounded(found, "annotation", count, size, most, limits.long)
+
+
+def _bounded(
+    found: Mapping[str, str], what: str, count: int, size: int, most: str, long: frozenset[str]
+) -> tuple[dict[str, str], str]:
+    kept: dict[str, str] = {}
+    problem, left = "", size
+    for key in _by_rank(found):
+        text = found[key]
+        longest = MOST_LONG_BYTES if key in long else MOST_VALUE_BYTES
+        length = _bytes(text)
+        if length > longest:
+            problem = problem or str(InputError(f"{what} {key}", text, f"at most {longest} bytes"))
+            text = f"{text[:_CUT]}…"
+            length = _bytes(text)
+        left -= _bytes(key) + (0 if key in long else length)
+        if len(kept) == count or left < 0:
+            problem = problem or str(InputError(f"{what}s", f"{len(found)} of them", most))
+            break
+        kept[key] = text
+    return kept, problem
+
+
+def _by_rank(found: Mapping[str, str]) -> Iterator[str]:
+    """Yield the keys, those that are read first; no sorting, there may be a hundred thousand."""
+    yield from (key for key in _IN_ORDER if key in found)
+    yield from (key for key in found if key not in READ)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
