@@ -106,10 +106,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare(settings: ExtenderSettings) -> Credentials:
-    if files := _segments(settings):
-        files.prepare()
+    files = _segments(settings)
+    trouble = files.prepare() if files is not None else ""
     credentials = auth.load(settings.kubernetes.kubeconfig)
     logs.set_up(settings.logging.level, settings.logging.format)
+    if trouble:
+        log.warning("the decision log cannot be written yet: %s", trouble)
     _allow_many_connections()
     return credentials
 
@@ -306,7 +308,10 @@ def _segments(settings: ExtenderSettings) -> SegmentFiles | None:
     log_section = settings.decision_log
     if log_section.directory is None:
         return None
-    return SegmentFiles(log_section.directory, log_section.segment_bytes, log_section.segments)
+    return SegmentFiles(
+        log_section.directory, log_section.segment_bytes, log_section.segments,
+        log_section.buffer_bytes,
+    )  # fmt: skip
 
 
 async def _run_until_told(settings: ExtenderSettings, credentials: Credentials) -> None:

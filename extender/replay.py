@@ -27,6 +27,8 @@ _ABSENT: Final = object()
 def run(log: Path, params: EngineParameters) -> int:
     """Replay a segment, or all of a directory, up to the first difference.
 
+    A gap, where records were dropped, is named; what is before and after it is decided again.
+
     Returns:
         0 if at least one decision was replayed and none differs, else 1; what was found is printed.
     """
@@ -37,7 +39,7 @@ def run(log: Path, params: EngineParameters) -> int:
         why = error.strerror if isinstance(error, OSError) else error
         print(f"{log}: {why}", file=sys.stderr)  # noqa: T201 - the command's answer
         return 1
-    for line in _told(*found, counted.last) if found else ():
+    for line in (*counted.gaps, *(_told(*found, counted.last) if found else ())):
         print(line)  # noqa: T201 - the command's answer
     differ = "the last one differs" if found else "0 differ"
     print(f"{counted.decisions} decisions replayed, {differ}")  # noqa: T201 - the command's answer
@@ -64,11 +66,12 @@ def scheduler_name(log: Path) -> str | None:
 
 
 class _Counted:
-    """Decides, counts how often, and remembers what it decided last."""
+    """Decides, counts how often, and remembers what it decided last, and where the log has gaps."""
 
     def __init__(self, params: EngineParameters) -> None:
         self.decisions = 0
         self.last: DecisionRecord | None = None
+        self.gaps: list[str] = []
         self._replayer = Replayer(params)
 
     def decide(self, snapshot: Snapshot, record: DecisionRecord) -> Any:
@@ -85,6 +88,8 @@ def _replayed(
 ) -> Iterator[tuple[Path, Difference]]:
     for path in paths:
         header = _header(path)
+        if header is not None and header.lost:
+            counted.gaps.append(f"{path.name} begins after a gap of {header.lost} records")
         if header is not None and header.parameters_hash != hash_now:
             raise RecordingError(
                 f"{path.name} was written with other parameters ({header.parameters_hash}); "

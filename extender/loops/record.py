@@ -1,14 +1,16 @@
 """The decision log on disk: everything that changed the store and every decision, in segments.
 
-All changes of the store pass through the ``Recorder``, so that the log lacks none. Lines are
-collected in memory and written once a second behind the decisions; a segment that has grown to its
-size is closed, the next one opens with the whole state, and the oldest beyond their number go.
+All changes of the store pass through the ``Recorder``, so that the log lacks none. Records are
+collected in memory and written once a second behind the decisions (``loops.log_writer``); a segment
+that has grown to its size is closed, the next one opens with the whole state, and the oldest beyond
+their number go. A long list is no record: it makes the next one open a segment, with what it said.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from extender.engine import abridging, direct, receiving
 from extender.engine.admission.history import History
@@ -37,7 +39,8 @@ from extender.engine.resizing.memory import ResizeMemory
 from extender.engine.resizing.resizing import ResizeLook, ResizeOccasion
 from extender.engine.scaling.following import RescaleMemory
 from extender.engine.scaling.rescaling import RescaleLook, RescaleOccasion
-from extender.loops.segments import NEW_SEGMENT, SegmentFiles
+from extender.loops.log_writer import LogWriter, State
+from extender.loops.segments import SegmentFiles
 from extender.metrics.extender import ExtenderMetrics
 from extender.state import recording
 from extender.state.assumed import Act, Assumption
@@ -61,7 +64,10 @@ from shared.health import Heartbeat
 from shared.model import Delta, JobKey, NodeName, Pod, Replace, Uid, Upsert
 from shared.progress import NodeReport
 
-FLUSH_SECONDS = 1.0
+BEAT_SECONDS: Final = 1.0
+
+MOST_LISTED: Final = 500
+"""Objects of a list that becomes a record; encoding them takes some 2 ms of the event loop."""
 
 log = logging.getLogger(__name__)
 
@@ -81,20 +87,24 @@ class Recorder:
     heartbeat: Heartbeat
     files: SegmentFiles | None
     parameters_hash: str
+    writer: LogWriter | None = field(init=False, default=None)
     _newest: int = 0
-    _lines: list[bytes] = field(default_factory=list)
-    _segment_bytes: int = 0
     _memory_due: bool = True
     _moves_due: bool = True
     _weights_due: bool = True
     _rescales_due: bool = True
     _admission_due: bool = True
-    _admitting: bool = False
+    _admitting: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.files is not None:
+            self.writer = LogWriter(self.files, self.clock, self.metrics, self.heartbeat)
 
     def apply(self, delta: Delta) -> None:
         """Take over what was observed."""
         self._newest = max(self._newest, _newest_pod(delta))
-        self._keep(DeltaRecord(delta))
+        if not self._stands_in_the_next(delta):
+            self._keep(DeltaRecord(delta))
         self.store.apply(delta)
 
     def show(self, pod: Pod) -> None:
@@ -108,7 +118,7 @@ class Recorder:
 
     def report(self, heard: Heard) -> NodeReport:
         """Take over a heartbeat; return what is known of its node now."""
-        if self.files is not None:
+        if self.writer is not None:
             self._keep(ReportRecord(receiving.for_the_log(heard)))
         report = receiving.merged(self.store.reported(heard.node), heard)
         self.store.report(report)
@@ -174,7 +184,7 @@ class Recorder:
 
     def expire(self, before: float) -> None:
         """Drop assumptions made earlier than ``before`` (monotonic) and not seen since."""
-        self._open_segment()
+        self._ready()
         if late := self.store.expire(before):
             log.warning("%d writes of ours were never observed", len(late))
             self._keep(ExpireRecord(before))
@@ -189,7 +199,7 @@ class Recorder:
         priced: Mapping[JobKey, Priced] | None = None,
     ) -> None:
         """Keep one scheduling cycle; ``memory`` is what it started from, without what is new."""
-        self._open_segment()
+        self._ready()
         known = memory if self._memory_due else None
         given = CycleInput(reading, tuple(refusals), known, tuple(turned_away), priced)
         self._memory_due = False
@@ -197,14 +207,14 @@ class Recorder:
 
     def looked(self, occasion: Occasion, memory: MigrationMemory, look: Look) -> None:
         """Keep one look at migrations; ``memory`` is what it started from."""
-        self._open_segment()
+        self._ready()
         given = LookInput(occasion, memory if self._moves_due else None)
         self._moves_due = False
         self._decision("migrate", occasion.reading.now, given, look_output(look))
 
     def resized(self, occasion: ResizeOccasion, memory: ResizeMemory, look: ResizeLook) -> None:
         """Keep one look at CPU requests; ``memory`` is what it started from."""
-        self._open_segment()
+        self._ready()
         given = ResizeInput(occasion, memory if self._weights_due else None)
         self._weights_due = False
         self._decision("resize", occasion.reading.now, given, resize_output(look))
@@ -217,7 +227,7 @@ class Recorder:
         look: RescaleLook,
     ) -> None:
         """Keep one look at changes of workers; the memories are what it started from."""
-        self._open_segment()
+        self._ready()
         due = self._rescales_due
         given = RescaleInput(occasion, memory if due else None, queue if due else None)
         self._rescales_due = False
@@ -226,23 +236,27 @@ class Recorder:
     def admission_begins(self, reading: Reading, memory: AdmissionMemory, history: History) -> None:
         """Keep what a look at admission starts from: it is worked out while the store changes.
 
-        No segment begins before it has ended, so that both its lines stand in one.
+        No segment begins before it has ended, so that both its lines stand in one; unless one must,
+        after a loss or a long list: then the second line is left out.
         """
-        self._open_segment()
+        self._ready()
         due = self._admission_due
         given = AdmissionInput(reading, memory if due else None, history if due else None)
         self._admission_due = False
         self._decision("admission-begins", reading.now, given, None)
-        self._admitting = True
+        self._admitting = self._segment()
 
     def admission_ends(self, look: AdmissionLook) -> None:
         """Keep what a look at admission decided."""
-        self._decision("admission", self.clock.now(), None, admission_output(look))
-        self._admitting = False
+        if self._admitting is not None and self._admitting == self._segment():
+            self._decision("admission", self.clock.now(), None, admission_output(look))
+        else:
+            self._admission_due = True
+        self._admitting = None
 
     def admission_fails(self) -> None:
         """Go on without what a look would have decided."""
-        self._admitting, self._admission_due = False, True
+        self._admitting, self._admission_due = None, True
 
     def filtered(
         self,
@@ -252,7 +266,7 @@ class Recorder:
         occasion: direct.Occasion = direct.NEVER,
     ) -> None:
         """Keep one answer to filter; of the nodes those that it may depend on."""
-        if self.files is None:
+        if self.writer is None:
             return
         snapshot = self.store.snapshot()
         decisive = verdict.passed if verdict.settled else nodes
@@ -264,7 +278,7 @@ class Recorder:
         self, pod: Pod, nodes: Sequence[str], scores: Sequence[tuple[str, int]]
     ) -> None:
         """Keep one answer to prioritize."""
-        if self.files is None:
+        if self.writer is None:
             return
         given = RequestInput(pod, abridging.abridged(nodes, self.store.snapshot().room.index))
         self._decision("prioritize", self.clock.now(), given, abridging.scores(scores))
@@ -281,20 +295,22 @@ class Recorder:
 
     async def run(self) -> None:
         """Write what was kept once a second; returns only by cancellation, after a last write."""
-        try:
-            while True:
-                self.heartbeat.beat()
-                await asyncio.sleep(FLUSH_SECONDS)
-                await self._flush()
-        finally:
-            await self._flush()
+        if self.writer is not None:
+            await self.writer.run()
+        while True:
+            self.heartbeat.beat()
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _flush(self) -> None:
+        if self.writer is not None:
+            await self.writer.flush()
 
     def _assume(self, assumption: Assumption) -> None:
         self._keep(AssumptionRecord(assumption))
         self.store.assume(assumption)
 
     def _decision(self, kind: Kind, now: float, given: object, output: object) -> None:
-        if self.files is None:
+        if self.writer is None:
             return
         record = DecisionRecord(
             kind=kind, generation=self.store.generation, now=now, input=given, output=output
@@ -303,30 +319,43 @@ class Recorder:
 
     def _keep(self, record: Record) -> None:
         """Keep a record, always before the store changes: a segment opens with the state."""
-        if self.files is not None:
-            self._open_segment()
-            self._add(recording.encode(record))
+        if self.writer is None:
+            return
+        if self._ready():
+            self.writer.add(recording.encode(record))
+        else:
+            self.writer.drop()
 
-    def _open_segment(self) -> None:
-        if self.files is None or 0 < self._segment_bytes < self.files.segment_bytes:
-            return
-        if self._admitting:
-            return
-        self._lines.append(NEW_SEGMENT)
-        self._segment_bytes = 0
+    def _stands_in_the_next(self, delta: Delta) -> bool:
+        """Say whether what a list says is kept as a part of the state that a segment opens with.
+
+        All of them are, as long as no segment is open; a long one ends the segment that is.
+        """
+        if self.writer is None or not isinstance(delta, Replace):
+            return False
+        if len(delta.entities) > MOST_LISTED:
+            self.writer.end_segment()
+            return True
+        return self.writer.state is State.DUE
+
+    def _ready(self) -> bool:
+        """Say whether a record can be kept; one that needs a new segment opens it."""
+        writer = self.writer
+        if writer is None:
+            return False
+        if writer.state is State.OPEN and (not writer.full or self._admitting == writer.segment):
+            return True
+        if not writer.may_begin():
+            return False
         self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
         self._rescales_due = True
-        self._add(recording.opening(self.store.export(), self.parameters_hash))
+        writer.begin(self.store.held(), self.parameters_hash)
+        return True
 
-    def _add(self, line: bytes) -> None:
-        self._lines.append(line)
-        self._segment_bytes += len(line)
-
-    async def _flush(self) -> None:
-        lines, self._lines = self._lines, []
-        if lines and self.files is not None:
-            size_bytes = await asyncio.to_thread(self.files.append, lines)
-            self.metrics.decision_log_bytes.set(size_bytes)
+    def _segment(self) -> int | None:
+        """Return the number of the segment that is open; None: there is none."""
+        writer = self.writer
+        return writer.segment if writer is not None and writer.state is State.OPEN else None
 
 
 def _newest_pod(delta: Delta) -> int:

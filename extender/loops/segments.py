@@ -1,66 +1,144 @@
-"""Numbered files of the decision log: append, begin a new one, drop the oldest."""
+"""Numbered files of the decision log: begin one, append to it, drop the oldest. Blocks.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+Every function here that writes raises ``OSError``; what was being written then is lost, and nothing
+else. A file is never appended to after that: its last line may lack its end.
+"""
+
+import contextlib
+import errno
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from shared.errors import SettingsError
 
-NEW_SEGMENT: Final = b""
-"""Stands between lines where a new segment begins."""
+BUFFER_BYTES: Final = 32 * 2**20
+"""Default of ``decision_log.buffer_bytes``: ten seconds of 1000 heartbeats a second (3 MB/s)."""
+
+PAUSE_SECONDS: Final = 0.0005
+"""Pause after each piece of an opening: the event loop gets the interpreter in between. An opening
+of 60,000 pods has some 2000 pieces, so this adds a second to it, in a thread of its own."""
+
+_MISTAKES: Final = frozenset(
+    {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
+)
+"""Errors that the settings are to blame for; any other, such as a full disk, may pass."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class SegmentFiles:
-    """Where segments go and how large they may be together: ``segment_bytes`` x ``segments``."""
+    """Where segments go and how large they may be together: ``segment_bytes`` x ``segments``.
+
+    Attributes:
+        directory: One process at a time writes it.
+        segment_bytes: Records of one segment, without the state that it begins with.
+        segments: How many files are kept at most.
+        buffer_bytes: Records that may wait in memory until they are written.
+    """
 
     directory: Path
     segment_bytes: int
     segments: int
+    buffer_bytes: int = BUFFER_BYTES
+    _current: Path | None = field(default=None, repr=False)
 
-    def prepare(self) -> None:
+    @property
+    def most_bytes(self) -> int:
+        """What all files may take together; the state at the head of one: half of it."""
+        return self.segment_bytes * self.segments
+
+    def prepare(self) -> str:
         """Make the directory.
 
+        Returns:
+            Why it cannot be written to now, though it may be later; empty if it can.
+
         Raises:
-            SettingsError: It cannot be written to.
+            SettingsError: It cannot be written to, and never will be.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             (self.directory / ".writable").touch()
         except OSError as error:
-            text = f"decision_log.directory: {self.directory}: {error.strerror}"
-            raise SettingsError(f"{text}, expected a directory to write to") from error
+            text = f"{self.directory}: {error.strerror}"
+            if error.errno not in _MISTAKES:
+                return text
+            expected = "expected a directory to write to"
+            raise SettingsError(f"decision_log.directory: {text}, {expected}") from error
+        return ""
 
-    def append(self, lines: Sequence[bytes]) -> int:
-        """Write lines to the last segment, and to new ones where ``NEW_SEGMENT`` stands.
+    def begin(self, opening: Iterable[bytes]) -> None:
+        """Begin a new segment with these pieces; the oldest go where they are too many or too much.
 
-        Returns:
-            The size of all segments in bytes.
+        Raises:
+            OSError: It could not be written, or is larger than half of ``most_bytes``; there is no
+                such segment then.
         """
-        batch: list[bytes] = []
-        for line in lines:
-            if line == NEW_SEGMENT:
-                self._extend(batch)
-                self._rotate()
-                batch = []
-            else:
-                batch.append(line)
-        self._extend(batch)
-        return sum(path.stat().st_size for path in self.paths())
+        self._current = None
+        self.directory.mkdir(parents=True, exist_ok=True)
+        present = self.paths()
+        number = int(present[-1].stem.rpartition("-")[2]) + 1 if present else 1
+        path = self.directory / f"decisions-{number:08d}.jsonl"
+        try:
+            self._write_opening(path, opening, present)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise
+        self._current = path
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Write lines to the segment that was begun last.
+
+        Raises:
+            OSError: They could not be written, or not all of them.
+        """
+        path = self._current
+        if path is None:
+            raise FileNotFoundError(errno.ENOENT, "no segment was begun")
+        others = _sized(one for one in self.paths() if one != path)
+        content = b"".join(lines)
+        self._make_room(others, path.stat().st_size + len(content))
+        # a file that somebody removed is not made again: it would have no head
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(content)
+
+    def size_bytes(self) -> int:
+        """Return the size of all segments.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        return sum(size for _, size in _sized(self.paths()))
 
     def paths(self) -> list[Path]:
         """Return the segments, oldest first."""
         return sorted(self.directory.glob("decisions-*.jsonl"))
 
-    def _extend(self, lines: Sequence[bytes]) -> None:
-        if lines:
-            with self.paths()[-1].open("ab") as file:
-                file.writelines(lines)
+    def _write_opening(self, path: Path, opening: Iterable[bytes], present: list[Path]) -> None:
+        others, written = _sized(present), 0
+        while len(others) >= self.segments:
+            others.popleft()[0].unlink(missing_ok=True)
+        with path.open("xb") as file:
+            for piece in opening:
+                written += len(piece)
+                if written > self.most_bytes // 2:
+                    text = f"the state takes more than half of {self.most_bytes} bytes"
+                    raise OSError(errno.EFBIG, text, str(path))
+                self._make_room(others, written)
+                file.write(piece)
+                time.sleep(PAUSE_SECONDS)
 
-    def _rotate(self) -> None:
-        present = self.paths()
-        number = int(present[-1].stem.rpartition("-")[2]) + 1 if present else 1
-        (self.directory / f"decisions-{number:08d}.jsonl").touch()
-        for path in present[: max(0, len(present) + 1 - self.segments)]:
-            path.unlink()
+    def _make_room(self, others: deque[tuple[Path, int]], needed: int) -> None:
+        """Drop the oldest of the others until ``needed`` bytes and they are not too much."""
+        while others and sum(size for _, size in others) + needed > self.most_bytes:
+            others.popleft()[0].unlink(missing_ok=True)
+
+
+def _sized(paths: Iterable[Path]) -> deque[tuple[Path, int]]:
+    return deque((path, path.stat().st_size) for path in paths)

@@ -102,6 +102,15 @@ class Written(StrEnum):
     REFUSED = "refused"
 
 
+class Losing(StrEnum):
+    """Why the decision log drops records."""
+
+    DISK = "disk"
+    """They could not be written."""
+    BUFFER = "buffer"
+    """Too much waited to be written."""
+
+
 class Bound(StrEnum):
     """How a Binding ended."""
 
@@ -263,6 +272,19 @@ class ExtenderMetrics:
         )
         self.decision_log_bytes = self.series.gauge(
             "shuntyard_decision_log_bytes", "Size of the decision log on disk."
+        )
+        self.decision_log_buffered_bytes = self.series.gauge(
+            "shuntyard_decision_log_buffered_bytes",
+            "Records of the decision log that wait to be written.",
+        )
+        self.decision_log_openings = self.series.counter(
+            "shuntyard_decision_log_openings",
+            "Segments of the decision log that were begun, each with the whole state.",
+        )
+        self.decision_log_dropped = self.series.counter(
+            "shuntyard_decision_log_dropped",
+            "Records that the decision log lacks, by why.",
+            why=Losing,
         )
 
     def _of_watches(self) -> None:

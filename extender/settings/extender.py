@@ -54,10 +54,26 @@ class DecisionLogSection(Section):
         description="Where it is written, by one extender alone; `null`: it is not.",
     )
     segment_bytes: int = Field(
-        default=64 * 2**20, ge=2**16, le=2**34, description="Size at which a new file is begun."
+        default=64 * 2**20,
+        ge=2**16,
+        le=2**34,
+        description="Records after which a new file is begun. Each begins with the whole state, "
+        "which does not count here.",
     )
     segments: int = Field(
-        default=8, ge=2, le=10_000, description="Files that are kept; the oldest goes first."
+        default=8,
+        ge=2,
+        le=10_000,
+        description="Files that are kept at most. All together, with the states, take no more "
+        "than this times `segment_bytes`; the oldest goes first. A state that takes more than "
+        "half of it is not written.",
+    )
+    buffer_bytes: int = Field(
+        default=32 * 2**20,
+        ge=2**16,
+        le=2**32,
+        description="Records that wait in memory for a slow disk; beyond it they are dropped, and "
+        "a new file is begun when the disk has caught up.",
     )
 
 

@@ -1,6 +1,9 @@
 """Everything a store holds, as one value: what a checkpoint of the decision log writes."""
 
+from operator import attrgetter
+
 from msgspec import Struct
+from msgspec.structs import replace
 
 from extender.engine.snapshot import OpenSeats
 from extender.state.assumed import Assumption
@@ -31,3 +34,12 @@ class Content(Struct, frozen=True, kw_only=True):
     reports: tuple[NodeReport, ...] = ()
     open_seats: tuple[OpenSeats, ...] = ()
     companions: tuple[Companions, ...] = ()
+
+
+def ordered(content: Content) -> Content:
+    """Return the same, objects by kind and key and reports by node: equal stores give the same."""
+    return replace(
+        content,
+        entities=tuple(sorted(content.entities, key=attrgetter("__class__.__name__", "key"))),
+        reports=tuple(sorted(content.reports, key=attrgetter("node"))),
+    )

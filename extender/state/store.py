@@ -7,6 +7,7 @@ a node that is not there.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Protocol, Self, TypeVar
 from weakref import ReferenceType, ref
@@ -20,7 +21,7 @@ from extender.engine.snapshot import OpenSeats, Snapshot
 from extender.policy.room import Room
 from extender.state import invariants
 from extender.state.assumed import Act, Assumption
-from extender.state.content import Content
+from extender.state.content import Content, ordered
 from extender.state.nodes import NodeIndex
 from extender.state.open_seats import OpenSeatBook
 from extender.state.pods import PodBook
@@ -250,19 +251,20 @@ class ClusterStore:
         return reserving.with_kept(self._nodes.room(), places)
 
     def export(self) -> Content:
-        """Return everything the store holds, as one value."""
-        held = self._pods.assumptions()
+        """Return everything the store holds, as one value, in order of kind and key."""
+        return ordered(self.held())
+
+    def held(self) -> Content:
+        """Return the same, unordered and quickly; to hold it makes the store copy nothing."""
+        assumed = sorted(self._pods.assumptions().items())
+        kinds = sorted(self._collections.items())
         return Content(
             scheduler_name=self._scheduler_name,
             generation=self.generation,
-            entities=tuple(
-                entity
-                for _, collection in sorted(self._collections.items())
-                for entity in sorted(collection.all(), key=attrgetter("key"))
-            ),
-            assumptions=tuple(one for uid in sorted(held) for one in held[uid]),
+            entities=tuple(chain.from_iterable(kind.all() for _, kind in kinds)),
+            assumptions=tuple(one for _, made in assumed for one in made),
             removed=self._removed.all(),
-            reports=tuple(sorted(self._reports.all(), key=attrgetter("node"))),
+            reports=tuple(self._reports.all()),
             open_seats=tuple(self._open_seats.all()),
             companions=tuple(self._pods.company.all()),
         )

@@ -8,6 +8,7 @@ from blockbuster import blockbuster_ctx
 
 from shared.kube.client import KubeClient
 from tests.component.agent_shell import Node
+from tests.component.logged import Disk, Logged, MakeLog
 from tests.fakes.extender import FakeExtender, Trust, fake_extender, place
 from tests.fakes.kube import FakeKube
 
@@ -42,3 +43,18 @@ def node(tmp_path: Path) -> Node:
 async def replica(node: Node) -> AsyncIterator[FakeExtender]:
     async with fake_extender(node.trust, place("train", checkpoint="")) as fake:
         yield fake
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Iterator[MakeLog]:
+    """Make a log of which only the disk is not real."""
+    made: list[Logged] = []
+
+    def make(segment_bytes: int = 2**20, segments: int = 8, buffer: int = 2**20) -> Logged:
+        made.append(Logged(Disk(tmp_path / "log", segment_bytes, segments, buffer)))
+        return made[-1]
+
+    yield make
+    for log in made:
+        log.disk.free.set()
+        log.runner.close()

@@ -1,0 +1,239 @@
+"""A decision log that cannot be written: records are dropped and counted, and all goes on.
+
+Defect A7: an ``OSError`` of a write ended the extender.
+"""
+
+import asyncio
+import errno
+import itertools
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from extender import replay
+from extender.loops.log_writer import FIRST_REST_SECONDS, MOST_REST_SECONDS, State
+from extender.loops.segments import SegmentFiles
+from shared.errors import SettingsError
+from tests.architecture.sources import ROOT
+from tests.component.logged import Disk, Logged, MakeLog, lost, replayed
+from tests.component.test_decision_log import parameters
+from tests.fakes.eventually import eventually
+
+Break = Callable[[Disk], None]
+
+
+def fails_with(number: int) -> Break:
+    def broken(disk: Disk) -> None:
+        disk.fault = OSError(number, os.strerror(number))
+
+    return broken
+
+
+def directory_goes(disk: Disk) -> None:
+    shutil.rmtree(disk.directory)
+
+
+def segment_goes(disk: Disk) -> None:
+    disk.paths()[-1].unlink()
+
+
+def file_in_its_place(disk: Disk) -> None:
+    shutil.rmtree(disk.directory)
+    disk.directory.write_text("no directory")
+
+
+FAULTS: dict[str, Break] = {
+    "the disk is full": fails_with(errno.ENOSPC),
+    "the quota is used up": fails_with(errno.EDQUOT),
+    "the disk is broken": fails_with(errno.EIO),
+    "it has become read-only": fails_with(errno.EROFS),
+    "permission was taken away": fails_with(errno.EACCES),
+    "no descriptor is left": fails_with(errno.EMFILE),
+    "the directory is gone": directory_goes,
+    "the segment is gone": segment_goes,
+    "a file stands in the directory's place": file_in_its_place,
+}
+
+
+def mended(disk: Disk) -> None:
+    disk.fault = None
+    if disk.directory.is_file():
+        disk.directory.unlink()
+
+
+@pytest.mark.parametrize("breaks", FAULTS.values(), ids=FAULTS)
+def test_what_cannot_be_written_is_dropped_and_the_log_goes_on(
+    logged: MakeLog, breaks: Break
+) -> None:
+    log = logged()
+    log.happens(1)
+    log.decides()
+    log.flush()
+    breaks(log.disk)
+    log.happens(2)
+    log.decides()
+    log.flush()
+    assert log.writer.state is State.LOST
+    assert log.value("dropped", why="disk") == 2
+    log.happens(3)
+    log.decides()
+    log.flush()
+    assert log.value("dropped", why="disk") == 4
+    before = [path for path in log.segments() if replayed([path])]
+    mended(log.disk)
+    log.clock.pass_by(FIRST_REST_SECONDS)
+    log.happens(4)
+    log.decides()
+    log.flush()
+    assert log.writer.state is State.OPEN
+    assert replayed(log.segments()) == [*([1] if before else []), 4]
+    assert lost(log.segments()[-1]) == 4
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
+def test_a_segment_that_cannot_be_begun_leaves_nothing_behind(logged: MakeLog, number: int) -> None:
+    log = logged()
+    log.happens(*range(100))
+    fails_with(number)(log.disk)
+    log.decides()
+    log.flush()
+    assert log.segments() == []
+    assert log.value("dropped", why="disk") == 101
+    mended(log.disk)
+    log.clock.pass_by(FIRST_REST_SECONDS)
+    log.decides()
+    log.flush()
+    assert replayed(log.segments()) == [2]
+    assert lost(log.segments()[0]) == 101
+
+
+def test_a_disk_that_stays_full_is_tried_ever_more_seldom(logged: MakeLog) -> None:
+    log = logged()
+    fails_with(errno.ENOSPC)(log.disk)
+    tried: list[float] = []
+    for _ in range(400):
+        log.decides()
+        if log.writer.state is State.OPEN:
+            tried.append(log.clock.monotonic())
+        log.flush()
+        log.clock.pass_by(1.0)
+    pauses = [after - before for before, after in itertools.pairwise(tried)]
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60]
+    assert log.value("dropped", why="disk") == 400
+    mended(log.disk)
+    log.clock.pass_by(MOST_REST_SECONDS)
+    log.decides()
+    log.flush()
+    log.clock.pass_by(2 * MOST_REST_SECONDS)
+    fails_with(errno.ENOSPC)(log.disk)
+    log.decides()
+    log.flush()
+    log.clock.pass_by(FIRST_REST_SECONDS)
+    assert log.writer.may_begin()
+
+
+def test_records_that_come_during_a_write_that_fails_are_counted(logged: MakeLog) -> None:
+    log = logged()
+    log.decides()
+    log.flush()
+    log.run(_more_come_while_it_fails(log))
+    assert log.value("dropped", why="disk") == 3
+    mended(log.disk)
+    log.clock.pass_by(FIRST_REST_SECONDS)
+    log.decides()
+    log.flush()
+    assert replayed(log.segments()) == [1, 5]
+    assert lost(log.segments()[1]) == 3
+
+
+async def _more_come_while_it_fails(log: Logged) -> None:
+    fails_with(errno.ENOSPC)(log.disk)
+    log.disk.free.clear()
+    log.decides()
+    writing = asyncio.create_task(log.writer.flush())
+    await asyncio.sleep(0)
+    log.decides()
+    log.decides()
+    log.disk.free.set()
+    await writing
+
+
+def test_the_loop_that_writes_survives_and_writes_again(logged: MakeLog) -> None:
+    log = logged()
+    log.run(_fails_and_recovers(log))
+    assert replayed(log.segments()) == [2]
+
+
+async def _fails_and_recovers(log: Logged) -> None:
+    fails_with(errno.ENOSPC)(log.disk)
+    task = asyncio.create_task(log.recorder.run())
+    log.decides()
+    await eventually(lambda: log.writer.state is State.LOST)
+    log.disk.fault = None
+    log.clock.pass_by(FIRST_REST_SECONDS)
+    log.decides()
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task  # it ends with a last write
+
+
+def test_a_disk_that_hangs_does_not_keep_the_process_from_ending(logged: MakeLog) -> None:
+    log = logged()
+    log.run(_ends_while_the_disk_hangs(log))
+
+
+async def _ends_while_the_disk_hangs(log: Logged) -> None:
+    log.disk.free.clear()
+    log.decides()
+    task = asyncio.create_task(log.recorder.run())
+    await eventually(lambda: log.writer._writing is not None)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    log.disk.free.set()
+
+
+PREPARED = {
+    errno.EACCES: True,
+    errno.EROFS: True,
+    errno.ENOTDIR: True,
+    errno.ENOSPC: False,
+    errno.EDQUOT: False,
+    errno.EIO: False,
+}
+
+
+@pytest.mark.parametrize(("number", "wrong"), PREPARED.items(), ids=os.strerror)
+def test_at_the_start_only_wrong_settings_end_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, wrong: bool
+) -> None:
+    def touch(_path: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "touch", touch)
+    files = SegmentFiles(tmp_path / "log", 2**20, 4)
+    if wrong:
+        with pytest.raises(SettingsError, match=r"decision_log.directory: .*expected a directory"):
+            files.prepare()
+    else:
+        assert os.strerror(number) in files.prepare()
+
+
+async def test_an_extender_with_a_full_disk_binds_the_next_job(tmp_path: Path, capsys) -> None:
+    """The kernel refuses every byte beyond 64 kB of a file, as ``RLIMIT_FSIZE`` has it."""
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.component.full_disk_program", str(tmp_path), cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    said, _ = await program.communicate()
+    assert program.returncode == 0, said.decode()
+    assert b"the log is full\nbound while it is full\nthe log goes on\n" in said
+    code = await asyncio.to_thread(replay.run, tmp_path, parameters())
+    told = capsys.readouterr().out
+    assert code == 0, told
+    assert " begins after a gap of " in told
