@@ -96,4 +96,13 @@ ALIVE: Final = (
         "The API server sent objects in a form that the extender does not know. They are as "
         "if they were not there.",
     ),
+    Alert(
+        "ShuntyardDecisionLogIncomplete",
+        Severity.INFO,
+        "sum by (job, instance, why) (increase(shuntyard_decision_log_dropped_total[15m])) > 0",
+        "5m",
+        "The decision log of {{ $labels.instance }} lacks {{ $value }} records: {{ $labels.why }}.",
+        "Records of the decision log could not be written, or came faster than the disk took them. "
+        "Scheduling goes on; what was decided meanwhile cannot be decided again from the log.",
+    ),
 )

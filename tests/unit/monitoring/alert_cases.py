@@ -110,6 +110,12 @@ ALIVE: Final = {
         labels={**EXTENDER, "instance": "a"},
         said="a passed over objects it could not read.",
     ),
+    "ShuntyardDecisionLogIncomplete": Case(
+        fires={f'shuntyard_decision_log_dropped_total{{{JOB}, why="disk"}}': "0+1x120"},
+        quiet={f'shuntyard_decision_log_dropped_total{{{JOB}, why="disk"}}': "5x120"},
+        labels={**EXTENDER, "instance": "a", "why": "disk"},
+        said="The decision log of a lacks 15 records: disk.",
+    ),
 }
 _VERB: Final = f'{JOB}, verb="filter"'
 _DURATION: Final = "shuntyard_request_duration_seconds"
