@@ -199,7 +199,8 @@ class Recorder:
         priced: Mapping[JobKey, Priced] | None = None,
     ) -> None:
         """Keep one scheduling cycle; ``memory`` is what it started from, without what is new."""
-        self._ready()
+        if not self._keeps():
+            return
         known = memory if self._memory_due else None
         given = CycleInput(reading, tuple(refusals), known, tuple(turned_away), priced)
         self._memory_due = False
@@ -207,14 +208,16 @@ class Recorder:
 
     def looked(self, occasion: Occasion, memory: MigrationMemory, look: Look) -> None:
         """Keep one look at migrations; ``memory`` is what it started from."""
-        self._ready()
+        if not self._keeps():
+            return
         given = LookInput(occasion, memory if self._moves_due else None)
         self._moves_due = False
         self._decision("migrate", occasion.reading.now, given, look_output(look))
 
     def resized(self, occasion: ResizeOccasion, memory: ResizeMemory, look: ResizeLook) -> None:
         """Keep one look at CPU requests; ``memory`` is what it started from."""
-        self._ready()
+        if not self._keeps():
+            return
         given = ResizeInput(occasion, memory if self._weights_due else None)
         self._weights_due = False
         self._decision("resize", occasion.reading.now, given, resize_output(look))
@@ -227,7 +230,8 @@ class Recorder:
         look: RescaleLook,
     ) -> None:
         """Keep one look at changes of workers; the memories are what it started from."""
-        self._ready()
+        if not self._keeps():
+            return
         due = self._rescales_due
         given = RescaleInput(occasion, memory if due else None, queue if due else None)
         self._rescales_due = False
@@ -239,7 +243,8 @@ class Recorder:
         No segment begins before it has ended, so that both its lines stand in one; unless one must,
         after a loss or a long list: then the second line is left out.
         """
-        self._ready()
+        if not self._keeps():
+            return
         due = self._admission_due
         given = AdmissionInput(reading, memory if due else None, history if due else None)
         self._admission_due = False
@@ -266,7 +271,7 @@ class Recorder:
         occasion: direct.Occasion = direct.NEVER,
     ) -> None:
         """Keep one answer to filter; of the nodes those that it may depend on."""
-        if self.writer is None:
+        if not self._keeps():
             return
         snapshot = self.store.snapshot()
         decisive = verdict.passed if verdict.settled else nodes
@@ -278,13 +283,15 @@ class Recorder:
         self, pod: Pod, nodes: Sequence[str], scores: Sequence[tuple[str, int]]
     ) -> None:
         """Keep one answer to prioritize."""
-        if self.writer is None:
+        if not self._keeps():
             return
         given = RequestInput(pod, abridging.abridged(nodes, self.store.snapshot().room.index))
         self._decision("prioritize", self.clock.now(), given, abridging.scores(scores))
 
     def bound(self, pod: Pod, node: NodeName, text: str) -> None:
         """Keep the end of one Binding: "" or the error."""
+        if not self._keeps():
+            return
         given = {"pod": pod.key, "uid": pod.uid, "node": node}
         self._decision("bind", self.clock.now(), given, text)
 
@@ -310,21 +317,31 @@ class Recorder:
         self.store.assume(assumption)
 
     def _decision(self, kind: Kind, now: float, given: object, output: object) -> None:
-        if self.writer is None:
-            return
+        """Keep a decision, where ``_keeps`` has just said that it can be.
+
+        It is asked once for each decision, and before its input is put together: what that must
+        hold depends on whether a segment has just begun.
+        """
+        generation = self.store.generation
         record = DecisionRecord(
-            kind=kind, generation=self.store.generation, now=now, input=given, output=output
+            kind=kind, generation=generation, now=now, input=given, output=output
         )
-        self._keep(record)
+        if self.writer is not None:
+            self.writer.add(recording.encode(record))
 
     def _keep(self, record: Record) -> None:
         """Keep a record, always before the store changes: a segment opens with the state."""
-        if self.writer is None:
-            return
-        if self._ready():
+        if self._keeps() and self.writer is not None:
             self.writer.add(recording.encode(record))
-        else:
+
+    def _keeps(self) -> bool:
+        """Say whether a record can be kept now; one that cannot is counted."""
+        if self.writer is None:
+            return False
+        ready = self._ready()
+        if not ready:
             self.writer.drop()
+        return ready
 
     def _stands_in_the_next(self, delta: Delta) -> bool:
         """Say whether what a list says is kept as a part of the state that a segment opens with.

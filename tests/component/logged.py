@@ -136,7 +136,9 @@ class Logged:
     def decides(self) -> None:
         """A decision whose output depends on all of the state."""
         self.decisions += 1
-        self.recorder._decision("cycle", self.clock.now(), self.decisions, decide(self.store))
+        if self.recorder._keeps():
+            output = decide(self.store)
+            self.recorder._decision("cycle", self.clock.now(), self.decisions, output)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(coroutine)

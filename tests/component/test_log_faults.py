@@ -15,12 +15,16 @@ from pathlib import Path
 import pytest
 
 from extender import replay
+from extender.engine.memory import Memory, Reading
+from extender.engine.queueing import Cycle
 from extender.loops.log_writer import FIRST_REST_SECONDS, MOST_REST_SECONDS, State
 from extender.loops.segments import SegmentFiles
+from extender.state.recording import DecisionRecord
 from shared.errors import SettingsError
 from tests.architecture.sources import ROOT
-from tests.component.logged import Disk, Logged, MakeLog, lost, replayed
+from tests.component.logged import Disk, Logged, MakeLog, lost, records, replayed
 from tests.component.test_decision_log import parameters
+from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
 
 Break = Callable[[Disk], None]
@@ -237,3 +241,29 @@ async def test_an_extender_with_a_full_disk_binds_the_next_job(tmp_path: Path, c
     told = capsys.readouterr().out
     assert code == 0, told
     assert " begins after a gap of " in told
+
+
+class Ticking(FakeClock):
+    """A clock that goes on between two looks at it, as real ones do."""
+
+    def monotonic(self) -> float:
+        self.pass_by(0.01)
+        return super().monotonic()
+
+
+def test_a_decision_at_the_end_of_the_rest_has_all_that_it_is_made_from(logged: MakeLog) -> None:
+    """Whether a segment begins is asked once: else the first decision in it could lack a memory."""
+    nothing = Cycle((), (), Memory(), None)
+    for milliseconds in range(975, 1000):
+        log = logged()
+        log.recorder.cycle(Reading(0.0, 0.0), (), (), Memory(), nothing)
+        fails_with(errno.ENOSPC)(log.disk)
+        log.flush()
+        log.disk.fault = None
+        log.writer.clock = Ticking(reading=log.clock.reading + milliseconds / 1000)
+        log.recorder.cycle(Reading(0.0, 0.0), (), (), Memory(), nothing)
+        log.flush()
+        kept = [one for path in log.segments() for one in records(path)]
+        cycles = [one for one in kept if isinstance(one, DecisionRecord) and one.kind == "cycle"]
+        assert all(one.input["memory"] is not None for one in cycles)
+        shutil.rmtree(log.disk.directory, ignore_errors=True)

@@ -171,7 +171,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 def test_a_record_that_is_larger_than_the_buffer_is_dropped(logged: MakeLog) -> None:
     log = logged(buffer=64 * 1024)
-    log.recorder._decision("cycle", 0.0, "x" * 64 * 1024, None)
+    log.recorder.apply(Upsert(Namespace(name="x" * 64 * 1024)))
     log.flush()
     assert log.value("dropped", why="buffer") == 1
     assert replayed(log.segments()) == []
