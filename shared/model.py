@@ -51,7 +51,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     ``scheduling_group`` is ``spec.schedulingGroup.podGroupName``, the in-tree gang's, or empty.
     ``prefers`` says whether it would rather be on some nodes, which only kube-scheduler weighs.
 
-    ``labels`` and ``annotations`` are those that are kept (``shared.kube.kept_keys``); ``oversize``
+    ``labels`` and ``annotations`` are those that are kept (``shared.kube.kept_keys``); ``excess``
     says what of them was too much, and is empty if nothing was.
     """
 
@@ -81,7 +81,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     resize_pending: str = ""
     scheduling_group: str = ""
     prefers: bool = False
-    oversize: str = ""
+    excess: str = ""
 
     @property
     def key(self) -> PodKey:

@@ -99,7 +99,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     Attributes:
         annotations: Those that are kept (``shared.kube.kept_keys``).
         annotated_by_others: It has annotations that are not kept; a write must leave them alone.
-        oversize: What of its labels or annotations is too much to be kept; empty if nothing is.
+        excess: What of its labels or annotations is too much to be kept; empty if nothing is.
         job: There for a ``batch/v1`` Job alone.
         counts: Numbers of pods that may be changed while it runs; empty where none may.
         suspend_field: JSON pointer to the truth value that suspends it; empty where there is none.
@@ -120,7 +120,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     annotated_by_others: bool = False
-    oversize: str = ""
+    excess: str = ""
     size: int | None = None
     controller: OwnerReference | None = None
     created_at: float = 0.0
@@ -160,7 +160,7 @@ class PodGroup(Struct, frozen=True, kw_only=True, tag=True):
     Attributes:
         api_group: ``scheduling.volcano.sh`` (Volcano), ``scheduling.x-k8s.io`` (scheduler-plugins)
             or ``scheduling.k8s.io`` (in-tree gang).
-        oversize: What of its annotations is too much to be kept; empty if nothing is.
+        excess: What of its annotations is too much to be kept; empty if nothing is.
         min_member: How many pods make the gang; None if it says nothing.
         controller: Who made it; None for one that a user made.
     """
@@ -171,7 +171,7 @@ class PodGroup(Struct, frozen=True, kw_only=True, tag=True):
     uid: Uid
     resource_version: str = ""
     annotations: Mapping[str, str] = {}
-    oversize: str = ""
+    excess: str = ""
     min_member: int | None = None
     controller: OwnerReference | None = None
     created_at: float = 0.0

@@ -120,7 +120,7 @@ def membership(pod: Pod, above: Above) -> Membership:
     size, size_problem = _size(adapter, pod, above)
     index, index_problem = _index(adapter, maker, pod, above)
     role, role_problem = roles.role(pod, _role(adapter, maker, pod))
-    problem = _oversize(pod, above) or size_problem or index_problem or role_problem
+    problem = _excess(pod, above) or size_problem or index_problem or role_problem
     if not problem and kind in _FOREIGN_KINDS:
         problem = _contradiction(pod)
     job = JobKey(f"{pod.namespace}/{kind}/{adapter.job_name(pod)}")
@@ -194,14 +194,14 @@ def stated(pod: Pod, above: Above, key: str) -> tuple[str, str | None]:
     return key, None
 
 
-def _oversize(pod: Pod, above: Above) -> str:
+def _excess(pod: Pod, above: Above) -> str:
     """Say whose labels or annotations are too much to be kept: what is left may say otherwise."""
     group = above.group
-    if pod.oversize:
-        return pod.oversize
-    if group is not None and group.oversize:
-        return f"PodGroup {group.name}: {group.oversize}"
-    found = (f"{one.kind} {one.name}: {one.oversize}" for one in above.owners if one.oversize)
+    if pod.excess:
+        return pod.excess
+    if group is not None and group.excess:
+        return f"PodGroup {group.name}: {group.excess}"
+    found = (f"{one.kind} {one.name}: {one.excess}" for one in above.owners if one.excess)
     return next(found, "")
 
 

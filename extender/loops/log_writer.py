@@ -27,6 +27,7 @@ from extender.loops.segments import SegmentFiles
 from extender.metrics.extender import ExtenderMetrics, Losing
 from extender.state import recording
 from extender.state.content import Content
+from extender.state.recording import Kind
 from shared.clock import Clock
 from shared.health import Heartbeat
 
@@ -121,6 +122,7 @@ class LogWriter:
     _segment_bytes: int = 0
     _writing: asyncio.Future[Written] | None = None
     _batch: Batch = field(default_factory=Batch)
+    _pairs: dict[Kind, int] = field(default_factory=dict)
     _lost: int = 0
     _rest_seconds: float = FIRST_REST_SECONDS
     _resume_at: float = 0.0
@@ -129,8 +131,9 @@ class LogWriter:
 
     @property
     def full(self) -> bool:
-        """The segment has its size, without what it began with."""
-        return self._segment_bytes >= self.files.segment_bytes
+        """The segment has its size, without what it began with, and no decision is half in it."""
+        large = self._segment_bytes >= self.files.segment_bytes
+        return large and self.segment not in self._pairs.values()
 
     @property
     def buffered_bytes(self) -> int:
@@ -169,6 +172,15 @@ class LogWriter:
         """Count a record that comes while nothing can be written."""
         self._lost += 1
         self.metrics.decision_log_dropped.labels(why=self._why.value).inc()
+
+    def begin_pair(self, kind: Kind) -> None:
+        """The first of two lines of a decision was added: the second belongs into that segment."""
+        self._pairs[kind] = self.segment
+
+    def end_pair(self, kind: Kind) -> bool:
+        """Say whether the second line can be kept; not if a segment had to begin in between."""
+        begun = self._pairs.pop(kind, None)
+        return self.state is State.OPEN and begun == self.segment
 
     def end_segment(self) -> None:
         """Let the next record begin a segment: something that is not kept changes the state."""

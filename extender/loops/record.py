@@ -94,7 +94,6 @@ class Recorder:
     _weights_due: bool = True
     _rescales_due: bool = True
     _admission_due: bool = True
-    _admitting: int | None = None
 
     def __post_init__(self) -> None:
         if self.files is not None:
@@ -249,19 +248,21 @@ class Recorder:
         given = AdmissionInput(reading, memory if due else None, history if due else None)
         self._admission_due = False
         self._decision("admission-begins", reading.now, given, None)
-        self._admitting = self._segment()
+        if self.writer is not None:
+            self.writer.begin_pair("admission")
 
     def admission_ends(self, look: AdmissionLook) -> None:
         """Keep what a look at admission decided."""
-        if self._admitting is not None and self._admitting == self._segment():
+        if self.writer is not None and self.writer.end_pair("admission"):
             self._decision("admission", self.clock.now(), None, admission_output(look))
         else:
             self._admission_due = True
-        self._admitting = None
 
     def admission_fails(self) -> None:
         """Go on without what a look would have decided."""
-        self._admitting, self._admission_due = None, True
+        if self.writer is not None:
+            self.writer.end_pair("admission")
+        self._admission_due = True
 
     def filtered(
         self,
@@ -360,7 +361,7 @@ class Recorder:
         writer = self.writer
         if writer is None:
             return False
-        if writer.state is State.OPEN and (not writer.full or self._admitting == writer.segment):
+        if writer.state is State.OPEN and not writer.full:
             return True
         if not writer.may_begin():
             return False
@@ -368,11 +369,6 @@ class Recorder:
         self._rescales_due = True
         writer.begin(self.store.held(), self.parameters_hash)
         return True
-
-    def _segment(self) -> int | None:
-        """Return the number of the segment that is open; None: there is none."""
-        writer = self.writer
-        return writer.segment if writer is not None and writer.state is State.OPEN else None
 
 
 def _newest_pod(delta: Delta) -> int:

@@ -9,7 +9,7 @@ Labels: all, because selectors and affinities may name any.
 
 Both are bounded, because an object may have 1.5 MB of labels and 256 KiB of annotations. What is
 too long is cut, what is too much is left out: what is read first, then the rest in the object's own
-order, which the API server sorts by key. An object that has too much says so (``oversize``): pods
+order, which the API server sorts by key. An object that has too much says so (``excess``): pods
 of its job wait as ``Misconfigured``; nothing else stops.
 """
 
@@ -74,12 +74,12 @@ class Kept(NamedTuple):
     Attributes:
         labels: Its labels.
         annotations: Its annotations.
-        oversize: What was too much, as an error for people; empty if nothing was.
+        excess: What was too much, as an error for people; empty if nothing was.
     """
 
     labels: dict[str, str]
     annotations: dict[str, str]
-    oversize: str
+    excess: str
 
 
 def _named(module: ModuleType) -> Iterator[str]:

@@ -124,7 +124,7 @@ def decode_pod(data: Data) -> model.Pod:
         resize_pending=resize_pending,
         scheduling_group=_group(spec),
         prefers=prefers(spec),
-        oversize=kept.oversize,
+        excess=kept.excess,
     )
 
 
@@ -306,7 +306,7 @@ def owner(
         labels=kept.labels,
         annotations=kept.annotations,
         annotated_by_others=len(kept.annotations) < len(meta.annotations or ()),
-        oversize=kept.oversize,
+        excess=kept.excess,
         size=size,
         controller=controller(meta),
         created_at=stamps.parse(meta.creation_timestamp),

@@ -81,7 +81,7 @@ def _kind(
     def decode(data: Data) -> PodGroup:
         raw = decoder.decode(data)
         meta = raw.metadata
-        annotations, oversize = kept_keys.annotations_of(meta)
+        annotations, excess = kept_keys.annotations_of(meta)
         return PodGroup(
             api_group=group,
             namespace=meta.namespace or "",
@@ -89,7 +89,7 @@ def _kind(
             uid=Uid(meta.uid or ""),
             resource_version=meta.resource_version or "",
             annotations=annotations,
-            oversize=oversize,
+            excess=excess,
             min_member=None if raw.spec is None else size(raw.spec),
             controller=controller(meta),
             created_at=stamps.parse(meta.creation_timestamp),

@@ -15,12 +15,16 @@ from pathlib import Path
 import pytest
 
 from extender import replay
+from extender.engine.admission.history import History
+from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
 from extender.engine.memory import Memory, Reading
 from extender.engine.queueing import Cycle
 from extender.loops.log_writer import FIRST_REST_SECONDS, MOST_REST_SECONDS, State
+from extender.loops.record import MOST_LISTED
 from extender.loops.segments import SegmentFiles
 from extender.state.recording import DecisionRecord
 from shared.errors import SettingsError
+from shared.model import Namespace, Replace
 from tests.architecture.sources import ROOT
 from tests.component.logged import Disk, Logged, MakeLog, lost, records, replayed
 from tests.component.test_decision_log import parameters
@@ -28,6 +32,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
 
 Break = Callable[[Disk], None]
+LOOK = AdmissionLook((), AdmissionMemory(), {}, None, (), (), {}, 0.0)
 
 
 def fails_with(number: int) -> Break:
@@ -267,3 +272,32 @@ def test_a_decision_at_the_end_of_the_rest_has_all_that_it_is_made_from(logged: 
         cycles = [one for one in kept if isinstance(one, DecisionRecord) and one.kind == "cycle"]
         assert all(one.input["memory"] is not None for one in cycles)
         shutil.rmtree(log.disk.directory, ignore_errors=True)
+
+
+def test_the_second_line_of_a_decision_stands_with_the_first_or_nowhere(logged: MakeLog) -> None:
+    """A look at admission has two: it is decided again at the first, and compared at the second."""
+    log = logged(segment_bytes=64 * 1024)
+    recorder, history = log.recorder, History()
+    recorder.admission_begins(Reading(0.0, 0.0), AdmissionMemory(), history)
+    while not log.writer.segment > 1 and log.writer._segment_bytes < 80 * 1024:
+        log.happens(1)
+    assert log.writer.segment == 1  # a full segment waits for the second line
+    recorder.admission_ends(LOOK)
+    log.happens(1)
+    assert log.writer.segment == 2
+    recorder.admission_begins(Reading(0.0, 0.0), AdmissionMemory(), history)
+    listed = tuple(Namespace(name=f"n{i}") for i in range(MOST_LISTED + 1))
+    recorder.apply(Replace("Namespace", "Namespace", listed))
+    log.happens(1)
+    recorder.admission_ends(LOOK)
+    assert log.writer.segment == 3
+    recorder.admission_begins(Reading(0.0, 0.0), AdmissionMemory(), history)
+    log.flush()
+    kept = [
+        [one.kind for one in records(path) if isinstance(one, DecisionRecord)]
+        for path in log.segments()
+    ]
+    assert kept == [["admission-begins", "admission"], ["admission-begins"], ["admission-begins"]]
+    last = records(log.segments()[-1])[-1]
+    assert isinstance(last, DecisionRecord)
+    assert last.input["memory"] is not None

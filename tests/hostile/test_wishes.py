@@ -159,7 +159,7 @@ def test_a_pod_of_a_hundred_thousand_labels_is_read() -> None:
     one["metadata"]["labels"] = {f"l{i}": "" for i in range(100_000)}
     read = parse.decode_pod(json.dumps(one).encode())
     assert len(read.labels) == kept_keys.COMMON.labels
-    assert read.oversize.startswith("labels: '100000 of them' is not at most 256 labels")
+    assert read.excess.startswith("labels: '100000 of them' is not at most 256 labels")
 
 
 async def test_a_job_whose_owner_says_too_much_waits_with_the_field_named(fake: FakeKube) -> None:

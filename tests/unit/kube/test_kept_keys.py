@@ -81,7 +81,7 @@ def test_annotations_are_read_by_keys_that_are_declared() -> None:
 def test_common_labels_are_all_kept() -> None:
     common = {f"app.kubernetes.io/{i}": "value" for i in range(COMMON.labels)}
     found = decoded(labels=common)
-    assert (found.labels, found.oversize) == (common, "")
+    assert (found.labels, found.excess) == (common, "")
 
 
 TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
@@ -115,7 +115,7 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("metadata", "want"), TOO_MUCH.values(), ids=TOO_MUCH)
 def test_a_pod_with_too_much_says_which_field(metadata: dict[str, Any], want: str) -> None:
     found = decoded(**metadata)
-    assert re.search(want, found.oversize)
+    assert re.search(want, found.excess)
     assert _within(found.labels, COMMON.labels, COMMON.label_bytes)
     assert _within(found.annotations, COMMON.annotations, COMMON.annotation_bytes)
     assert decoded(**metadata) == found
@@ -141,10 +141,10 @@ def test_what_we_write_on_an_owner_may_be_long() -> None:
     notes = {labels.SLOT_PLAN: "x" * MOST_LONG_BYTES, labels.RESCALE: "y" * MOST_LONG_BYTES}
     job = encoded({"metadata": {"name": "j", "namespace": "n", "annotations": notes}})
     found = parse.decode_job(job)
-    assert (found.annotations, found.oversize) == (notes, "")
+    assert (found.annotations, found.excess) == (notes, "")
     longer = {labels.SLOT_PLAN: "x" * (MOST_LONG_BYTES + 1)}
     job = encoded({"metadata": {"name": "j", "namespace": "n", "annotations": longer}})
-    assert parse.decode_job(job).oversize.startswith("annotation shuntyard.io/slot-plan: ")
+    assert parse.decode_job(job).excess.startswith("annotation shuntyard.io/slot-plan: ")
 
 
 def test_a_node_may_have_many_labels_and_goes_on_with_some_of_too_many() -> None:
@@ -190,9 +190,9 @@ def test_what_is_kept_is_bounded_and_stands_in_the_object(found, limits) -> None
     assert all(len(v.encode()) <= MOST_LONG_BYTES for v in kept.annotations.values())
     for one in (kept.labels, kept.annotations):
         assert all(found[k] == v or v == found[k][:64] + "…" for k, v in one.items())
-        assert all(found[k] == v for k, v in one.items()) or kept.oversize
+        assert all(found[k] == v for k, v in one.items()) or kept.excess
     wanted = {k for k in found if k in kept_keys.READ or k.startswith(kept_keys.OURS)}
-    assert kept.oversize or (kept.labels == found and kept.annotations.keys() == wanted)
+    assert kept.excess or (kept.labels == found and kept.annotations.keys() == wanted)
 
 
 def _within(found: dict[str, str], count: int, size: int) -> bool:
