@@ -3,8 +3,8 @@
 The store is built again line by line, as in a replay; jobs are read from it as the engine sees
 them. A job runs from when its last pod was bound until all its pods had ended or were gone; the
 time is that of the next decision. A job that had not ended at the end of the log is taken to run
-until then, and a note says so. One that never began counts with what its owner said that it would
-take; if nothing was said, it cannot be read.
+until then, and a note says so; another note says where records are missing. One that never began
+counts with what its owner said that it would take; if nothing was said, it cannot be read.
 """
 
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def read(path: Path, faults: Faults) -> Workload:
     log = _Log()
     files = sorted(path.glob("decisions-*.jsonl")) if path.is_dir() else [path]
     for file in files:
-        _segment(file, log)
+        _segment(file, log, faults)
     begin = min((story.seen.created_at for story in log.stories.values()), default=0.0)
     stories = [log.stories[key] for key in sorted(log.stories)]
     found = faults.kept(stories, lambda story: _job(path, story, begin, log.now, faults))
@@ -90,14 +90,15 @@ def read(path: Path, faults: Faults) -> Workload:
     return Workload(tuple(ordered), machines, f"decisions {path.name}")
 
 
-def _segment(path: Path, log: _Log) -> None:
+def _segment(path: Path, log: _Log, faults: Faults) -> None:
     store: ClusterStore | None = None
     changed = True
     for number, record in _records(path):
         if isinstance(record, Checkpoint):
             store, changed = ClusterStore.restore(record.content), True
         elif isinstance(record, Header):
-            continue
+            if record.lost:
+                faults.notes.append(f"{path.name}: begins after a gap of {record.lost} records")
         elif store is None:
             raise TraceError(path, number, "line", type(record).__name__, "a checkpoint before it")
         elif isinstance(record, DecisionRecord):

@@ -10,6 +10,7 @@ from extender.state.recording import DecisionRecord, DeltaRecord
 from extender.state.store import ClusterStore
 from shared import labels
 from shared.model import Pod, Upsert
+from simulator.traces import decision_log
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
 from simulator.traces.opening import detected, open_trace
@@ -124,3 +125,16 @@ def test_a_line_that_is_no_record_names_itself(log, tmp_path):
 def test_a_line_that_was_being_written_when_the_process_died_does_not_count(log, tmp_path):
     log.lines += b'{"type":"Del'
     assert len(open_trace(log.kept(tmp_path)).jobs) == 1
+
+
+def test_a_gap_in_the_log_is_noted(tmp_path: Path) -> None:
+    """What happened in it is not known: jobs may seem to run longer (defect A7)."""
+    log, faults = Log(), Faults()
+    pods = _pods("j", START)
+    log.sees(*pods, *_bound(pods, START + 1))
+    log.decides(START + 2)
+    log.kept(tmp_path)
+    after = recording.opening(log.store.export(), "abc", lost=7)
+    (tmp_path / "decisions-000002.jsonl").write_bytes(after)
+    decision_log.read(tmp_path, faults)
+    assert "decisions-000002.jsonl: begins after a gap of 7 records" in faults.notes
