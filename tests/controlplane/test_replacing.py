@@ -63,6 +63,8 @@ async def test_copies_wait_for_their_pods_and_a_pod_that_its_user_deletes_has_no
 ) -> None:
     """(defects E1, E2)."""
     (first,) = await yard.nodes(KwokNodes(1, cpu="4"))
+    await yard.submit(pod("before"))
+    await yard.until_bound("before")  # the extender acts: it has seen the Lease renewed
     async with without_scheduler(yard):
         await yard.submit(*bare_gang())
         await eventually(lambda: _seated(yard) == SIZE, PATIENCE_SECONDS)
