@@ -11,7 +11,7 @@ class Requirement(Struct, frozen=True):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(Struct, frozen=True):
+class NodeSelectorTerm(Struct, frozen=True, cache_hash=True):
     """Requirements that must all hold; an empty term matches nothing."""
 
     expressions: tuple[Requirement, ...] = ()
@@ -43,7 +43,7 @@ class HostPort(Struct, frozen=True):
     port: int
 
 
-class PodShape(Struct, frozen=True, omit_defaults=True):
+class PodShape(Struct, frozen=True, cache_hash=True, omit_defaults=True):
     """Everything node filters read from a pod. Pods of equal shape are one equivalence class.
 
     ``requests`` is sorted by resource name, holds only amounts above 0 and includes one ``pods``.

@@ -28,7 +28,7 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.reasons import Reason
 from extender.engine.snapshot import OpenSeat, OpenSeats, Snapshot
 from extender.engine.telling import QueueEntry
-from extender.policy import feasibility
+from extender.policy.feasibility import NodeFilter
 from extender.policy.gang import Misfit, Placement
 from extender.policy.room import Room
 from shared import labels
@@ -209,10 +209,11 @@ def _fitting(
 ) -> OpenSeat | None:
     """Return the first seat for such a pod, looking at no more seats than it needs to."""
     shape, room = modelling.shape(snapshot, pod), snapshot.room
+    static = NodeFilter(shape)
     role = registry.membership(pod, above(snapshot, pod)).role
 
     def usable() -> Iterator[OpenSeat]:
-        return (seat for seat in kept.seats if seat.shape == shape and _stands(seat, room))
+        return (seat for seat in kept.seats if seat.shape == shape and _stands(seat, static, room))
 
     first = next((seat for seat in usable() if seat.role == role), None) or next(usable(), None)
     if first is None or first.node in names:
@@ -221,9 +222,9 @@ def _fitting(
     return next((s for s in usable() if s.role == like and s.node in offered), first)
 
 
-def _stands(seat: OpenSeat, room: Room) -> bool:
+def _stands(seat: OpenSeat, static: NodeFilter, room: Room) -> bool:
     index = room.index.get(seat.node)
-    return index is not None and feasibility.accepts(seat.shape, room.nodes[index])
+    return index is not None and static.accepts(room.nodes[index])
 
 
 def _planned(

@@ -2,46 +2,26 @@
 
 kube-scheduler's plugins NodeAffinity, TaintToleration and NodeUnschedulable, answer for answer; how
 much room is left is ``extender.policy.room``'s business. See docs/policies/feasibility.md.
+
+A ``NodeFilter`` reads the requirements of a class of pods once. It answers for a single node, and
+for all nodes at a time by their distinct label values (``node_columns``).
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from shared.model import Node, NodeName, NodeSelectorTerm, PodShape, Requirement, Taint, Toleration
+import numpy as np
+
+from extender.policy import node_selector
+from extender.policy.node_columns import HARD_EFFECTS, NodeColumns
+from extender.policy.node_selector import NAME_FIELD
+from extender.policy.room import BoolVector
+from extender.policy.tolerated import Tolerated
+from shared.model import Node, NodeName, PodShape, Requirement, Taint
 
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """What a pod must tolerate to be put on a cordoned node."""
-
-_NAME_FIELD: Final = "metadata.name"
-_HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
-_LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_INT64: Final = range(-(2**63), 2**63)
-
-
-def accepts(shape: PodShape, node: Node) -> bool:
-    """Say whether the pod's selector, affinity and tolerations let it run on the node.
-
-    All three must hold:
-
-    1. every pair of ``nodeSelector`` is among the node's labels, and one term of the required node
-       affinity matches where there is an affinity (an empty term and an empty list match nothing);
-    2. each taint of effect NoSchedule or NoExecute is tolerated;
-    3. a cordoned node needs a toleration of ``node.kubernetes.io/unschedulable:NoSchedule``.
-
-    Source:
-        kube-scheduler 1.36.3, plugins nodeaffinity, tainttoleration, nodeunschedulable.
-    """
-    if node.unschedulable and not _tolerated(UNSCHEDULABLE, shape.tolerations):
-        return False
-    if not all(node.labels.get(key) == value for key, value in shape.node_selector):
-        return False
-    hard = (taint for taint in node.taints if taint.effect in _HARD_EFFECTS)
-    if not all(_tolerated(taint, shape.tolerations) for taint in hard):
-        return False
-    return shape.affinity is None or any(_term_matches(term, node) for term in shape.affinity)
 
 
 @dataclass(frozen=True)
@@ -57,20 +37,96 @@ class Hindrance:
     detail: str = ""
 
 
-def hindrances(shape: PodShape, node: Node) -> Iterator[Hindrance]:
-    """Yield everything that ``accepts`` minds; nothing if it accepts."""
-    if node.unschedulable and not _tolerated(UNSCHEDULABLE, shape.tolerations):
-        yield Hindrance("cordoned")
-    for key, value in shape.node_selector:
-        if node.labels.get(key) != value:
-            yield Hindrance("selector", f"{key}={value}")
-    if shape.affinity is not None and not any(_term_matches(t, node) for t in shape.affinity):
-        yield Hindrance("affinity")
-    hard = (taint for taint in node.taints if taint.effect in _HARD_EFFECTS)
-    for taint in hard:
-        same = node.unschedulable and taint.key == UNSCHEDULABLE.key  # a cordon sets both
-        if not same and not _tolerated(taint, shape.tolerations):
-            yield Hindrance("taint", taint_text(taint))
+class NodeFilter:
+    """What a class of pods requires of a node.
+
+    All three must hold:
+
+    1. every pair of ``nodeSelector`` is among the node's labels, and one term of the required node
+       affinity matches where there is an affinity (an empty term and an empty list match nothing);
+    2. each taint of effect NoSchedule or NoExecute is tolerated;
+    3. a cordoned node needs a toleration of ``node.kubernetes.io/unschedulable:NoSchedule``.
+
+    Args:
+        shape: Selector, affinity and tolerations; the rest of it does not matter.
+
+    Source:
+        kube-scheduler 1.36.3, plugins nodeaffinity, tainttoleration, nodeunschedulable.
+    """
+
+    def __init__(self, shape: PodShape) -> None:
+        self._selector = shape.node_selector
+        self._tolerated = Tolerated(shape.tolerations)
+        self._terms: tuple[node_selector.Term, ...] | None = None
+        if shape.affinity is not None:
+            read = map(node_selector.term, dict.fromkeys(shape.affinity))
+            self._terms = tuple(term for term in read if term is not None)
+
+    def accepts(self, node: Node) -> bool:
+        """Say whether the pods may run on the node."""
+        return self._all_but_affinity(node) and self._affinity_holds(node)
+
+    def mask(self, nodes: NodeColumns) -> BoolVector:
+        """Return the nodes on which the pods may run; looks at no others than are named."""
+        if self._terms is not None and all(term.names is not None for term in self._terms):
+            named = self.affinity_mask(nodes)
+            for row in np.flatnonzero(named).tolist():
+                named[row] = self._all_but_affinity(nodes.nodes[row])
+            return named
+        sets, of_node = nodes.taints
+        tolerated = np.array([self._tolerated.all(taints) for taints in sets], dtype=np.bool_)
+        mask: BoolVector = tolerated[of_node] if len(nodes) else np.zeros(0, dtype=np.bool_)
+        if UNSCHEDULABLE not in self._tolerated:
+            mask &= ~nodes.unschedulable
+        for key, value in self._selector:
+            mask &= nodes.column(key).one_of(frozenset((value,)))
+        return mask & self.affinity_mask(nodes)
+
+    def affinity_mask(self, nodes: NodeColumns) -> BoolVector:
+        """Return the nodes that the required node affinity alone allows."""
+        if self._terms is None:
+            return np.ones(len(nodes), dtype=np.bool_)
+        mask = np.zeros(len(nodes), dtype=np.bool_)
+        for term in self._terms:
+            mask |= term.mask(nodes)
+            if mask.all():
+                break
+        return mask
+
+    def hindrances(self, node: Node, *, in_affinity: bool | None = None) -> Iterator[Hindrance]:
+        """Yield everything that ``accepts`` minds; nothing if it accepts.
+
+        Args:
+            node: The node.
+            in_affinity: What ``affinity_mask`` says of the node, where it is known.
+        """
+        if node.unschedulable and UNSCHEDULABLE not in self._tolerated:
+            yield Hindrance("cordoned")
+        for key, value in self._selector:
+            if node.labels.get(key) != value:
+                yield Hindrance("selector", f"{key}={value}")
+        if not (self._affinity_holds(node) if in_affinity is None else in_affinity):
+            yield Hindrance("affinity")
+        hard = (taint for taint in node.taints if taint.effect in HARD_EFFECTS)
+        for taint in hard:
+            same = node.unschedulable and taint.key == UNSCHEDULABLE.key  # a cordon sets both
+            if not same and taint not in self._tolerated:
+                yield Hindrance("taint", taint_text(taint))
+
+    def _all_but_affinity(self, node: Node) -> bool:
+        if node.unschedulable and UNSCHEDULABLE not in self._tolerated:
+            return False
+        if not all(node.labels.get(key) == value for key, value in self._selector):
+            return False
+        return self._tolerated.all(t for t in node.taints if t.effect in HARD_EFFECTS)
+
+    def _affinity_holds(self, node: Node) -> bool:
+        return self._terms is None or any(term.holds(node) for term in self._terms)
+
+
+def accepts(shape: PodShape, node: Node) -> bool:
+    """Say whether one node accepts pods of a shape; for several nodes make one ``NodeFilter``."""
+    return NodeFilter(shape).accepts(node)
 
 
 def taint_text(taint: Taint) -> str:
@@ -103,87 +159,4 @@ def named_nodes(shape: PodShape) -> frozenset[NodeName] | None:
 
 
 def _names_node(field: Requirement) -> bool:
-    return field.key == _NAME_FIELD and field.operator == "In"
-
-
-def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """One toleration against one taint.
-
-    Operators Lt and Gt never tolerate: their gate TaintTolerationComparisonOperators is alpha and
-    off in 1.35 and 1.36.
-
-    Source:
-        k8s.io/api v0.36.3 ``Toleration.ToleratesTaint``.
-    """
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator in {"", "Equal"}:
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"
-
-
-def _term_matches(term: NodeSelectorTerm, node: Node) -> bool:
-    """All lines hold; a line that cannot be read spoils its term, not the other terms.
-
-    Source:
-        k8s.io/component-helpers v0.36.3 ``nodeSelectorTerm.match``.
-    """
-    if not term.expressions and not term.fields:
-        return False
-    return all(_field_matches(line, node) for line in term.fields) and all(
-        _expression_matches(line, node) for line in term.expressions
-    )
-
-
-def _field_matches(line: Requirement, node: Node) -> bool:
-    """``In`` or ``NotIn`` with exactly one value; a field other than metadata.name is empty."""
-    if len(line.values) != 1 or line.operator not in {"In", "NotIn"}:
-        return False
-    actual = node.name if line.key == _NAME_FIELD else ""
-    return (actual == line.values[0]) == (line.operator == "In")
-
-
-def _expression_matches(line: Requirement, node: Node) -> bool:
-    """One line over the node's labels.
-
-    A value that no label can have (``-1`` for one) makes the line unreadable, as in kube-scheduler,
-    also for NotIn.
-
-    Source:
-        k8s.io/apimachinery v0.36.3 ``labels.NewRequirement`` and ``Requirement.Matches``.
-    """
-    actual = node.labels.get(line.key)
-    match line.operator:
-        case "Exists" | "DoesNotExist":
-            return not line.values and (actual is not None) == (line.operator == "Exists")
-        case "In" | "NotIn":
-            return _readable(line.values) and (actual in line.values) == (line.operator == "In")
-        case "Gt" | "Lt":
-            return len(line.values) == 1 and _readable(line.values) and _compares(line, actual)
-        case _:
-            return False
-
-
-def _readable(values: tuple[str, ...]) -> bool:
-    return bool(values) and all(_LABEL_VALUE.fullmatch(value) for value in values)
-
-
-def _compares(line: Requirement, actual: str | None) -> bool:
-    left, right = _int64(actual), _int64(line.values[0])
-    if left is None or right is None:
-        return False
-    return left > right if line.operator == "Gt" else left < right
-
-
-def _int64(text: str | None) -> int | None:
-    """Go ``strconv.ParseInt(text, 10, 64)``; None where it gives an error."""
-    if text is None or not _INTEGER.fullmatch(text):
-        return None
-    number = int(text)
-    return number if number in _INT64 else None
+    return field.key == NAME_FIELD and field.operator == "In"

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.policy.feasibility import accepts, hindrances, named_nodes
+from extender.policy.feasibility import NodeFilter, accepts, named_nodes
+from extender.policy.node_columns import NodeColumns
 from shared.model import NodeSelectorTerm, Requirement, Taint, Toleration
 from tests.fakes.builders import make_node, make_shape
 
@@ -60,7 +61,7 @@ def test_a_node_that_is_accepted_is_among_the_named_ones(shape, node) -> None:
 
 @given(shapes, nodes)
 def test_a_node_is_accepted_exactly_where_nothing_hinders(shape, node) -> None:
-    assert accepts(shape, node) == (not list(hindrances(shape, node)))
+    assert accepts(shape, node) == (not list(NodeFilter(shape).hindrances(node)))
 
 
 @given(shapes, nodes, tolerations)
@@ -95,3 +96,11 @@ def test_in_and_not_in_are_opposites(key, values, node) -> None:
         return accepts(make_shape(affinity=[term]), free)
 
     assert matches("In") != matches("NotIn")
+
+
+@given(shapes, st.lists(nodes, max_size=6))
+def test_all_nodes_at_a_time_are_judged_as_one_by_one(shape, several) -> None:
+    """The mask by distinct label values is what each node alone is told (defect A6)."""
+    named = tuple(replace(node, name=f"node-{i}") for i, node in enumerate(several))
+    one_by_one = [accepts(shape, node) for node in named]
+    assert NodeFilter(shape).mask(NodeColumns(named)).tolist() == one_by_one

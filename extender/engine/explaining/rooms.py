@@ -7,7 +7,8 @@ import numpy as np
 from msgspec.structs import replace as changed
 from typing_extensions import override
 
-from extender.policy.feasibility import accepts
+from extender.policy.feasibility import NodeFilter
+from extender.policy.node_columns import NodeColumns
 from extender.policy.room import BoolVector, ClassMasks, IntMatrix, Room
 from shared import labels
 from shared.model import HostPort, Node, NodeName, PodShape
@@ -88,6 +89,7 @@ class _Masks(ClassMasks):
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._base, self._nodes, self._rows, self._check = base, nodes, rows, check
+        self._seen = NodeColumns(tuple(nodes[row] for row in rows))
         self._known: dict[tuple[object, ...], BoolVector] = {}
 
     @override
@@ -99,8 +101,6 @@ class _Masks(ClassMasks):
             if self._base is not None:
                 old = self._base.mask(shape)
                 mask[: len(old)] = old
-            for row in self._rows:
-                self._check()
-                mask[row] = accepts(shape, self._nodes[row])
+            mask[list(self._rows)] = NodeFilter(shape).mask(self._seen)
             self._known[key] = mask
         return self._known[key]

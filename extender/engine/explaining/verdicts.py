@@ -17,9 +17,10 @@ from typing import Final
 
 import numpy as np
 
-from extender.policy.feasibility import hindrances
+from extender.policy.feasibility import NodeFilter
 from extender.policy.members import Group
 from extender.policy.misfit import amount
+from extender.policy.node_columns import NodeColumns
 from extender.policy.room import BoolVector, IntMatrix, IntVector, Room, conflicts
 from shared.explanation import NodeGroup, Tried
 from shared.model import PODS
@@ -140,6 +141,8 @@ def _look(group: Group, room: Room) -> Look:
     unknown = tuple((name, "") for name, _ in need.shape.requests if name not in room.resources)
     lacks = np.where(need.request > 0, np.maximum(need.request - room.free, 0), 0)
     taken = _taken(group, room)
+    static = NodeFilter(need.shape)
+    in_affinity = static.affinity_mask(NodeColumns(room.nodes))
     small = room.allocatable < need.request
     asked = np.flatnonzero(need.request)
     bits = np.hstack([lacks[:, asked] > 0, small[:, asked]])
@@ -151,9 +154,8 @@ def _look(group: Group, room: Room) -> Look:
             by_code[code] = tuple(_columns(lacks[i] > 0, small[i], room))
         causes = unknown + by_code[code]
         if not need.mask[i]:
-            causes = tuple((h.cause, h.detail) for h in hindrances(need.shape, room.nodes[i])) + (
-                causes
-            )
+            minded = static.hindrances(room.nodes[i], in_affinity=bool(in_affinity[i]))
+            causes = tuple((h.cause, h.detail) for h in minded) + causes
         if taken[i]:
             causes = (*causes, (PORT, ", ".join(f"{p.protocol} {p.port}" for p in need.ports)))
         grouped.setdefault(causes, []).append(i)
