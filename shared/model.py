@@ -51,8 +51,9 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     ``scheduling_group`` is ``spec.schedulingGroup.podGroupName``, the in-tree gang's, or empty.
     ``prefers`` says whether it would rather be on some nodes, which only kube-scheduler weighs.
 
-    ``labels`` and ``annotations`` are those that are kept (``shared.kube.kept_keys``); ``excess``
-    says what of them was too much, and is empty if nothing was.
+    ``labels`` and ``annotations`` are those that are kept (``shared.kube.kept_keys``). ``excess``
+    says what of them or of its spec (``shared.kube.excess``) is more than we read, and is empty if
+    nothing is; no node is planned for such a pod.
     """
 
     namespace: str

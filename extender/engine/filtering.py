@@ -1,6 +1,7 @@
 """Which of the nodes that kube-scheduler offers may take a pod.
 
 * A pod of another scheduler passes unchanged.
+* A pod of which the spec is more than we read (``Pod.excess``) passes nowhere.
 * A pod with a seat passes on its planned node alone.
 * A single pod without our gate passes on the node where the planner would put it: a gang of one
   (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; asked again, it is planned
@@ -78,6 +79,8 @@ def filter_nodes(
     """Judge the offered nodes for a pod as kube-scheduler sent it."""
     if pod.scheduler_name != params.scheduler_name:
         return FilterVerdict(passed=tuple(names))
+    if pod.excess:
+        return FilterVerdict(nowhere=f"shuntyard: {pod.excess}")
     planned = planned_node(snapshot, pod)
     if planned is not None:
         return _planned(planned, names)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from extender.adapters import registry
@@ -15,6 +16,9 @@ from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Wishes
 from shared import labels
 from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod, PodShape, Uid
+
+MOST_SHAPES: Final = 256
+"""Different specs among the pods of one job: roles are a handful, and a gang is planned at once."""
 
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
@@ -225,7 +229,9 @@ def _viewed(
         size = worker_gang.size(size, workers, (first, first_above), living)
         wish_problem = worker_gang.problem(workers, living)
         wished = replace(wished, workers=workers)
-    problems = (seen[i].membership.problem for i in staying if seen[i].membership.problem)
+    beyond = [pods[i].excess for i in staying]
+    said = (seen[i].membership.problem for i in staying)
+    problems = filter(None, chain(beyond, said, [_kinds(seen)]))
     namespace, kind, name = key.split("/", 2)
     job = Job(
         key=key,
@@ -257,6 +263,17 @@ def _warnings(members: Sequence[tuple[Pod, Above, str]]) -> tuple[str, ...]:
     ]
     lines = (line for of_pod in found for line in of_pod)
     return tuple(dict.fromkeys(lines))[: key_warnings.MOST]
+
+
+def _kinds(seen: Sequence[_Seen]) -> str:
+    """Say that the pods differ in too many ways, if they do: each is a look at all nodes."""
+    count = len({one.member.shape for one in seen}) if len(seen) > MOST_SHAPES else 0
+    if count <= MOST_SHAPES:
+        return ""
+    return (
+        f"pods of the job: {count} different requests or requirements, and at most {MOST_SHAPES} "
+        "are allowed"
+    )
 
 
 def _seen(snapshot: Snapshot, pod: Pod, over: Above, before: _Seen | None) -> _Seen:

@@ -4,8 +4,9 @@ A decision is the same with a memo and without: whatever is taken from one is wh
 would give again. So a replay needs none, and losing one costs time only.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, MutableMapping
 from typing import Any, Final, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from typing_extensions import override
 
@@ -71,19 +72,23 @@ class Alike:
 
 
 class Refusals:
-    """What jobs that ask for the same were told on the same room."""
+    """What jobs that ask for the same were told on the same room.
+
+    An entry goes with the job that it was found for: a room may stay as it is for days, while a
+    tenant makes and deletes pods of which no two ask for the same.
+    """
 
     def __init__(self) -> None:
-        self._by_room: list[tuple[object, object, dict[Alike, Any]]] = []
+        self._by_room: list[tuple[object, object, WeakKeyDictionary[Alike, Any]]] = []
 
-    def of(self, room: object, params: object) -> dict[Alike, Any]:
+    def of(self, room: object, params: object) -> MutableMapping[Alike, Any]:
         """Return what is kept for this very room and these parameters, to be read and added to."""
         for number, (held, of_params, refusals) in enumerate(self._by_room):
             if held is room and of_params is params:
                 if number:  # the one that was asked for last stands in front
                     self._by_room.insert(0, self._by_room.pop(number))
                 return refusals
-        found: dict[Alike, Any] = {}
+        found: WeakKeyDictionary[Alike, Any] = WeakKeyDictionary()
         self._by_room.insert(0, (room, params, found))
         del self._by_room[MOST_ROOMS:]
         return found

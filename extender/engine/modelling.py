@@ -40,6 +40,9 @@ VOLUMES: Final = "volumes"
 MOST_TERMS: Final = 64
 """Combinations of the terms of several volumes; a pod with more is not modelled."""
 
+MOST_WEIGHT: Final = 65_536
+"""Requirements and values of the pod's own terms, times those combinations; likewise."""
+
 Terms = tuple[NodeSelectorTerm, ...]
 
 
@@ -59,7 +62,7 @@ def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
     volumes = list(_volumes(snapshot, pod))
     affinities = dict.fromkeys(volume.affinity for volume in volumes if volume is not None)
     demands = [terms for terms in affinities if terms is not None]
-    if None in volumes or prod(map(len, demands)) > MOST_TERMS:
+    if None in volumes or _too_many(pod.shape.affinity or (), prod(map(len, demands))):
         names = {*pod.shape.unmodelled, VOLUMES}
         return replace(pod.shape, unmodelled=tuple(sorted(names)))
     if not demands:
@@ -77,6 +80,12 @@ def own_shape(snapshot: Snapshot, pod: Pod) -> PodShape:
         amounts[CPU] = amounts.get(CPU, 0) + given.milli - changed[0].request_milli
         shape_of_pod = replace(shape_of_pod, requests=tuple(sorted(amounts.items())))
     return shape(snapshot, replace(pod, shape=shape_of_pod))
+
+
+def _too_many(own: Terms, combinations: int) -> bool:
+    lines = [line for term in own for line in (*term.expressions, *term.fields)]
+    weight = len(lines) + sum(len(line.values) for line in lines)
+    return combinations > MOST_TERMS or combinations * weight > MOST_WEIGHT
 
 
 def _volumes(snapshot: Snapshot, pod: Pod) -> Iterator[PersistentVolume | None]:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from extender.policy.buckets import task_order_key
-from extender.policy.room import BoolVector, IntMatrix, IntVector, Room, conflicts
+from extender.policy.room import BoolVector, IntMatrix, IntVector, Room, conflicts, ports_open
 from shared.model import HostPort, NodeName, PodShape, Uid
 
 _NO_LIMIT: Final = 2**32
@@ -123,7 +123,7 @@ def _need(shape: PodShape, room: Room) -> Need:
     mask = room.classes.mask(shape)
     allowed = mask
     if shape.host_ports:
-        allowed = mask & np.array([not conflicts(shape.host_ports, p) for p in room.ports], bool)
+        allowed = mask & ports_open(shape.host_ports, room.ports)
     request, known = room.demand(shape), room.request(shape) is not None
     if not known:
         allowed = np.zeros_like(mask)

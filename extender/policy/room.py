@@ -81,7 +81,7 @@ class Room:
         enough = np.all((request == 0) | (request <= self.free), axis=1)
         mask: BoolVector = self.classes.mask(shape) & enough
         if shape.host_ports:
-            mask &= np.array([not conflicts(shape.host_ports, taken) for taken in self.ports], bool)
+            mask &= ports_open(shape.host_ports, self.ports)
         return mask
 
     def with_pods(self, placed: Iterable[tuple[PodShape, int]]) -> "Room":
@@ -112,17 +112,32 @@ class Room:
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on
 
 
+def ports_open(wanted: Iterable[HostPort], ports: Iterable[frozenset[HostPort]]) -> BoolVector:
+    """Return on which of the nodes with these taken host ports all wanted ones are free."""
+    index = _by_port(wanted)
+    return np.array([not _clash(index, taken) for taken in ports], dtype=np.bool_)
+
+
 def conflicts(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
     """Say whether any wanted host port is taken; ``0.0.0.0`` meets every address.
 
     Source:
         kube-scheduler ``HostPortInfo.CheckConflict``.
     """
-    held = list(taken)
-    return any(
-        w.port == t.port
-        and w.protocol == t.protocol
-        and (w.ip == t.ip or EVERY_ADDRESS in {w.ip, t.ip})
-        for w in wanted
-        for t in held
-    )
+    return _clash(_by_port(wanted), taken)
+
+
+def _by_port(wanted: Iterable[HostPort]) -> Mapping[tuple[int, str], set[str]]:
+    """Return the addresses of each wanted port; looked up, so that many ports cost no more."""
+    found: dict[tuple[int, str], set[str]] = {}
+    for one in wanted:
+        found.setdefault((one.port, one.protocol), set()).add(one.ip)
+    return found
+
+
+def _clash(wanted: Mapping[tuple[int, str], set[str]], taken: Iterable[HostPort]) -> bool:
+    for one in taken:
+        addresses = wanted.get((one.port, one.protocol))
+        if addresses and (one.ip in addresses or EVERY_ADDRESS in {one.ip, *addresses}):
+            return True
+    return False

@@ -10,6 +10,9 @@ from shared.kube import wire
 
 Amounts = dict[str, Fraction]
 
+_Asked = tuple[tuple[tuple[str, str], ...], ...]
+_MOST_KEPT: Final = 64
+"""Containers and amounts of a pod whose sum is remembered: what is remembered outlives the pod."""
 _PLAIN: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 POD_LEVEL: Final = frozenset({"cpu", "memory"})
 """That a pod may ask for as a whole, beside huge pages."""
@@ -29,12 +32,18 @@ def pod_requests(spec: wire.PodSpec, status: wire.PodStatus) -> tuple[tuple[str,
     """
     if spec.init_containers or spec.overhead or spec.resources or _granted_something(status):
         return _counted(_total(spec, status))
-    return _plain(tuple(_key(container) for container in spec.containers or ()))
+    containers = tuple(_key(container) for container in spec.containers or ())
+    usual = len(containers) + sum(map(len, containers)) <= _MOST_KEPT
+    return _remembered(containers) if usual else _plain(containers)
 
 
 @lru_cache(maxsize=4096)
-def _plain(containers: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[tuple[str, int], ...]:
+def _remembered(containers: _Asked) -> tuple[tuple[str, int], ...]:
     """The usual case, once for all pods that ask for the same."""
+    return _plain(containers)
+
+
+def _plain(containers: _Asked) -> tuple[tuple[str, int], ...]:
     total: Amounts = {}
     for asked in containers:
         _add(total, _parsed(dict(asked)))

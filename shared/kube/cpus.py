@@ -14,6 +14,8 @@ from shared.pod_cpu import Given
 
 Requests = tuple[tuple[str, int], ...]
 
+_MOST_KEPT: Final = 32
+"""Containers of a pod that is remembered: what is remembered outlives the pod."""
 _NONE: Final[Mapping[str, str]] = {}
 
 
@@ -26,7 +28,8 @@ def containers(spec: wire.PodSpec) -> tuple[ContainerCpu, ...]:
     whole = spec.resources
     if whole is not None and (whole.requests or whole.limits):
         return ()
-    return _containers(tuple(_key(container) for container in spec.containers or ()))
+    keys = tuple(_key(container) for container in spec.containers or ())
+    return _remembered(keys) if len(keys) <= _MOST_KEPT else _containers(keys)
 
 
 _Key = tuple[str, str | None, str | None, bool]
@@ -46,8 +49,12 @@ def _key(container: wire.Container) -> _Key:
 
 
 @lru_cache(maxsize=4096)
-def _containers(keys: tuple[_Key, ...]) -> tuple[ContainerCpu, ...]:
+def _remembered(keys: tuple[_Key, ...]) -> tuple[ContainerCpu, ...]:
     """One value for all pods that ask for the same."""
+    return _containers(keys)
+
+
+def _containers(keys: tuple[_Key, ...]) -> tuple[ContainerCpu, ...]:
     return tuple(
         ContainerCpu(name, _milli(request) or 0, _milli(limit), restarts)
         for name, request, limit, restarts in keys

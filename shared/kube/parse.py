@@ -15,6 +15,7 @@ from shared import labels, model, quantity
 from shared.kube import (
     cpus,
     depth,
+    excess,
     job_state,
     kept_keys,
     pod_defaults,
@@ -94,6 +95,8 @@ def decode_pod(data: Data) -> model.Pod:
     raw = _POD.decode(data)
     meta, status = raw.metadata, raw.status or _NO_STATUS
     spec = pod_defaults.with_requests(raw.spec or _NO_SPEC)
+    if beyond := excess.excess(spec):
+        spec = excess.without_requirements(spec)
     scheduled_at, queued_reason, resize_pending = _conditions(status)
     kept = kept_keys.of(meta)
     requests, borrowed_milli = cpus.requests_as_given(spec, status, kept.annotations)
@@ -124,7 +127,7 @@ def decode_pod(data: Data) -> model.Pod:
         resize_pending=resize_pending,
         scheduling_group=_group(spec),
         prefers=prefers(spec),
-        excess=kept.excess,
+        excess=beyond or kept.excess,
     )
 
 

@@ -21,7 +21,7 @@ from extender.policy.feasibility import NodeFilter
 from extender.policy.members import Group
 from extender.policy.misfit import amount
 from extender.policy.node_columns import NodeColumns
-from extender.policy.room import BoolVector, IntMatrix, IntVector, Room, conflicts
+from extender.policy.room import BoolVector, IntMatrix, IntVector, Room, ports_open
 from shared.explanation import NodeGroup, Tried
 from shared.model import PODS
 
@@ -166,7 +166,7 @@ def _taken(group: Group, room: Room) -> BoolVector:
     wanted = group.need.ports
     if not wanted:
         return np.zeros(len(room.nodes), dtype=np.bool_)
-    return np.array([conflicts(wanted, held) for held in room.ports], dtype=np.bool_)
+    return ~ports_open(wanted, room.ports)
 
 
 def _columns(chosen: BoolVector, small: BoolVector, room: Room) -> Iterator[Cause]:

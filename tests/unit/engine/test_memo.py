@@ -43,7 +43,8 @@ def test_what_nobody_wants_goes_once_it_is_much() -> None:
 
 def test_refusals_belong_to_one_room_and_one_set_of_parameters() -> None:
     refusals, rooms, params = Refusals(), [object() for _ in range(40)], object()
-    refusals.of(rooms[0], params)[Alike("x")] = "no"
+    asked_for = Alike("x")
+    refusals.of(rooms[0], params)[asked_for] = "no"
     assert refusals.of(rooms[0], params) == {Alike("x"): "no"}
     assert refusals.of(rooms[1], params) == {}
     assert refusals.of(rooms[0], object()) == {}
@@ -51,6 +52,20 @@ def test_refusals_belong_to_one_room_and_one_set_of_parameters() -> None:
         refusals.of(rooms[0], params)
         refusals.of(room, object())
     assert refusals.of(rooms[0], params) == {Alike("x"): "no"}
+
+
+def test_a_refusal_goes_with_the_job_that_it_was_found_for() -> None:
+    """On a room that stays for days a tenant makes and deletes pods of new kinds (defect A6)."""
+    refusals, room, params = Refusals(), object(), object()
+    kept = [Alike(number) for number in range(3)]
+    for asked_for in kept:
+        refusals.of(room, params)[asked_for] = "no"
+    del asked_for
+    kept.pop()
+    assert len(refusals.of(room, params)) == 2
+    for number in range(3, 100):
+        refusals.of(room, params)[Alike(number)] = "no"
+    assert len(refusals.of(room, params)) == 2
 
 
 @pytest.fixture
