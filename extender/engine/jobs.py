@@ -14,11 +14,15 @@ from extender.engine import copies, key_warnings, modelling, owner_keys, wishes,
 from extender.engine.above import above_each
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Wishes
+from extender.policy.feasibility import weight
 from shared import labels
 from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod, PodShape, Uid
 
 MOST_SHAPES: Final = 256
-"""Different specs among the pods of one job: roles are a handful, and a gang is planned at once."""
+"""Different specs among the pods of one job; roles are a handful."""
+
+MOST_WEIGHT: Final = 32_768
+"""Requirements of nodes and their values in all different specs of a job; one pod may have half."""
 
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
@@ -266,13 +270,16 @@ def _warnings(members: Sequence[tuple[Pod, Above, str]]) -> tuple[str, ...]:
 
 
 def _kinds(seen: Sequence[_Seen]) -> str:
-    """Say that the pods differ in too many ways, if they do: each is a look at all nodes."""
-    count = len({one.member.shape for one in seen}) if len(seen) > MOST_SHAPES else 0
-    if count <= MOST_SHAPES:
+    """Say that the pods require too much in too many ways, if they do: they are planned at once."""
+    if len(seen) == 1:
         return ""
-    return (
-        f"pods of the job: {count} different requests or requirements, and at most {MOST_SHAPES} "
-        "are allowed"
+    shapes = {one.member.shape for one in seen}
+    if len(shapes) > MOST_SHAPES:
+        count, what, most = len(shapes), "different requests or requirements", MOST_SHAPES
+    else:
+        count, what, most = sum(map(weight, shapes)), "requirements and values", MOST_WEIGHT
+    return f"pods of the job: {count} {what} in all, and at most {most} are allowed" * (
+        count > most
     )
 
 

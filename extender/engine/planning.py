@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
@@ -19,10 +20,13 @@ from extender.policy.domains import Domain
 from extender.policy.gang import GangPod, Misfit, Placed, Placement
 from extender.policy.lone import LoneSeats
 from extender.policy.room import Room
-from shared.model import Node, NodeName, NodeSelectorTerm, Pod, Uid
+from shared.model import Node, NodeName, NodeSelectorTerm, Pod, PodShape, Uid
 
 PLANNED_STATES = (State.SEATED, State.LOOSE)
 UNPLANNED_STATES = (State.GATED, State.DIRECT)
+
+_CLASSES: Final = "classes"
+"""Under this name a job remembers its ``classes``."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,17 @@ def missing(job: Job) -> int:
     """How many members the gang lacks beside those that are placed or have a seat."""
     size = job.min_available or 0
     return max(0, size - job.placed - len(job.having(*PLANNED_STATES)) - job.kept)
+
+
+def classes(job: Job) -> tuple[PodShape, ...]:
+    """Return the different shapes of the members that are to be placed; none for one alone."""
+    if job.problem or len(job.members) == 1:
+        return ()
+    found: tuple[PodShape, ...] | None = job.derived.get(_CLASSES)
+    if found is None:
+        shapes = dict.fromkeys(m.shape for m in job.having(*UNPLANNED_STATES))
+        found = job.derived[_CLASSES] = tuple(shapes) if len(shapes) > 1 else ()
+    return found
 
 
 def in_order(members: Iterable[Member]) -> list[Member]:

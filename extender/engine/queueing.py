@@ -45,6 +45,7 @@ from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.scaling import yielding
 from extender.engine.sharing import Shares
 from extender.engine.snapshot import Snapshot
+from extender.engine.steps import Steps, in_full
 from extender.engine.telling import QueueEntry, next_repeat, tell
 from extender.engine.waiting import Line
 from extender.policy.reservation import Reservation, Tenant
@@ -112,7 +113,17 @@ class _Work:
 
 def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EngineParameters) -> Cycle:
     """Decide one cycle. The same arguments give the same answer."""
-    seen = _view(snapshot, memory)
+    return in_full(steps(snapshot, memory, reading, params))
+
+
+def steps(
+    snapshot: Snapshot, memory: Memory, reading: Reading, params: EngineParameters
+) -> Steps[Cycle]:
+    """Decide what ``cycle`` decides, with a pause after each job.
+
+    Between two pauses no more is done than to look at one job, on the snapshot of the beginning.
+    """
+    seen = yield from _view(snapshot, memory)
     work = _Work(snapshot, params, reading, memory, snapshot.room)
     work.backoff = {k: b for k, b in memory.backoff.items() if k in snapshot.jobs}
     work.whole = {job.key for job in seen if repairing.is_whole(job, snapshot)}
@@ -125,13 +136,16 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     queued = tuple(job for job in seen if _is_queued(job, work))
     ranked = ordering.ordered(queued, snapshot, params, reading.now)
     line = _line(work)
-    entries = [_entry(one, result, work) for one, result in line.results(ranked)]
+    results = yield from line.steps(ranked)
+    entries = [_entry(one, result, work) for one, result in results]
     work.room = line.room
     placed = {command.job for command in work.commands if isinstance(command, ReleaseGang)}
     for job in seen:
         if repairing.is_partial(job) and job.key not in work.whole:
             _watch_partial(job, work, completed=job.key in placed)
-    work.commands += unplaceable.shown(entries, snapshot, params, reading.now)
+    for entry in entries:
+        work.commands += unplaceable.shown([entry], snapshot, params, reading.now)
+        yield
     told, notices = tell(entries, memory.told, reading.now)
     return Cycle(
         entries=tuple(entries),
@@ -142,12 +156,16 @@ def cycle(snapshot: Snapshot, memory: Memory, reading: Reading, params: EnginePa
     )
 
 
-def _view(snapshot: Snapshot, memory: Memory) -> tuple[Job, ...]:
+def _view(snapshot: Snapshot, memory: Memory) -> Steps[tuple[Job, ...]]:
     fresh = not memory.known  # the first cycle after a start looks at every job once
     keys = set(snapshot.jobs) if fresh else set(snapshot.waiting) | memory.open
     keys = keys & set(snapshot.jobs)
     snapshot.memo.views.trim(keys)
-    return tuple(jobs.view(snapshot, key) for key in sorted(keys))
+    seen: list[Job] = []
+    for key in sorted(keys):
+        seen.append(jobs.view(snapshot, key))
+        yield
+    return tuple(seen)
 
 
 def _is_queued(job: Job, work: _Work) -> bool:

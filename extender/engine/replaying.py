@@ -30,8 +30,8 @@ from shared.model import JobKey, NodeName, Pod, Uid
 class CycleInput(Struct, frozen=True):
     """What a cycle was given beside the snapshot.
 
-    ``memory`` stands in the first cycle of a segment and after every start; in between each cycle
-    goes on with what the one before left.
+    ``memory`` is what it started from, without what the others say. It stands in the first cycle of
+    a segment and after every start; in between each cycle goes on with what the one before left.
     """
 
     reading: Reading
@@ -140,6 +140,7 @@ class Replayer:
     def __init__(self, params: EngineParameters) -> None:
         self._params = params
         self._memory = Memory()
+        self._begun: Cycle | None = None
         self._moves = MigrationMemory()
         self._weights = ResizeMemory()
         self._rescales = RescaleMemory()
@@ -153,8 +154,8 @@ class Replayer:
         Raises:
             ValueError: The kind of decision is not known.
         """
-        if kind == "cycle":
-            return self._cycle(snapshot, msgspec.convert(given, CycleInput))
+        if kind in {"cycle", "cycle-begins", "cycle-ends"}:
+            return self._cycle(snapshot, kind, given)
         if kind == "migrate":
             return self._look(snapshot, msgspec.convert(given, LookInput))
         if kind == "resize":
@@ -186,13 +187,21 @@ class Replayer:
         verdict = filtering.filter_nodes(snapshot, asked.pod, names, self._params, asked.occasion)
         return verdict_output(verdict, snapshot, asked, len(names))
 
-    def _cycle(self, snapshot: Snapshot, given: CycleInput) -> dict[str, Any]:
+    def _cycle(self, snapshot: Snapshot, kind: str, given: Any) -> dict[str, Any] | None:
+        """Decide at once what is given at once; else on the first line what the last one says."""
+        if kind != "cycle-ends":
+            self._begun = self._decided(snapshot, msgspec.convert(given, CycleInput))
+        begun = self._begun
+        if begun is None or kind == "cycle-begins":
+            return None
+        self._memory, self._begun = begun.memory, None
+        return cycle_output(begun)
+
+    def _decided(self, snapshot: Snapshot, given: CycleInput) -> Cycle:
         memory = self._memory if given.memory is None else given.memory
         memory = turn_away(refuse(memory, given.refusals), given.turned_away)
         memory = price(memory, given.priced)
-        cycle = queueing.cycle(snapshot, memory, given.reading, self._params)
-        self._memory = cycle.memory
-        return cycle_output(cycle)
+        return queueing.cycle(snapshot, memory, given.reading, self._params)
 
     def _look(self, snapshot: Snapshot, given: LookInput) -> dict[str, Any]:
         memory = self._moves if given.memory is None else given.memory

@@ -24,6 +24,7 @@ from extender.engine.ordering import Ranked
 from extender.engine.planning import Plan, Refusal
 from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.sharing import Shares
+from extender.engine.steps import Steps, in_full
 from extender.policy import passing, reservation
 from extender.policy.passing import Seats
 from extender.policy.reservation import Reservation, ReservationParameters, Tenant, Waiter
@@ -97,13 +98,28 @@ class Line:
 
     def results(self, ranked: Sequence[Ranked]) -> list[tuple[Ranked, Result]]:
         """Place what can be placed; return every job with what came of it, in order of turns."""
-        first = self._in_front(ranked)
+        return in_full(self.steps(ranked))
+
+    def steps(self, ranked: Sequence[Ranked]) -> Steps[list[tuple[Ranked, Result]]]:
+        """Do what ``results`` does, and pause after each job and each class of pods."""
+        first = yield from self._in_front(ranked)
         turned = {one.job.key: result for one, result in first if _decided(result)}
         rest = [one for one in ranked if one.job.key not in turned]
         early = {one.job.key: result for one, result in first}
-        ahead = [(one, result) for one, result in first if one.job.key in turned]
-        turns = self._turns(rest)
-        return ahead + [(one, early.get(one.job.key) or self._next(one)) for one in turns]
+        done = [(one, result) for one, result in first if one.job.key in turned]
+        for one in self._turns(rest):
+            if (result := early.get(one.job.key)) is None:
+                yield from self._prepare(one.job)
+                result = self._next(one)
+            done.append((one, result))
+            yield
+        return done
+
+    def _prepare(self, job: Job) -> Steps[None]:
+        """Find the nodes of each class of a job's pods, so that planning finds them ready."""
+        for shape in planning.classes(job):
+            self.room.classes.mask(shape)
+            yield
 
     def _turns(self, rest: Sequence[Ranked]) -> Iterable[Ranked]:
         """Return the jobs in turn, whole ones first; lazily, as turns depend on what was given."""
@@ -114,10 +130,11 @@ class Line:
         whole = [one for one in rest if not _can_wait(one.job)]
         return chain.from_iterable(map(in_turn, (whole, late)))
 
-    def _in_front(self, ranked: Sequence[Ranked]) -> list[tuple[Ranked, Result]]:
+    def _in_front(self, ranked: Sequence[Ranked]) -> Steps[list[tuple[Ranked, Result]]]:
         """Place those who go first, up to the one that becomes the holder."""
         done: list[tuple[Ranked, Result]] = []
         for one, why in self._first(ranked):
+            yield from self._prepare(one.job)
             result = self._start(one, self.room)
             if isinstance(result, Refusal) and _may_hold(one.job, result):
                 self._hold(one)
@@ -129,6 +146,7 @@ class Line:
             done.append((one, result))
             if self.holder:
                 break
+            yield
         return done
 
     def _first(self, ranked: Sequence[Ranked]) -> Iterator[tuple[Ranked, Reason]]:

@@ -8,16 +8,18 @@ their number go. A long list is no record: it makes the next one open a segment,
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec.structs import replace
 
 from extender.engine import abridging, direct, receiving
 from extender.engine.admission.history import History
 from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
 from extender.engine.direct import Grant
 from extender.engine.filtering import FilterVerdict
-from extender.engine.memory import Memory, Priced, Reading
+from extender.engine.memory import Memory, Reading
 from extender.engine.migration.migrating import Look, MigrationMemory, Occasion
 from extender.engine.queueing import Cycle
 from extender.engine.receiving import Heard
@@ -188,22 +190,41 @@ class Recorder:
             log.warning("%d writes of ours were never observed", len(late))
             self._keep(ExpireRecord(before))
 
-    def cycle(
-        self,
-        reading: Reading,
-        refusals: Sequence[tuple[Uid, NodeName]],
-        turned_away: Sequence[JobKey],
-        memory: Memory,
-        cycle: Cycle,
-        priced: Mapping[JobKey, Priced] | None = None,
-    ) -> None:
-        """Keep one scheduling cycle; ``memory`` is what it started from, without what is new."""
+    def cycle_begins(self, given: CycleInput) -> None:
+        """Keep what a cycle starts from that pauses: the store changes before it ends.
+
+        No segment begins before it has ended, so that both its lines stand in one; unless one must,
+        after a loss or a long list: then the second line is left out.
+        """
         if not self._keeps():
             return
-        known = memory if self._memory_due else None
-        given = CycleInput(reading, tuple(refusals), known, tuple(turned_away), priced)
-        self._memory_due = False
-        self._decision("cycle", reading.now, given, cycle_output(cycle))
+        self._decision("cycle-begins", given.reading.now, self._without_known(given), None)
+        if self.writer is not None:
+            self.writer.begin_pair("cycle-begins")
+
+    def cycle(self, given: CycleInput, cycle: Cycle, *, begun: bool = False) -> None:
+        """Keep one scheduling cycle.
+
+        Args:
+            given: What it was decided on; the memory is what it started from, without what is new.
+            cycle: What was decided.
+            begun: ``cycle_begins`` has kept what was given.
+        """
+        if begun:
+            if self.writer is not None and self.writer.end_pair("cycle-begins"):
+                self._decision("cycle-ends", self.clock.now(), None, cycle_output(cycle))
+            else:
+                self._memory_due = True
+            return
+        if not self._keeps():
+            return
+        known = self._without_known(given)
+        self._decision("cycle", given.reading.now, known, cycle_output(cycle))
+
+    def _without_known(self, given: CycleInput) -> CycleInput:
+        """Return the input without the memory, if the cycle before left it."""
+        due, self._memory_due = self._memory_due, False
+        return given if due else replace(given, memory=None)
 
     def looked(self, occasion: Occasion, memory: MigrationMemory, look: Look) -> None:
         """Keep one look at migrations; ``memory`` is what it started from."""

@@ -1,14 +1,22 @@
-"""The scheduling loop: when something changed, one cycle on one snapshot, then its commands."""
+"""The scheduling loop: when something changed, one cycle on one snapshot, then its commands.
+
+A cycle that takes longer than ``SLICE_SECONDS`` pauses after each such slice, so that probes,
+heartbeats and kube-scheduler are answered meanwhile. It goes on with the snapshot of its beginning,
+so it decides what it would have decided without a pause. Filter plans no gang until it has ended.
+"""
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from extender.engine import direct, queueing, sharing
+from extender.engine import direct, overtaken, queueing, sharing
+from extender.engine.commands import Command
 from extender.engine.memory import Memory, Priced, Reading, price, refuse, turn_away
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
+from extender.engine.replaying import CycleInput
+from extender.engine.steps import Paused, Steps, further
 from extender.loops.bell import rung
 from extender.loops.execute import Executor
 from extender.loops.record import Recorder
@@ -32,6 +40,12 @@ a fifth of the extender's time at most."""
 
 MOST_SETTLE_SECONDS = 2.0
 """Nor is it longer than this, unless a cycle takes longer: then it takes half of the time."""
+
+SLICE_SECONDS = 0.05
+"""A cycle holds the event loop for so long, and for one job more; then others have a turn."""
+
+REST_SECONDS = 0.01
+"""So long others have, at least: an answer to a request takes several turns of the event loop."""
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +89,7 @@ class ScheduleLoop:
     turned_away: set[JobKey] = field(default_factory=set)
     priced: Mapping[JobKey, Priced] | None = None
     _cycle_seconds: float = 0.0
+    _deciding: bool = False
     _judged: Cycle | None = None
     _free: bool = False
 
@@ -86,11 +101,11 @@ class ScheduleLoop:
             if not self.acting():
                 self._stand_by()
                 continue
-            cycle = self.decide()
-            await self.executor.carry_out(cycle.commands)
+            commands = await self.decide()
+            await self.executor.carry_out(commands)
 
-    def decide(self) -> Cycle:
-        """Run one cycle on what is known now, without carrying it out."""
+    async def decide(self) -> tuple[Command, ...]:
+        """Run one cycle on what is known now; return what of it can be carried out."""
         reading = Reading(self.clock.now(), self.clock.monotonic())
         self.recorder.expire(reading.monotonic - ASSUMPTION_SECONDS)
         refusals, self.refusals = tuple(self.refusals), []
@@ -100,12 +115,35 @@ class ScheduleLoop:
         memory = price(memory, priced)
         self._close_seats(reading.monotonic)
         snapshot = self.recorder.store.snapshot()
-        with self.metrics.queue.cycle_seconds.time():
-            cycle = queueing.cycle(snapshot, memory, reading, self.parameters)
-        self._cycle_seconds = self.clock.monotonic() - reading.monotonic
-        self.recorder.cycle(reading, refusals, turned_away, self.memory, cycle, priced)
+        given = CycleInput(reading, refusals, self.memory, turned_away, priced)
+        steps = queueing.steps(snapshot, memory, reading, self.parameters)
+        cycle = await self._in_slices(steps, given)
+        self.metrics.queue.cycle_seconds.observe(self._cycle_seconds)
         self.memory, self.last = cycle.memory, cycle
         self.metrics.queue.observe(cycle, reading.now)
+        now = self.recorder.store.snapshot()
+        if now is snapshot:
+            return cycle.commands
+        return overtaken.without_overtaken(cycle.commands, snapshot, now)
+
+    async def _in_slices(self, steps: Steps[Cycle], given: CycleInput) -> Cycle:
+        """Take the steps of a cycle, and pause between slices; keep in the log what came of it."""
+        self._cycle_seconds, began = 0.0, self.clock.monotonic()
+        try:
+            while isinstance(cycle := further(steps), Paused):
+                if self.clock.monotonic() - began < SLICE_SECONDS:
+                    continue
+                if not self._deciding:
+                    self._deciding = True
+                    self.recorder.cycle_begins(given)
+                self._cycle_seconds += self.clock.monotonic() - began
+                self.heartbeat.beat()
+                await asyncio.sleep(REST_SECONDS)
+                began = self.clock.monotonic()
+            self._cycle_seconds += self.clock.monotonic() - began
+            self.recorder.cycle(given, cycle, begun=self._deciding)
+        finally:
+            self._deciding = False
         return cycle
 
     def refuse(self, uid: Uid, node: NodeName) -> None:
@@ -130,7 +168,9 @@ class ScheduleLoop:
 
     def may_plan(self, job: JobKey) -> bool:
         """Say whether filter may plan a direct gang: nobody is overtaken by it."""
-        if self.is_in_line(job) or self.turned_away or not self._nobody_lacks_room():
+        if self._deciding or self.is_in_line(job) or self.turned_away:
+            return False
+        if not self._nobody_lacks_room():
             return False
         snapshot = self.recorder.store.snapshot()
         if sharing.has_limit(snapshot, job.partition("/")[0], self.parameters):

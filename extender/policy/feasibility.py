@@ -138,6 +138,13 @@ def taint_text(taint: Taint) -> str:
     )
 
 
+def weight(shape: PodShape) -> int:
+    """Return how many requirements and values a class of pods has: what a look at nodes costs."""
+    lines = [line for term in shape.affinity or () for line in (*term.expressions, *term.fields)]
+    values = sum(len(line.values) for line in lines)
+    return 1 + len(shape.node_selector) + len(shape.tolerations) + len(lines) + values
+
+
 def named_nodes(shape: PodShape) -> frozenset[NodeName] | None:
     """Return the only nodes that can match because every affinity term names one; None if any can.
 

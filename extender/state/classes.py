@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from extender.policy.feasibility import NodeFilter, named_nodes
+from extender.policy.feasibility import NodeFilter, named_nodes, weight
 from extender.policy.node_columns import NodeColumns
 from extender.policy.room import BoolVector, ClassMasks
 from shared.model import Node, PodShape
@@ -76,7 +76,7 @@ class MaskCache(ClassMasks):
         mask = asked.mask(self._columns)
         mask.setflags(write=False)
         if named_nodes(key) is None:
-            self._keep(key, _Entry(asked, mask, _weight(key)))
+            self._keep(key, _Entry(asked, mask, weight(key)))
         return mask
 
     def renewed(self, nodes: tuple[Node, ...]) -> Self:
@@ -128,12 +128,6 @@ def _carried(
         mask[row] = entry.filter.accepts(node)
     mask.setflags(write=False)
     return replace(entry, mask=mask)
-
-
-def _weight(shape: PodShape) -> int:
-    lines = [line for term in shape.affinity or () for line in (*term.expressions, *term.fields)]
-    values = sum(len(line.values) for line in lines)
-    return 1 + len(shape.node_selector) + len(shape.tolerations) + len(lines) + values
 
 
 def _static(shape: PodShape) -> PodShape:

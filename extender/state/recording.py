@@ -56,6 +56,8 @@ PIECE: Final = 32
 
 Kind = Literal[
     "cycle",
+    "cycle-begins",
+    "cycle-ends",
     "filter",
     "prioritize",
     "bind",

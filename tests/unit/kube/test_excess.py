@@ -10,8 +10,8 @@ from extender.engine.reasons import Reason
 from extender.state.store import ClusterStore
 from shared import labels, model
 from shared.kube import excess, parse
-from shared.model import JobKey, Upsert
-from tests.fakes.builders import make_node, make_pod
+from shared.model import JobKey, Requirement, Upsert
+from tests.fakes.builders import make_node, make_pod, make_shape, make_term
 
 TERMS = "nodeSelectorTerms"
 
@@ -133,4 +133,16 @@ def test_pods_of_one_job_may_not_differ_in_hundreds_of_ways() -> None:
         store.apply(Upsert(make_pod(f"p{i}", cpu=f"{i + 1}m", job="j")))
     (key,) = store.snapshot().jobs
     job = jobs.view(store.snapshot(), JobKey(key))
-    assert "257 different requests or requirements, and at most 256" in job.problem
+    assert "257 different requests or requirements in all, and at most 256" in job.problem
+
+
+def test_pods_of_one_job_may_not_require_much_in_many_ways() -> None:
+    """Masks of such a gang would not find room among those that are kept."""
+    store = ClusterStore("shuntyard")
+    for i in range(4):
+        names = tuple(f"n{i}-{number}" for number in range(10_000))
+        pinned = make_shape(affinity=[make_term(Requirement("host", "In", names))])
+        store.apply(Upsert(make_pod(f"p{i}", job="j", shape=pinned)))
+    (key,) = store.snapshot().jobs
+    job = jobs.view(store.snapshot(), JobKey(key))
+    assert "40008 requirements and values in all, and at most 32768" in job.problem

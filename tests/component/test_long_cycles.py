@@ -1,0 +1,174 @@
+"""A cycle that takes long pauses, and what happens meanwhile is not lost (defect A6)."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typing_extensions import override
+
+from extender import replay
+from extender.engine.commands import Command, ReleaseGang
+from extender.engine.parameters import EngineParameters
+from extender.engine.reasons import Reason
+from extender.engine.replaying import parameters_hash
+from extender.loops import schedule
+from extender.loops.record import Recorder
+from extender.loops.schedule import ScheduleLoop
+from extender.loops.segments import SegmentFiles
+from extender.metrics.extender import ExtenderMetrics
+from extender.state.store import ClusterStore
+from shared import labels
+from shared.health import Health
+from shared.model import Delete, Entity, JobKey, Upsert
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.clock import FakeClock
+from tests.unit.engine.clusters import queued_job
+
+PARAMS = EngineParameters()
+
+
+@dataclass
+class SlowClock(FakeClock):
+    """Each reading takes ``step_seconds``: so a cycle of many steps takes long."""
+
+    step_seconds: float = 0.0
+
+    @override
+    def monotonic(self) -> float:
+        self.pass_by(self.step_seconds)
+        return self.reading
+
+
+@dataclass
+class Yard:
+    """A scheduling loop without a cluster."""
+
+    loop: ScheduleLoop
+    recorder: Recorder
+    clock: SlowClock
+
+    def apply(self, *entities: Entity) -> None:
+        for one in entities:
+            self.recorder.apply(Upsert(one))
+
+    def reasons(self) -> dict[str, Reason]:
+        assert self.loop.last is not None
+        return {entry.job.name: entry.reason for entry in self.loop.last.entries}
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    clock, metrics = SlowClock(), ExtenderMetrics()
+    store = ClusterStore(labels.SCHEDULER_NAME)
+    beat = Health(clock.monotonic).heartbeat("schedule", max_age_seconds=60.0)
+    files = SegmentFiles(tmp_path, 2**20, 4)
+    files.prepare()
+    recorder = Recorder(store, clock, metrics, beat, files, parameters_hash(PARAMS))
+    loop = ScheduleLoop(
+        None,  # type: ignore[arg-type] - it is not asked to carry anything out
+        recorder,
+        PARAMS,
+        clock,
+        lambda: True,
+        metrics,
+        beat,
+        asyncio.Event(),
+        settle_seconds=0.0,
+        interval_seconds=1.0,
+    )
+    made = Yard(loop, recorder, clock)
+    made.apply(make_node("a", cpu="4"), make_node("b", cpu="4"))
+    for number in range(20):
+        made.apply(*queued_job(f"j{number:02}", 2, created_at=number, cpu="1"))
+    return made
+
+
+class Rests:
+    """What happens in each pause of a cycle."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.first = lambda: None
+        self._sleep = asyncio.sleep
+        monkeypatch.setattr(schedule.asyncio, "sleep", self._rest)
+
+    async def _rest(self, seconds: float) -> None:
+        assert seconds == schedule.REST_SECONDS
+        self.count += 1
+        if self.count == 1:
+            self.first()
+        await self._sleep(0)
+
+
+@pytest.fixture
+def rests(monkeypatch: pytest.MonkeyPatch, yard: Yard) -> Rests:
+    yard.clock.step_seconds = schedule.SLICE_SECONDS  # each step fills a slice
+    return Rests(monkeypatch)
+
+
+def released(commands: tuple[Command, ...]) -> list[str]:
+    return [c.job.rpartition("/")[2] for c in commands if isinstance(c, ReleaseGang)]
+
+
+async def replayed(yard: Yard, directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    await yard.recorder._flush()
+    code = await asyncio.to_thread(replay.run, directory, PARAMS)
+    said = capsys.readouterr().out
+    assert code == 0, said
+    return said
+
+
+async def test_a_short_cycle_does_not_pause(yard: Yard, monkeypatch) -> None:
+    rests = Rests(monkeypatch)
+    assert released(await yard.loop.decide()) == ["j00", "j01", "j02", "j03"]
+    assert rests.count == 0
+
+
+async def test_a_long_cycle_pauses_and_decides_the_same(yard: Yard, rests: Rests) -> None:
+    assert released(await yard.loop.decide()) == ["j00", "j01", "j02", "j03"]
+    assert rests.count >= 20
+    assert len(yard.reasons()) == 20
+
+
+async def test_the_loop_is_alive_while_it_decides(yard: Yard, rests: Rests) -> None:
+    await yard.loop.decide()
+    assert yard.loop.heartbeat.age_seconds < 1.0 < rests.count * schedule.SLICE_SECONDS
+
+
+async def test_what_changes_in_a_pause_is_for_the_next_cycle(yard, rests, tmp_path, capsys) -> None:
+    """The log has both lines of the cycle, with what happened between them."""
+    rests.first = lambda: yard.apply(make_node("c", cpu="4"))
+    assert released(await yard.loop.decide()) == ["j00", "j01", "j02", "j03"]
+    assert released(await yard.loop.decide())[-1] == "j05"
+    said = await replayed(yard, tmp_path, capsys)
+    assert " 0 differ" in said
+
+
+async def test_a_gang_whose_node_filled_up_in_a_pause_is_left_for_the_next_cycle(
+    yard, rests, tmp_path, capsys
+) -> None:
+    taken = make_pod("other", cpu="3", scheduler_name="default", node="a")
+    rests.first = lambda: yard.apply(taken)
+    commands = await yard.loop.decide()
+    on = [{pod.node for pod in c.pods} for c in commands if isinstance(c, ReleaseGang)]
+    assert on == [{"b"}, {"b"}]
+    assert released(await yard.loop.decide()) == ["j00", "j01"]
+    await replayed(yard, tmp_path, capsys)
+
+
+async def test_a_gang_of_which_a_pod_went_in_a_pause_is_not_released(yard, rests) -> None:
+    pod = next(p for p in yard.recorder.store.snapshot().pods.values() if "j00" in p.name)
+    gone = Delete("Pod", pod.key, pod.uid)
+    rests.first = lambda: yard.recorder.apply(gone)
+    assert released(await yard.loop.decide()) == ["j01", "j02", "j03"]
+
+
+async def test_filter_plans_no_gang_while_a_cycle_pauses(yard, rests, monkeypatch) -> None:
+    """It would take the room that the cycle is giving away."""
+    asked: list[bool] = []
+    rests.first = lambda: asked.append(yard.loop.may_plan(JobKey("default/job/new")))
+    monkeypatch.setattr(yard.loop, "_nobody_lacks_room", lambda: True)
+    await yard.loop.decide()
+    assert asked == [False]
+    assert yard.loop.may_plan(JobKey("default/job/new"))
