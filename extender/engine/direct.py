@@ -49,6 +49,7 @@ _NEEDS_NO_ROOM: Final = frozenset(
         Reason.WAITING_FOR_QUOTA,
         Reason.EXCEEDS_MAX_QUOTA,
         Reason.NO_SUCH_NODE,
+        Reason.NO_SUCH_TOPOLOGY_LEVEL,
         Reason.GANG_TOO_LARGE,
         Reason.BACKING_OFF,
         Reason.MIGRATING,

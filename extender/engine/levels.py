@@ -40,6 +40,24 @@ def problem(job: Job, params: TopologyParameters) -> str:
     return ""
 
 
+def absent(job: Job, room: Room, params: TopologyParameters) -> str:
+    """Return that no node has the level that the job requires, and what helps; empty if some has.
+
+    Where there are no nodes at all, nothing is said: the level is not what is missing.
+    """
+    wish, found = job.wishes.topology, required(job, room, params)
+    if wish is None or found is None or found.all or not room.nodes:
+        return ""
+    level = found.level
+    there = [one for one in params.levels if any(one.label in n.labels for n in room.nodes)]
+    known = " or ".join(f"{one.name} ({one.label})" for one in there)
+    instead = f", or require a level that nodes have: {known}" if known else ""
+    return (
+        f"{level.name} is the label {level.label} (annotation {wish.key}); "
+        f"label the nodes with it{instead}"
+    )
+
+
 def required(job: Job, room: Room, params: TopologyParameters) -> Domains | None:
     """Return the domains of which one must hold the whole job; None if it asks for none."""
     wish = job.wishes.topology

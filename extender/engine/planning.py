@@ -64,7 +64,7 @@ def plan(
     Members with ``targets`` go there by ``rule`` if all fit, otherwise wherever the rules say. With
     ``lone`` single pods that are alike are placed faster, and no differently.
     """
-    if hindrance := _hindrance(job, params):
+    if hindrance := _hindrance(job, room, params):
         return hindrance
     waiting = in_order(job.having(*UNPLANNED_STATES))
     result: Placement | Misfit | None = None
@@ -131,7 +131,7 @@ def seats(
     return _place(job, in_order(members), room, params)
 
 
-def _hindrance(job: Job, params: EngineParameters) -> Refusal | None:
+def _hindrance(job: Job, room: Room, params: EngineParameters) -> Refusal | None:
     if problem := job.problem or levels.problem(job, params.topology):
         return Refusal(Reason.MISCONFIGURED, problem)
     reason: Reason | None = None
@@ -141,7 +141,12 @@ def _hindrance(job: Job, params: EngineParameters) -> Refusal | None:
         reason = Reason.RELEASING
     elif len(job.having(*UNPLANNED_STATES)) < max(1, missing(job)):
         reason = Reason.ADMISSION_GATED if job.having(State.HELD) else Reason.GANG_INCOMPLETE
-    return Refusal(reason, MESSAGES[reason]) if reason else None
+    if reason:
+        return Refusal(reason, MESSAGES[reason])
+    if absent := levels.absent(job, room, params.topology):
+        reason = Reason.NO_SUCH_TOPOLOGY_LEVEL
+        return Refusal(reason, f"{MESSAGES[reason]}: {absent}")
+    return None
 
 
 def _place(

@@ -28,6 +28,8 @@ class Reason(StrEnum):
     """There is enough room in total, but not so that every pod fits."""
     TOPOLOGY_PLACEMENT_FAILED = "TopologyPlacementFailed"
     """No domain of the topology level that the job requires holds the whole gang. (Kueue)"""
+    NO_SUCH_TOPOLOGY_LEVEL = "NoSuchTopologyLevel"
+    """No node has the label of the topology level that the job requires."""
     GANG_TOO_LARGE = "GangTooLarge"
     """Its maximum wait is over, but it would not fit even if every other job had ended."""
     MAX_WAIT_DRAINING = "MaxWaitDraining"
@@ -62,6 +64,7 @@ NEEDS_ACTION = frozenset(
         Reason.GANG_SIZE_UNKNOWN,
         Reason.EXCEEDS_MAX_QUOTA,
         Reason.NO_SUCH_NODE,
+        Reason.NO_SUCH_TOPOLOGY_LEVEL,
     }
 )
 """The job cannot start until its owner or an administrator changes something."""
@@ -79,6 +82,9 @@ MESSAGES: dict[Reason, str] = {
     ),
     Reason.EXCEEDS_MAX_QUOTA: (
         "the job alone asks for more than the guaranteed share and borrowing limit of its namespace"
+    ),
+    Reason.NO_SUCH_TOPOLOGY_LEVEL: (
+        "no node has the label of the topology level that the job requires"
     ),
     Reason.GANG_TOO_LARGE: (
         "the maximum wait is over, but the gang would not fit even if every other job had ended"

@@ -37,6 +37,7 @@ _FOR_NODES: Final = frozenset(
         Reason.GANG_DOES_NOT_FIT,
         Reason.FRAGMENTED,
         Reason.TOPOLOGY_PLACEMENT_FAILED,
+        Reason.NO_SUCH_TOPOLOGY_LEVEL,  # nodes that an autoscaler adds may have the label
         Reason.GANG_TOO_LARGE,
     }
 )

@@ -43,6 +43,7 @@ TIME_HELPS: Final = frozenset(Reason) - {
     Reason.BACKING_OFF,
     Reason.EXCEEDS_MAX_QUOTA,
     Reason.NO_SUCH_NODE,
+    Reason.NO_SUCH_TOPOLOGY_LEVEL,
     Reason.MIGRATING,
     Reason.REPLACING,
     Reason.RELEASING,

@@ -99,7 +99,7 @@ SCHEDULING: Final = (
         "ShuntyardJobsMisconfigured",
         Severity.INFO,
         "max by (job, reason) (shuntyard_waiting_jobs"
-        '{reason=~"Misconfigured|GangSizeUnknown|NoSuchNode"}) > 0',
+        '{reason=~"Misconfigured|GangSizeUnknown|NoSuchNode|NoSuchTopologyLevel"}) > 0',
         "30m",
         "Jobs wait with {{ $labels.reason }}: {{ $value }}.",
         "Jobs wait for something that only their owners can mend: a wrong annotation, a gang size "

@@ -12,6 +12,7 @@ from msgspec.structs import replace as changed
 
 from extender.engine import jobs, levels, planning
 from extender.engine.above import above
+from extender.engine.explaining import own
 from extender.engine.explaining.offers import names
 from extender.engine.explaining.situation import Situation
 from extender.engine.jobs import Member, State
@@ -47,6 +48,7 @@ def corrections(s: Situation, old_pods: tuple[PodKey, ...]) -> tuple[Correction,
     2. A gang size that nobody says.
     3. Gates of others, and old pods that are still there.
     4. Pods that are missing.
+    5. A topology level that no node has.
     """
     found: list[Correction] = []
     while len(found) < _MOST:
@@ -63,10 +65,19 @@ def _next(s: Situation, old_pods: tuple[PodKey, ...]) -> Correction | None:
     if s.job.min_available is None:
         return _stated(s)
     if len(s.waiting) >= max(1, planning.missing(s.job)):
-        return None
+        return _levelled(s)
     if s.job.having(State.HELD):
         return _arrived(s, old_pods) if old_pods else _ungated(s)
     return _completed(s)
+
+
+def _levelled(s: Situation) -> Correction | None:
+    """No node has the level that is required: where it does not matter, nodes may."""
+    wish = s.job.wishes.topology
+    if wish is None or not levels.absent(s.job, s.room, s.params.topology):
+        return None
+    offer = own.without_topology(s, wish)
+    return Correction("topology", offer.steps, offer.says, s.wishing(topology=None))
 
 
 def _unusable(s: Situation) -> Iterator[Correction]:

@@ -11,6 +11,7 @@ from extender.engine import planning
 from extender.engine.explaining import verdicts
 from extender.engine.explaining.offers import Offer, value
 from extender.engine.explaining.situation import Situation, Trials
+from extender.engine.wishes import TopologyWish
 from extender.policy.feasibility import taint_text
 from extender.policy.room import conflicts
 from shared import labels
@@ -114,10 +115,13 @@ def drop_topology(s: Situation, trials: Trials) -> Iterator[Offer]:
     """Yield that the gang may be spread over domains of the topology."""
     wish = s.job.wishes.topology
     if wish is not None and wish.required and trials.runs(s.wishing(topology=None)):
-        step = Step(
-            kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=wish.key, before=wish.text
-        )
-        yield Offer((step,), f"drop the annotation {wish.key} (now {wish.text!r})")
+        yield without_topology(s, wish)
+
+
+def without_topology(s: Situation, wish: TopologyWish) -> Offer:
+    """Return that the job does not require a level any more."""
+    step = Step(kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=wish.key, before=wish.text)
+    return Offer((step,), f"drop the annotation {wish.key} (now {wish.text!r})")
 
 
 def hard_taints(s: Situation) -> list[Taint]:

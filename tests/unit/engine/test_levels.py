@@ -10,6 +10,7 @@ from extender.engine.commands import ReleaseGang, RewriteSeat
 from extender.engine.memory import Memory, Reading
 from extender.engine.migration import aiming
 from extender.engine.parameters import EngineParameters
+from extender.engine.reasons import Reason
 from extender.engine.wishes import TopologyWish
 from extender.policy.domains import Level
 from extender.policy.misfit import Misfit
@@ -263,3 +264,56 @@ def test_members_without_our_gate_get_their_seats(notes, want):
     found = planning.seats(job, job.members, room, PARAMS)
     got = found.reason if isinstance(found, Misfit) else set(found.nodes.values())
     assert got == want
+
+
+ABSENT = {
+    "by the level's name": (MUST, "rack"),
+    "by the node label": (MUST, RACK),
+    "by Kueue's annotation": (KUEUE_MUST, RACK),
+}
+
+
+@pytest.mark.parametrize(("key", "text"), ABSENT.values(), ids=ABSENT)
+@pytest.mark.parametrize("pods", [2, 40], ids=["there is room", "there is none"])
+def test_a_required_level_that_no_node_has_is_a_reason_of_its_own(key, text, pods) -> None:
+    """The message names the label, the annotation and the levels that nodes have (defect B4)."""
+    nodes = [make_node(name, cpu="4", labels={ZONE: "z"}) for name in "ab"]
+    found = cycle(*nodes, queued_job("j", pods, cpu="1", annotations={key: text}))
+    (entry,) = found.entries
+    assert entry.reason is Reason.NO_SUCH_TOPOLOGY_LEVEL
+    assert f"rack is the label {RACK} (annotation {key})" in entry.message
+    assert f"require a level that nodes have: zone ({ZONE})" in entry.message
+
+
+def test_nothing_is_proposed_where_nodes_have_no_level_at_all() -> None:
+    bare = replace(make_node("a"), labels={})
+    found = cycle(bare, queued_job("j", 1, annotations=IN_A_RACK))
+    assert found.entries[0].message.endswith("label the nodes with it")
+
+
+OTHERS = {
+    "a level that only one node has": ({RACK: "r"}, IN_A_RACK, Reason.RELEASING),
+    "a level that is preferred": ({}, {SHOULD: "rack"}, Reason.RELEASING),
+    "a level that the settings do not know": ({RACK: "r"}, {MUST: "row"}, Reason.MISCONFIGURED),
+}
+
+
+@pytest.mark.parametrize(("on_node", "wish", "want"), OTHERS.values(), ids=OTHERS)
+def test_another_reason_counts_for(on_node, wish, want) -> None:
+    nodes = [make_node("a", labels=on_node), make_node("b")]
+    found = cycle(*nodes, queued_job("j", 1, annotations=wish))
+    assert found.entries[0].reason is want
+
+
+def test_without_nodes_the_level_is_not_what_is_missing() -> None:
+    found = cycle(queued_job("j", 1, annotations=IN_A_RACK))
+    assert found.entries[0].reason is Reason.NO_SUCH_NODE
+
+
+def test_a_job_whose_level_no_node_has_keeps_no_room() -> None:
+    """Time does not help it: its maximum wait is over, and others go on (defect B4)."""
+    waits = queued_job("old", 1, annotations={**IN_A_RACK, labels.MAX_WAIT: "1s"})
+    found = cycle(make_node("a", cpu="1"), waits, queued_job("young", 1, created_at=5))
+    reasons = {entry.job.name: entry.reason for entry in found.entries}
+    assert found.holder is None
+    assert reasons == {"old": Reason.NO_SUCH_TOPOLOGY_LEVEL, "young": Reason.RELEASING}

@@ -359,6 +359,24 @@ SITUATIONS: dict[str, Situation] = {
         cause="topology",
         smallest="drop-topology",
     ),
+    "no node has the required rack": Situation(
+        cluster(
+            [make_node(n, cpu="4", labels={labels.ZONE_LABEL: n}) for n in "ab"],
+            train(2, cpu="4", annotations={labels.REQUIRED_TOPOLOGY: "rack"}),
+        ),
+        cause="topology",
+        smallest="drop-topology",
+    ),
+    "no node has the required rack and there is no room": Situation(
+        cluster(
+            [make_node(n, cpu="4") for n in "ab"],
+            running("other", ["a"], cpu="4", annotations=HOUR),
+            train(2, cpu="4", annotations={labels.REQUIRED_TOPOLOGY: "rack"}),
+        ),
+        cause="topology",
+        short={"cpu": 4000},
+        smallest="lower-request",
+    ),
     "room is kept for it": Situation(
         cluster(
             [make_node(n, cpu="4") for n in "ab"],
