@@ -34,7 +34,9 @@ def _facts(answer: api.ExplainResponse) -> Iterator[str]:
     facts["State"] = answer.state or "not ours"
     if answer.pod:
         facts["Node"] = answer.node or "-"
-    facts["Reason"] = f"{answer.reason}: {answer.message}" if answer.reason else "-"
+    facts["Reason"] = (
+        f"{answer.reason}: {answer.message}" if answer.reason else answer.message or "-"
+    )
     if answer.warnings:
         facts["Warning"] = "; ".join(answer.warnings)
     if answer.pod:

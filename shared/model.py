@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from shared import identity, owners, pod_cpu, pod_shape
+from shared import devices, identity, owners, pod_cpu, pod_shape
 from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 NodeName = identity.NodeName
@@ -24,6 +24,7 @@ Taint = pod_shape.Taint
 HostPort = pod_shape.HostPort
 PodShape = pod_shape.PodShape
 ContainerCpu = pod_cpu.ContainerCpu
+DeviceClass = devices.DeviceClass
 
 OwnerReference = owners.OwnerReference
 JobState = owners.JobState
@@ -290,6 +291,7 @@ Entity = (
     | Namespace
     | ResourceQuota
     | PriorityClass
+    | DeviceClass
     | PersistentVolumeClaim
     | PersistentVolume
     | Migration

@@ -31,7 +31,10 @@ _EVERYWHERE: Final = {
     "subjectaccessreviews.authorization.k8s.io": "create",
     "events.events.k8s.io": "create",
 }
-_OPTIONAL: Final = {"pods/resize": "patch"}
+_OPTIONAL: Final = {
+    "pods/resize": "patch",
+    "deviceclasses.resource.k8s.io": "list watch",
+}
 _UNCHANGED: Final = frozenset(kind.resource for kind in OPTIONAL if kind.kind == "PodGroup")
 """Optional kinds whose objects are never written."""
 _OF_KUBE_SCHEDULER: Final = {

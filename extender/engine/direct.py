@@ -125,7 +125,7 @@ def is_single(snapshot: Snapshot, pod: Pod) -> bool:
     notes = pod.annotations
     if labels.PLAN in notes or pod.scheduling_group or labels.GATE in pod.gates or pod.prefers:
         return False
-    if pod.claims or pod.shape.unmodelled:
+    if pod.claims or modelling.unmodelled(snapshot, pod):
         return False
     if any(other.uid != pod.uid for other in snapshot.jobs.get(registry.job_key(pod), ())):
         return False

@@ -32,7 +32,7 @@ from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
 from extender.policy.room import BoolVector, Room
 from shared import labels
-from shared.model import NodeName, Pod
+from shared.model import NodeName, Pod, PodShape
 
 PLANNED_NOT_OFFERED: Final = "shuntyard: the planned node was not offered"
 NO_ROOM_BESIDE_SEATS: Final = "shuntyard: no room beside the seats of others"
@@ -88,7 +88,9 @@ def filter_nodes(
         if not sharing.may_hold(snapshot, pod, params):
             return FilterVerdict(nowhere=NO_QUOTA)
         room = gate.others(snapshot.room, snapshot, params)
-        return _best(snapshot, pod, names, params) or _with_room(room, pod, names)
+        return _best(snapshot, pod, names, params) or _with_room(
+            room, modelling.without_devices(snapshot, pod.shape), names
+        )
     granted = direct.grant(snapshot, pod, names, occasion, params)
     return WITHOUT_SEATS if granted is None else _planned(granted.node, names, granted)
 
@@ -146,7 +148,7 @@ def _offered(names: Sequence[str], room: Room) -> BoolVector | None:
     return np.fromiter(map(offered.__contains__, room.index), np.bool_, len(room.index))
 
 
-def _with_room(room: Room, pod: Pod, names: Sequence[str]) -> FilterVerdict:
-    usable = frozenset(compress(room.index, room.feasible(pod.shape).tolist()))
+def _with_room(room: Room, shape: PodShape, names: Sequence[str]) -> FilterVerdict:
+    usable = frozenset(compress(room.index, room.feasible(shape).tolist()))
     passed = tuple(filter(usable.__contains__, names))  # thousands of names: no loop of ours
     return FilterVerdict(passed, {} if passed else dict.fromkeys(names, NO_ROOM_BESIDE_SEATS))

@@ -201,6 +201,7 @@ def _source(
         tuple({id(one): one for one in over}.values()),
         [_place(snapshot, pod) for pod in pods],
         (snapshot.claims, snapshot.volumes) if claims else None,
+        snapshot.devices,
         snapshot.open_seats.get(key),
     )
 
@@ -285,7 +286,7 @@ def _kinds(seen: Sequence[_Seen]) -> str:
 
 def _seen(snapshot: Snapshot, pod: Pod, over: Above, before: _Seen | None) -> _Seen:
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
-    source = (pod, over, _place(snapshot, pod), volumes)
+    source = (pod, over, _place(snapshot, pod), volumes, snapshot.devices)
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)

@@ -1,4 +1,4 @@
-"""What a pod asks of a node, with what its claimed volumes add to it (pure).
+"""What a pod asks of a node, with what volumes and device classes make of it (pure).
 
 A claim names a volume, and the volume says from where it can be reached:
 
@@ -11,6 +11,9 @@ unbound, unknown, or being deleted                         not modelled
 for one node or one pod (ReadWriteOnce, …OncePod)          not modelled
 its volume has a label of a zone, or affinity by fields    not modelled
 =========================================================  =========================================
+
+A resource that a DeviceClass serves is not modelled either: which devices are free stands in no
+node's allocatable amounts. What nodes do offer of it is left to kube-scheduler, too.
 
 A pod with something that is not modelled is released without a pin: kube-scheduler knows better.
 How many volumes a node can attach is not modelled either; a node that kube-scheduler refuses for it
@@ -54,20 +57,44 @@ def unmodelled(snapshot: Snapshot, pod: Pod) -> tuple[str, ...]:
 def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
     """Return the pod's shape as node filters have to see it.
 
-    It is the pod's own one, the very object, unless a claim adds something: pods that claim
-    different volumes of the same kind stay in one equivalence class.
+    It is the pod's own one, the very object, unless a claim adds something or a DeviceClass serves
+    a resource: pods that claim different volumes of the same kind stay in one equivalence class.
     """
+    shape_of_pod = without_devices(snapshot, pod.shape)
     if not pod.claims:
-        return pod.shape
+        return shape_of_pod
     volumes = list(_volumes(snapshot, pod))
     affinities = dict.fromkeys(volume.affinity for volume in volumes if volume is not None)
     demands = [terms for terms in affinities if terms is not None]
     if None in volumes or _too_many(pod.shape.affinity or (), prod(map(len, demands))):
-        names = {*pod.shape.unmodelled, VOLUMES}
-        return replace(pod.shape, unmodelled=tuple(sorted(names)))
+        return _with_unmodelled(shape_of_pod, [VOLUMES])
     if not demands:
-        return pod.shape
-    return replace(pod.shape, affinity=_all_of(pod.shape.affinity, demands))
+        return shape_of_pod
+    return replace(shape_of_pod, affinity=_all_of(pod.shape.affinity, demands))
+
+
+def without_devices(snapshot: Snapshot, own: PodShape) -> PodShape:
+    """Return the shape without the resources that device classes serve.
+
+    Which they are is among what is not modelled of it; it is the very object if there are none.
+    """
+    served = _served(snapshot, own)
+    if not served:
+        return own
+    modelled = tuple((name, amount) for name, amount in own.requests if name not in served)
+    return _with_unmodelled(replace(own, requests=modelled), served.values())
+
+
+def _served(snapshot: Snapshot, own: PodShape) -> dict[str, str]:
+    found = snapshot.devices
+    if not found:
+        return {}  # nearly always: asked for every pod
+    asked = (name for name, _ in own.requests if name in found)
+    return {name: f"DeviceClass {found[name]} serves {name}" for name in asked}
+
+
+def _with_unmodelled(own: PodShape, names: Iterable[str]) -> PodShape:
+    return replace(own, unmodelled=tuple(sorted({*own.unmodelled, *names})))
 
 
 def own_shape(snapshot: Snapshot, pod: Pod) -> PodShape:

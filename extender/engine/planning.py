@@ -247,7 +247,7 @@ def _release_pod(
         plan_size=plan_of[1],
         gates=(),
         terms=_terms(pod, nodes if modelled else (), bound_to) if pinned else None,
-        decision=decision(pod, placement, value),
+        decision=decision(pod, placement, value, member.shape.unmodelled),
         direct=member.state is State.DIRECT,
     )
 
@@ -261,14 +261,21 @@ def _terms(
     return domain_terms(pod.shape, bound_to)
 
 
-def decision(pod: Pod, placement: Placement, value: float | None) -> str:
-    """Return one line of JSON: rule, V (None where nobody stood in a queue), bucket and terms."""
+def decision(
+    pod: Pod, placement: Placement, value: float | None, unmodelled: Sequence[str] = ()
+) -> str:
+    """Return one line of JSON: rule, V (None where nobody stood in a queue), bucket and terms.
+
+    Of a pod that is released without a pin it also says what of it is not modelled.
+    """
     terms = {name: round(t, 4) for name, t in placement.terms.get(pod.uid, {}).items()}
     bucket = placement.bucket_of.get(pod.uid)
     v = None if value is None else round(value, 4)
-    said = {"rule": placement.rule, "v": v, "bucket": bucket, "terms": terms}
+    said: dict[str, object] = {"rule": placement.rule, "v": v, "bucket": bucket, "terms": terms}
     if placement.domain is not None:
         said["domain"] = placement.domain.name
+    if unmodelled:
+        said["unmodelled"] = list(unmodelled)
     return msgspec.json.encode(said).decode()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from extender.adapters import registry
+from extender.engine import modelling
 from extender.engine.parameters import EngineParameters
 from extender.engine.snapshot import Snapshot
 from extender.policy import scoring
@@ -36,7 +37,7 @@ def terms(snapshot: Snapshot, pod: Pod, names: Sequence[str], params: EnginePara
     candidates = np.zeros(len(room.nodes), dtype=np.bool_)
     candidates[[room.index[NodeName(n)] for n in names if n in room.index]] = True
     return scoring.terms(
-        pod.shape,
+        modelling.without_devices(snapshot, pod.shape),
         room,
         members_on_node=_members_on_node(snapshot, pod),
         bucket_score=None,
@@ -49,7 +50,7 @@ def explain(
     snapshot: Snapshot, pod: Pod, params: EngineParameters
 ) -> Mapping[NodeName, Mapping[str, float]]:
     """Return every term and the total by node, for the nodes that can take the pod now."""
-    feasible = snapshot.room.feasible(pod.shape)
+    feasible = snapshot.room.feasible(modelling.without_devices(snapshot, pod.shape))
     nodes = snapshot.room.nodes
     names = [nodes[i].name for i in np.flatnonzero(feasible).tolist()]
     found = terms(snapshot, pod, names, params)

@@ -107,6 +107,7 @@ class Snapshot:
         namespaces: By name.
         quotas: By namespace, in order of name.
         priority_classes: By name.
+        devices: Resources that a DeviceClass serves, and the name of the class.
         claims: For volumes, by ``namespace/name``.
         volumes: By name.
         migrations: Open ones and those that ended, by ``namespace/name``.
@@ -127,6 +128,7 @@ class Snapshot:
     namespaces: Mapping[str, Namespace]
     quotas: Mapping[str, tuple[ResourceQuota, ...]]
     priority_classes: Mapping[str, PriorityClass]
+    devices: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
     volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
     migrations: Mapping[str, Migration] = field(default_factory=dict)

@@ -1,8 +1,9 @@
 """Reflectors feed the store: one for each kind that decisions read.
 
 Some kinds may be missing, not installed or not ours to read: then there are none of them, and
-everything else goes on. Without migrations (deploy/base/crd.yaml) nothing is moved; without the
-owners and groups of other projects a gang size must be stated on the pods.
+everything else goes on. Without migrations (deploy/base/crd.yaml) nothing is moved; without device
+classes (before Kubernetes 1.34) every resource is one that nodes offer; without the owners and
+groups of other projects a gang size must be stated on the pods.
 """
 
 import asyncio
@@ -76,9 +77,11 @@ class Observer:
         self.reflectors = [self._reflector(kind, self._take) for kind in KINDS]
         self.catalog = Catalog(self.client)
         moving = self._optional(resources.MIGRATIONS, "nothing is moved", None)
+        by_nodes = "what pods ask for is what nodes offer"
+        devices = self._optional(resources.DEVICE_CLASSES, by_nodes, PATIENCE_SECONDS)
         without = "gang sizes of its pods must be stated"
         jobs = (self._optional(kind, without, PATIENCE_SECONDS) for kind in self.kinds)
-        self._migrations, self.optional = moving, (moving, *jobs)
+        self._migrations, self.optional = moving, (moving, devices, *jobs)
 
     @property
     def synced(self) -> bool:

@@ -18,7 +18,9 @@ from extender.state.classes import MaskCache
 from extender.state.content import Content
 from extender.state.errors import InvariantError
 from extender.state.standing import Standing, standing
+from shared import devices
 from shared.model import (
+    DeviceClass,
     HostPort,
     JobKey,
     Migration,
@@ -77,6 +79,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "namespaces": dict(snapshot.namespaces),
         "quotas": dict(snapshot.quotas),
         "priority classes": dict(snapshot.priority_classes),
+        "devices": dict(snapshot.devices),
         "claims": dict(snapshot.claims),
         "volumes": dict(snapshot.volumes),
         "reports": dict(snapshot.reports),
@@ -110,6 +113,7 @@ def _objects(content: Content) -> dict[str, object]:
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
+        "devices": devices.served(e for e in entities if isinstance(e, DeviceClass)),
         "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "reports": _reports(content),

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
 from extender.state.table import Table
-from shared.model import ResourceQuota
+from shared import devices
+from shared.model import DeviceClass, ResourceQuota
 
 
 class Keyed(Protocol):
@@ -56,6 +57,22 @@ class Shelf(Generic[K, E]):
     def frozen(self) -> Mapping[K, E]:
         """Return them read-only; what is held of the answer never changes."""
         return self._table.frozen()
+
+
+class DeviceShelf(Shelf[str, DeviceClass]):
+    """Device classes, and the resources that they serve."""
+
+    def __init__(self) -> None:
+        super().__init__(attrgetter("name"))
+        self._served_from: Mapping[str, DeviceClass] | None = None
+        self._served: Mapping[str, str] = MappingProxyType({})
+
+    def served(self) -> Mapping[str, str]:
+        """The class behind each resource; the same object until something changes."""
+        if self.frozen() is not self._served_from:
+            self._served_from = self.frozen()
+            self._served = MappingProxyType(devices.served(self.all()))
+        return self._served
 
 
 class QuotaShelf(Shelf[str, ResourceQuota]):

@@ -26,10 +26,11 @@ from extender.state.nodes import NodeIndex
 from extender.state.open_seats import OpenSeatBook
 from extender.state.pods import PodBook
 from extender.state.removed import Removed
-from extender.state.shelf import QuotaShelf, Shelf
+from extender.state.shelf import DeviceShelf, QuotaShelf, Shelf
 from shared.model import (
     Delete,
     Delta,
+    DeviceClass,
     Entity,
     JobKey,
     Migration,
@@ -79,6 +80,7 @@ class ClusterStore:
         self._namespaces: Shelf[str, Namespace] = Shelf(attrgetter("name"))
         self._quotas = QuotaShelf()
         self._classes: Shelf[str, PriorityClass] = Shelf(attrgetter("name"))
+        self._devices = DeviceShelf()
         self._claims: Shelf[str, PersistentVolumeClaim] = Shelf(attrgetter("key"))
         self._volumes: Shelf[str, PersistentVolume] = Shelf(attrgetter("name"))
         self._groups: Shelf[str, PodGroup] = Shelf(attrgetter("key"))
@@ -92,6 +94,7 @@ class ClusterStore:
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
+            DeviceClass.__name__: self._devices,
             PersistentVolumeClaim.__name__: self._claims,
             PersistentVolume.__name__: self._volumes,
             Migration.__name__: self._migrations,
@@ -232,6 +235,7 @@ class ClusterStore:
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),
+                devices=self._devices.served(),
                 claims=self._claims.frozen(),
                 volumes=self._volumes.frozen(),
                 migrations=self._migrations.frozen(),

@@ -100,6 +100,10 @@ VOLUME_CLAIMS: Final = ResourceKind(
 VOLUMES: Final = ResourceKind(
     "PersistentVolume", "PersistentVolume", paths.VOLUMES, parse.decode_volume, _name
 )
+DEVICE_CLASSES: Final = ResourceKind(
+    "DeviceClass", "DeviceClass", paths.DEVICE_CLASSES, parse.decode_device_class, _name
+)
+"""In Kubernetes 1.34 and later; earlier versions know no extended resource of a class."""
 MIGRATIONS: Final = ResourceKind(
     "Migration", "Migration", paths.MIGRATIONS, migrations.decode, _namespaced
 )

@@ -253,3 +253,29 @@ async def test_decisions_that_owners_and_groups_shaped_replay(
     settings = ExtenderSettings.model_validate(QUICK)
     params = engine_parameters(settings, labels.SCHEDULER_NAME)
     assert await asyncio.to_thread(replay.run, tmp_path, params) == 0
+
+
+async def test_a_device_class_that_comes_later_lets_waiting_pods_go(
+    fake: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No node offers what they ask for; the log has the class, so it replays (defect B8)."""
+    asks = {"requests": {"cpu": "1", "example.com/gpu": "1"}}
+    containers = [{"name": "main", "image": "x", "resources": asks}]
+    section = {"directory": tmp_path}
+    async with (
+        extender(fake, decision_log=section) as running,
+        MiniScheduler(fake, running.scheduler_url).running(),
+    ):
+        for index in range(2):
+            fake.put(paths.PODS, pod(f"g-{index}", job="g", size=2, containers=containers))
+        await waits(running, "g", "NoSuchNode")
+        assert await ready(running)
+        fake.install(paths.DEVICE_CLASSES)
+        fake.put(
+            paths.DEVICE_CLASSES, named("gpu", spec={"extendedResourceName": "example.com/gpu"})
+        )
+        await eventually(lambda: len(bound(fake)) == 2)
+    settings = ExtenderSettings.model_validate(QUICK)
+    parameters = engine_parameters(settings, labels.SCHEDULER_NAME)
+    assert await asyncio.to_thread(replay.run, tmp_path, parameters) == 0
+    assert " 0 differ" in capsys.readouterr().out

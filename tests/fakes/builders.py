@@ -13,6 +13,7 @@ from extender.state.classes import MaskCache
 from shared import labels as names
 from shared.label_selectors import LabelSelector
 from shared.model import (
+    DeviceClass,
     HostPort,
     Namespace,
     Node,
@@ -296,6 +297,15 @@ def make_volume(
 
 def make_priority_class(name: str = "normal", *, value: int = 0) -> PriorityClass:
     return PriorityClass(name=name, value=value)
+
+
+def make_device_class(
+    name: str = "gpu", *, resource: str = "example.com/gpu", created_at: float = 0.0, uid: str = ""
+) -> DeviceClass:
+    """A DeviceClass that serves an extended resource; none for an empty ``resource``."""
+    return DeviceClass(
+        name=name, uid=Uid(uid or f"of-{name}"), created_at=created_at, extended_resource=resource
+    )
 
 
 def _amounts(texts: Mapping[str, str]) -> dict[str, int]:

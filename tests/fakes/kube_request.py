@@ -31,6 +31,7 @@ KINDS = {
     "rayclusters": "RayCluster",
     "leaderworkersets": "LeaderWorkerSet",
     "podgroups": "PodGroup",
+    "deviceclasses": "DeviceClass",
 }
 
 BUILT_IN = (

@@ -13,6 +13,7 @@ from extender.state.store import ClusterStore
 from shared.model import Delete, MigrationPhase, Replace, Toleration, Uid, Upsert
 from tests.fakes.builders import (
     make_claim,
+    make_device_class,
     make_namespace,
     make_node,
     make_owner,
@@ -102,6 +103,12 @@ others = st.one_of(
     st.builds(make_namespace, st.sampled_from(["x", "y"])),
     st.builds(make_quota, st.sampled_from("ab"), namespace=st.sampled_from("xy")),
     st.builds(make_priority_class, st.sampled_from(["low"]), value=st.integers(0, 1)),
+    st.builds(
+        make_device_class,
+        st.sampled_from(["gpu", "tpu"]),
+        resource=st.sampled_from(["", "nvidia.com/gpu"]),
+        created_at=st.sampled_from([0.0, 1.0]),
+    ),
     st.builds(
         make_claim,
         st.sampled_from("ab"),

@@ -175,7 +175,7 @@ def _why(asked: Asked, seen: Job) -> _Why:
     entry = _entry(asked, seen.key)
     reason, message = (entry.reason.value, entry.message) if entry else ("", "")
     if not seen.having(*_UNPLACED):
-        return _Why(reason, message)
+        return _Why(reason, message or _unpinned(seen))
     s = _situation(asked, seen)
     result = s.plan()
     refused = result if isinstance(result, Refusal) else None
@@ -198,6 +198,14 @@ def _why(asked: Asked, seen: Job) -> _Why:
     elif refused and refused.reason is Reason.TOPOLOGY_PLACEMENT_FAILED:
         why = replace(why, cause="topology")
     return replace(why, reason=reason, message=message)
+
+
+def _unpinned(seen: Job) -> str:
+    """Say that pods were released without a pin and why; empty if none was."""
+    words = {word for member in seen.having(State.LOOSE) for word in member.shape.unmodelled}
+    if not words:
+        return ""
+    return f"released without a pin, kube-scheduler chooses the nodes: {', '.join(sorted(words))}"
 
 
 def _of_nodes(mended: Situation, s: Situation, before: Before, asked: Asked) -> _Why:

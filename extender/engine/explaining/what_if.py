@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.engine import estimating, queueing, supposing
+from extender.engine import estimating, jobs, queueing, supposing
 from extender.engine.admission.history import History
 from extender.engine.admission.outcome import Book
 from extender.engine.commands import ReleaseGang
@@ -89,7 +89,7 @@ def what_if(
     if starts_now:
         estimate = Estimate(now, estimating.FITS_NOW)
     places = _places(key, with_it) if starts_now else ()
-    unmodelled = (LEFT_TO_KUBE_SCHEDULER,) if any(not one.node for one in places) else ()
+    unmodelled = _unmodelled(key, with_it) if any(not one.node for one in places) else ()
     answer = api.WhatIfResponse(
         generated_at=now,
         acting=acting,
@@ -105,6 +105,13 @@ def what_if(
         notes=(*supposed.notes, *unmodelled),
     )
     return tenders.offered(answer, asked, with_it.snapshot, book, history)
+
+
+def _unmodelled(key: JobKey, course: _Course) -> tuple[str, ...]:
+    """Return that kube-scheduler chooses the nodes, and for what the pods ask."""
+    seen = jobs.view(course.snapshot, key)
+    words = sorted({word for member in seen.members for word in member.shape.unmodelled})
+    return (f"{LEFT_TO_KUBE_SCHEDULER} ({', '.join(words)})",)
 
 
 def _course(asked: Asked, snapshot: Snapshot) -> _Course:

@@ -108,8 +108,15 @@ def test_wide_names_every_node() -> None:
     assert any(line.endswith("c,d,e,f") for line in explaining.lines(WAITS, wide=True))
 
 
+def test_what_is_said_without_a_reason_is_shown_too() -> None:
+    """Of a job that was released without a pin (defect B8)."""
+    loose = msgspec.structs.replace(WAITS, reason="", message="released without a pin")
+    assert "Reason:   released without a pin" in explaining.lines(loose, wide=False)
+
+
 def test_a_pod_is_shown_with_the_terms_of_its_nodes() -> None:
-    pod = msgspec.structs.replace(WAITS, pod="train-0", reason="", position=None, needs=0)
+    pod = msgspec.structs.replace(WAITS, pod="train-0", reason="", message="", needs=0)
+    pod = msgspec.structs.replace(pod, position=None)
     pod = msgspec.structs.replace(pod, cause="", tried=(), changes=(), nodes=EXPLAIN.nodes[:1])
     assert "\n".join(explaining.lines(pod, wide=False)) == POD_TEXT
 

@@ -20,11 +20,11 @@ from extender.state.store import ClusterStore
 from shared.model import Delete, NodeName, Replace, Toleration, Uid, Upsert
 from shared.progress import Category, Use
 from tests.fakes.builders import (
+    make_device_class,
     make_namespace,
     make_node,
     make_owner,
     make_pod,
-    make_priority_class,
     make_quota,
     make_shape,
     make_term,
@@ -49,7 +49,7 @@ RECORDS: dict[str, Record] = {
         Replace("Owner", "Job", (make_owner(controller=make_owner("top")), make_owner("b")))
     ),
     "others": DeltaRecord(
-        Replace("Any", "Any", (make_quota(), make_namespace(), make_priority_class()))
+        Replace("Any", "Any", (make_quota(), make_namespace(), make_device_class()))
     ),
     "assumption": AssumptionRecord(SEAT),
     "forget": ForgetRecord(Uid("u")),
