@@ -234,9 +234,6 @@ def _viewed(
         size = worker_gang.size(size, workers, (first, first_above), living)
         wish_problem = worker_gang.problem(workers, living)
         wished = replace(wished, workers=workers)
-    beyond = [pods[i].excess for i in staying]
-    said = (seen[i].membership.problem for i in staying)
-    problems = filter(None, chain(beyond, said, [_kinds(seen)]))
     namespace, kind, name = key.split("/", 2)
     job = Job(
         key=key,
@@ -247,7 +244,7 @@ def _viewed(
         created_at=_created_at(first, first_above),
         members=tuple(s.member for s in seen),
         min_available=size,
-        problem=next(problems, size_problem or wish_problem),
+        problem=_problem(seen, [seen[i] for i in staying]) or size_problem or wish_problem,
         wishes=wished,
         kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
         deciding_owners=deciding_owners,
@@ -268,6 +265,13 @@ def _warnings(members: Sequence[tuple[Pod, Above, str]]) -> tuple[str, ...]:
     ]
     lines = (line for of_pod in found for line in of_pod)
     return tuple(dict.fromkeys(lines))[: key_warnings.MOST]
+
+
+def _problem(seen: Sequence[_Seen], staying: Sequence[_Seen]) -> str:
+    """Return what is wrong with the pods themselves, the first of it; empty if nothing is."""
+    beyond = (one.member.pod.excess for one in staying)
+    said = (one.membership.problem for one in staying)
+    return next(filter(None, chain(beyond, said)), "") or _kinds(seen)
 
 
 def _kinds(seen: Sequence[_Seen]) -> str:

@@ -39,7 +39,6 @@ _JOB: Final = msgspec.json.Decoder(wire.Job)
 _IDENTIFIED: Final = msgspec.json.Decoder(wire.Identified)
 _BARE: Final = msgspec.json.Decoder(wire.Bare)
 _PRIORITY_CLASS: Final = msgspec.json.Decoder(wire.PriorityClass)
-_DEVICE_CLASS: Final = msgspec.json.Decoder(wire.DeviceClass)
 _VOLUME_CLAIM: Final = msgspec.json.Decoder(wire.VolumeClaim)
 _VOLUME: Final = msgspec.json.Decoder(wire.PersistentVolume)
 _MANY_NODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -248,23 +247,6 @@ def decode_priority_class(data: Data) -> model.PriorityClass:
     """
     raw = _PRIORITY_CLASS.decode(data)
     return model.PriorityClass(name=raw.metadata.name, value=raw.value)
-
-
-@names_the_object
-def decode_device_class(data: Data) -> model.DeviceClass:
-    """Return a DeviceClass.
-
-    Raises:
-        OddObjectError: It cannot be read.
-    """
-    raw = _DEVICE_CLASS.decode(data)
-    meta, spec = raw.metadata, raw.spec or wire.DeviceClassSpec()
-    return model.DeviceClass(
-        name=meta.name,
-        uid=model.Uid(meta.uid or ""),
-        created_at=stamps.parse(meta.creation_timestamp),
-        extended_resource=spec.extended_resource_name or "",
-    )
 
 
 @names_the_object

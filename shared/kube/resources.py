@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared import labels, model
-from shared.kube import kinds, migrations, parse, paths, pod_groups
+from shared.kube import device_classes, kinds, migrations, parse, paths, pod_groups
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ VOLUMES: Final = ResourceKind(
     "PersistentVolume", "PersistentVolume", paths.VOLUMES, parse.decode_volume, _name
 )
 DEVICE_CLASSES: Final = ResourceKind(
-    "DeviceClass", "DeviceClass", paths.DEVICE_CLASSES, parse.decode_device_class, _name
+    "DeviceClass", "DeviceClass", paths.DEVICE_CLASSES, device_classes.decode, _name
 )
 """In Kubernetes 1.34 and later; earlier versions know no extended resource of a class."""
 MIGRATIONS: Final = ResourceKind(

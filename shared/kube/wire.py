@@ -313,19 +313,6 @@ class PriorityClass(Struct):
     value: int = 0
 
 
-class DeviceClassSpec(Struct, rename="camel"):
-    """``spec`` of a DeviceClass."""
-
-    extended_resource_name: str | None = None
-
-
-class DeviceClass(Struct):
-    """A DeviceClass."""
-
-    metadata: Meta
-    spec: DeviceClassSpec | None = None
-
-
 class VolumeClaimSpec(Struct, rename="camel"):
     """``spec`` of a PersistentVolumeClaim."""
 

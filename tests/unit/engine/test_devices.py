@@ -10,7 +10,7 @@ from extender.engine.memory import Memory, Reading
 from extender.engine.parameters import EngineParameters
 from extender.engine.reasons import Reason
 from shared.devices import served
-from shared.kube import parse
+from shared.kube import device_classes
 from shared.model import Delete, Entity, JobKey, Pod, Upsert
 from tests.fakes.builders import make_device_class, make_node, make_owner, make_pod
 from tests.unit.engine.clusters import queued_job, snapshot_of, store_of
@@ -141,7 +141,7 @@ def test_explain_says_why_it_was_released_without_a_pin() -> None:
 def test_a_device_class_is_read() -> None:
     meta = {"name": "gpu", "uid": "u", "creationTimestamp": "1970-01-01T00:00:09Z"}
     body = json.dumps({"metadata": meta, "spec": {"extendedResourceName": GPU}}).encode()
-    found = parse.decode_device_class(body)
+    found = device_classes.decode(body)
     assert found == make_device_class("gpu", created_at=9.0, uid="u")
-    bare = parse.decode_device_class(b'{"metadata": {"name": "bare"}}')
+    bare = device_classes.decode(b'{"metadata": {"name": "bare"}}')
     assert bare.extended_resource == ""
