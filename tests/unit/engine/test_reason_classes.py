@@ -63,6 +63,7 @@ ROWS: dict[Reason, set[Is]] = {
     Reason.UTILITY_GONE: {Is.NEEDS_NO_ROOM, Is.BY_PRICE},
     Reason.RELEASING: {Is.NEEDS_NO_ROOM},
     Reason.MIGRATING: {Is.NEEDS_NO_ROOM},
+    Reason.REPLACING: {Is.NEEDS_NO_ROOM},
 }
 
 
