@@ -19,6 +19,7 @@ from extender.engine.admission.history import History
 from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
 from extender.engine.memory import Memory, Reading
 from extender.engine.queueing import Cycle
+from extender.engine.replaying import CycleInput
 from extender.loops.log_writer import FIRST_REST_SECONDS, MOST_REST_SECONDS, State
 from extender.loops.record import MOST_LISTED
 from extender.loops.segments import SegmentFiles
@@ -261,12 +262,14 @@ def test_a_decision_at_the_end_of_the_rest_has_all_that_it_is_made_from(logged: 
     nothing = Cycle((), (), Memory(), None)
     for milliseconds in range(975, 1000):
         log = logged()
-        log.recorder.cycle(Reading(0.0, 0.0), (), (), Memory(), nothing)
+        given = CycleInput(Reading(0.0, 0.0), (), Memory())
+        log.recorder.cycle(given, nothing)
         fails_with(errno.ENOSPC)(log.disk)
         log.flush()
         log.disk.fault = None
         log.writer.clock = Ticking(reading=log.clock.reading + milliseconds / 1000)
-        log.recorder.cycle(Reading(0.0, 0.0), (), (), Memory(), nothing)
+        given = CycleInput(Reading(0.0, 0.0), (), Memory())
+        log.recorder.cycle(given, nothing)
         log.flush()
         kept = [one for path in log.segments() for one in records(path)]
         cycles = [one for one in kept if isinstance(one, DecisionRecord) and one.kind == "cycle"]
