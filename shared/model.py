@@ -55,6 +55,9 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     ``labels`` and ``annotations`` are those that are kept (``shared.kube.kept_keys``). ``excess``
     says what of them or of its spec (``shared.kube.excess``) is more than we read, and is empty if
     nothing is; no node is planned for such a pod.
+
+    ``seat_refused`` says why the annotations of ``labels.SEAT`` that it had are not ours: the shell
+    took them away before it showed the pod. Empty: it had none, or they are ours.
     """
 
     namespace: str
@@ -84,6 +87,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     scheduling_group: str = ""
     prefers: bool = False
     excess: str = ""
+    seat_refused: str = ""
 
     @property
     def key(self) -> PodKey:

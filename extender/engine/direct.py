@@ -169,11 +169,14 @@ def stands_in_line(job: Job, memory: Memory, now_seconds: float) -> bool:
 
     Filter comes first: it plans a gang when it is asked about it. So a direct gang stands in the
     queue when filter turned it away, or was not asked for long (after a start of ours, when we do
-    not know whom an earlier life turned away: not for a while). A single pod never does.
+    not know whom an earlier life turned away: not for a while). A single pod never does. Released
+    pods whose seat is missing or not ours wait there too: filter seats none of them.
     """
     members = job.having(State.DIRECT)
     if not members or job.kept:
         return False
+    if any(m.unseated for m in members):
+        return True
     if job.key in memory.turned_away:
         return True
     patience = UNASKED_SECONDS if memory.known else UNKNOWN_SECONDS
@@ -260,7 +263,7 @@ def _planned(
 
 def _plannable(job: Job, here: Sequence[Member]) -> bool:
     known = job.min_available is not None and not job.problem
-    queued = job.having(State.GATED, State.HELD)
+    queued = job.having(State.GATED, State.HELD) or any(m.unseated for m in here)
     return known and not queued and not any(m.shape.unmodelled for m in here)
 
 

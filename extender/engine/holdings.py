@@ -59,5 +59,5 @@ def _counts(pod: Pod, snapshot: Snapshot) -> bool:
         return False
     if pod.uid in snapshot.bound or pod.uid in snapshot.seats:
         return True
-    loose = labels.PLAN in pod.annotations and labels.GATE not in pod.gates
+    loose = labels.PLAN in pod.annotations and not pod.gates
     return loose and not pod.deleting

@@ -10,7 +10,15 @@ from typing import Any, Final, NamedTuple
 from extender.adapters import registry
 from extender.adapters.base import Above, Membership, integer
 from extender.adapters.roles import COORDINATORS
-from extender.engine import copies, key_warnings, modelling, owner_keys, wishes, worker_gang
+from extender.engine import (
+    copies,
+    key_warnings,
+    modelling,
+    owner_keys,
+    pinning,
+    wishes,
+    worker_gang,
+)
 from extender.engine.above import above_each
 from extender.engine.snapshot import Snapshot
 from extender.engine.wishes import Wishes
@@ -34,13 +42,13 @@ class State(StrEnum):
     GATED = "gated"
     """Queued: carries our gate."""
     HELD = "held"
-    """Queued, and gated by somebody else too, or the copy of a pod that is not gone yet."""
+    """Gated by somebody else, with our gate or without; or the copy of a pod that is not gone."""
     SEATED = "seated"
     """Released with a planned node, not bound."""
     LOOSE = "loose"
     """Released without a pin, not bound."""
     DIRECT = "direct"
-    """Never had our gate, no seat yet."""
+    """No gate, no seat: never had our gate, or its seat is missing or not ours (``unseated``)."""
     IN_TREE = "in_tree"
     """Never had our gate, not bound, of a group that kube-scheduler itself keeps whole."""
     BOUND = "bound"
@@ -82,10 +90,24 @@ class Member:
 
     @property
     def direct(self) -> bool:
-        """It never had our gate: a seat of its own is no pin and can be taken back."""
-        notes = self.pod.annotations
-        unplanned = labels.PLAN not in notes and labels.GATE not in self.pod.gates
-        return labels.DIRECT in notes or unplanned
+        """It never had our gate: a seat of its own is no pin and can be taken back.
+
+        Annotations alone do not say so, since people may edit them. The pin cannot be edited after
+        the release. It is ours if the pod's status says that it was queued, or if the pod had a
+        seat that did not verify.
+        """
+        pod, notes = self.pod, self.pod.annotations
+        pinned = pinning.has_pin(pod.shape)
+        if labels.GATE in pod.gates or (pinned and pod.queued_reason):
+            return False
+        if labels.DIRECT in notes:
+            return True
+        return labels.SEAT.isdisjoint(notes) and not (pinned and pod.seat_refused)
+
+    @property
+    def unseated(self) -> bool:
+        """It was released, and its seat is missing or not ours: it is planned again."""
+        return self.state is State.DIRECT and not self.direct
 
 
 @dataclass(frozen=True)
@@ -345,8 +367,8 @@ def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
 
 
 def _unseated(pod: Pod) -> State:
-    if labels.GATE in pod.gates:
-        return State.GATED if len(pod.gates) == 1 else State.HELD
+    if labels.GATE in pod.gates or (pod.gates and not pod.scheduling_group):
+        return State.GATED if len(pod.gates) == 1 and labels.GATE in pod.gates else State.HELD
     if labels.PLAN in pod.annotations:
         return State.LOOSE
     return State.IN_TREE if pod.scheduling_group else State.DIRECT

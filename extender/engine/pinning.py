@@ -73,6 +73,11 @@ def unpinned(shape: PodShape) -> PodShape:
     return replace(shape, affinity=tuple(_widened(term) for term in terms))
 
 
+def has_pin(shape: PodShape) -> bool:
+    """Say whether each of the required terms ends as ``pinned_terms`` leaves it."""
+    return bool(shape.affinity) and all(_widened(term) != term for term in shape.affinity or ())
+
+
 def _is_pin(term: NodeSelectorTerm) -> bool:
     return not term.expressions and len(term.fields) == 1 and _names_a_node(term.fields[0])
 

@@ -248,7 +248,7 @@ def _release_pod(
         gates=(),
         terms=_terms(pod, nodes if modelled else (), bound_to) if pinned else None,
         decision=decision(pod, placement, value, member.shape.unmodelled),
-        direct=member.state is State.DIRECT,
+        direct=member.direct,
     )
 
 

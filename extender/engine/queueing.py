@@ -34,7 +34,7 @@ from extender.engine import (
 from extender.engine.admission import gate as gating
 from extender.engine.admission.gate import Gate
 from extender.engine.commands import Command, ReleaseGang
-from extender.engine.jobs import Job, State
+from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Backoff, Memory, Reading, Told, strike
 from extender.engine.migration import aiming, reserving
 from extender.engine.migration.reserving import NOBODY, Arrivals
@@ -178,15 +178,21 @@ def _mend(seen: tuple[Job, ...], work: _Work) -> None:
     for job in seen:
         moves, work.room = repairing.moves(job, lost, work.room, work.memory)
         for move in moves:
-            uid = move.member.pod.uid
             if move.to is not None:
                 work.commands.append(repairing.rewrite(move.member, move.to, work.snapshot))
                 continue
-            since = work.memory.lost_since.get(uid, work.reading.monotonic)
-            work.lost_since[uid] = since
-            if work.reading.monotonic - since >= work.params.pin_lost_seconds:
-                work.commands.append(repairing.give_back(move.member, "pin-lost"))
-                work.strike(job.key)
+            _count_lost(move.member, job, work)
+        for member in repairing.without_a_node(job, work.room, work.memory):
+            _count_lost(member, job, work)
+
+
+def _count_lost(member: Member, job: Job, work: _Work) -> None:
+    """Rule 2 of ``repairing``."""
+    since = work.memory.lost_since.get(member.pod.uid, work.reading.monotonic)
+    work.lost_since[member.pod.uid] = since
+    if work.reading.monotonic - since >= work.params.pin_lost_seconds:
+        work.commands.append(repairing.give_back(member, "pin-lost"))
+        work.strike(job.key)
 
 
 def _line(work: _Work) -> Line:

@@ -12,7 +12,9 @@ The rules, for every job with seats or a broken burst:
    the others go on).
 4. A gang that stays so for ``pin_lost_seconds`` more is dissolved even if seats exist.
 
-Where a pod would be deleted that is direct and not bound, only its seat is taken back.
+Where a pod would be deleted that is direct and not bound, only its seat is taken back. A released
+pod whose seat is missing, or is not ours, waits in the queue for a new one on its pinned nodes;
+rule 2 holds for it too.
 """
 
 from collections import Counter
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.engine import pinning
 from extender.engine.commands import ClearSeat, Command, DeletePod, RewriteSeat
 from extender.engine.jobs import Job, Member, State
 from extender.engine.memory import Memory
@@ -77,6 +80,24 @@ def moves(job: Job, lost: frozenset[Uid], room: Room, memory: Memory) -> tuple[l
     return found, room
 
 
+def without_a_node(job: Job, room: Room, memory: Memory) -> tuple[Member, ...]:
+    """Return the released members whose seat is missing and that fit on no pinned node now.
+
+    The others of them are planned again with their gang. One of which only the node was removed
+    goes on without a seat, and is among them when none of its nodes takes it any more.
+    """
+    found = [m for m in job.having(State.LOOSE) if _has_lost_its_pin(m, room)]
+    for member in job.having(State.DIRECT):
+        if not member.unseated:
+            continue
+        target = _other_node(member, room, memory.refused.get(member.pod.uid, frozenset()))
+        if target is None:
+            found.append(member)
+        else:
+            room = room.with_pods([(member.pod.shape, target)])
+    return tuple(found)
+
+
 def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteSeat:
     """Return the command that names another planned node."""
     seat, pod = snapshot.seats[member.pod.uid], member.pod
@@ -87,14 +108,16 @@ def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteSeat:
 
 def dissolve(job: Job, cause: str) -> tuple[Command, ...]:
     """Return the commands that give back every seat and every bound member of a job."""
-    return tuple(give_back(m, cause) for m in job.having(*PARTIAL_STATES))
+    holding = job.having(*PARTIAL_STATES)
+    unseated = tuple(m for m in job.having(State.DIRECT) if m.unseated)
+    return tuple(give_back(m, cause) for m in (*holding, *unseated))
 
 
 def give_back(member: Member, cause: str) -> DeletePod | ClearSeat:
     """Return the command after which the member has no place any more, and may get a new one."""
     pod = member.pod
     if member.direct and member.state is not State.BOUND:
-        annotated = labels.PLAN in pod.annotations
+        annotated = not labels.SEAT.isdisjoint(pod.annotations)
         return ClearSeat(pod.key, pod.uid, pod.resource_version, cause, annotated)
     return DeletePod(pod.key, pod.uid, cause, bare=pod.controller is None)
 
@@ -209,6 +232,13 @@ def without(room: Room, member: Member) -> Room:
         p for p in ports[index] if not conflicts([p], member.pod.shape.host_ports)
     )
     return room.replaced(used=used, ports=tuple(ports))
+
+
+def _has_lost_its_pin(member: Member, room: Room) -> bool:
+    shape = member.shape
+    if shape.unmodelled or member.direct or not pinning.has_pin(shape):
+        return False
+    return not any(feasibility.accepts(shape, node) for node in room.nodes)
 
 
 def _other_node(member: Member, room: Room, refused: frozenset[NodeName]) -> int | None:

@@ -12,6 +12,7 @@ from extender.engine.memory import Told
 from extender.engine.reasons import NEEDS_ACTION, Reason
 from extender.policy.priority import Value
 from extender.policy.weighting import Weight
+from shared import labels
 from shared.model import JobKey, OwnerReference
 
 IGNORED = "AnnotationIgnored"
@@ -115,8 +116,8 @@ def _is_young(job: Job, now_seconds: float) -> bool:
 
 def _conditions(entry: QueueEntry) -> Iterator[Command]:
     for member in entry.job.having(State.GATED, State.HELD):
-        if member.pod.queued_reason != entry.reason:
-            pod = member.pod
+        pod = member.pod
+        if labels.GATE in pod.gates and pod.queued_reason != entry.reason:
             yield SetQueuedCondition(pod.key, pod.uid, entry.reason, entry.message)
 
 

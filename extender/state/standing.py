@@ -14,7 +14,8 @@ or to be replaced
 finished                  none                        nowhere
 ========================  ==========================  =======================================
 
-An annotation counts only for pods of our scheduler whose gate is gone.
+An annotation counts only for pods of our scheduler that nobody gates: one with a foreign gate
+cannot be bound, and would hold its room for as long as its owner likes.
 """
 
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def _assumed(assumption: Assumption) -> Seat:
 
 def _annotated(pod: Pod) -> Seat | None:
     node = pod.annotations.get(labels.NODE)
-    if not node or labels.GATE in pod.gates:
+    if not node or pod.gates:
         return None
     return Seat(
         node=NodeName(node),
