@@ -39,6 +39,10 @@ def _run(asked: Namespace) -> int:
         from cli.doctor import running  # noqa: PLC0415 - as said
 
         return running.run(asked, sys.stdout)
+    if asked.command == "rotate-seat-key":
+        from cli import rotating  # noqa: PLC0415 - as said
+
+        return rotating.run(asked, sys.stdout)
     from cli import commands  # noqa: PLC0415 - as said
 
     return commands.run(asked, sys.stdout)

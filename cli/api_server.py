@@ -58,7 +58,13 @@ class ApiServer:
         Raises:
             UnansweredError: It cannot be reached, or there is no token to show.
         """
-        request = Request(path, query or {}, headers or {}, body)
+        return self._renewed(Request(path, query or {}, headers or {}, body))
+
+    def patch(self, path: str, body: bytes) -> Answer:
+        """Return what it says to a merge patch; otherwise as ``ask``."""
+        return self._renewed(Request(path, body=body, changes=True))
+
+    def _renewed(self, request: Request) -> Answer:
         answer = self._ask(request)
         if answer.status == _UNAUTHORIZED:
             self._credentials.token.expire()

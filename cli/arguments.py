@@ -10,6 +10,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from cli import asking, options, pricing, service, subject
+from shared import signing_secret
 
 _COMMANDS: Final = {
     "queue": "waiting jobs in the order in which they will be placed, and why each waits",
@@ -21,8 +22,10 @@ _COMMANDS: Final = {
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
     "doctor": "whether Shuntyard is installed as it should be, and how to mend what is not",
+    "rotate-seat-key": "that a new key signs seats and records; the one before it still counts",
 }
 _SUBJECTS: Final = {"explain": ("POD|JOB",), "migrations": ("[NAME]",)}
+_ONCE: Final = frozenset({"doctor", "rotate-seat-key"})
 _WRONG: Final = 2
 _EPILOG: Final = (
     "COMMAND --help lists what a command understands. "
@@ -51,8 +54,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         asking.check(parser, asked)
     if asked.command == "prices":
         pricing.check(parser, asked)
-    if asked.command == "doctor" and (asked.url or asked.watch):
-        parser.error("doctor asks the API server, once: --url and --watch do not go with it")
+    if asked.command in _ONCE and (asked.url or asked.watch):
+        said = "asks the API server, once: --url and --watch do not go with it"
+        parser.error(f"{asked.command} {said}")
     _choose_way(parser, asked)
     return asked
 
@@ -135,6 +139,9 @@ def _add(commands: Any, name: str) -> None:
         asking.add(command)
     if name == "prices":
         pricing.add(command)
+    if name == "rotate-seat-key":
+        kept = f"Secret in the namespace of --service (default: {signing_secret.NAME})"
+        command.add_argument("--secret", metavar="NAME", default=signing_secret.NAME, help=kept)
     if name == "queue":
         by = "a line for each job, or for each namespace: what it holds and may hold"
         command.add_argument("--by", choices=("job", "namespace"), default="job", help=by)

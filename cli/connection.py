@@ -45,12 +45,13 @@ class Server:
 
 @dataclass(frozen=True)
 class Request:
-    """What to ask for: a GET, with a ``body`` (JSON) a POST."""
+    """What to ask for: a GET, with a ``body`` (JSON) a POST, with ``changes`` a merge patch."""
 
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
+    changes: bool = False
 
 
 class Answer(NamedTuple):
@@ -96,14 +97,16 @@ def ask(server: Server, request: Request) -> Answer:
     asks = request.body is not None
     connection = _Connection(server, QUESTION_TIMEOUT_SECONDS if asks else TIMEOUT_SECONDS)
     headers = [*connection.headers, *server.headers, *request.headers.items()]
+    content = "application/merge-patch+json" if request.changes else "application/json"
+    writes = "PATCH" if request.changes else "POST"
     if request.body is not None:
         headers += [
-            ("Content-Type", "application/json"),
+            ("Content-Type", content),
             ("Content-Length", str(len(request.body))),
         ]
     try:
         path = f"{connection.root}{server.url.path}{request.path}{query}"
-        connection.putrequest("POST" if asks else "GET", path)
+        connection.putrequest(writes if asks else "GET", path)
         for name, text in headers:
             connection.putheader(name, text)
         connection.endheaders(request.body)

@@ -9,10 +9,12 @@ from cli import service
 
 DEFAULT_WATCH_SECONDS: Final = 2.0
 _NAMESPACES: Final = frozenset({"--namespace", "--all-namespaces"})
+_ANOTHER_WAY: Final = frozenset({"--url", "--ca", "--token-file", "--server-name", "--watch"})
 _POINTLESS: Final = {
     "nodes": _NAMESPACES,
     "prices": _NAMESPACES,
-    "doctor": _NAMESPACES | {"--url", "--ca", "--token-file", "--server-name", "--watch"},
+    "doctor": _NAMESPACES | _ANOTHER_WAY,
+    "rotate-seat-key": _NAMESPACES | _ANOTHER_WAY | {"--output"},
 }
 """By command the options that say nothing to it."""
 

@@ -18,6 +18,7 @@ POLL_SECONDS: Final = 0.05
 AT_ONCE: Final = 32
 NODES_READY_SECONDS: Final = 300.0
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "Namespace": paths.NAMESPACES,
     "ServiceAccount": "/api/v1/serviceaccounts",
@@ -36,6 +37,8 @@ _COLLECTIONS: Final[Mapping[str, str]] = {
     "Role": f"{_RBAC}/roles",
     "RoleBinding": f"{_RBAC}/rolebindings",
     "FlowSchema": "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+    "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",
 }
 
 

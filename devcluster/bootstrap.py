@@ -24,6 +24,7 @@ _BASE: Final = (
     "rbac-kinds.yaml",
     "certificates.yaml",
     "admission.yaml",
+    "our-keys.yaml",
     "viewer.yaml",
     "flow-control.yaml",
 )

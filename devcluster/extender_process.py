@@ -54,6 +54,7 @@ def extender(
             "certificate": str(layout.server.certificate),
             "key": str(layout.server.key),
         },
+        "signing": {"secret": "shuntyard-signing-keys"},
         "decision_log": {"directory": str(layout.decisions(name))},
     }
     file = write_config(layout, name, merged(decided, settings))

@@ -18,14 +18,17 @@ from extender.loops.moving import Mover
 from extender.loops.observe import Observer
 from extender.loops.owners import OwnerWriter
 from extender.loops.publishing import config_maps
+from extender.loops.record import Recorder
 from extender.loops.requests import RequestWriter
 from extender.loops.rescale import RescaleLoop
 from extender.loops.resize import ResizeLoop
 from extender.loops.schedule import ScheduleLoop
+from extender.loops.signing_keys import SigningKeys, SigningLoop
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
 from extender.settings.lease import LeaseSection
 from extender.settings.migration import CpuWeightsSection
+from extender.settings.signing import SigningSection
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube import endpoints, paths
@@ -48,6 +51,21 @@ def leadership(
     )  # fmt: skip
 
 
+def optional(
+    settings: ExtenderSettings,
+    ground: Ground,
+    identity: str,
+    recorder: Recorder,
+    acting: Callable[[], bool],
+) -> tuple[EndpointLoop | AuthorityLoop | SigningLoop, ...]:
+    """Return the loops that the settings ask for."""
+    return (
+        *endpoint(settings, ground, identity, acting),
+        *authority(settings.certificates, ground, acting),
+        *signing(settings.signing, ground, recorder, acting),
+    )
+
+
 def endpoint(
     settings: ExtenderSettings, ground: Ground, identity: str, acting: Callable[[], bool]
 ) -> tuple[EndpointLoop, ...]:
@@ -60,6 +78,22 @@ def endpoint(
     path = paths.namespaced(endpoints.SLICES, section.namespace, section.service)
     beat = ground.beat("endpoint")
     return (EndpointLoop(ground.client, path, place, acting, ground.clock, beat),)
+
+
+def signing_keys(section: SigningSection, secret: str, ground: Ground) -> SigningKeys:
+    """Return what reads the keys that sign what we write."""
+    path = paths.namespaced(paths.SECRETS, section.namespace, secret)
+    return SigningKeys(ground.client, path, ground.signatures, ground.clock)
+
+
+def signing(
+    section: SigningSection, ground: Ground, recorder: Recorder, acting: Callable[[], bool]
+) -> tuple[SigningLoop, ...]:
+    """Return the loop that reads these keys again and again; none where nothing is signed."""
+    if section.secret is None:
+        return ()
+    keys = signing_keys(section, section.secret, ground)
+    return (SigningLoop(keys, recorder, acting, ground.beat("signing")),)
 
 
 def authority(

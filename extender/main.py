@@ -45,6 +45,7 @@ from extender.metrics.certificates import Door
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
+from extender.settings.signing import SigningSection
 from extender.state.store import ClusterStore
 from shared import logs
 from shared import settings as settings_files
@@ -135,6 +136,7 @@ async def serve(
         )
         ground = Ground.of(settings, client)
         kept = await _keep_certificates(settings.certificates, ground, stop)
+        await _have_keys(settings.signing, ground, stop)
         if stop.is_set():
             return
         shown = await asyncio.to_thread(listeners.certificates, settings)
@@ -178,6 +180,16 @@ async def _keep_certificates(
     return (keeper,)
 
 
+async def _have_keys(section: SigningSection, ground: Ground, stop: asyncio.Event) -> None:
+    """Have the keys that sign what we write, before anything is observed."""
+    if section.secret is None:
+        log.warning("nothing is signed: signing.secret is not set (docs/our-keys.md)")
+    else:
+        await looping.signing_keys(section, section.secret, ground).first(
+            section.wait_seconds, stop
+        )
+
+
 def build(
     settings: ExtenderSettings, ground: Ground, shown: Certificates, beside: tuple[Loop, ...] = ()
 ) -> Parts:
@@ -216,8 +228,7 @@ def build(
     )
     loops: tuple[Loop, ...] = (observer, leadership, recorder, schedule, barrier, teller)
     loops += (migrate, resize, rescale, admission, measure, *beside)
-    loops += looping.endpoint(settings, ground, identity, acting)
-    loops += looping.authority(settings.certificates, ground, acting)
+    loops += looping.optional(settings, ground, identity, recorder, acting)
     passing_on = listeners.forwarding(settings.peers, leadership, acting, tls=Door.API in shown)
     look = partial(_look, observer, leadership)
     opened = (
@@ -252,7 +263,7 @@ def _observer(
     client, clock, metrics, beat = ground.client, ground.clock, ground.metrics, ground.beat
     store = ClusterStore(settings.scheduler.scheduler_name)
     files, name = _segments(settings), parameters_hash(params)
-    recorder = Recorder(store, clock, metrics, beat("record"), files, name)
+    recorder = Recorder(store, clock, metrics, beat("record"), files, name, ground.signatures)
     rng = random.Random()  # noqa: S311 - jitter of back-offs, nothing secret
     kinds = tuple(kind for kind in OPTIONAL if kind.resource in settings.kinds.read)
     return Observer(client, recorder, clock, metrics, beat("observe"), changed, rng, kinds)

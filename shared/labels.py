@@ -105,8 +105,26 @@ DECISION: Final = "shuntyard.io/decision"
 DIRECT: Final = "shuntyard.io/direct"
 """Annotation on the pod: ``true`` if it has a seat and never had our gate, so no pin. Ours."""
 
-SEAT: Final = frozenset({NODE, PLAN, PLAN_SIZE, DECISION, DIRECT})
+SEAT_SIGNATURE: Final = "shuntyard.io/seat-signature"
+"""Annotation on the pod: that node, plan, size of the plan and ``direct`` are ours."""
+
+SEAT: Final = frozenset({NODE, PLAN, PLAN_SIZE, DECISION, DIRECT, SEAT_SIGNATURE})
 """The annotations that say where a pod's seat is, and why."""
+
+RESCALE_SIGNATURE: Final = "shuntyard.io/rescale-signature"
+SLOT_PLAN_SIGNATURE: Final = "shuntyard.io/slot-plan-signature"
+PROFILE_SIGNATURE: Final = "shuntyard.io/profile-signature"
+"""Annotations on the owner: that the records beside them are ours."""
+
+RECORDS: Final = {
+    RESCALE: RESCALE_SIGNATURE,
+    SLOT_PLAN: SLOT_PLAN_SIGNATURE,
+    PROFILE: PROFILE_SIGNATURE,
+}
+"""Our records on owners, and the signature of each."""
+
+SPEC_SIGNATURE: Final = "shuntyard.io/spec-signature"
+"""Annotation on the Migration: that its spec is ours."""
 
 SIMULATED_DURATION: Final = "shuntyard.io/simulated-duration"
 """Annotation on the pod: how long a kwok node of the devcluster lets it run, e.g. ``30s``."""
@@ -124,6 +142,14 @@ REPLACED_BY: Final = "shuntyard.io/replaced-by"
 
 REPLACES: Final = "shuntyard.io/replaces"
 """Annotation on the copy of a bare pod: ``uid/name`` of that pod, for whose end it waits. Ours."""
+
+RESERVED: Final = frozenset(
+    {
+        *(*SEAT, *RECORDS, *RECORDS.values()),
+        *(SPEC_SIGNATURE, MIGRATION, CPU_GIVEN, REPLACED_BY, REPLACES),
+    }
+)
+"""The annotations that only the extender writes (deploy/base/our-keys.yaml)."""
 
 QUEUED_CONDITION: Final = "shuntyard.io/Queued"
 """Condition type on gated pods: why the job waits."""

@@ -252,6 +252,8 @@ class Migration(Struct, frozen=True, kw_only=True, tag=True):
         hold_until: Until when the trainer holds after its ack; seconds since the epoch.
         transitions: Each phase entered, and when.
         members: The pods.
+        digest: Of the whole spec, templates included; empty before the object was read.
+        signature: What the object says so that its spec can be told to be ours.
     """
 
     namespace: str
@@ -275,6 +277,8 @@ class Migration(Struct, frozen=True, kw_only=True, tag=True):
     hold_until: float = 0.0
     transitions: tuple[tuple[MigrationPhase, float], ...] = ()
     members: tuple[MigrationMember, ...] = ()
+    digest: str = ""
+    signature: str = ""
 
     @property
     def key(self) -> str:

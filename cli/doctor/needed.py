@@ -85,6 +85,7 @@ def of_the_extender(namespace: str, settings: Settings) -> Iterator[Right]:
         for verb in ("get", "patch"):
             yield Right(verb, "endpointslices.discovery.k8s.io", namespace, str(service))
     yield from _of_certificates(settings)
+    yield from _of_signing(settings)
     for verb in ("get", "patch"):
         history = "shuntyard-admission-history"
         yield Right(verb, "configmaps", namespace, history, optional=True)
@@ -105,6 +106,14 @@ def _of_certificates(settings: Settings) -> Iterator[Right]:
             trusted = named("authority_config_map", "shuntyard-ca")
             for one in namespaces:
                 yield Right(verb, "configmaps", str(one).strip(), trusted)
+
+
+def _of_signing(settings: Settings) -> Iterator[Right]:
+    if secret := settings.of("signing", "secret", ""):
+        yield Right("get", "namespaces", "", "kube-system")
+        for verb in ("get", "patch"):
+            namespace = str(settings.of("signing", "namespace", "shuntyard-system"))
+            yield Right(verb, "secrets", namespace, str(secret))
 
 
 def of_the_kinds() -> Iterator[Right]:

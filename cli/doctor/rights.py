@@ -26,7 +26,7 @@ def check(site: Site) -> Iterator[Finding]:
     if SCHEDULER in containers(site.deployment or {}):
         wanted += needed.of_the_scheduler(site.settings.lease)
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        allowed = list(pool.map(lambda right: _may(site, account, right), wanted))
+        allowed = list(pool.map(lambda right: may(site, account, right), wanted))
     missing = [right for right, may in zip(wanted, allowed, strict=True) if not may]
     yield from of_what_is_missing(name, missing, len(wanted))
 
@@ -73,7 +73,8 @@ def review(account: str, right: Right) -> Object:
     }
 
 
-def _may(site: Site, account: str, right: Right) -> bool:
+def may(site: Site, account: str, right: Right) -> bool:
+    """Ask whether a service account has a right."""
     answer = site.reader.create(REVIEWS, review(account, right))
     return bool((answer.get("status") or {}).get("allowed"))
 

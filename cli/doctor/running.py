@@ -18,6 +18,7 @@ from cli.doctor import (
     lease,
     namespaces,
     neighbours,
+    our_keys,
     read_api,
     report,
     rights,
@@ -36,7 +37,7 @@ CHECKS: Final[dict[str, Check]] = {
     module.CHECK: module.check
     for module in (
         *(versions, clock, namespaces, definition, rights, deployment, configuration),
-        *(lease, read_api, certificates, volume, agents, gate, neighbours),
+        *(lease, read_api, certificates, volume, agents, gate, our_keys, neighbours),
     )
 }
 _ODD: Final = (KeyError, TypeError, ValueError, AttributeError)

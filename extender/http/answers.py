@@ -15,7 +15,11 @@ from shared.model import Pod
 
 
 class Witness(Protocol):
-    """Keeps decisions for replay."""
+    """Keeps decisions for replay, and knows what on a pod is ours."""
+
+    def genuine(self, pod: Pod) -> Pod:
+        """Return a pod without what is written on it in our name and is not ours."""
+        ...
 
     def filtered(
         self, pod: Pod, nodes: Sequence[str], verdict: FilterVerdict, occasion: Occasion
@@ -54,7 +58,7 @@ class SchedulerAnswers:
         acting: Whether this replica decides now.
         desk: Knows the queue, and keeps the seats that filter gives to direct gangs.
         barrier: Binds a pod together with its gang.
-        witness: Keeps what was answered, for the decision log.
+        witness: Keeps what was answered, for the decision log, and knows what on a pod is ours.
         metrics: Counts pods of other schedulers, which are passed through.
     """
 
@@ -73,6 +77,7 @@ class SchedulerAnswers:
         """
         if not self.acting():
             return FilterVerdict(error=STANDBY)
+        pod = self.witness.genuine(pod)
         if pod.scheduler_name != self.parameters.scheduler_name:
             self.metrics.passed.labels(verb=Passed.FILTER.value).inc()
         if self.desk.waits(pod):
@@ -86,6 +91,7 @@ class SchedulerAnswers:
 
     def prioritize(self, pod: Pod, node_names: Sequence[str]) -> Sequence[tuple[str, int]]:
         """Score the nodes that are left, 0 to 10."""
+        pod = self.witness.genuine(pod)
         scores = prioritizing.scores(self.store.snapshot(), pod, node_names, self.parameters)
         self.witness.prioritized(pod, node_names, scores)
         return scores

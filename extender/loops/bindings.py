@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from extender.engine import binding
 from extender.loops.record import Recorder
 from extender.metrics.extender import ExtenderMetrics
+from shared import labels
 from shared.kube import parse, paths, writes
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError, OddObjectError
@@ -69,7 +70,7 @@ class Bindings:
     ) -> tuple[str, bool]:
         """Return "" or the error's text, and whether another attempt may end otherwise."""
         try:
-            await writes.bind(self.client, pod.key, pod.uid, node, annotations)
+            await writes.bind(self.client, pod.key, pod.uid, node, self._signed(pod, annotations))
         except NotFoundError:
             return binding.POD_GONE, False
         except ApiError as error:
@@ -78,6 +79,12 @@ class Bindings:
                 return "", False
             return f"shuntyard: binding failed: {error.reason}", transient(error)
         return "", False
+
+    def _signed(self, pod: Pod, annotations: Mapping[str, str]) -> Mapping[str, str]:
+        """Sign the seat, where the Binding writes one."""
+        if labels.NODE not in annotations:
+            return annotations
+        return {**annotations, **self.recorder.signatures.seat(pod.key, pod.uid, annotations)}
 
     async def _is_bound(self, pod: Pod, node: NodeName) -> bool:
         try:

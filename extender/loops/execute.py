@@ -8,10 +8,11 @@ again on what is true then.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from extender.engine import seat_notes
 from extender.engine.commands import (
     ClearSeat,
     Command,
@@ -114,17 +115,25 @@ class Executor:
 
     def _releasing(self, command: ReleasePod) -> Awaitable[object]:
         if command.direct:
-            body = {"metadata": {"annotations": _annotations(command)}}
+            body = {
+                "metadata": {"annotations": self._signed(command, seat_notes.of_release(command))}
+            }
             return writes.patch_pod(self.client, command.pod, command.uid, body)
         return writes.release(
             self.client,
             command.pod,
             command.uid,
             gates=command.gates,
-            annotations=_annotations(command),
+            annotations=self._signed(command, seat_notes.of_release(command)),
             terms=command.terms,
             resource_version=command.resource_version,
         )
+
+    def _signed(
+        self, command: ReleasePod | RewriteSeat, notes: Mapping[str, str | None]
+    ) -> Mapping[str, str | None]:
+        signature = self.recorder.signatures.seat(command.pod, command.uid, notes)
+        return {**notes, **signature}
 
     async def _rewrite(self, command: RewriteSeat) -> None:
         pod = self.recorder.store.snapshot().pods.get(command.pod)
@@ -134,7 +143,7 @@ class Executor:
             self.client,
             command.pod,
             command.uid,
-            {"metadata": {"annotations": _moved(command)}},
+            {"metadata": {"annotations": self._signed(command, seat_notes.of_rewrite(command))}},
             resource_version=command.resource_version,
         )
         # before the write, which wakes the pod: kube-scheduler may ask before we have the answer,
@@ -237,23 +246,3 @@ class Executor:
 
 def _is_gang_of_its_own(gang: ReleaseGang) -> bool:
     return len(gang.pods) > 1
-
-
-def _annotations(command: ReleasePod) -> dict[str, str]:
-    annotations = {
-        labels.PLAN: command.plan,
-        labels.PLAN_SIZE: str(command.plan_size),
-        labels.DECISION: command.decision,
-    }
-    if command.direct:
-        annotations[labels.DIRECT] = "true"
-    return annotations if command.node is None else {**annotations, labels.NODE: command.node}
-
-
-def _moved(command: RewriteSeat) -> dict[str, str]:
-    """Return what names the other node; a promised seat becomes a written one thereby."""
-    annotations: dict[str, str] = {labels.NODE: command.node}
-    if command.direct:
-        plan = {labels.PLAN: command.plan, labels.PLAN_SIZE: str(command.plan_size)}
-        return {**annotations, **plan, labels.DIRECT: "true"}
-    return annotations

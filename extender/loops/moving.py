@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from extender.engine.migration.commands import (
     Action,
@@ -89,7 +90,8 @@ class Mover:
         kept = await templates.of(self.client, one)
         if kept is None:
             return  # the pod is gone: there is nothing to move
-        answer = await moving.create_migration(self.client, one, kept)
+        sign = partial(self.recorder.signatures.migration, one.namespace, one.name)
+        answer = await moving.create_migration(self.client, one, kept, sign)
         if answer is not None:
             self.recorder.apply(Upsert(migrations.decode(answer)))
             log.info("%s: %s", one.key, one.why)

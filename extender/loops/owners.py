@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from extender.engine.owner_changes import ChangeOwner, MarkPod
 from extender.loops.record import Recorder
 from extender.loops.tell import Teller
@@ -113,7 +115,9 @@ class OwnerWriter:
 
     async def _patch(self, kind: ResourceKind, command: ChangeOwner) -> bytes:
         """Patch it where the server has it: not every server has the first of a kind's versions."""
-        owner, body = command.owner, operations(command)
+        owner, notes = command.owner, command.annotations
+        signed = {**notes, **self.recorder.signatures.records(owner, notes)}
+        body = operations(replace(command, annotations=signed))
         *others, last = (
             paths.namespaced(path, owner.namespace, owner.name)
             for path in (kind.path, *kind.later_paths)

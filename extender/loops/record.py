@@ -43,6 +43,7 @@ from extender.engine.scaling.following import RescaleMemory
 from extender.engine.scaling.rescaling import RescaleLook, RescaleOccasion
 from extender.loops.log_writer import LogWriter, State
 from extender.loops.segments import SegmentFiles
+from extender.loops.signatures import Signatures
 from extender.metrics.extender import ExtenderMetrics
 from extender.state import recording
 from extender.state.assumed import Act, Assumption
@@ -81,6 +82,7 @@ class Recorder:
     Attributes:
         files: Where the log goes; None keeps no log.
         parameters_hash: Which parameters decide.
+        signatures: Say of what is observed whether it is ours where it says so.
     """
 
     store: ClusterStore
@@ -89,6 +91,7 @@ class Recorder:
     heartbeat: Heartbeat
     files: SegmentFiles | None
     parameters_hash: str
+    signatures: Signatures = field(default_factory=Signatures)
     writer: LogWriter | None = field(init=False, default=None)
     _newest: int = 0
     _memory_due: bool = True
@@ -102,7 +105,8 @@ class Recorder:
             self.writer = LogWriter(self.files, self.clock, self.metrics, self.heartbeat)
 
     def apply(self, delta: Delta) -> None:
-        """Take over what was observed."""
+        """Take over what was observed, as far as it is ours where it says so."""
+        delta = self.signatures.checked(delta)
         self._newest = max(self._newest, _newest_pod(delta))
         if not self._stands_in_the_next(delta):
             self._keep(DeltaRecord(delta))
@@ -116,6 +120,10 @@ class Recorder:
         if not self.store.holds(pod.uid) and _version(pod) > self._newest:
             self._keep(DeltaRecord(Upsert(pod)))
             self.store.apply(Upsert(pod))
+
+    def genuine(self, pod: Pod) -> Pod:
+        """Return a pod that kube-scheduler shows, without what is not ours and says it is."""
+        return self.signatures.genuine(pod)
 
     def report(self, heard: Heard) -> NodeReport:
         """Take over a heartbeat; return what is known of its node now."""

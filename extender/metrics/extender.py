@@ -28,6 +28,8 @@ from extender.metrics.queue import QueueMetrics
 from extender.metrics.scaling import ScalingMetrics
 from extender.metrics.series import Series
 from extender.metrics.yard import YardMetrics
+from extender.signing.keys import Fault
+from extender.signing.statements import Signed
 
 # A second series for each one, and nobody reads it.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
@@ -258,6 +260,13 @@ class ExtenderMetrics:
         )
         self.bindings = self.series.counter(
             "shuntyard_bindings", "Bindings sent, by outcome.", outcome=Bound
+        )
+        self.signatures_refused = self.series.counter(
+            "shuntyard_signatures_refused",
+            "Seats, records on owners and Migrations that began not to count, because their "
+            "signature is missing or wrong, by what it was and why.",
+            what=Signed,
+            why=Fault,
         )
         self.deletions = self.series.counter(
             "shuntyard_deletions",

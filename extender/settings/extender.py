@@ -14,6 +14,7 @@ from extender.settings.lease import EndpointSection, LeaseSection
 from extender.settings.listeners import AgentsSection, ApiSection, SchedulerSection, Texts
 from extender.settings.peers import PeersSection
 from extender.settings.policy import PolicySettings
+from extender.settings.signing import SigningSection
 from shared.kube.resources import OPTIONAL
 from shared.sections import HealthSection, LoggingSection
 from shared.settings import Section
@@ -97,6 +98,7 @@ class ExtenderSettings(PolicySettings):
     api: ApiSection = ApiSection()
     agents: AgentsSection = AgentsSection()
     certificates: CertificatesSection = CertificatesSection()
+    signing: SigningSection = SigningSection()
     lease: LeaseSection = LeaseSection()
     peers: PeersSection = PeersSection()
     endpoint: EndpointSection = EndpointSection()

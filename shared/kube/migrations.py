@@ -4,13 +4,14 @@ Amounts in a spec are integers in base units, as in ``shared.model``; stamps are
 microseconds.
 """
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from shared import model
+from shared import labels, model
 from shared.kube import shapes, stamps, wire
 from shared.kube.errors import OddObjectError
 
@@ -28,7 +29,7 @@ class Reference(Struct, rename="camel"):
 
 
 class Member(Struct, rename="camel"):
-    """``spec.members[]``; the template is left unread: only who makes the pod again needs it."""
+    """``spec.members[]``; of the template only the digest is kept: who makes the pod reads it."""
 
     pod: str
     uid: str
@@ -42,6 +43,7 @@ class Member(Struct, rename="camel"):
     tolerations: list[wire.Toleration] | None = None
     host_ports: list[model.HostPort] | None = None
     unmodelled: list[str] | None = None
+    template: dict[str, Any] | None = None
 
 
 class Spec(Struct, rename="camel"):
@@ -100,6 +102,25 @@ class Object(Struct):
 
 
 _DECODER: Final = msgspec.json.Decoder(Object)
+
+
+def digest(spec: Spec | Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a spec, the same before and after the API server has stored it.
+
+    Of what the spec may hold all that we read counts, and the templates as a whole. Numbers are
+    compared by value and a null is nothing, for so the server stores them.
+    """
+    read = spec if isinstance(spec, Spec) else msgspec.convert(spec, Spec)
+    plain = _canonical(msgspec.to_builtins(read))
+    return hashlib.sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _canonical(one) for key, one in value.items() if one is not None}
+    if isinstance(value, list | tuple):
+        return [_canonical(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def decode(data: bytes | msgspec.Raw) -> model.Migration:
@@ -238,6 +259,8 @@ def _migration(raw: Object) -> model.Migration:
         hold_until=stamps.parse(told.hold_until),
         transitions=tuple((t.phase, stamps.parse(t.at)) for t in told.transitions or ()),
         members=tuple(_member(m, by_uid.get(m.uid)) for m in spec.members),
+        digest=digest(spec),
+        signature=(meta.annotations or {}).get(labels.SPEC_SIGNATURE, ""),
     )
 
 

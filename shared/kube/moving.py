@@ -3,7 +3,7 @@
 As in ``shared.kube.writes`` each has a precondition and is safe to repeat.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from shared import labels, model
@@ -63,10 +63,21 @@ async def resume(client: KubeClient, namespace: str, name: str, uid: Uid) -> byt
 
 
 async def create_migration(
-    client: KubeClient, migration: model.Migration, templates: Mapping[str, Mapping[str, Any]]
+    client: KubeClient,
+    migration: model.Migration,
+    templates: Mapping[str, Mapping[str, Any]],
+    sign: Callable[[str], Mapping[str, str]] = lambda _digest: {},
 ) -> bytes | None:
-    """Create a Migration; its name is the precondition. None: it is there already."""
+    """Create a Migration; its name is the precondition. None: it is there already.
+
+    Args:
+        client: The way to the server.
+        migration: What is created of it is the spec.
+        templates: Pod templates by uid.
+        sign: Returns the annotations that say that a spec with this digest is ours.
+    """
     body = migrations.manifest(migration, templates)
+    body["metadata"]["annotations"] = dict(sign(migrations.digest(body["spec"])))
     try:
         return await client.post(paths.migrations(migration.namespace), body)
     except AlreadyExistsError:

@@ -71,7 +71,7 @@ async def release(
     uid: Uid,
     *,
     gates: Sequence[str],
-    annotations: Mapping[str, str],
+    annotations: Mapping[str, str | None],
     terms: Sequence[NodeSelectorTerm] | None = None,
     resource_version: str = "",
 ) -> None:
@@ -82,7 +82,7 @@ async def release(
         key: The pod.
         uid: Precondition.
         gates: Scheduling gates that stay.
-        annotations: Merged into the pod's.
+        annotations: Merged into the pod's; None takes one away.
         terms: Required node affinity afterwards; None leaves it alone.
         resource_version: A second precondition; empty: none.
     """

@@ -19,7 +19,10 @@ from shared.model import TERMINAL_PHASES
 from tests.fakes.kube import FakeKube
 
 IDENTITY = "host-a"
+SECRET = "shuntyard-signing-keys"
+NAMESPACE = "shuntyard-system"
 QUICK = {
+    "signing": {"secret": SECRET, "namespace": NAMESPACE},
     "scheduler": {"listen_port": 0, "identity": IDENTITY},
     "api": {"listen_port": 0},
     "decision_log": {"directory": None},
@@ -39,6 +42,13 @@ def node(name: str, cpu: str = "4") -> dict[str, Any]:
         "spec": {},
         "status": {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}},
     }
+
+
+def put_keys(fake: FakeKube, **data: str) -> None:
+    """What deploy/base/our-keys.yaml brings, and the namespace that every cluster has."""
+    fake.put(paths.NAMESPACES, {"metadata": {"name": "kube-system", "uid": "the-cluster"}})
+    metadata = {"name": SECRET, "namespace": NAMESPACE}
+    fake.put(paths.SECRETS, {"metadata": metadata, "data": data})
 
 
 def pod(name: str, *, job: str = "", size: int = 0, **fields: Any) -> dict[str, Any]:
@@ -82,7 +92,9 @@ class Extender:
 
 @contextlib.asynccontextmanager
 async def extender(fake: FakeKube, **changes: Any) -> AsyncIterator[Extender]:
-    """Run an extender; ``changes`` replace keys of sections of ``QUICK``."""
+    """Run an extender that signs; ``changes`` replace keys of sections of ``QUICK``."""
+    if not fake.objects(paths.SECRETS):
+        put_keys(fake)
     sections = {name: {**values, **changes.pop(name, {})} for name, values in QUICK.items()}
     settings = ExtenderSettings.model_validate({**sections, **changes})
     ready: asyncio.Future[tuple[Parts, Any]] = asyncio.get_running_loop().create_future()

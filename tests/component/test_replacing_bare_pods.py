@@ -31,6 +31,8 @@ JOB = "default/j"
 PATIENCE_SECONDS = 30.0
 UNAVAILABLE = kube_faults.Answer(503, "ServiceUnavailable")
 GANG = {"most_backoff_seconds": 0.5}
+BELIEVED = {"signing": {"secret": None}}
+"""The seats that a test puts here are the extender's own; signed they cannot be from outside."""
 WRITES = {
     "mark": ("patch", "*/pods/j-?"),
     "copy": ("create", "*/namespaces/default/pods"),
@@ -100,7 +102,7 @@ def add_node(fake: FakeKube) -> None:
 @contextlib.asynccontextmanager
 async def scheduled(fake: FakeKube, **changes: float) -> AsyncIterator[None]:
     async with (
-        extender(fake, gang={**GANG, **changes}) as running,
+        extender(fake, gang={**GANG, **changes}, **BELIEVED) as running,
         MiniScheduler(fake, running.scheduler_url).running(),
     ):
         yield
@@ -184,7 +186,8 @@ async def test_a_gang_is_replaced_whole_wherever_the_extender_is_killed(
     async with witnessed(fake) as history:
         put_broken_gang(fake)
         async with ClusterLife(fake).running():
-            async with extender(fake, gang=GANG, health={"drain_seconds": 0.01}) as first:
+            health = {"drain_seconds": 0.01}
+            async with extender(fake, gang=GANG, health=health, **BELIEVED) as first:
                 await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
                 await first.kill()
             add_node(fake)

@@ -16,6 +16,7 @@ from shared.kube import auth, parse, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError
 from shared.model import NodeName, PodKey, Uid
+from tests.controlplane import our_keys_policy
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
@@ -111,6 +112,7 @@ async def server(cluster: Cluster | None) -> AsyncIterator[Server]:
             credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
             client = await stack.enter_async_context(KubeClient.connect(credentials))
             lent = Server(client, cluster=cluster)
+            await our_keys_policy.lift(client)
         await stack.enter_async_context(_namespace(lent))
         yield lent
 

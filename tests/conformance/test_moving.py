@@ -101,7 +101,9 @@ def told(one: Migration) -> Migration:
 async def test_a_migration_comes_back_as_it_was_written(server: Server) -> None:
     one = await made(server)
     assert one.created_at > 0
-    blank = {"uid": Uid(""), "resource_version": "", "created_at": 0.0}
+    sent = migrations.manifest(wanted(server), {Uid("default-pod-0"): TEMPLATE})
+    assert one.digest == migrations.digest(sent["spec"]), "or its signature would not verify"
+    blank = {"uid": Uid(""), "resource_version": "", "created_at": 0.0, "digest": ""}
     expected = with_fields(wanted(server), **blank)
     assert with_fields(one, **blank) == expected
     raw = loaded(await server.client.get(paths.migration(one.namespace, one.name)))

@@ -18,6 +18,7 @@ from devcluster.roles import PROCESS_NODES_USER
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ForbiddenError, NotFoundError
+from tests.controlplane import our_keys_policy
 from tests.fakes.eventually import eventually
 
 NODE = "process-0000"
@@ -125,6 +126,7 @@ class ProcessYard:
 async def connected(cluster: Cluster, directory: Path) -> AsyncIterator[ProcessYard]:
     """Lend a yard over a cluster whose nodes run already."""
     async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
+        await our_keys_policy.lift(client)
         yield ProcessYard(client, directory)
 
 

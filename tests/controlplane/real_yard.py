@@ -14,6 +14,7 @@ from devcluster.real_nodes import images
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError
+from tests.controlplane import our_keys_policy
 from tests.controlplane.process_yard import ProcessYard
 from tests.fakes.eventually import eventually
 
@@ -143,4 +144,5 @@ async def opened(cluster: Cluster) -> AsyncIterator[RealYard]:
     """Lend a yard over a cluster with real nodes."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
+        await our_keys_policy.lift(client)
         yield RealYard(cluster, client, credentials)

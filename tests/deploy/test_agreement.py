@@ -11,8 +11,10 @@ import yaml
 from cli import service
 from devcluster import agents, extender_process
 from extender.settings.listeners import ApiSection
-from shared import labels
+from shared import labels, signing_secret
 from shared.answer import VIEWERS_ACCOUNT
+from shared.kube.resources import OPTIONAL
+from shared.model import Owner
 from tests.deploy.rendering import (
     DEPLOY,
     SETUPS,
@@ -287,3 +289,34 @@ def test_every_right_says_whose_it_is(file: Path) -> None:
             continue
         bare = [line for before, line in rules_of(document) if not before.startswith("#")]
         assert bare == [], document.splitlines()[:5]
+
+
+def test_the_policy_reserves_every_key_of_ours_for_the_extenders_account() -> None:
+    base = SETUPS["the base alone"]
+    (policy,) = of_kind(base, "ValidatingAdmissionPolicy")
+    (binding,) = of_kind(base, "ValidatingAdmissionPolicyBinding")
+    assert binding["spec"] == {
+        "policyName": policy["metadata"]["name"],
+        "validationActions": ["Deny"],
+    }
+    expressions = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
+    assert set(re.findall(r'"([^"]+)"', expressions["keys"])) == labels.RESERVED
+    account = f"{extender_process.NAMESPACE}:{extender_process.ACCOUNT}"
+    assert expressions["account"] == f'"system:serviceaccount:{account}"'
+    assert policy["spec"]["variables"][0]["name"] == "account", "docs/our-keys.md patches it"
+    secret = named(base, "Secret", signing_secret.NAME)
+    assert "data" not in secret, "applying it again must leave the keys alone"
+
+
+def test_the_policy_looks_at_every_kind_of_owner_that_is_read() -> None:
+    (policy,) = of_kind(SETUPS["the base alone"], "ValidatingAdmissionPolicy")
+    rules = policy["spec"]["matchConstraints"]["resourceRules"]
+    looked_at = {
+        f"{resource}.{group}"
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    owners = {kind.resource for kind in OPTIONAL if kind.kind == Owner.__name__}
+    assert owners <= looked_at
+    assert {"jobs.batch", "statefulsets.apps", "migrations.shuntyard.io"} <= looked_at

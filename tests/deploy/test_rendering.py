@@ -27,6 +27,8 @@ CLUSTER_WIDE = {
     "FlowSchema",
     "MutatingAdmissionPolicy",
     "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
     "Namespace",
     "PersistentVolume",
 }

@@ -42,6 +42,7 @@ class MigrationReason(StrEnum):
     POD_GONE = "PodGone"
     OWNER_GONE = "OwnerGone"
     OWNER_CHANGED = "OwnerChanged"
+    NOT_OURS = "NotOurs"
     # how one fails: the pod left its node and did not come back as it should
     OLD_POD_STAYS = "OldPodStays"
     NOT_RECREATED = "NotRecreated"
@@ -91,6 +92,7 @@ TEXTS: dict[MigrationReason, str] = {
     R.OWNER_GONE: "the owner is gone",
     R.OWNER_CHANGED: "somebody else suspended or resumed the Job",
     R.OLD_POD_STAYS: "the old pod did not end; the new one waits until it has",
+    R.NOT_OURS: "the spec was not written by the extender, or was changed",
     R.NOT_RECREATED: "the new pod was not made, or not bound, in time",
     R.REPLACEMENT_LOST: "the new pod ended or was deleted before it resumed",
     R.RESUME_TIMEOUT: "no step beyond the checkpoint was seen in time",

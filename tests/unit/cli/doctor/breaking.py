@@ -86,6 +86,11 @@ def nodes(*names: str, silent: tuple[str, ...] = (), ahead_seconds: float = 0.0)
     return change
 
 
+def bound(**values: Any) -> Callable[[Any], object]:
+    """Something else in the binding of a policy."""
+    return lambda one: one["items"][0]["spec"].update(values)
+
+
 def lacking(*rights: str) -> Break:
     return lambda cluster: cluster.lacking.update(rights)
 

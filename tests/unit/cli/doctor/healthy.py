@@ -15,7 +15,7 @@ import msgspec
 import yaml
 
 from cli.connection import Answer
-from cli.doctor import gate, needed
+from cli.doctor import gate, needed, our_keys
 from cli.doctor import running as checks
 from cli.doctor.certificates import SECRETS
 from cli.doctor.findings import Finding
@@ -39,6 +39,7 @@ EXTENDER_YAML = paths.namespaced(paths.CONFIG_MAPS, SYSTEM, "shuntyard-extender"
 SCHEDULER_YAML = paths.namespaced(paths.CONFIG_MAPS, SYSTEM, "shuntyard-scheduler")
 LEASE = paths.lease("kube-system", "shuntyard")
 CLAIM = paths.namespaced(paths.VOLUME_CLAIMS, AGENTS, "shuntyard-volume")
+KEYS = paths.namespaced(SECRETS, SYSTEM, "shuntyard-signing-keys")
 SECRET = paths.namespaced(SECRETS, SYSTEM, "shuntyard-certificates")
 AUTHORITY = paths.namespaced(paths.CONFIG_MAPS, AGENTS, "shuntyard-ca")
 GROUP = "/apis/shuntyard.io/v1alpha1"
@@ -52,7 +53,8 @@ class FakeCluster:
 
     Attributes:
         forbidden: Paths that may not be read.
-        lacking: Rights that the extender's account does not have.
+        lacking: Rights that the extender's account does not have: on all, or on one by its name.
+        lent: Rights that every other account has.
         ahead_seconds: Of this machine before the API server.
     """
 
@@ -60,6 +62,7 @@ class FakeCluster:
     bodies: dict[str, bytes] = field(default_factory=dict)
     forbidden: set[str] = field(default_factory=set)
     lacking: set[str] = field(default_factory=set)
+    lent: set[str] = field(default_factory=set)
     clock: FakeClock = field(default_factory=FakeClock)
     ahead_seconds: float = 0.0
 
@@ -92,9 +95,13 @@ class FakeCluster:
 
     def _review(self, review: Object) -> bytes:
         asked = review["spec"]["resourceAttributes"]
+        if not review["spec"]["user"].endswith(f":{needed.ACCOUNT}"):
+            allowed = f"{asked['verb']} {asked['resource']}" in self.lent
+            return json.dumps({**review, "status": {"allowed": allowed}}).encode()
         resource = ".".join(filter(None, (asked["resource"], asked.get("group"))))
         resource += f"/{asked['subresource']}" if "subresource" in asked else ""
-        allowed = f"{asked['verb']} {resource}" not in self.lacking
+        right = f"{asked['verb']} {resource}"
+        allowed = self.lacking.isdisjoint({right, f"{right} {asked.get('name')}"})
         return json.dumps({**review, "status": {"allowed": allowed}}).encode()
 
     def _date(self) -> str:
@@ -147,6 +154,10 @@ def cluster(leaf: bytes, authority: bytes) -> FakeCluster:
     objects[AUTHORITY] = {"data": {"ca.crt": authority.decode()}}
     objects[SECRET] = {"data": {"tls.crt": _packed(leaf), "ca.crt": _packed(authority)}}
     objects |= _policies()
+    objects[KEYS] = {"data": {"current": _packed(b"k" * 32)}}
+    for kind, collection in (("", our_keys.POLICIES), ("Binding", our_keys.BINDINGS)):
+        one = by_name[f"ValidatingAdmissionPolicy{kind}", "shuntyard-our-keys"]
+        objects[collection] = {"items": [one]}
     found.bodies[METRICS] = b'shuntyard_build_info{version="0.1.0"} 1.0\n'
     queue = api.QueueResponse(generated_at=clock.now(), acting=True, order="cps")
     found.bodies[QUEUE] = msgspec.json.encode(queue)

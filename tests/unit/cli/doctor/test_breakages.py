@@ -2,6 +2,7 @@
 
 import pytest
 
+from cli.doctor import our_keys
 from cli.doctor.findings import Level
 from shared.kube import paths, stamps
 from tests.unit.cli.doctor import healthy
@@ -12,6 +13,7 @@ from tests.unit.cli.doctor.breaking import (
     Break,
     ahead,
     another_authority,
+    bound,
     changed,
     configured,
     entries,
@@ -293,6 +295,44 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
         changed(BINDINGS, lambda one: one["items"].clear()), "gate", WARNING, "has no binding",
     ),
     "no such policies": (gone(healthy.ADMISSION), "gate", OK, "gated by hand"),
+    "no policy for our keys": (
+        changed(our_keys.POLICIES, lambda one: one["items"].clear()),
+        "our-keys", WARNING, "no ValidatingAdmissionPolicy reserves our annotations",
+    ),
+    "a policy for our keys that is not bound": (
+        changed(our_keys.BINDINGS, lambda one: one["items"].clear()),
+        "our-keys", WARNING, "shuntyard-our-keys has no binding",
+    ),
+    "a policy for our keys that only warns": (
+        changed(our_keys.BINDINGS, bound(validationActions=["Warn", "Audit"])),
+        "our-keys", WARNING, "no binding of shuntyard-our-keys denies",
+    ),
+    "a policy for our keys in one namespace": (
+        changed(our_keys.BINDINGS, bound(matchResources={"namespaceSelector": {}})),
+        "our-keys", WARNING, "for a part of the cluster",
+    ),
+    "a policy for our keys that stops the extender": (
+        changed(our_keys.POLICIES, lambda one: one["items"][0]["spec"].update(
+            variables=[{"name": "keys", "expression": "['shuntyard.io/seat-signature']"}])),
+        "our-keys", FAULT, "it stops the extender",
+    ),
+    "no signatures": (
+        more(signing={"secret": None}), "our-keys", WARNING, "signing.secret is not set",
+    ),
+    "no Secret for the signing keys": (
+        gone(healthy.KEYS), "our-keys", FAULT, "there is no Secret shuntyard-system/shuntyard-sign",
+    ),
+    "a Secret without a signing key": (
+        changed(healthy.KEYS, lambda one: one.pop("data")),
+        "our-keys", WARNING, "holds no key yet",
+    ),
+    "signing keys that others may read": (
+        lambda cluster: cluster.lent.add("get secrets"),
+        "our-keys", FAULT, "default:default, shuntyard-agents:shuntyard-agent may read the Secret",
+    ),
+    "signing keys that the extender may not read": (
+        lacking("get secrets shuntyard-signing-keys"), "rights", FAULT, "`get` on `secrets` named",
+    ),
     "pods of others": (
         pods(
             healthy.running("web-0", "node-a", "default-scheduler"),

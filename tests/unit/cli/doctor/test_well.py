@@ -29,7 +29,7 @@ def test_certificates_from_cert_manager_are_well_too(well: FakeCluster) -> None:
     ]
     secret = well.objects.pop(healthy.SECRET)
     well.objects[healthy.SECRET.replace("shuntyard-certificates", "shuntyard-tls")] = secret
-    well.lacking |= {"get secrets", "patch secrets"}
+    well.lacking |= {"get secrets shuntyard-certificates", "patch secrets shuntyard-certificates"}
     assert [one for one in found(well) if one.level is not OK] == []
     well.lacking |= {"patch configmaps"}
     assert [one for one in found(well) if "shuntyard-ca" in one.said and one.level is not OK]
@@ -49,7 +49,7 @@ def test_certificates_that_are_mounted_on_both_sides_are_well_too(well: FakeClus
                 one["env"] = [{"name": "SHUNTYARD__CERTIFICATES__MANAGED", "value": "false"}]
     secret = well.objects.pop(healthy.SECRET)
     del well.objects[healthy.AUTHORITY]
-    well.lacking |= {"get secrets", "patch secrets"}
+    well.lacking |= {"get secrets shuntyard-certificates", "patch secrets shuntyard-certificates"}
     well.objects[healthy.SECRET.replace("shuntyard-certificates", "shuntyard-tls")] = secret
     agents = paths.namespaced(SECRETS, healthy.AGENTS, "shuntyard-agent-tls")
     well.objects[agents] = {"data": {"ca.crt": secret["data"]["ca.crt"]}}

@@ -1,0 +1,106 @@
+"""Migrations and records on owners that somebody else wrote are not acted on (defect A5)."""
+
+import json
+
+import pytest
+
+from shared import labels
+from shared.kube import paths
+from tests.component.moving_yard import ends
+from tests.component.shell import bound, extender, lease, node, pod
+from tests.fakes.eventually import eventually
+from tests.fakes.kube import FakeKube
+
+UNSIGNED = {"signing": {"secret": None}}
+MIGRATE = {"migration": {"interval_seconds": 0.1}}
+NOW = "2026-01-01T00:00:00Z"
+LATER = "2126-01-01T00:00:00Z"
+
+
+@pytest.fixture
+async def fake():
+    async with FakeKube.running() as server, lease(server):
+        server.put(paths.NODES, node("a"))
+        server.put(paths.NODES, node("b"))
+        yield server
+
+
+def put_migration(fake):
+    """A Migration that has us make a pod of the forger's choice, and keeps all of node b."""
+    template = pod("forged")
+    template["spec"]["serviceAccountName"] = "somebody-powerful"
+    member = {
+        "pod": "gone", "uid": "u", "source": "a", "target": "b",
+        "requests": {"cpu": 4000}, "template": template,
+    }  # fmt: skip
+    spec = {"job": "default/pod/gone", "trigger": "converged", "mover": "recreate"}
+    status = {
+        "phase": "Recreating",
+        "deadline": LATER,
+        "transitions": [{"phase": "Recreating", "at": NOW}],
+    }
+    metadata = {"name": "forged", "namespace": "default"}
+    body = {"metadata": metadata, "spec": {**spec, "members": [member]}, "status": status}
+    fake.put(paths.MIGRATIONS, body)
+
+
+def names(fake):
+    return {found["metadata"]["name"] for found in fake.objects(paths.PODS)}
+
+
+async def test_without_signatures_a_forged_migration_has_us_make_a_pod(fake):
+    """What the signature is for."""
+    put_migration(fake)
+    async with extender(fake, **UNSIGNED, **MIGRATE):
+        await eventually(lambda: names(fake))
+
+
+async def test_a_forged_migration_is_aborted_and_nothing_comes_of_it(fake):
+    put_migration(fake)
+    for i in range(8):  # all the room there is
+        fake.put(paths.PODS, pod(f"j-{i}", job="j", size=8))
+    async with extender(fake, **MIGRATE):
+        await eventually(lambda: ends(fake) == [("Aborted", "NotOurs")])
+        await eventually(lambda: _released(fake) == 8)
+    assert "forged" not in names(fake)
+    assert bound(fake) == {}
+
+
+def _released(fake):
+    return sum(not found["spec"].get("schedulingGates") for found in fake.objects(paths.PODS))
+
+
+def put_elastic_job(fake, notes):
+    """A Job of three workers that may have one to four; its owner says more of it."""
+    metadata = {"name": "e", "namespace": "default", "uid": "e-uid"}
+    template = {"metadata": {}, "spec": pod("")["spec"]}
+    spec = {"parallelism": 3, "completions": 3, "completionMode": "Indexed", "template": template}
+    annotations = {labels.WORKERS: "1..4", labels.SHRINK: "terminate", **notes}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "e", "uid": "e-uid"}
+    fake.put(paths.JOBS, {"metadata": {**metadata, "annotations": annotations}, "spec": spec})
+    for i in range(3):
+        marks = {"labels": {labels.JOB_INDEX_LABEL: str(i)}, "annotations": {}}
+        mine = {"ownerReferences": [{**owner, "controller": True}], **marks}
+        made = pod(f"e-{i}", metadata=mine, schedulingGates=[], nodeName="a")
+        fake.put(paths.PODS, {**made, "status": {"phase": "Running"}})
+
+
+def record(phase):
+    """A change to one worker that somebody says is under way."""
+    return json.dumps(
+        {
+            "id": "x", "phase": phase, "cause": "room", "before": 3, "to": 1, "at": 1.0,
+            "since": 1.0, "owner": "e-uid", "job": "default/job/e",
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("phase", ["Asked", "Shrinking"])
+async def test_a_forged_record_of_a_change_changes_nothing(fake, phase):
+    notes = {labels.RESCALE: record(phase), labels.RECORDS[labels.RESCALE]: "v1:0:1:0"}
+    put_elastic_job(fake, notes)
+    fake.put(paths.PODS, pod("other"))  # the queue goes on: cycles were run
+    async with extender(fake, scaling={"interval_seconds": 0.1}):
+        await eventually(lambda: _released(fake) >= 4)
+    assert fake.object(paths.JOBS, "e", "default")["spec"]["parallelism"] >= 3
+    assert {"e-0", "e-1", "e-2"} <= names(fake)
