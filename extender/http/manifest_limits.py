@@ -68,6 +68,8 @@ class Tally:
         for name, number in found.items():
             if number > MOST_TRAITS:
                 raise InputError(field, f"{number} {name}", f"at most {MOST_TRAITS} of a pod")
+        if pod.excess:
+            raise InputError(field, pod.excess, "a pod of which all is read")
         of_one = sum(found.values())
         if of_one > MOST_TRAITS:
             what = f"{of_one} {', '.join(found)} together"

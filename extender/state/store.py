@@ -12,8 +12,6 @@ from operator import attrgetter
 from typing import Any, Protocol, Self, TypeVar
 from weakref import ReferenceType, ref
 
-from msgspec.structs import replace
-
 from extender.engine.memo import Memo
 from extender.engine.migration import reserving
 from extender.engine.owner_index import OwnerIndex
@@ -27,6 +25,7 @@ from extender.state.open_seats import OpenSeatBook
 from extender.state.pods import PodBook
 from extender.state.removed import Removed
 from extender.state.shelf import DeviceShelf, QuotaShelf, Shelf
+from extender.state.sightings import older, only_later
 from shared.model import (
     Delete,
     Delta,
@@ -307,7 +306,7 @@ class ClusterStore:
         after that.
         """
         held = self._collections[type(entity).__name__].get(entity.key)
-        if isinstance(entity, Migration | Owner) and _older(entity, held):
+        if isinstance(entity, Migration | Owner) and older(entity, held):
             return False
         if held is not None and _uid(held) != _uid(entity):
             late = _created_at(entity) < _created_at(held)
@@ -317,7 +316,7 @@ class ClusterStore:
     def _put(self, entity: Entity) -> bool:
         collection, uid = self._collections[type(entity).__name__], _uid(entity)
         held = collection.get(entity.key)
-        if held == entity or uid in self._removed or _only_later(entity, held):
+        if held == entity or uid in self._removed or only_later(entity, held):
             return False
         if held is not None and _uid(held) != uid:
             self._take_away(held)
@@ -371,26 +370,6 @@ class ClusterStore:
 
 def _uid(entity: Entity) -> str:
     return getattr(entity, "uid", "")
-
-
-def _only_later(node: Entity, held: Entity | None) -> bool:
-    """Say whether of a node only the version is new, as with each of its heartbeats."""
-    if not isinstance(node, Node) or not isinstance(held, Node):
-        return False
-    return replace(node, resource_version=held.resource_version) == held
-
-
-def _older(one: Migration | Owner, held: Entity | None) -> bool:
-    """Say whether ``one`` is an earlier state of the same object.
-
-    Source:
-        KEP-5504: resource versions of one resource are integers that grow.
-    """
-    if not isinstance(held, Migration | Owner):
-        return False
-    versions = (one.resource_version, held.resource_version)
-    numbers = [int(v) for v in versions if v.isascii() and v.isdecimal()]
-    return one.uid == held.uid and len(numbers) == len(versions) and numbers[0] < numbers[1]
 
 
 def _created_at(entity: Entity) -> float:

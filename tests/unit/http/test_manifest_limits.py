@@ -10,6 +10,7 @@ import pytest
 from extender.http import manifests
 from extender.http.manifest_limits import MOST_PODS, MOST_SHAPES, MOST_TRAITS, MOST_TRAITS_IN_ALL
 from shared.errors import InputError
+from shared.kube.excess import MOST_TERMS
 from tests.unit.http.test_manifests import job, kubeflow, manifest, pod, template
 
 MOST_MADE_BYTES = 32 * 2**20
@@ -136,7 +137,7 @@ TOO_MUCH: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
                 }
             )
         ),
-        ("affinity", f"at most {MOST_TRAITS}"),
+        ("affinity", f"at most {MOST_TERMS} are allowed"),
     ),
     "more shapes of pods than a job has": (shaped(TEN_TIMES * MOST_SHAPES), ("shapes",)),
 }
