@@ -61,6 +61,7 @@ from extender.state.recording import (
     TakeSeatRecord,
     UnpromiseRecord,
 )
+from extender.state.sightings import newest_pod, version
 from extender.state.store import ClusterStore
 from shared.clock import Clock
 from shared.health import Heartbeat
@@ -107,7 +108,7 @@ class Recorder:
     def apply(self, delta: Delta) -> None:
         """Take over what was observed, as far as it is ours where it says so."""
         delta = self.signatures.checked(delta)
-        self._newest = max(self._newest, _newest_pod(delta))
+        self._newest = max(self._newest, newest_pod(delta))
         if not self._stands_in_the_next(delta):
             self._keep(DeltaRecord(delta))
         self.store.apply(delta)
@@ -117,7 +118,7 @@ class Recorder:
 
         One that is not newer than all we have seen is gone: it would never be deleted here.
         """
-        if not self.store.holds(pod.uid) and _version(pod) > self._newest:
+        if not self.store.holds(pod.uid) and version(pod) > self._newest:
             self._keep(DeltaRecord(Upsert(pod)))
             self.store.apply(Upsert(pod))
 
@@ -398,21 +399,3 @@ class Recorder:
         self._rescales_due = True
         writer.begin(self.store.held(), self.parameters_hash)
         return True
-
-
-def _newest_pod(delta: Delta) -> int:
-    """Return the newest resource version of the pods in it; 0 if there are none."""
-    if isinstance(delta, Upsert):
-        return _version(delta.entity) if isinstance(delta.entity, Pod) else 0
-    listed = delta.entities if isinstance(delta, Replace) else ()
-    return max((_version(one) for one in listed if isinstance(one, Pod)), default=0)
-
-
-def _version(pod: Pod) -> int:
-    """Return the resource version as a number.
-
-    Source:
-        KEP-5504: resource versions of one resource are integers that grow.
-    """
-    text = pod.resource_version
-    return int(text) if text.isascii() and text.isdecimal() else 0

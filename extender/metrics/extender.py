@@ -222,6 +222,7 @@ class ExtenderMetrics:
         self.connections = ConnectionMetrics(self.series)
         self._of_requests()
         self._of_writes()
+        self._of_decision_log()
         self._of_watches()
         self._of_agents()
         self._of_cpu_weights()
@@ -279,6 +280,8 @@ class ExtenderMetrics:
             kind=Writing,
             outcome=Written,
         )
+
+    def _of_decision_log(self) -> None:
         self.decision_log_bytes = self.series.gauge(
             "shuntyard_decision_log_bytes", "Size of the decision log on disk."
         )

@@ -1,8 +1,8 @@
-"""Two sights of one object: whether one is older, or says nothing new."""
+"""Versions of observed objects: which of two is older, or says nothing new, and the newest pod."""
 
 from msgspec.structs import replace
 
-from shared.model import Entity, Migration, Node, Owner
+from shared.model import Delta, Entity, Migration, Node, Owner, Pod, Replace, Upsert
 
 
 def only_later(node: Entity, held: Entity | None) -> bool:
@@ -23,3 +23,21 @@ def older(one: Migration | Owner, held: Entity | None) -> bool:
     versions = (one.resource_version, held.resource_version)
     numbers = [int(v) for v in versions if v.isascii() and v.isdecimal()]
     return one.uid == held.uid and len(numbers) == len(versions) and numbers[0] < numbers[1]
+
+
+def newest_pod(delta: Delta) -> int:
+    """Return the newest resource version of the pods in it; 0 if there are none."""
+    if isinstance(delta, Upsert):
+        return version(delta.entity) if isinstance(delta.entity, Pod) else 0
+    listed = delta.entities if isinstance(delta, Replace) else ()
+    return max((version(one) for one in listed if isinstance(one, Pod)), default=0)
+
+
+def version(pod: Pod) -> int:
+    """Return the resource version as a number.
+
+    Source:
+        KEP-5504: resource versions of one resource are integers that grow.
+    """
+    text = pod.resource_version
+    return int(text) if text.isascii() and text.isdecimal() else 0

@@ -11,6 +11,7 @@ from extender.http import manifests
 from extender.http.manifest_limits import MOST_PODS, MOST_SHAPES, MOST_TRAITS, MOST_TRAITS_IN_ALL
 from shared.errors import InputError
 from shared.kube.excess import MOST_TERMS
+from shared.kube.kept_keys import COMMON
 from tests.unit.http.test_manifests import job, kubeflow, manifest, pod, template
 
 MOST_MADE_BYTES = 32 * 2**20
@@ -29,6 +30,9 @@ def job_set(*parts: Mapping[str, Any], name: str = "mine") -> dict[str, Any]:
 
 def listed(*items: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": "List", "apiVersion": "v1", "items": items}
+
+
+MOST_LABELS = COMMON.labels
 
 
 def labelled(count: int, **spec: Any) -> dict[str, Any]:
@@ -98,11 +102,11 @@ TOO_MUCH: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     ),
     "more labels than a template may have": (
         labelled(TEN_TIMES * MOST_TRAITS),
-        ("labels", f"at most {MOST_TRAITS}"),
+        (f"at most {MOST_LABELS} labels",),
     ),
     "labels that are copied for each pod": (
         labelled(
-            MOST_TRAITS - 10, parallelism=MOST_PODS, completions=MOST_PODS, completionMode="Indexed"
+            MOST_LABELS - 10, parallelism=MOST_PODS, completions=MOST_PODS, completionMode="Indexed"
         ),
         ("together", f"at most {MOST_TRAITS_IN_ALL}"),
     ),
@@ -166,7 +170,7 @@ ENOUGH: dict[str, tuple[Mapping[str, Any], int]] = {
         job_set(*(replicated(i, MOST_PODS // 10) for i in range(10))),
         MOST_PODS,
     ),
-    "as many labels as a template may have": (labelled(MOST_TRAITS - 10), 1),
+    "as many labels as a template may have": (labelled(MOST_LABELS - 10), 1),
     "as many shapes as may be": (shaped(MOST_SHAPES), MOST_SHAPES),
     "a role of nobody": (kubeflow("MPIJob", "mpiReplicaSpecs", Launcher=1, Worker=0), 1),
 }
