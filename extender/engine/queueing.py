@@ -46,7 +46,7 @@ from extender.engine.scaling import yielding
 from extender.engine.sharing import Shares
 from extender.engine.snapshot import Snapshot
 from extender.engine.steps import Steps, in_full
-from extender.engine.telling import QueueEntry, next_repeat, tell
+from extender.engine.telling import QueueEntry, tell
 from extender.engine.waiting import Line
 from extender.policy.reservation import Reservation, Tenant
 from extender.policy.room import Room
@@ -151,7 +151,7 @@ def steps(
         entries=tuple(entries),
         commands=(*work.commands, *notices),
         memory=_remember(work, seen, placed, told),
-        wake_after_seconds=_next_deadline(work, line.next_deadline, next_repeat(told.values())),
+        wake_after_seconds=_next_deadline(work, line.next_deadline),
         holder=line.holder,
     )
 
@@ -339,7 +339,7 @@ def _turned_away(work: _Work, seen: tuple[Job, ...]) -> frozenset[JobKey]:
     return frozenset(queued).union(backing_off, work.dissolved)
 
 
-def _next_deadline(work: _Work, overdue_at: float | None, repeat_at: float | None) -> float | None:
+def _next_deadline(work: _Work, overdue_at: float | None) -> float | None:
     now, params = work.reading.monotonic, work.params
     deadlines = [
         *(b.until for b in work.backoff.values()),
@@ -347,5 +347,6 @@ def _next_deadline(work: _Work, overdue_at: float | None, repeat_at: float | Non
         *(since + params.bind_burst_seconds for since in work.partial_since.values()),
     ]
     ahead = [deadline - now for deadline in deadlines if deadline > now]
-    ahead += [at - work.reading.now for at in (overdue_at, repeat_at) if at is not None]
+    if overdue_at is not None:
+        ahead.append(overdue_at - work.reading.now)
     return min(ahead, default=None)

@@ -31,7 +31,7 @@ REPEAT_SECONDS: Final = 2700.0
 """After this time the Events of a job that still waits are written again.
 
 The API server deletes Events after an hour (``--event-ttl``), and `kubectl describe` of a pod that
-waits longer must still show why.
+waits longer must still show why. No cycle is woken for it: one comes every few seconds anyway.
 """
 
 MOST_POD_EVENTS: Final = 64
@@ -99,12 +99,6 @@ def _tell_job(entry: QueueEntry, before: Told, now: float) -> tuple[Told, list[C
     commands.append(_event(job, entry.reason, entry.message, warning=warning))
     commands.extend(_pod_events(entry, first=not before.reason, warning=warning))
     return Told(entry.reason, entry.note, now), commands
-
-
-def next_repeat(told: Iterable[Told]) -> float | None:
-    """Return when the next Event is due again, seconds since the epoch; None if none is."""
-    due = (one.at + REPEAT_SECONDS for one in told if one.reason not in {"", Reason.RELEASING})
-    return min(due, default=None)
 
 
 def _is_young(job: Job, now_seconds: float) -> bool:

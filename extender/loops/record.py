@@ -69,7 +69,6 @@ from shared.model import Delta, JobKey, NodeName, Pod, Replace, Uid, Upsert
 from shared.progress import NodeReport
 
 BEAT_SECONDS: Final = 1.0
-
 MOST_LISTED: Final = 500
 """Objects of a list that becomes a record; encoding them takes some 2 ms of the event loop."""
 

@@ -9,7 +9,6 @@ from extender.engine.commands import ReleaseGang
 from extender.engine.parameters import EngineParameters
 from extender.engine.queueing import Cycle
 from extender.engine.reasons import MESSAGES, Reason
-from extender.engine.telling import REPEAT_SECONDS
 from extender.policy.reservation import ReservationParameters
 from shared import labels
 from shared.model import Delete, JobKey, Pod, Upsert
@@ -69,7 +68,7 @@ def test_the_deadline_wakes_the_next_cycle() -> None:
     _, before = at(2.0, small("s", 0.0), WHOLE)
     assert (holder(before), before.wake_after_seconds) == (None, 2.0)
     _, after = at(4.0, small("s", 0.0), WHOLE)
-    assert (holder(after), after.wake_after_seconds) == ("whole", REPEAT_SECONDS)
+    assert (holder(after), after.wake_after_seconds) == ("whole", None)
 
 
 PASSING: dict[str, tuple[Spec, Reason]] = {
