@@ -93,7 +93,7 @@ class Extender:
 @contextlib.asynccontextmanager
 async def extender(fake: FakeKube, **changes: Any) -> AsyncIterator[Extender]:
     """Run an extender that signs; ``changes`` replace keys of sections of ``QUICK``."""
-    if not fake.objects(paths.SECRETS):
+    if isinstance(fake, FakeKube) and not fake.objects(paths.SECRETS):
         put_keys(fake)
     sections = {name: {**values, **changes.pop(name, {})} for name, values in QUICK.items()}
     settings = ExtenderSettings.model_validate({**sections, **changes})

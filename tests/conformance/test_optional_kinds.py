@@ -23,6 +23,8 @@ from tests.fakes.eventually import eventually
 from tests.fakes.kube_definitions import DEFINITIONS, definition
 
 KINDS = {kind.source: kind for kind in OPTIONAL}
+NOTED = {labels.MAX_WAIT: "20m"}
+"""Annotations that nothing reads are not kept (`shared.kube.kept_keys`)."""
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +115,7 @@ async def test_a_kind_is_read_while_it_is_defined(
             await server.create(kind.path, _named(kind, "a", spec))
             await eventually(lambda: mirror.sizes() == {"a": size}, PATIENCE_SECONDS)
             path = paths.namespaced(kind.path, server.namespace, "a")
-            await server.client.patch(path, {"metadata": {"annotations": {"n": "1"}}})
+            await server.client.patch(path, {"metadata": {"annotations": NOTED}})
             await eventually(lambda: _annotated(mirror), PATIENCE_SECONDS)
         finally:
             await undefine(server, kind)
@@ -146,7 +148,7 @@ async def test_the_groups_of_the_server_are_listed_with_their_versions(server: S
 
 
 def _annotated(mirror: Mirror) -> bool:
-    return [dict(one.annotations) for one in mirror.held.values()] == [{"n": "1"}]
+    return [dict(one.annotations) for one in mirror.held.values()] == [NOTED]
 
 
 def _named(kind: ResourceKind, name: str, spec: dict[str, object]) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """The way of a pod: gated, released, bound, deleted."""
 
+import json
 from typing import Any
 
 import pytest
@@ -130,7 +131,8 @@ async def test_a_binding_binds_and_annotates(server: Server) -> None:
     await writes.bind(server.client, *ref(pod), NODE, {"decision": "{}", "both": "2"})
     bound = await read(server)
     assert bound.node_name == NODE
-    assert bound.annotations == {"mine": "1", "both": "2", "decision": "{}"}
+    live = json.loads(await server.client.get(paths.pod(server.namespace, "a")))
+    assert live["metadata"]["annotations"] == {"mine": "1", "both": "2", "decision": "{}"}
     assert bound.scheduled_at > 0
     assert bound.phase == "Pending"
 
