@@ -4,6 +4,7 @@ A defect of ours is not caught: aiohttp logs it and answers 500, which kube-sche
 failed call.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -32,6 +33,9 @@ async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
     except web.HTTPException as error:
         outcome = _outcome(error.status)
         raise
+    except asyncio.CancelledError:
+        outcome = request.get(OUTCOME, outcome)
+        raise
     else:
         outcome = request.get(OUTCOME, _outcome(response.status))
         return response
@@ -48,15 +52,29 @@ async def excuse_lost_callers(request: web.Request, handler: Handler) -> web.Str
     """End a request whose caller is gone without the traceback that aiohttp would write.
 
     A caller that dies in the middle of its request is no defect of ours; the answer goes nowhere.
+    Listeners that cancel the work for a lost caller end here by that cancellation.
     """
     try:
         return await handler(request)
+    except asyncio.CancelledError as error:
+        if _caller_is_gone(request):
+            _note_lost_caller(request, error)
+        raise
     except (ConnectionError, web.RequestPayloadError) as error:
-        if request.transport is not None and not request.transport.is_closing():
+        if not _caller_is_gone(request):
             raise
-        log.info("%s %s: the caller is gone: %s", request.method, request.path, error)
-        request[OUTCOME] = Outcome.CALLER_LOST
+        _note_lost_caller(request, error)
         return web.Response(status=FIRST_CLIENT_ERROR)
+
+
+def _caller_is_gone(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
+
+
+def _note_lost_caller(request: web.Request, error: BaseException) -> None:
+    why = str(error) or type(error).__name__
+    log.info("%s %s: the caller is gone: %s", request.method, request.path, why)
+    request[OUTCOME] = Outcome.CALLER_LOST
 
 
 @web.middleware
