@@ -75,7 +75,7 @@ class Outcome(StrEnum):
     FAULT = "fault"
     """Status 5xx: a defect of ours, or a probe that says no."""
     CALLER_LOST = "caller-lost"
-    """The caller's connection ended before its request was there."""
+    """The caller went away before it was answered."""
 
 
 class Passed(StrEnum):
