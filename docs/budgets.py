@@ -312,14 +312,14 @@ _READS: Final = Group(
             "extender.http.threads:ANSWER_SECONDS",
             "s",
             "work on one answer",
-            "503, with Retry-After",
+            "422, which says so",
             READS,
         ),
         Budget(
             "extender.http.threads:MOST_WAITING",
             "",
             "questions that wait for a thread",
-            "503, with Retry-After",
+            "429, with Retry-After",
             TURNS,
         ),
         Budget(
@@ -402,4 +402,193 @@ _HEARTBEATS: Final = Group(
     ),
 )
 
-GROUPS: Final = (_AGENT, _READS, _HEARTBEATS, _CLI)
+KEPT: Final = "tests/unit/kube/test_kept_keys.py"
+EXCESS: Final = "tests/unit/kube/test_excess.py"
+LARGE_STORE: Final = "tests/component/test_log_of_a_large_store.py"
+SELECTORS: Final = "tests/unit/test_label_selectors.py"
+
+_OBJECTS: Final = Group(
+    "Objects of the cluster",
+    "Whoever may create a pod, or an owner of pods, chooses what it says. `Misconfigured` holds "
+    "back that job alone.",
+    (
+        Budget(
+            "shared.kube.kept_keys:COMMON.labels",
+            "",
+            "labels of a pod, group, namespace or owner",
+            "`Misconfigured`",
+            KEPT,
+        ),
+        Budget(
+            "shared.kube.kept_keys:COMMON.label_bytes",
+            "bytes",
+            "the same, keys and values",
+            "`Misconfigured`",
+            KEPT,
+        ),
+        Budget(
+            "shared.kube.kept_keys:COMMON.annotations",
+            "",
+            "annotations of it that something reads; others are not kept",
+            "`Misconfigured`",
+            KEPT,
+        ),
+        Budget(
+            "shared.kube.kept_keys:COMMON.annotation_bytes",
+            "bytes",
+            "the same, keys and values",
+            "`Misconfigured`",
+            KEPT,
+        ),
+        Budget(
+            "shared.kube.kept_keys:MOST_VALUE_BYTES",
+            "bytes",
+            "one annotation",
+            "`Misconfigured`",
+            KEPT,
+        ),
+        Budget(
+            "shared.kube.kept_keys:OF_NODES.labels",
+            "",
+            "labels of a node",
+            "those beyond are not kept",
+            KEPT,
+        ),
+        Budget(
+            "shared.kube.pod_templates:MOST_CHARACTERS",
+            "characters",
+            "a key of an owner's pod template",
+            "cut, and refused by its grammar",
+            "tests/unit/kube/test_pod_templates.py",
+        ),
+        Budget(
+            "shared.label_selectors:MOST_LINES",
+            "",
+            "lines of an owner's selector",
+            "it selects no pod",
+            SELECTORS,
+        ),
+        Budget(
+            "shared.label_selectors:MOST_VALUES",
+            "",
+            "values of a line of it",
+            "it selects no pod",
+            SELECTORS,
+        ),
+        Budget(
+            "shared.kube.excess:MOST_TERMS",
+            "",
+            "node affinity terms of a pod",
+            "`Misconfigured`",
+            EXCESS,
+        ),
+        Budget(
+            "shared.kube.excess:MOST_REQUIREMENTS",
+            "",
+            "requirements of all its terms",
+            "`Misconfigured`",
+            EXCESS,
+        ),
+        Budget(
+            "shared.kube.excess:MOST_VALUES",
+            "",
+            "values of all its requirements",
+            "`Misconfigured`",
+            EXCESS,
+        ),
+        Budget(
+            "shared.kube.excess:MOST_TOLERATIONS",
+            "",
+            "tolerations of a pod",
+            "`Misconfigured`",
+            EXCESS,
+        ),
+        Budget(
+            "shared.kube.excess:MOST_HOST_PORTS",
+            "",
+            "host ports of a pod",
+            "`Misconfigured`",
+            EXCESS,
+        ),
+        Budget(
+            "shared.kube.excess:MOST_RESOURCES",
+            "",
+            "resources that a pod asks for",
+            "`Misconfigured`",
+            EXCESS,
+        ),
+        Budget(
+            "shared.kube.excess:MOST_CONTAINERS",
+            "",
+            "containers of a pod",
+            "`Misconfigured`",
+            EXCESS,
+        ),
+        Budget("shared.kube.excess:MOST_CLAIMS", "", "claims of a pod", "`Misconfigured`", EXCESS),
+        Budget(
+            "extender.engine.jobs:MOST_SHAPES",
+            "",
+            "different pods of a job",
+            "`Misconfigured`",
+            EXCESS,
+        ),
+        Budget(
+            "extender.engine.key_warnings:MOST",
+            "",
+            "keys without effect that a job's Event names",
+            "the rest is not named",
+            "tests/unit/engine/test_key_warnings.py",
+        ),
+        Budget(
+            "extender.engine.telling:MOST_POD_EVENTS",
+            "",
+            "pods of a job that get an Event of their own",
+            "the others have the condition",
+            "tests/unit/engine/test_telling.py",
+        ),
+    ),
+)
+
+_MEMORY: Final = Group(
+    "The extender itself",
+    "What grows with the cluster and its events.",
+    (
+        Budget(
+            "extender.loops.schedule:SLICE_SECONDS",
+            "s",
+            "a slice of a cycle, ended between two jobs",
+            "the event loop runs, then the next slice",
+            "tests/component/test_long_cycles.py",
+        ),
+        Budget(
+            "extender.state.classes:MOST_SHAPES",
+            "",
+            "classes of pods whose nodes are remembered",
+            "the least used is worked out again",
+            "tests/unit/state/test_classes.py",
+        ),
+        Budget(
+            "extender setting decision_log.buffer_bytes",
+            "bytes",
+            "records that wait for the disk",
+            "dropped, counted, alerted; the next segment opens anew",
+            LARGE_STORE,
+        ),
+        Budget(
+            "extender setting decision_log.segment_bytes",
+            "bytes",
+            "records of a segment",
+            "the next segment begins",
+            LARGE_STORE,
+        ),
+        Budget(
+            "extender setting decision_log.segments",
+            "",
+            "segments on the disk",
+            "the oldest is deleted",
+            LARGE_STORE,
+        ),
+    ),
+)
+
+GROUPS: Final = (_AGENT, _OBJECTS, _READS, _HEARTBEATS, _MEMORY, _CLI)

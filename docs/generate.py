@@ -9,6 +9,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from operator import attrgetter
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin
@@ -135,7 +136,7 @@ def _amount(one: budgets.Budget) -> str:
         value = getattr(getattr(_SETTINGS[program](), section), key)
     else:
         module, constant = one.name.split(":")
-        value = getattr(importlib.import_module(module), constant)
+        value = attrgetter(constant)(importlib.import_module(module))
     if one.unit == "bytes":
         for unit, size in (("MiB", 2**20), ("KiB", 2**10)):
             if value % size == 0:
