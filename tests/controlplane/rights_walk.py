@@ -20,7 +20,7 @@ from shared.kube.errors import ApiError, ForbiddenError, InvalidError
 from shared.kube.resources import ResourceKind
 from shared.model import Owner
 from tests.controlplane import crowding, rights_doors
-from tests.controlplane.faults import sending
+from tests.controlplane.faults import sending, until_acting
 from tests.controlplane.jobs import Manifest, Pods, job, pod, stateful_set
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.watching import Object, is_gated
@@ -103,7 +103,7 @@ async def _owner(yard: Yard, kind: ResourceKind) -> str:
     """Make an owner with one pod of ours, and return its path."""
     name = kind.source.partition(".")[0]
     pods = replace(Pods(), annotations=WORTH, labels={labels.JOB: kind.path.rpartition("/")[2]})
-    metadata = {"name": "it", "labels": dict(pods.labels)}
+    metadata = {"name": "it", "labels": dict(pods.labels), "annotations": dict(WORTH)}
     path = paths.namespaced(kind.path, yard.team)
     spec: dict[str, Any] = {}
     if _group(kind) == "apps":
@@ -112,9 +112,13 @@ async def _owner(yard: Yard, kind: ResourceKind) -> str:
         spec = {"selector": {"matchLabels": dict(pods.labels)}, "template": template}
     version = paths.group_version(kind.path)
     body = {"apiVersion": version, "kind": name, "metadata": metadata, "spec": spec}
-    made = json.loads(await yard.client.post(path, body))["metadata"]
+    answer = await yard.client.post(path, body)
+    made, owner = json.loads(answer)["metadata"], kind.decode(answer)
     if not spec:
-        owned = pod(kind.source.lower().replace(".", "-"), pods)
+        assert isinstance(owner, Owner)
+        chosen = (owner.selector and owner.selector.match_labels) or {}
+        selected = replace(pods, labels={**pods.labels, **chosen})
+        owned = pod(kind.source.lower().replace(".", "-"), selected)
         reference = {"apiVersion": version, "kind": name, "controller": True}
         owned["metadata"]["ownerReferences"] = [
             {**reference, "name": made["name"], "uid": made["uid"]}
@@ -138,6 +142,7 @@ async def _learned(yard: Yard) -> bool:
 async def lost_pins(yard: Yard) -> None:
     """The node of a released pod of nobody goes: a new one is made, and the old one deleted."""
     nodes = await yard.nodes(KwokNodes(1, cpu="8", prefix="lost"))
+    await until_acting(yard)
     sending(yard.cluster, "kube-scheduler", signal.SIGSTOP)()
     await yard.submit(pod("bare"))
     await eventually(partial(_is_released, yard), PATIENCE_SECONDS, "it is released")
