@@ -13,7 +13,7 @@ from devcluster.rights import audit
 from shared.answer import VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, ForbiddenError
+from shared.kube.errors import ApiError, ForbiddenError, NotFoundError
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
@@ -54,7 +54,7 @@ async def _is_given_a_token(client: KubeClient) -> bool:
 
 
 async def _answers(client: KubeClient, path: str) -> bool:
-    with suppress(ForbiddenError):  # the binding is new
+    with suppress(ForbiddenError, NotFoundError):  # the binding is new; so is the Service
         return bool(await client.get(path))
     return False
 
