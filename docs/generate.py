@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin
 
-import budgets
+import yaml
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.metrics import MetricWrapperBase
 from pydantic import BaseModel
@@ -27,6 +27,7 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.settings.extender import ExtenderSettings
 from shared import settings
 
+BUDGETS: Final = Path(__file__).parent / "budgets.yaml"
 REFERENCE: Final = Path(__file__).parent / "reference"
 _GENERATED: Final = (
     "<!-- Made by docs/generate.py; change the descriptions in the code instead. -->"
@@ -120,28 +121,28 @@ def rights_page() -> Iterator[str]:
 def budgets_page() -> Iterator[str]:
     """Yield the lines of what others can make our programs keep and compute."""
     yield from ("# Budgets", "", _GENERATED, "", _BUDGETS)
-    for group in budgets.GROUPS:
-        yield from ("", f"## {group.title}", "", group.about, "")
+    for group in yaml.safe_load(BUDGETS.read_text()):
+        yield from ("", f"## {group['title']}", "", group["about"], "")
         yield from _table("Of what", "At most", "Beyond it", "Where", "Test")
-        for one in group.budgets:
-            where = one.name.replace(":", " ")
-            yield _row(one.bounds, _amount(one), one.beyond, f"`{where}`", f"`{one.test}`")
+        for one in group["budgets"]:
+            where = one["name"].replace(":", " ")
+            amount = _amount(one["name"], one["unit"])
+            yield _row(one["bounds"], amount, one["beyond"], f"`{where}`", f"`{one['test']}`")
 
 
-def _amount(one: budgets.Budget) -> str:
+def _amount(name: str, unit: str) -> str:
     """Return the number that the program uses, with its unit."""
-    if " setting " in one.name:
-        program, _, path = one.name.partition(" setting ")
-        section, key = path.split(".")
-        value = getattr(getattr(_SETTINGS[program](), section), key)
+    if " setting " in name:
+        program, _, path = name.partition(" setting ")
+        value = attrgetter(path)(_SETTINGS[program]())
     else:
-        module, constant = one.name.split(":")
+        module, constant = name.split(":")
         value = attrgetter(constant)(importlib.import_module(module))
-    if one.unit == "bytes":
-        for unit, size in (("MiB", 2**20), ("KiB", 2**10)):
+    if unit == "bytes":
+        for larger, size in (("MiB", 2**20), ("KiB", 2**10)):
             if value % size == 0:
-                return f"{value // size} {unit}"
-    return f"{value:,} {one.unit}".rstrip() if isinstance(value, int) else f"{value:g} {one.unit}"
+                return f"{value // size} {larger}"
+    return f"{value:,} {unit}".rstrip() if isinstance(value, int) else f"{value:g} {unit}"
 
 
 def _of_pods(metric: Metric) -> str:
