@@ -22,7 +22,7 @@ _COMMANDS: Final = {
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
     "doctor": "whether Shuntyard is installed as it should be, and how to mend what is not",
-    "rotate-seat-key": "that a new key signs seats and records; the one before it still counts",
+    "rotate-seat-key": "make a new key that signs seats; the one before it still counts",
 }
 _SUBJECTS: Final = {"explain": ("POD|JOB",), "migrations": ("[NAME]",)}
 _ONCE: Final = frozenset({"doctor", "rotate-seat-key"})
