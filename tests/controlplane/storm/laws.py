@@ -11,8 +11,10 @@ from tests.controlplane import watching
 from tests.controlplane.storm.proxy import Write
 from tests.controlplane.watching import Event, History, Object, job_of, node_of
 
-WHOLE_SECONDS: Final = 5.0
-"""A gang that was whole for so long has been seen whole by the extender, however slow its watch."""
+WHOLE_SECONDS: Final = 12.0
+"""A gang that was whole for so long without a break has been seen whole by the extender. It may be
+frozen for 6 s, or killed and started anew, or its watch may begin anew meanwhile: what was whole
+for a moment in between cannot be known."""
 GHOST_SECONDS: Final = 60.0
 """Pods of a gang may come for so long after its user has deleted it: the Job controller's, or a
 copy that was on its way; after that whatever there is stays."""
@@ -122,11 +124,12 @@ def _dissolved(history: History, known: Known, writes: list[Write]) -> Iterator[
         asked = deletes.get((meta["namespace"], meta["name"]))
         if since is None or not asked or event.uid in seen | known.struck:
             continue
-        if node_of(event.pod) is not None and event.at > since + WHOLE_SECONDS:
+        if node_of(event.pod) is not None and event.at > since:
             ended = job in known.deleted and known.deleted[job] <= max(asked)
-            if max(asked) > since + WHOLE_SECONDS and not ended and _ours(event, history):
+            if max(asked) > since and not ended and _ours(event, history):
                 seen.add(event.uid)
-                yield f"{job}: {meta['name']} was bound, its gang had been whole, and we deleted it"
+                after = max(asked) - since + WHOLE_SECONDS
+                yield f"{job}: we deleted {meta['name']}, bound, {after:.1f} s after it was whole"
 
 
 def _ours(event: Event, history: History) -> bool:
@@ -138,8 +141,9 @@ def _ours(event: Event, history: History) -> bool:
 
 
 def _whole_since(history: History, known: Known) -> dict[str, float]:
-    """Return since when each gang had all its members bound for the first time."""
+    """Return from when on the extender must know of each gang that it was whole."""
     bound: dict[str, set[str]] = {}
+    begun: dict[str, float] = {}
     since: dict[str, float] = {}
     for event in history.events:
         job = job_of(event.pod)
@@ -148,8 +152,14 @@ def _whole_since(history: History, known: Known) -> dict[str, float]:
             pods.add(event.uid)
         else:
             pods.discard(event.uid)
-        if job in known.sizes and job not in since and len(pods) >= known.sizes[job]:
-            since[job] = event.at
+        if job not in known.sizes or job in since:
+            continue
+        if job in begun and event.at - begun[job] >= WHOLE_SECONDS:
+            since[job] = begun[job] + WHOLE_SECONDS
+        elif len(pods) >= known.sizes[job]:
+            begun.setdefault(job, event.at)
+        else:
+            begun.pop(job, None)
     return since
 
 

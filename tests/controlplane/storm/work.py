@@ -21,7 +21,7 @@ KINDS: Final = ("job", "bare", "direct")
 MOST: Final = 12
 """Gangs at one time."""
 SIZES: Final = (2, 10)
-RUN_SECONDS: Final = (4.0, 25.0)
+RUN_SECONDS: Final = (4.0, 40.0)
 RETRY_SECONDS: Final = 0.2
 
 
