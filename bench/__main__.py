@@ -57,7 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     commands = parser.add_subparsers(required=True)
     for name, module in COMMANDS.items():
-        command = commands.add_parser(name, help=module.__doc__)
+        command = commands.add_parser(name, help=(module.__doc__ or "").replace("%", "%%"))
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     options = parser.parse_args()

@@ -40,3 +40,13 @@ def test_a_benchmark_that_is_told_to_end_cleans_up(
         entry.main()
     assert ended.value.code == 128 + number
     assert done == ["cleaned up"]
+
+
+def test_the_help_lists_every_benchmark(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert ended.value.code == 0
+    assert "simulated" in capsys.readouterr().out
