@@ -60,19 +60,25 @@ def _lives(pod: Object) -> bool:
     )
 
 
-def _too_many(history: History, known: Known) -> Iterator[str]:
-    """Two copies of a member run: more living pods than the gang has members."""
-    living: dict[str, set[str]] = {}
-    worst: dict[str, int] = {}
+def _living(history: History) -> Iterator[tuple[Event, str, int]]:
+    """Yield each event with its job, and how many pods of that job live after it."""
+    every: dict[str, set[str]] = {}
     for event in history.events:
         job = job_of(event.pod)
-        pods = living.setdefault(job, set())
+        pods = every.setdefault(job, set())
         if not event.gone and _lives(event.pod):
             pods.add(event.uid)
         else:
             pods.discard(event.uid)
-        if job in known.sizes and len(pods) > max(known.sizes[job], worst.get(job, 0)):
-            worst[job] = len(pods)
+        yield event, job, len(pods)
+
+
+def _too_many(history: History, known: Known) -> Iterator[str]:
+    """Two copies of a member run: more living pods than the gang has members."""
+    worst: dict[str, int] = {}
+    for _, job, living in _living(history):
+        if job in known.sizes and living > max(known.sizes[job], worst.get(job, 0)):
+            worst[job] = living
     for job, count in worst.items():
         yield f"{job}: {count} pods lived at one time in a gang of {known.sizes[job]}"
 
@@ -142,21 +148,14 @@ def _ours(event: Event, history: History) -> bool:
 
 def _whole_since(history: History, known: Known) -> dict[str, float]:
     """Return from when on the extender must know of each gang that it was whole."""
-    bound: dict[str, set[str]] = {}
     begun: dict[str, float] = {}
     since: dict[str, float] = {}
-    for event in history.events:
-        job = job_of(event.pod)
-        pods = bound.setdefault(job, set())
-        if not event.gone and _lives(event.pod):
-            pods.add(event.uid)
-        else:
-            pods.discard(event.uid)
+    for event, job, living in _living(history):
         if job not in known.sizes or job in since:
             continue
         if job in begun and event.at - begun[job] >= WHOLE_SECONDS:
             since[job] = begun[job] + WHOLE_SECONDS
-        elif len(pods) >= known.sizes[job]:
+        elif living >= known.sizes[job]:
             begun.setdefault(job, event.at)
         else:
             begun.pop(job, None)
