@@ -140,9 +140,9 @@ def named(snapshot: Snapshot, namespace: str, name: str, kind: str = "") -> tupl
 
 def _answer(asked: Asked, key: JobKey, seen: Job | None, why: _Why) -> api.ExplainResponse:
     entries = asked.cycle.entries if asked.cycle else ()
-    found = positions.place(entries, key)
-    at = found[0] if found else None
-    before = [] if at is None else positions.placed(entries)[: at - 1][::-1]
+    placed = positions.placed(entries)
+    at = next((i for i, entry in placed if entry.job.key == key), None)
+    before = [] if at is None else placed[: at - 1][::-1]
     return api.ExplainResponse(
         generated_at=asked.reading.now,
         namespace=key.split("/", 1)[0],

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from extender.engine.reasons import NEEDS_ACTION
 from extender.engine.telling import QueueEntry
-from shared.model import JobKey
 
 Placed = tuple[int | None, QueueEntry]
 """An entry of the queue and its place, which counts from 1."""
@@ -19,8 +18,3 @@ def placed(entries: Sequence[QueueEntry]) -> tuple[Placed, ...]:
     able = [entry for entry in entries if entry.reason not in NEEDS_ACTION]
     stuck = [entry for entry in entries if entry.reason in NEEDS_ACTION]
     return (*enumerate(able, start=1), *((None, entry) for entry in stuck))
-
-
-def place(entries: Sequence[QueueEntry], key: JobKey) -> Placed | None:
-    """Return one job's entry with its place; None if it is not in the queue."""
-    return next((one for one in placed(entries) if one[1].job.key == key), None)
