@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from shared.errors import SettingsError
-from simulator import parameters, results
+from simulator import appendix, parameters, results
 from simulator.comparison import comparing, picture, report
 from simulator.comparison.cases import WindowSettings
 from simulator.comparison.comparing import Comparison, MixedSource, Source, TraceSource
@@ -149,6 +149,6 @@ def _show(outcome: results.Outcome, folder: Path | None) -> None:
     print("\n".join([outcome.title, "", *lines]))
     if folder is not None:
         results.write(outcome, folder / "compare.json")
-        (folder / "compare.md").write_text("\n".join([f"# {outcome.title}", "", *lines, ""]))
         picture.draw(outcome, folder / "compare.svg")
+        (folder / "compare.md").write_text(appendix.appendix(outcome, "compare", folder))
         print(f"{folder}/compare.json, .md, .svg")

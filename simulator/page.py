@@ -1,8 +1,9 @@
-"""``shuntyard-sim page``: puts the kept outcomes into docs/reproduction.md and docs/compare.md.
+"""``shuntyard-sim page``: puts the kept results into docs/reproduction.md and docs/compare.md.
 
-A page has its words; between ``<!-- experiment NAME -->`` or ``<!-- comparison NAME -->`` and
-``<!-- end -->`` stands what the JSON file of that name in the folder beside the page says, made
-anew. Nothing else is a source of the tables.
+A page has hand-written text and blocks. A block lies between ``<!-- experiment NAME -->`` or
+``<!-- comparison NAME -->`` and ``<!-- end -->`` and is made from the JSON file of that name in the
+folder beside the page: the picture and the first findings. The tables, the other findings and the
+assumptions go into an appendix, NAME.md in the same folder.
 """
 
 import argparse
@@ -12,12 +13,16 @@ from pathlib import Path
 from typing import Final
 
 from simulator import results
-from simulator.results import Outcome
+from simulator.appendix import appendix, bullets, heading, picture
 
 PAGES: Final = (Path("docs/reproduction.md"), Path("docs/compare.md"))
 NOT_RUN: Final = "Not run yet."
+_EXPERIMENT: Final = "experiment"
+_COMPARISON: Final = "comparison"
+_SHOWN: Final = 3
+"""So many findings of an experiment are on the page; all of them are in the appendix."""
 _BLOCK: Final = re.compile(
-    r"(<!-- (experiment|comparison) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL
+    rf"(<!-- ({_EXPERIMENT}|{_COMPARISON}) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL
 )
 
 
@@ -26,35 +31,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--page", type=Path, action="append", help="only this page; may be repeated"
     )
-    parser.add_argument("--check", action="store_true", help="change nothing: is it up to date?")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if a page is out of date"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the pages, or check them; return the exit code."""
-    stale = [page for page in options.page or PAGES if not _current(page, write=not options.check)]
-    for page in stale if options.check else ():
-        print(f"{page} is out of date")
+    """Write the pages and their appendices, or check them; return the exit code."""
+    stale = [
+        file
+        for page in options.page or PAGES
+        for file, text in files(page)
+        if not _current(file, text, write=not options.check)
+    ]
+    for file in stale if options.check else ():
+        print(f"{file} is out of date")
     if options.check and not stale:
         print("up to date")
     return int(options.check and bool(stale))
 
 
-def _current(page: Path, *, write: bool) -> bool:
-    """Say whether a page is up to date; if it is not, write it where that is asked for."""
-    before = page.read_text()
-    after = filled(before, folder_of(page))
-    if write and after != before:
-        page.write_text(after)
-    return after == before
+def _current(file: Path, text: str, *, write: bool) -> bool:
+    """Return True if a file has this text; if not, write it where ``write`` is set."""
+    before = file.read_text() if file.exists() else ""
+    if write and text != before:
+        file.write_text(text)
+    return text == before
+
+
+def files(page: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the page and each of its appendices with the text that it should have.
+
+    Raises:
+        msgspec.ValidationError: A JSON file holds something else than an outcome.
+    """
+    folder, text = folder_of(page), page.read_text()
+    yield page, filled(text, folder)
+    for name in places(text):
+        file = folder / f"{name}.json"
+        if file.exists():
+            yield folder / f"{name}.md", appendix(results.read(file), name, folder)
 
 
 def folder_of(page: Path) -> Path:
-    """Return where the outcomes of a page are: in the folder of its name."""
+    """Return the folder of a page's results: the one with the page's name."""
     return page.with_suffix("")
 
 
 def filled(page: str, folder: Path) -> str:
-    """Return the page with what lies in the folder.
+    """Return the page with its blocks made from the files in the folder.
 
     Raises:
         msgspec.ValidationError: A file holds something else than an outcome.
@@ -68,7 +93,7 @@ def filled(page: str, folder: Path) -> str:
 
 
 def places(page: str) -> tuple[str, ...]:
-    """Return the names of the outcomes that a page has a place for."""
+    """Return the names of the outcomes that a page has a block for."""
     return tuple(match[2] for match in _BLOCK.findall(page))
 
 
@@ -77,52 +102,14 @@ def _block(kind: str, name: str, folder: Path) -> Iterator[str]:
     if not file.exists():
         yield f"### `{name}`"
         yield ""
-        command = "compare" if kind == "comparison" else f"reproduce {name}"
+        command = "compare" if kind == _COMPARISON else f"reproduce {name}"
         yield f"{NOT_RUN} `shuntyard-sim {command}` runs it."
-    elif kind == "comparison":
-        yield from _compared(results.read(file), name, folder)
-    else:
-        yield from _shown(results.read(file), folder)
-
-
-def _compared(outcome: Outcome, name: str, folder: Path) -> Iterator[str]:
-    yield _how(outcome, name, folder)
-    yield ""
-    yield f"![bars and front]({folder.name}/{name}.svg)"
-    yield ""
-    for table in outcome.tables:
-        yield from results.markdown(table)
-        yield ""
-    yield from (f"- {finding}" for finding in outcome.findings)
-
-
-def _shown(outcome: Outcome, folder: Path) -> Iterator[str]:
-    yield f"### {outcome.title}"
-    yield ""
-    yield f"{outcome.source.rstrip('.')}."
-    yield ""
-    picture = folder / f"{outcome.name}.svg"
-    if picture.exists():
-        yield f"![{outcome.title}]({folder.name}/{picture.name})"
-        yield ""
-    for table in outcome.tables:
-        yield from results.markdown(table)
-        yield ""
-    yield from _list("What came out:", outcome.findings)
-    yield from _list("Assumed where the paper is silent:", outcome.assumptions)
-    yield _how(outcome, outcome.name, folder)
-
-
-def _list(head: str, points: tuple[str, ...]) -> Iterator[str]:
-    if points:
-        yield head
-        yield ""
-        yield from (f"- {point}" for point in points)
-        yield ""
-
-
-def _how(outcome: Outcome, name: str, folder: Path) -> str:
-    """Return by which command, with which seeds and in which time it was made."""
-    ranges = [f"{use}: seeds {first} to {last}" for use, first, last in outcome.seeds]
-    made = [f"`{outcome.command}`", *ranges, f"{outcome.seconds:.0f} s"]
-    return " · ".join([*made, f"[all numbers]({folder.name}/{name}.json)"])
+        return
+    outcome = results.read(file)
+    shown = outcome.findings
+    if kind == _EXPERIMENT:
+        yield from heading(outcome, "###")
+        shown = shown[:_SHOWN]
+    yield from picture(outcome, name, folder, f"{folder.name}/")
+    yield from bullets("", shown)
+    yield f"[Tables, all findings and assumptions]({folder.name}/{name}.md)"

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from shared.errors import SettingsError
-from simulator import parameters, results
+from simulator import appendix, parameters, results
 from simulator.experiments import registry
 from simulator.experiments.registry import Options
 from simulator.options import count
@@ -54,8 +54,8 @@ def _reproduce(name: str, options: Options, folder: Path) -> None:
     )
     results.write(outcome, folder / f"{name}.json")
     lines = [line for table in outcome.tables for line in (*results.markdown(table), "")]
-    (folder / f"{name}.md").write_text("\n".join([f"# {outcome.title}", "", *lines]))
     experiment.draw(outcome, folder / f"{name}.svg")
+    (folder / f"{name}.md").write_text(appendix.appendix(outcome, name, folder))
     print("\n".join([f"{name}: {outcome.title}", "", *lines]))
     print(*(f"- {finding}" for finding in outcome.findings), sep="\n")
     print(f"{outcome.seconds:.0f} s; {folder}/{name}.json, .md, .svg")

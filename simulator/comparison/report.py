@@ -14,25 +14,25 @@ from simulator.seeds import HELD_OUT
 
 ASSUMPTIONS: Final = (
     (
-        "A seed draws the window, the jobs kept and the errors of estimates; policies of one seed "
-        "meet the same jobs on the same machines."
+        "A seed fixes the window, the jobs kept and the errors of estimates; with one seed all "
+        "policies get the same jobs and machines."
     ),
-    ("Speeds are known as if profiled; lengths are estimated with the same error for all who ask."),
+    "Speeds are known as if profiled; estimated lengths have the same error for all policies.",
     (
-        "Jobs may be preempted or moved at a checkpoint and lose their pause alone; those that "
-        "write none are never sent away."
-    ),
-    (
-        "A job that never completes, or that OASiS turns away, counts as completing at the "
-        "horizon: the last completion under any of the policies compared."
+        "Jobs may be preempted or moved at a checkpoint, which costs only their pause; jobs "
+        "without checkpoints are never preempted or moved."
     ),
     (
-        "All but spread, volcano, specon and count place gangs by the extender's own rule; those "
-        "four go where least is allocated."
+        "A job that never completes, or that OASiS rejects, counts as completing at the horizon: "
+        "the last completion under any of the compared policies."
     ),
     (
-        "ρ is time to completion over the time alone with the workers asked for, not over that "
-        "with 1/N of the cluster."
+        "spread, volcano, specon and count place gangs on the least allocated nodes; all others "
+        "use the extender's own gang rule."
+    ),
+    (
+        "ρ is time to completion divided by the time that the job takes alone with the workers it "
+        "requests, not with 1/N of the cluster."
     ),
 )
 
@@ -153,7 +153,7 @@ def findings(comparison: Comparison, found: Sequence[Seeded]) -> Iterator[str]:
     front = verdicts.front(found, policies)
     names = verdicts.objectives(found, policies)
     said = ", ".join(MEASURES[name].title for name in names)
-    yield f"Nobody dominates {', '.join(front)} on {said}."
+    yield f"No policy dominates {', '.join(front)} on {said}."
     for name in names:
         rising = MEASURES[name].rising
         means = {p: verdicts.mean(found, p, name) or 0.0 for p in policies}
@@ -182,4 +182,4 @@ def _about_combined(
             verdict = "; ".join(parts) or "no difference beyond two standard errors"
             yield f"combined against {policy} ({kind}): {verdict}."
     by = [p for p in policies if p != "combined" and verdicts.dominates(found, p, "combined")]
-    yield f"combined is dominated by {', '.join(by) if by else 'nobody'}."
+    yield f"combined is dominated by {', '.join(by) if by else 'no policy'}."

@@ -12,7 +12,7 @@ from simulator.experiments.registry import Options
 from simulator.results import Outcome, Table
 from simulator.workload import Job
 
-TITLE: Final = "CPS: the job that is left out (Sect. 4.4)"
+TITLE: Final = "CPS: which job does not start (Sect. 4.4)"
 NAME: Final = "cps-group"
 CPS: Final = "CPS"
 BUILT_IN: Final = "built-in"
@@ -157,7 +157,7 @@ def _assumptions() -> Iterator[str]:
         "2 parameter servers each; jobs 1 to 4 with 4 workers, job 5 with 6; every pod asks for 2 "
         "CPUs and 2 GiB. Submitted in the order 1 to 5."
     )
-    yield "Built-in is the extender's order `creation`; all jobs have one PriorityClass."
+    yield '"Built-in" is the extender\'s order `creation`; all jobs have one PriorityClass.'
 
 
 def _findings(found: Sequence[Cluster]) -> Iterator[str]:

@@ -173,7 +173,7 @@ def _assumptions() -> Iterator[str]:
         "Groups 5 to 7 are group 2 on other frameworks and other numbers of nodes. The order is "
         "decided before either matters, so that they can only repeat group 2."
     )
-    yield "Built-in is Volcano's plugin `priority`: by PriorityClass, then by creation."
+    yield '"Built-in" is Volcano\'s plugin `priority`: by PriorityClass, then by creation.'
 
 
 def _findings(rows: Sequence[_Row], params: EngineParameters) -> Iterator[str]:

@@ -184,12 +184,12 @@ def _times(found: dict[int, list[Execution]]) -> Table:
         f"Traffic that crosses nodes, and the job time of the model with c = {COST:g}, "
         "ours ± deviation / paper",
         (
-            "group", "pairs apart, CPS, %", "built-in, %", "seconds, CPS", "built-in",
+            "group", "pairs on different nodes, CPS, %", "built-in, %", "seconds, CPS", "built-in",
             "gap, seconds", "gap, %",
         ),
         tuple(rows),
         digits=1,
-        note="Put in, and proving nothing: the seconds of CPS (440 s with 1 CPU, half of that with "
+        note="Inputs, not results: the seconds of CPS (440 s with 1 CPU, half of that with "
         "2; the 36.3 s with 4 do not lie on that line and are taken as they are), and c, which "
         "gives group 5 its 32 s. The other gaps follow. The paper says that CPS is more than 6 % "
         "shorter in the groups, and that the mean gap of group 6 is 1.5 s.",
@@ -199,7 +199,7 @@ def _times(found: dict[int, list[Execution]]) -> Table:
 def _costs(found: dict[int, list[Execution]]) -> Table:
     runs = found[2]
     return Table(
-        "What c must be: by how much shorter the mean job time of group 2 is, %",
+        "How much shorter the mean job time of group 2 is for each c, %",
         ("c", "shorter, %"),
         tuple((f"{cost:g}", _gain(runs, cost)) for cost in CROSSINGS),
         digits=1,
@@ -245,10 +245,10 @@ def _assumptions() -> Iterator[str]:
         "the model nor c is in the paper; nothing was trained here."
     )
     yield (
-        "Built-in is Volcano without task-topology: pods that one controller makes within a second "
-        "in random order, nodes by LeastAllocated and BalancedAllocation, equal ones drawn."
+        '"Built-in" is Volcano without task-topology: pods that one controller makes within a '
+        "second in random order, nodes by LeastAllocated and BalancedAllocation, equal ones drawn."
     )
-    yield "Frameworks differ in nothing that the order or the placement sees."
+    yield "Frameworks do not differ in anything that affects the order or the placement."
 
 
 def _findings(found: dict[int, list[Execution]]) -> Iterator[str]:
@@ -260,7 +260,7 @@ def _findings(found: dict[int, list[Execution]]) -> Iterator[str]:
         f"{paper.PS_LATER} / {paper.PS_EQUAL} / "
         f"{paper.EXECUTIONS - paper.PS_EQUAL - paper.PS_LATER} of {paper.EXECUTIONS} on a real "
         "cluster. Its comparator is no strict order, and what it observed are times of pods that "
-        "are bound at once, not the order in which they were taken: its counts do not come out."
+        "are bound at once, not the order in which they were taken: we do not reproduce its counts."
     )
     yield (
         f"Placement: with CPS {_mean(runs, CPS):.0f} % of the worker-server pairs of group 2 are "
@@ -270,8 +270,8 @@ def _findings(found: dict[int, list[Execution]]) -> Iterator[str]:
     least = paper.LEAST_GAIN / 100.0
     yield (
         f"The paper's gain of more than {paper.LEAST_GAIN:g} % comes out where c is above "
-        f"{least / (other - own - least * other):.3f}. c is not measured, so that this says what "
-        "crossing nodes would have to cost, not that the paper is confirmed."
+        f"{least / (other - own - least * other):.3f}. c is not measured, so this gives the cost "
+        "that crossing nodes would need, and does not confirm the paper."
     )
     printed = [_printed(group) for group in TASK_GROUPS if group.gap_seconds is not None]
     yield (

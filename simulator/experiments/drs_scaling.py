@@ -42,7 +42,7 @@ ASSUMPTIONS: Final = (
     (
         "DRS: the corrected algorithms, at the numbers of workers wanted or not at all; DRS-m: "
         "marginal gain, and starts with fewer; DRS-ms: the policy as it is set, by default with "
-        "scale-down for jobs that have waited 60 s. A job gives up whichever worker is named."
+        "scale-down for jobs that have waited 60 s. A job gives up the worker that is named."
     ),
 )
 
@@ -115,7 +115,7 @@ def _tables(found: Results, held_out: Results, options: Options) -> Iterator[Tab
     )
     yield _claimed(found, cases)
     yield Table(
-        "Seeds on which the makespan is longer than DRAGON's, by more than 0.5 %: % of them",
+        "Share of seeds with a makespan more than 0.5 % longer than DRAGON's, %",
         ("speed", "exp.", *names[1:]),
         tuple((s, e, *(found.worse(c) for c in own[1:])) for s, e, own in _rows(cases)),
     )
@@ -202,7 +202,7 @@ def _beside(found: Results, cases: Sequence[Case], names: Sequence[str]) -> Tabl
             cells.append(f"{ours:.1f} / {other.mean:.1f}" if other else f"{ours:.1f} / -")
         rows.append((speed, experiment, *cells))
     return Table(
-        "Gain in makespan beside an independently written model of the same setting, %",
+        "Gain in makespan, ours and that of an independently written model of the same setting, %",
         ("speed", "exp.", *names),
         tuple(rows),
         digits=1,

@@ -24,7 +24,7 @@ from simulator.models.slot_world import SlotWorkload
 from simulator.numbers import Spread, spread
 from simulator.results import Beside, Outcome, Table
 
-TITLE: Final = "OASiS: price bounds estimated wrongly, and chosen otherwise (Fig. 6)"
+TITLE: Final = "OASiS: wrong estimates and other choices of the price bounds (Fig. 6)"
 NAME: Final = "oasis-bounds"
 SEEDS: Final = 40
 SETTINGS: Final = tuple(Setting(jobs) for jobs in JOBS)
@@ -146,7 +146,7 @@ def _relative(found: Found, name: str, at: int) -> Spread:
 
 def _estimates(found: Found) -> Table:
     return Table(
-        "Utility when U/L is estimated wrongly, by that with the right value: ours / paper",
+        "Utility with a wrong estimate of U/L, divided by that with the right value: ours / paper",
         ("jobs", *(f"{100 * factor:g} %" for factor in ESTIMATES)),
         tuple(
             (

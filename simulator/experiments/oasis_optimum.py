@@ -23,7 +23,7 @@ from simulator.models.slot_world import SlotWorkload, play
 from simulator.numbers import Spread, spread
 from simulator.results import Beside, Outcome, Table
 
-TITLE: Final = "OASiS: offline optimum by OASiS (Fig. 5)"
+TITLE: Final = "OASiS: offline optimum divided by OASiS (Fig. 5)"
 NAME: Final = "oasis-optimum"
 SEEDS: Final = 40
 KAPPAS: Final = (3e2, 1e3, 1e4, 5e4)
@@ -161,7 +161,7 @@ def _ratios(
             )
         )
     return Table(
-        "Optimum by OASiS with the printed bounds, median over seeds / paper (ratio)",
+        "Optimum divided by OASiS with the printed bounds, median over seeds / paper (ratio)",
         ("servers", "priorities", "median", "least", "most", "median, best bounds", "not proven"),
         tuple(rows),
         digits=2,
@@ -175,8 +175,8 @@ def _certificates(
     by_case: dict[tuple[int, tuple[float, float]], list[Instance]],
 ) -> Table:
     return Table(
-        "Certificate: bound on the optimum from the prices of a run, by the optimum",
-        ("servers", "priorities", "bound by optimum", "at least the optimum"),
+        "Certificate: bound on the optimum from the prices of a run, divided by the optimum",
+        ("servers", "priorities", "bound / optimum", "at least the optimum"),
         tuple(
             (
                 servers,
@@ -208,7 +208,7 @@ def _assumptions() -> Iterator[str]:
     )
     yield "Half of the servers, rounded up, are for workers."
     yield "Work is counted in worker-slots by OASiS and by the optimum alike, as (2) has it."
-    yield "The ranges of priorities are drawn by the same dice: the same jobs, scaled."
+    yield "The ranges of priorities use the same random draws: the same jobs, scaled."
 
 
 def _findings(cases: Sequence[Sequence[Instance]]) -> Iterator[str]:

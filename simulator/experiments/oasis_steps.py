@@ -79,7 +79,7 @@ def draw(outcome: Outcome, path: Path) -> None:
 def _table(runs: Runs, which: str) -> Table:
     return Table(
         f"Total utility; {which}",
-        ("variant", *(f"{jobs} jobs" for jobs in JOBS), f"by OASiS at {JOBS[-1]}"),
+        ("variant", *(f"{jobs} jobs" for jobs in JOBS), f"/ OASiS at {JOBS[-1]}"),
         tuple(
             (
                 name,

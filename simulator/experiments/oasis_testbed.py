@@ -83,7 +83,7 @@ def _utility(found: Found, name: str) -> float:
 def _utilities(found: Found) -> Table:
     return Table(
         "Total utility of twelve jobs, ours ± deviation / paper (ratio)",
-        ("policy", "utility", "by OASiS"),
+        ("policy", "utility", "/ OASiS"),
         tuple(
             (
                 name,

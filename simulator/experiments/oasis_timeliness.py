@@ -130,7 +130,7 @@ def _caveats(found: Found) -> Table:
                 )
             )
     return Table(
-        "The same for everybody: finished jobs only, and all jobs",
+        "All policies counted alike: finished jobs only, and all jobs",
         ("policy", "jobs", "finished, %", "median of the finished", "median of all"),
         tuple(rows),
         digits=1,
@@ -152,8 +152,8 @@ def _findings(found: Found) -> Iterator[str]:
     if dorm is not None:
         yield (
             f"Dorm's median of time-critical jobs is {dorm[1].mean:.1f} (printed "
-            f"{LATENESS[DORM][0][1]:g}): its program runs on aggregate capacities here, without "
-            "fragmentation."
+            f"{LATENESS[DORM][0][1]:g}): its program runs on aggregate capacities here, so "
+            "without fragmentation."
         )
     kind = KINDS[0]
     mine, done = partial(_is, kind), partial(_finished, kind)
@@ -164,5 +164,5 @@ def _findings(found: Found) -> Iterator[str]:
             f"RRH finishes {share:.0f} % of the time-critical jobs, and those with a median of "
             f"{box[1].mean:.1f}: early where it runs a job at all; its box shows the rest. "
             "The printed box, 97 to 99 for critical jobs, says that practically none finished; "
-            "that does not come out here."
+            "we do not reproduce that."
         )

@@ -105,7 +105,7 @@ def _utilities(runs: Runs, which: str) -> Table:
 
 def _beside_best(runs: Runs, held_out: Runs) -> Table:
     return Table(
-        "By the best of the paper's four, seed by seed (seeds that Dorm ran on)",
+        "OASiS divided by the best of the paper's four, seed by seed (seeds that Dorm ran on)",
         ("policy", *(f"{jobs} jobs" for jobs in JOBS)),
         tuple(
             (
@@ -132,7 +132,7 @@ def _by_best(runs: Runs, name: str, at: int) -> Spread | None:
 
 def _by_others(runs: Runs, held_out: Runs) -> Table:
     return Table(
-        f"{OASIS} (κ = 5·10⁴) by each of the stronger policies, seed by seed",
+        f"{OASIS} (κ = 5·10⁴) divided by each of the stronger policies, seed by seed",
         ("policy", *(f"{jobs} jobs" for jobs in JOBS)),
         tuple(
             (
@@ -179,14 +179,14 @@ def _findings(runs: Runs, held_out: Runs) -> Iterator[str]:
     for which, found in (("seeds 1…", runs), ("held-out seeds", held_out)):
         by_best = [_by_best(found, OASIS, at) for at in range(len(JOBS))]
         yield (
-            f"{OASIS} by the best of the paper's four, {which}: {listed(by_best)} "
+            f"{OASIS} divided by the best of the paper's four, {which}: {listed(by_best)} "
             f"(printed {listed(BEST_OTHER)})."
         )
         density = [ratios(found[OASIS][at], found[DENSITY][at]) for at in range(len(JOBS))]
         yield (
-            f"By density greedy, which plans nothing and promises nothing, {which}: "
-            f"{listed(density)}: OASiS is superior to the four named policies, not to every "
-            "simple one. An admitted plan is never revised; oasis-steps says what that costs."
+            f"OASiS divided by density greedy, which makes no plans and no commitments, {which}: "
+            f"{listed(density)}: OASiS is better than the paper's four policies, but not than "
+            "every simple one. An admitted plan is never revised; oasis-steps says what that costs."
         )
     most = len(JOBS) - 1
     for name, other, why in (
@@ -196,9 +196,9 @@ def _findings(runs: Runs, held_out: Runs) -> Iterator[str]:
         factor = ratios(runs[name][most], runs[other][most])
         yield f"{why} multiplies its utility by {listed([factor])} at {JOBS[most]} jobs."
     rrh = [utilities(runs["RRH"][at]).mean / UTILITY["RRH"][at] for at in range(len(JOBS))]
-    yield f"RRH comes out at {listed(rrh)} times the printed level; unexplained."
+    yield f"RRH reaches {listed(rrh)} times the printed level; we do not know why."
     share = [ratios(runs[PRINTED][at], runs[OASIS][at]) for at in range(len(JOBS))]
     yield (
-        f"With the printed bounds OASiS has {listed(share)} of the utility it has with κ = 5·10⁴: "
+        f"With the printed bounds OASiS has {listed(share)} of its utility with κ = 5·10⁴: "
         "prices stay near 0 until a server is full (oasis-bounds)."
     )

@@ -104,7 +104,7 @@ def _won_and_lost(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
         cells = [Beside(spread(one[m] for one in ours), paper[m]) for m in MEASURES]
         rows.append((name, *cells))
     return Table(
-        "Who wins and who loses, in %, ours ± deviation over seeds / the authors'",
+        "Jobs that gain and jobs that lose, in %, ours ± deviation over seeds / the authors'",
         ("model", "mean job time", "jobs faster", "gain of the faster", "loss of the slower",
          "best job"),
         tuple(rows),

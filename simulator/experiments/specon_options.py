@@ -83,7 +83,7 @@ def _options(columns: Columns, names: Sequence[str]) -> Table:
         ("variant", *heads, "makespan 300", "makespan 600", "moves 600"),
         tuple(rows),
         digits=1,
-        note="Each row but the last is B with one option changed.",
+        note="Each row except the last is B with one option changed.",
     )
 
 
@@ -224,7 +224,7 @@ def _option_findings(columns: Columns, names: Sequence[str]) -> Iterator[str]:
         text = f"{name} {mean:+.1f} ± {error:.1f}"
         place = alike if abs(mean) <= SURE * error else better if mean > 0 else worse
         place.append(text)
-    where = "in points of mean job time against B, mean of the five workloads ± standard error"
+    where = "points of mean job time, mean of the five workloads ± standard error"
     yield f"Better than B ({where}): {'; '.join(better) or 'none'}."
     yield f"Worse: {'; '.join(worse) or 'none'}."
     yield f"No difference beyond {SURE:g} standard errors: {'; '.join(alike) or 'none'}."
@@ -274,7 +274,7 @@ def _goal_finding(columns: Columns) -> str:
     for goal, what in GOALS.items():
         pairs = (f"{scenario.name} {_first(columns, scenario, goal)}" for scenario in PRINTED)
         texts.append(f"{what}: {', '.join(pairs)}")
-    return f"Which rule is first depends on the goal (model W). {'; '.join(texts)}."
+    return f"The best rule depends on the goal (model W). {'; '.join(texts)}."
 
 
 def _first(columns: Columns, scenario: Scenario, goal: str) -> str:

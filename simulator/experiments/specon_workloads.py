@@ -228,8 +228,8 @@ def _distance(columns: Columns, model: SharingModel) -> str:
             away.append(f"{scenario.name} {deviations:+.1f}")
         found.append(f"{name} {', '.join(away)}")
     return (
-        f"Model {model.name}: the paper's single runs lie so many deviations above "
-        f"our mean: {'; '.join(found)}."
+        f"Model {model.name}: the paper's single runs are this many standard "
+        f"deviations above our mean: {'; '.join(found)}."
     )
 
 

@@ -2,12 +2,18 @@
 
 import re
 
+import pytest
+
 from tests.docs import said
 from tests.docs.pages import ROOT, short
 
 DOCS = ROOT / "docs"
 INDEX = DOCS / "README.md"
-OF_OTHERS = {"runbooks": DOCS / "monitoring.md", "reproduction": DOCS / "reproduction.md"}
+OF_OTHERS = {
+    "runbooks": DOCS / "monitoring.md",
+    "reproduction": DOCS / "reproduction.md",
+    "compare": DOCS / "compare.md",
+}
 
 
 def test_every_page_is_linked() -> None:
@@ -20,10 +26,11 @@ def test_a_reader_chooses_one_of_four_paths() -> None:
     assert paths == ["Users", "Administrators", "Researchers", "Contributors"]
 
 
-def test_runbooks_are_in_their_own_index() -> None:
-    pages = set((DOCS / "runbooks").glob("*.md"))
+@pytest.mark.parametrize("folder", OF_OTHERS)
+def test_pages_of_a_folder_with_its_own_index_are_in_it(folder: str) -> None:
+    pages = set((DOCS / folder).glob("*.md"))
     assert pages
-    assert pages <= said.linked(OF_OTHERS["runbooks"])
+    assert pages <= said.linked(OF_OTHERS[folder])
 
 
 def test_pages_at_the_top_are_found_from_the_readme() -> None:

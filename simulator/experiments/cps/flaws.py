@@ -41,14 +41,14 @@ def reversal(params: EngineParameters) -> Table:
         rows.append((name, found[a.job], found[b.job], leads))
     drawn = _reversed_share(params.priority)
     return Table(
-        "A job that arrives can turn the order of two others around: V of A and B",
+        "A job that arrives can reverse the order of two others: V of A and B",
         ("in the queue", "A", "B", "order"),
         tuple(rows),
         digits=1,
         note="A has u 5, L 10 min, m 6; B u 5, L 3 min, m 2; C u 5, L 6 min, m 10, all np; D u 9, "
         "hp, L 1 min, m 6. With the weights of the paper's Sect. 3.2, k' = 100. Of "
         f"{_DRAWS} pairs of jobs with u 1 to 10, L 1 to 60 min, m 1 to 16 and one of the three "
-        f"classes, drawn at random, {drawn:.1f} % stand in one order beside a third such job and "
+        f"classes, drawn at random, {drawn:.1f} % are in one order beside a third such job and "
         "in the other order beside another third (default weights).",
     )
 
@@ -70,7 +70,7 @@ def findings(params: EngineParameters) -> Iterator[str]:
     """Yield what both tables say."""
     yield (
         "Min-max normalisation makes the order of two waiting jobs depend on a third: "
-        f"{_reversed_share(params.priority):.1f} % of random pairs stand in one order beside one "
+        f"{_reversed_share(params.priority):.1f} % of random pairs are in one order beside one "
         "third job and in the other beside another. The extender computes V as printed."
     )
     printed, aged, kept = (_waits(rule, params)[0] for rule in _RULES)

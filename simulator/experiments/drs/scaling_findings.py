@@ -47,7 +47,7 @@ def _claim(found: Results, cases: Sequence[Case]) -> str:
         shares = [found.share(_of(cases, "DRS", speed, e), CLAIM) for e in EXPERIMENTS]
         parts.append(f"{speed} {' / '.join(f'{share:.0f}' for share in shares)} %")
     return (
-        f"A makespan at least {CLAIM} % shorter than DRAGON's comes out with DRS on this share of "
+        f"A makespan at least {CLAIM} % shorter than DRAGON's is reached by DRS on this share of "
         f"the seeds (experiments 1 / 2 / 3): {'; '.join(parts)}."
     )
 
@@ -56,8 +56,8 @@ def _everywhere(found: Results, cases: Sequence[Case]) -> str:
     parts = [f"{speed} {_listed(_means(found, cases, 'DRS', speed))}" for speed in SPEEDS]
     better = [s for s in SPEEDS if min(_means(found, cases, "DRS", s)) > 0.0]
     return (
-        f"Mean gain of DRS in makespan, % (experiments 1 / 2 / 3): {'; '.join(parts)}. It is "
-        f"better in all three in the mean with: {', '.join(better) or 'none'}."
+        f"Mean gain of DRS in makespan, % (experiments 1 / 2 / 3): {'; '.join(parts)}. Its "
+        f"mean is better in all three with: {', '.join(better) or 'none'}."
     )
 
 
@@ -68,8 +68,8 @@ def _best_when_small(found: Results, cases: Sequence[Case]) -> str:
         best[speed] = means.index(max(means)) + 1
     agree = [speed for speed, number in best.items() if number == 1]
     return (
-        "That DRS is best where jobs are small beside the cluster (experiment 1) holds with: "
-        f"{', '.join(agree) or 'none'}; the best experiment is "
+        "The claim that DRS is best where jobs are small relative to the cluster (experiment 1) "
+        f"holds with: {', '.join(agree) or 'none'}; the best experiment is "
         f"{', '.join(f'{number} with {speed}' for speed, number in best.items())}."
     )
 
@@ -92,7 +92,7 @@ def _starving(found: Results, cases: Sequence[Case]) -> str:
             f"time {found.gain(without, 'mean').mean:.1f} → {found.gain(with_it, 'mean').mean:.1f}"
         )
     return (
-        "Experiment 2 is where three jobs fill the nodes and the fourth waits. Scale-down for jobs "
+        "In experiment 2 three jobs fill the nodes and the fourth waits. Scale-down for jobs "
         f"that starve (DRS-m → DRS-ms, makespan, %): {'; '.join(parts)}."
     )
 
@@ -136,8 +136,8 @@ def _far(found: Results, cases: Sequence[Case]) -> Iterator[str]:
         ours = found.gain(case)
         if abs(away := distance(ours, other)) > FAR:
             yield (
-                f"Away from the independent model by {away:+.1f} standard errors: {_name(case)}, "
-                f"{ours.mean:.1f} ± {ours.deviation:.1f} against {other.mean:.1f} ± "
+                f"Difference from the independent model: {away:+.1f} standard errors: "
+                f"{_name(case)}, {ours.mean:.1f} ± {ours.deviation:.1f} against {other.mean:.1f} ± "
                 f"{other.deviation:.1f}."
             )
     yield f"Compared with the independent model: {compared} mean gains in makespan."

@@ -45,7 +45,7 @@ ASSUMPTIONS: Final = (
         "Arrivals follow a pattern of 75 steps with 23 % of the jobs in step 2 and the rest even; "
         "a step is three slots at T = 300 (calibrated), one at T = 100."
     ),
-    "Jobs that arrive in one slot are met in random order.",
+    "Jobs that arrive in one slot are handled in random order.",
     "FIFO and RRH run a job at a width drawn from 1…30, at most N; servers ⌈width·b/B⌉.",
     "An unfinished job has utility 0.",
 )

@@ -21,7 +21,7 @@ def options(own: MigrationParameters) -> Mapping[str, Variant]:
     return {
         "B": B,
         "request one tick later": B.with_migration(request_on_enter=False),
-        "no fast peer asked for": B.with_migration(min_fast_peers=0),
+        "no fast peer required": B.with_migration(min_fast_peers=0),
         "S": variants.S,
         "growth signed": B.with_convergence(signed=True),
         "growth absolute": B.with_convergence(normalisation=Normalisation.ABSOLUTE),

@@ -16,10 +16,10 @@ SOURCE: Final = "Mao et al., IEEE Systems Journal 2021, arXiv 2010.11307"
 ASSUMPTIONS: Final = (
     (
         "A worker is a unit of CPU that the jobs on it share equally, each up to its own limit; a "
-        "job is an amount of work. The paper does not say how long its jobs are. Model W (all can "
-        "use a whole worker, lengths spread over 4:1) was fitted to the paper's levels and gains, "
-        "so its agreement is a fit; T (most jobs use 0.3 of a worker) to its levels only, so its "
-        "gains are predictions."
+        "job is an amount of work. The paper gives no job lengths. Model W (all can use a "
+        "whole worker, lengths spread over 4:1) was fitted to the paper's levels and gains, so its "
+        "agreement is a fit; T (most jobs use 0.3 of a worker) to its levels only, so its gains "
+        "are predictions."
     ),
     "The two frameworks differ by ±30 % (W) or ±25 % (T) in work, one job from another by ±10 %.",
     (
@@ -27,9 +27,9 @@ ASSUMPTIONS: Final = (
         "has it, 15 for RNN and dynamic RNN; ±10 %. A VAE's ends at 0.64 of its first value, the "
         "others' at 0.1; reported after each of 200 iterations with a relative noise of 0.003."
     ),
-    "Growth is relative to the value before; a tick without a new value does not count.",
-    "A move costs 5 s of standstill, and jobs are placed round robin, as in the paper.",
-    "Nothing keeps a job from moving but the rules: no budget, no rest, no pay-off asked for.",
+    "Growth is relative to the previous value; a tick without a new value does not count.",
+    "A move stops a job for 5 s, and jobs are placed round robin, as in the paper.",
+    "Only the rules themselves limit moves: no budget, no rest period, no test of the gain.",
 )
 """Of the model; what an experiment assumes beyond it stands in the experiment."""
 

@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from simulator import page, results
+from simulator import appendix, page, results
 from simulator.numbers import spread
 from simulator.results import Beside, Outcome, Table
 
@@ -25,7 +26,26 @@ SHOWN = """\
 <!-- experiment some-thing -->
 ### Some thing
 
-A paper, Fig. 3.
+Source: A paper, Fig. 3.
+
+- Twice as fast.
+
+[Tables, all findings and assumptions](reproduction/some-thing.md)
+<!-- end -->
+"""
+APPENDIX = f"""\
+{appendix.GENERATED}
+
+# Some thing
+
+Source: A paper, Fig. 3.
+
+Overview: [reproduction.md](../reproduction.md). `shuntyard-sim reproduce some-thing` · in sample: \
+seeds 1 to 40 · held out: seeds 1001 to 1040 · 12 s · [all numbers](some-thing.json)
+
+Findings:
+
+- Twice as fast.
 
 **Speed**
 
@@ -33,17 +53,9 @@ A paper, Fig. 3.
 |---|---|
 | us | 3.0 ± 1.4 / 1.5 (2.00) |
 
-What came out:
-
-- Twice as fast.
-
-Assumed where the paper is silent:
+Assumptions:
 
 - Nodes are equal.
-
-`shuntyard-sim reproduce some-thing` · in sample: seeds 1 to 40 · held out: seeds 1001 to 1040 · \
-12 s · [all numbers](reproduction/some-thing.json)
-<!-- end -->
 """
 
 
@@ -54,10 +66,30 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_an_outcome_is_shown_whole(folder: Path) -> None:
+def test_the_page_shows_an_outcome_in_short(folder: Path) -> None:
     filled = page.filled(BLOCK, folder)
     assert SHOWN in filled
     assert (filled.startswith("Words.\n"), filled.endswith("\nMore words.\n")) == (True, True)
+
+
+def test_the_page_shows_the_first_three_findings_of_an_experiment(folder: Path) -> None:
+    many = msgspec.structs.replace(OUTCOME, findings=("One.", "Two.", "Three.", "Four."))
+    results.write(many, folder / "some-thing.json")
+    assert "- Three.\n\n[Tables" in page.filled(BLOCK, folder)
+    assert "- Four.\n" in appendix.appendix(many, "some-thing", folder)
+
+
+def test_the_appendix_has_the_whole_outcome(folder: Path) -> None:
+    folder.with_suffix(".md").write_text(BLOCK)
+    made = dict(page.files(folder.with_suffix(".md")))
+    assert made == {
+        folder.with_suffix(".md"): page.filled(BLOCK, folder),
+        folder / "some-thing.md": APPENDIX,
+    }
+
+
+def test_the_appendix_links_to_no_overview_that_is_not_there(folder: Path) -> None:
+    assert "Overview" not in appendix.appendix(OUTCOME, "some-thing", folder)
 
 
 def test_filling_twice_changes_nothing(folder: Path) -> None:
@@ -68,6 +100,7 @@ def test_filling_twice_changes_nothing(folder: Path) -> None:
 def test_a_picture_is_shown_if_it_is_there(folder: Path) -> None:
     (folder / "some-thing.svg").write_text("<svg/>")
     assert "\n![Some thing](reproduction/some-thing.svg)\n" in page.filled(BLOCK, folder)
+    assert "\n![Some thing](some-thing.svg)\n" in appendix.appendix(OUTCOME, "some-thing", folder)
 
 
 def test_what_was_not_run_says_how(tmp_path: Path) -> None:
@@ -89,28 +122,25 @@ def test_the_command_writes_and_checks(folder: Path, capsys: pytest.CaptureFixtu
     assert file.read_text() == BLOCK
     assert run() == 0
     assert run("--check") == 0
-    assert capsys.readouterr().out == f"{file} is out of date\nup to date\n"
+    stale = [file, folder / "some-thing.md"]
+    assert capsys.readouterr().out == "".join(f"{f} is out of date\n" for f in stale) + (
+        "up to date\n"
+    )
 
 
 COMPARED = """\
 <!-- comparison some-thing -->
-`shuntyard-sim reproduce some-thing` · in sample: seeds 1 to 40 · held out: seeds 1001 to 1040 · \
-12 s · [all numbers](reproduction/some-thing.json)
-
-![bars and front](reproduction/some-thing.svg)
-
-**Speed**
-
-| who | speed |
-|---|---|
-| us | 3.0 ± 1.4 / 1.5 (2.00) |
+![Some thing](reproduction/some-thing.svg)
 
 - Twice as fast.
+
+[Tables, all findings and assumptions](reproduction/some-thing.md)
 <!-- end -->
 """
 
 
-def test_a_comparison_is_shown_by_command_picture_tables_and_findings(folder: Path) -> None:
+def test_a_comparison_is_shown_by_picture_and_findings(folder: Path) -> None:
+    (folder / "some-thing.svg").write_text("<svg/>")
     filled = page.filled(BLOCK.replace("experiment", "comparison"), folder)
     assert filled == f"Words.\n\n{COMPARED}\nMore words.\n"
 
@@ -121,4 +151,4 @@ def test_without_a_page_named_all_pages_are_checked(monkeypatch: pytest.MonkeyPa
     parser = argparse.ArgumentParser()
     page.add_arguments(parser)
     assert page.run(parser.parse_args(["--check"])) == 0
-    assert asked == [Path("docs/reproduction.md"), Path("docs/compare.md")]
+    assert set(asked) == {Path("docs/reproduction.md"), Path("docs/compare.md")}
