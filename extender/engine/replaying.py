@@ -85,11 +85,15 @@ class AdmissionInput(Struct, frozen=True):
     history: History | None
 
 
+def digest(value: Any) -> str:
+    """Return what is kept of a value that is too long to be kept whole."""
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
+
+
 def cycle_output(cycle: Cycle) -> dict[str, Any]:
     """Return what is kept of a cycle: its commands, and a digest of queue and reasons."""
     queue = [(entry.job.key, entry.value.v, entry.reason, entry.message) for entry in cycle.entries]
-    digest = hashlib.sha256(msgspec.json.encode(queue)).hexdigest()
-    return {"commands": cycle.commands, "queue": digest}
+    return {"commands": cycle.commands, "queue": digest(queue)}
 
 
 def look_output(look: Look) -> dict[str, Any]:
@@ -129,7 +133,7 @@ def verdict_output(
         "not_offered": verdict.not_offered,
     }
     if grant is not None:
-        plan = hashlib.sha256(msgspec.json.encode((grant.given, grant.open_seats))).hexdigest()
+        plan = digest((grant.given, grant.open_seats))
         said["grant"] = {"job": grant.job, "node": grant.node, "taken": grant.taken, "plan": plan}
     return said
 
