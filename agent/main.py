@@ -31,8 +31,8 @@ from agent.reporting.board import Board
 from agent.sampling import finding
 from agent.sampling.finding import Samplers
 from agent.settings import NODE_VARIABLE, AgentSettings, ExtenderSection
-from agent.tailing.open_files import OpenFiles
-from agent.tracking.surroundings import Surroundings
+from agent.tailing.chunk import OpenFiles
+from agent.tracking.sources import Surroundings
 from agent.tracking.tracker import Tracker
 from agent.worker import Worker
 from shared import logs

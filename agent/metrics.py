@@ -24,7 +24,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from agent.checkpoint.asking import Outcome as Command
+from agent.checkpoint.rules import Outcome as Command
 from agent.reporting.outbox import NodeState
 from shared.model import Uid
 from shared.progress import PodReport

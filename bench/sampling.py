@@ -22,12 +22,11 @@ from typing import Final
 
 import psutil
 
+from agent.sampling.cgroups import CONTROLLERS, Version1, Version2, hierarchies
 from agent.sampling.finding import DEFAULT_CGROUP_ROOT
-from agent.sampling.open_files import OpenFiles, affordable
+from agent.sampling.kernel_files import OpenFiles, affordable
 from agent.sampling.pods import PodSampler
-from agent.sampling.reading import PodSource
-from agent.sampling.version1 import CONTROLLERS, Version1, hierarchies
-from agent.sampling.version2 import Version2
+from agent.sampling.readings import PodSource
 from shared.model import Uid
 
 _CONTAINERS: Final = ("pause", "trainer")

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from agent.checkpoint import asking, directory, documents
-from agent.checkpoint.asking import Outcome
+from agent.checkpoint import directory, documents, rules
 from agent.checkpoint.documents import Ack, Done, Kind, Released, Request, Saved, Trainer
-from agent.checkpoint.standing import Found, Problem, checkpoint_of, unusable
+from agent.checkpoint.rules import Found, Outcome, Problem, checkpoint_of, unusable
 from agent.tailing import opening
 from shared.errors import InputError
 from shared.model import Uid
@@ -67,11 +66,11 @@ class CheckpointFiles:
 
     def ask(self, command: CheckpointRequest, now: float) -> Outcome:
         """Ask the trainer for a checkpoint; ``now`` in seconds since the epoch."""
-        return self._carry_out(lambda found: asking.request_for(command, found, self.uid, now))
+        return self._carry_out(lambda found: rules.request_for(command, found, self.uid, now))
 
     def cancel(self, command: CheckpointCancel) -> Outcome:
         """Tell the trainer to go on."""
-        return self._carry_out(lambda found: asking.cancel_for(command, found, self.uid))
+        return self._carry_out(lambda found: rules.cancel_for(command, found, self.uid))
 
     def _look(self, inner: int, monotonic: float) -> Checkpoint:
         """Read the files if the directory changed: each file is put there by a rename.

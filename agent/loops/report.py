@@ -14,8 +14,7 @@ from typing import Final
 from agent.errors import RefusedError, ReplicaError
 from agent.metrics import AgentMetrics, Answer
 from agent.replicas.addresses import Addresses, Replica
-from agent.replicas.backoff import Backoff
-from agent.replicas.client import ExtenderClient, pack
+from agent.replicas.client import Backoff, ExtenderClient, pack
 from agent.reporting import bodies
 from agent.reporting.board import Board
 from agent.reporting.outbox import Outbox

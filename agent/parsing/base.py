@@ -1,11 +1,13 @@
-"""What every parser of metrics is: complete lines, records or documents in, points out. Pure.
+"""What all parsers of metrics share: points, the protocols of parsers, and numbers. Pure.
 
-A parser never guesses: text that is not exactly of its format gives no point. It keeps what it
-needs from earlier lines (the header of a table, the epoch that runs) and copes with a run that
-starts again: the caller feeds the same parser for the life of a file, whether the file is rotated
-or begins anew. Only a ``RecordParser`` has to be told, by ``reset``.
+A parser takes complete lines, records or documents and returns points. It never guesses: text that
+is not exactly of its format gives no point. It keeps what it needs from earlier lines (the header
+of a table, the current epoch) and copes with a run that starts again: the caller feeds the same
+parser for the life of a file, whether the file is rotated or begins anew. Only a ``RecordParser``
+needs a ``reset`` then.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol, runtime_checkable
 
@@ -15,9 +17,15 @@ from agent.parsing.json_scan import JsonScan
 
 NOTHING: Final[tuple["Point", ...]] = ()
 """A line without a point: most lines."""
-
 LONGEST_NAME: Final = 200
 """Characters of a metric's name; longer ones are no names."""
+NUMBER: Final = (
+    r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+    r"|nan|NaN|inf|Infinity|-nan)"
+)
+"""Pattern of a number, NaN or infinity; has no group."""
+_WHOLE: Final = re.compile(NUMBER)
+_COUNT: Final = re.compile(r"[0-9]{1,18}")
 
 
 class Point(Struct, frozen=True):
@@ -122,3 +130,28 @@ class HoldsMemory(Protocol):
 
 
 AnyParser = Parser | RecordParser | DocumentParser
+
+
+def number(text: str) -> float | None:
+    """Return the value of a number; None if ``text`` is none (``1_000``, ``1,000``, ``0x1``)."""
+    return float(text) if _WHOLE.fullmatch(text) else None
+
+
+def count(text: str) -> int | None:
+    """Return a count of at most 18 digits; None if ``text`` is none."""
+    return int(text) if _COUNT.fullmatch(text) else None
+
+
+def plain(value: object) -> float | None:
+    """Return the value of a decoded JSON number, or of a text that is one; None for all else.
+
+    fairseq and Hugging Face write numbers as texts. true and false are no numbers.
+    """
+    if isinstance(value, str):
+        return number(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None

@@ -19,10 +19,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
-from agent.parsing.base import NOTHING, Point
-from agent.parsing.naming import is_metric
-from agent.parsing.numbers import NUMBER, count
-from agent.parsing.repeats import Repeats
+from agent.parsing.base import NOTHING, NUMBER, Point, count
+from agent.parsing.metric_names import Repeats, is_metric
 
 _ITEM: Final = re.compile(
     rf"'([^'\\]{{1,200}})': (?:({NUMBER})|'({NUMBER})'|'[^'\\]*'|None|True|False)(, |\}}\Z)"

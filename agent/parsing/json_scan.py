@@ -1,18 +1,21 @@
-"""A JSON object that is too large to be in memory, read piece by piece: where its list is.
+"""JSON objects: small ones decoded whole, large ones scanned piece by piece.
 
-Only the structure is looked at: strings and brackets. What stands at the top of the object is kept,
-a place in the file for each of the last entries of one list, and nothing else. Each entry can then
-be read and decoded on its own.
+The scan finds where the entries of one list are. It looks at the structure only: strings and
+brackets. It keeps what is at the top of the object, the place in the file of each of the last
+entries of that list, and nothing else. Each entry can then be read and decoded on its own.
 """
 
+import json
 import re
 from array import array
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from agent.errors import MalformedError
-from agent.parsing.json_object import decoded
 
+_DECODER: Final = msgspec.json.Decoder(dict[str, Any])
 LONGEST_STRING: Final = 64 * 1024
 """Bytes of a string that goes on behind a piece; a path or a note has a hundred."""
 MOST_TOP_BYTES: Final = 64 * 1024
@@ -30,6 +33,22 @@ _TOKEN: Final = re.compile(
 )
 _CLOSING: Final = {b"{": b"}", b"[": b"]"}
 _ENTRY_DEPTH: Final = 2
+
+
+def decoded(text: str) -> Mapping[str, Any]:
+    """Return an object, also one with ``NaN`` and ``Infinity``; empty if it is none.
+
+    Numbers of thousands of digits, and thousands of levels, are refused by both decoders.
+    """
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 class JsonScan:

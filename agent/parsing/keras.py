@@ -18,9 +18,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from agent.parsing.base import NOTHING, Point
-from agent.parsing.names import Names
-from agent.parsing.numbers import NUMBER
+from agent.parsing.base import NOTHING, NUMBER, Point
+from agent.parsing.metric_names import Names
 
 _EPOCH: Final = re.compile(r"Epoch ([0-9]{1,9})/([0-9]{1,9})")
 _RATE: Final = r"[0-9]+[mu]?s/(?:step|epoch|sample)"

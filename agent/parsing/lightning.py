@@ -21,10 +21,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from agent.parsing.base import NOTHING, Point
-from agent.parsing.names import Names
-from agent.parsing.naming import is_metric
-from agent.parsing.numbers import NUMBER
+from agent.parsing.base import NOTHING, NUMBER, Point
+from agent.parsing.metric_names import Names, is_metric
 
 _TQDM: Final = re.compile(
     r"Epoch ([0-9]{1,9}): +(?:[0-9]{1,3}%)?\|[^|]*\| ([0-9]{1,12})/([0-9]{1,12}|\?) "

@@ -21,9 +21,8 @@ from collections.abc import Sequence
 from math import nan
 from typing import Final
 
-from agent.parsing.base import LONGEST_NAME, NOTHING, Point
-from agent.parsing.names import Names
-from agent.parsing.numbers import number
+from agent.parsing.base import LONGEST_NAME, NOTHING, Point, number
+from agent.parsing.metric_names import Names
 
 _ITERATION: Final = re.compile(
     r" *(?:\[[0-9 :.-]{10,32}\])? *iteration +([0-9]{1,15})/ *([0-9]{1,15}) \|(.*)\|"

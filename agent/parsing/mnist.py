@@ -16,8 +16,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from agent.parsing.base import NOTHING, Point
-from agent.parsing.numbers import NUMBER
+from agent.parsing.base import NOTHING, NUMBER, Point
 
 _TRAIN: Final = re.compile(
     r"Train Epoch: ([0-9]{1,9}) \[([0-9]{1,12})/([0-9]{1,12}) \([0-9]{1,3}%\)\]"

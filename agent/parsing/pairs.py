@@ -1,21 +1,39 @@
-"""Lines of nothing but names and values: ``step: 100, loss: 0.5``, ``[1,  2000] loss: 2.203``.
+"""Logs of names and values, such as ``step: 100, loss: 0.5`` or ``[1,  2000] loss: 2.203``.
 
-Too common to be a format of their own, so they are only read behind something that is: in a log
-that DeepSpeed writes into, or behind the prefix of absl. The whole line must be pairs, with one way
-of writing them: ``:`` or ``=``, and one separator.
+Such lines are too common to be a format of their own, so they are read only where something else
+tells the format: in a log that DeepSpeed writes into, or behind the prefix of absl (Flax). The
+whole line must be pairs, written in one way (``:`` or ``=``) with one separator.
+
+Source:
+    DeepSpeed, ``runtime/engine.py``, ``utils/timer.py``, ``runtime/pipe/engine.py``.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from agent.parsing.naming import STEP_KEYS, is_metric
-from agent.parsing.numbers import NUMBER
+from agent.parsing.base import NOTHING, NUMBER, Point
+from agent.parsing.huggingface import HuggingFace
+from agent.parsing.metric_names import STEP_KEYS, Repeats, is_metric
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_./()-]{0,63}(?: [A-Za-z_(][A-Za-z0-9_./()-]{0,63}){0,3}"
 _SEPARATOR: Final = r"(?:( ?[,;|] {0,4}| {1,4})|\Z)"
 _PAIR: Final = re.compile(rf"({_NAME}) ?([:=]) {{0,8}}({NUMBER})%?{_SEPARATOR}")
 _BRACKET: Final = re.compile(r"\[ *[0-9]{1,9}, *[0-9]{1,12}\] +")
 _STEPS: Final = (*STEP_KEYS, "steps")
+_ABSL_PREFIX: Final = re.compile(
+    r"[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6} +[0-9]{1,20} [\w.-]{1,128}:[0-9]{1,6}\] ",
+    re.ASCII,
+)
+_DEEPSPEED_PREFIX: Final = re.compile(
+    r"\[[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8},[0-9]{3}\] \[[A-Z]{4,8}\] "
+    r"\[[\w.]{1,64}:[0-9]{1,6}:\w{1,64}\] (?:\[Rank [0-9]{1,6}\] )?",
+    re.ASCII,
+)
+_DEEPSPEED_STEP: Final = re.compile(
+    r"step=([0-9]{1,15}), skipped=|(?:epoch=[0-9]+/micro_step=[0-9]+/global_step=|0/)([0-9]{1,15}),"
+)
+_DEEPSPEED_WORDS: Final = ("skipped=", "RunningAvgSamplesPerSec=")
 
 
 class Pairs(NamedTuple):
@@ -25,7 +43,7 @@ class Pairs(NamedTuple):
     metrics: dict[str, float]
 
 
-def read(line: str) -> Pairs | None:
+def read_pairs(line: str) -> Pairs | None:
     """Return the pairs of a line; None if anything else is in it, or no pair is."""
     bracket = _BRACKET.match(line)
     at = bracket.end() if bracket else 0
@@ -46,3 +64,59 @@ def read(line: str) -> Pairs | None:
     steps = [value for name in _STEPS for said, value in found.items() if said.lower() == name]
     metrics = {n: v for n, v in found.items() if is_metric(n.lower()) and n.lower() not in _STEPS}
     return Pairs(steps[0] if steps else None, metrics)
+
+
+class Absl:
+    """Lines with a step or epoch and at least one other value."""
+
+    format = "absl"
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        prefix = _ABSL_PREFIX.match(line)
+        said = read_pairs(line[prefix.end() :]) if prefix else None
+        if said is None or said.step is None:
+            return NOTHING
+        return [Point(name, value, said.step) for name, value in said.metrics.items()]
+
+
+class DeepSpeed:
+    """What the program prints, placed by what DeepSpeed prints."""
+
+    format = "deepspeed"
+
+    def __init__(self) -> None:
+        self._step: float | None = None
+        self._seen = False
+        self._dicts = HuggingFace()
+        self._repeats = Repeats()
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._repeats.held_bytes + self._dicts.held_bytes
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        prefix = _DEEPSPEED_PREFIX.match(line) if line.startswith("[") else None
+        if prefix is not None:
+            line = line[prefix.end() :]
+            if any(word in line for word in _DEEPSPEED_WORDS) and (
+                said := _DEEPSPEED_STEP.match(line)
+            ):
+                self._step, self._seen = float(said[1] or said[2]), True
+                return NOTHING
+        if not self._seen:
+            return NOTHING
+        return self._dicts.feed(line) or self._pairs(line)
+
+    def _pairs(self, line: str) -> Sequence[Point]:
+        said = read_pairs(line)
+        if said is None or not any("loss" in name.lower() for name in said.metrics):
+            return NOTHING
+        return [
+            Point(name, value, self._repeats.exact(name, self._step))
+            if said.step is None
+            else Point(name, value, said.step)
+            for name, value in said.metrics.items()
+        ]

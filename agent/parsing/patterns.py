@@ -1,19 +1,23 @@
-r"""A user's pattern: which ones are taken, and what compiling and searching one may cost.
+r"""The format ``regex``: a user's pattern, and what compiling and searching it may cost.
 
-Patterns are those of RE2: its search takes a time that grows with the line, never with a power of
-it, and its compiler ends at a given amount of memory. So no pattern has to be looked at for what it
-might do; what RE2 cannot search in that time (look-around, references back) is refused by name.
-``\Z``, ``\u0041`` and ``{,3}``, which RE2 spells otherwise, mean what they mean to ``re``.
+Patterns are those of RE2: its search time grows linearly with the line, and its compiler stops at a
+given amount of memory. So no pattern has to be inspected for what it might cost; what RE2 cannot
+search in that time (look-around, backreferences) is refused by name. ``\Z``, ``\u0041`` and
+``{,3}``, which RE2 spells otherwise, mean what they mean to ``re``. Only the first ``LONGEST_LINE``
+characters of a line are searched; ``tracking.allowance`` bounds what all lines of a pod may cost.
 
 Source:
     github.com/google/re2, ``wiki/Syntax`` and ``re2/re2.h`` (``max_mem``, ``ProgramSize``).
 """
 
 import re
+from collections.abc import Sequence
+from math import isfinite
 from typing import Any, Final
 
 import re2
 
+from agent.parsing.base import NOTHING, Point, number
 from shared import labels
 from shared.errors import InputError
 
@@ -42,6 +46,10 @@ _UNSUPPORTED: Final = (
     (re.compile(r"pattern too large"), f"of at most {MOST_INSTRUCTIONS} instructions of RE2"),
     (re.compile(r"bad repetition argument|invalid repetition"), "with counts of at most 1000"),
 )
+LONGEST_LINE: Final = 1000
+"""Characters of a line that are searched."""
+DEFAULT_METRIC: Final = "value"
+"""Name of the series if the annotation gives none."""
 
 
 class Pattern:
@@ -130,3 +138,31 @@ def _expected(error: Exception) -> str:
 
 def _text(found: bytes | None) -> str:
     return (found or b"").decode(errors="replace")
+
+
+class Custom:
+    """The first match in each line.
+
+    Args:
+        pattern: Searched anywhere in a line; anchor it with ``^`` where that matters. Or one that
+            is compiled already: all files of a pod share it.
+        metric: Name of the series.
+
+    Raises:
+        InputError: The pattern cannot be used (``patterns.compiled``).
+    """
+
+    format = "regex"
+
+    def __init__(self, pattern: str | Pattern, *, metric: str = DEFAULT_METRIC) -> None:
+        self._pattern = compiled(pattern) if isinstance(pattern, str) else pattern
+        self._metric = metric
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``; a value that is no number is no point, a step that is none is None."""
+        found = self._pattern.search(line[:LONGEST_LINE])
+        value = number(found[0]) if found else None
+        if found is None or value is None:
+            return NOTHING
+        step = number(found[1])
+        return (Point(self._metric, value, step if step is not None and isfinite(step) else None),)

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from agent.parsing.base import Point
-from agent.parsing.names import MOST_METRICS
+from agent.parsing.metric_names import MOST_METRICS
 
 LAG_POINTS: Final = 16
 """How many points one rank may be behind another."""

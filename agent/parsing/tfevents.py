@@ -1,22 +1,33 @@
 """TensorBoard's event files, read without TensorFlow or TensorBoard.
 
-A file is a row of records (length, its checksum, data, its checksum); the data is an ``Event`` with
-a ``Summary`` of tagged values. Scalars are there in two ways: ``simple_value`` (PyTorch) and a
-tensor of one element (TensorFlow, Keras). All else (images, histograms, texts) is passed over.
+A file is a sequence of records (length, its checksum, data, its checksum); the data is an ``Event``
+with a ``Summary`` of tagged values. The checksum is CRC-32C, masked. Scalars come in two forms:
+``simple_value`` (PyTorch) and a tensor of one element (TensorFlow, Keras). Everything else (images,
+histograms, texts) is skipped.
 
 Source:
-    TensorFlow, ``record_writer.cc``, ``event.proto``, ``summary.proto``, ``tensor.proto``.
+    TensorFlow, ``tsl/lib/io/record_writer.cc`` and ``.h``, ``tsl/lib/hash/crc32c.h``,
+    ``event.proto``, ``summary.proto``, ``tensor.proto``; protobuf.dev, "Encoding".
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Final
 
-from agent.parsing import crc32c
 from agent.parsing.base import LONGEST_NAME, Point
-from agent.parsing.protobuf import fields, picked, signed
 
+_POLYNOMIAL: Final = 0x82F63B78
+_ALL_BITS: Final = 0xFFFFFFFF
+_MASK_DELTA: Final = 0xA282EAD8
+Field = tuple[int, int | bytes]
+"""Number, and value: an int of a varint, the bytes of everything else."""
+_VARINT: Final = 0
+_FIXED64: Final = 1
+_BYTES: Final = 2
+_FIXED32: Final = 5
+_FIXED_SIZES: Final = {_FIXED64: 8, _FIXED32: 4}
+_LONGEST_VARINT: Final = 10
 MOST_RECORD_BYTES: Final = 128 * 1024
 """Larger records are pictures and graphs: they are passed over unread. A scalar has 50 bytes."""
 _LENGTH: Final = struct.Struct("<QI")
@@ -30,6 +41,84 @@ _DTYPE, _SHAPE, _CONTENT, _FLOATS, _DOUBLES = 1, 2, 4, 5, 6
 _SIZE = 1
 _OF_TYPE: Final = {1: (_FLOATS, _FLOAT), 2: (_DOUBLES, _DOUBLE)}
 _VALIDATION: Final = frozenset(("validation", "val", "valid", "eval", "test"))
+
+
+def _crc_entry(byte: int) -> int:
+    for _ in range(8):
+        byte = (byte >> 1) ^ (_POLYNOMIAL if byte & 1 else 0)
+    return byte
+
+
+_CRC_TABLE: Final = tuple(_crc_entry(byte) for byte in range(256))
+
+
+def masked_crc32c(data: bytes) -> int:
+    """Return the masked CRC-32C of ``data``."""
+    crc = _ALL_BITS
+    table = _CRC_TABLE
+    for byte in data:
+        crc = table[(crc ^ byte) & 255] ^ (crc >> 8)
+    crc ^= _ALL_BITS
+    return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & _ALL_BITS
+
+
+def fields(data: bytes) -> Iterator[Field]:
+    """Yield the fields of one message in order.
+
+    Raises:
+        ValueError: It is not a message.
+    """
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        wire = key & 7
+        if wire == _VARINT:
+            value, at = varint(data, at)
+            yield key >> 3, value
+            continue
+        if wire == _BYTES:
+            size, at = varint(data, at)
+        elif wire in _FIXED_SIZES:
+            size = _FIXED_SIZES[wire]
+        else:
+            raise ValueError(f"wire type {wire}")
+        if at + size > len(data):
+            raise ValueError("a field goes beyond the end")
+        yield key >> 3, data[at : at + size]
+        at += size
+
+
+def picked(data: bytes, *numbers: int) -> dict[int, int | bytes]:
+    """Return the last value of each field that is wanted: a message may have any number of others.
+
+    Raises:
+        ValueError: It is not a message.
+    """
+    return {number: value for number, value in fields(data) if number in numbers}
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins at ``at``, of at most 64 bits, and where the next field is.
+
+    Raises:
+        ValueError: It has no end.
+    """
+    if at < len(data) and data[at] < 128:  # noqa: PLR2004 - because a byte without its top bit is the whole number
+        return data[at], at + 1
+    value = 0
+    for index in range(_LONGEST_VARINT):
+        if at + index >= len(data):
+            break
+        byte = data[at + index]
+        value |= (byte & 127) << (7 * index)
+        if byte < 128:  # noqa: PLR2004 - because the top bit says that more follows
+            return value & (2**64 - 1), at + index + 1
+    raise ValueError("a number without an end")
+
+
+def signed(value: int) -> int:
+    """Return a varint as the int64 that it stands for."""
+    return value - 2**64 if value >= 2**63 else value
 
 
 class TfEvents:
@@ -57,7 +146,7 @@ class TfEvents:
         self._passing -= at
         while at + _LENGTH.size <= len(data):
             size, checksum = _LENGTH.unpack_from(data, at)
-            if crc32c.masked(data[at : at + 8]) != checksum:
+            if masked_crc32c(data[at : at + 8]) != checksum:
                 self.problem = "this is not a tfevents file, or it is damaged: a length is wrong"
                 return points, len(data)
             body, end = at + _LENGTH.size, at + _LENGTH.size + size
@@ -78,7 +167,7 @@ class TfEvents:
         self._passing, self.problem = 0, ""
 
     def _record(self, data: bytes, checksum: int) -> list[Point]:
-        if crc32c.masked(data) != checksum:
+        if masked_crc32c(data) != checksum:
             return []
         try:
             return self._event(data)

@@ -13,12 +13,10 @@ from math import isfinite
 from typing import Final
 
 from agent.errors import MalformedError
-from agent.parsing.base import LONGEST_NAME, NOTHING, Point
-from agent.parsing.json_object import decoded
-from agent.parsing.json_scan import JsonScan
-from agent.parsing.jsonl import MOST_KEYS
-from agent.parsing.naming import is_metric
-from agent.parsing.numbers import plain
+from agent.parsing.base import LONGEST_NAME, NOTHING, Point, plain
+from agent.parsing.json_scan import JsonScan, decoded
+from agent.parsing.metric_names import is_metric
+from agent.parsing.structured import MOST_KEYS
 
 MOST_ENTRIES: Final = 8192
 """The last entries of the history that are told; a curve has 32 points in the end."""

@@ -1,6 +1,7 @@
-"""Two questions to a replica: which pods are on the node, and what shall be done (a heartbeat)."""
+"""The two requests to a replica (the node's pods, a heartbeat), and the wait after a failure."""
 
 import gzip
+import random
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -19,7 +20,6 @@ MOST_ANSWER_BYTES: Final = 8 * 2**20
 """Of a replica's answer: 1000 pods with the longest annotations are 6 MiB."""
 GZIP_LEVEL: Final = 1
 """Numbers in JSON shrink to a quarter at the lowest level already."""
-
 Body = TypeVar("Body", NodePods, HeartbeatAnswer)
 
 
@@ -122,3 +122,32 @@ def _read(model: type[Body], status: int, text: bytes) -> Body:
         raise RefusedError(
             status, f"not an answer that can be read: {error}"[:MOST_TEXT]
         ) from error
+
+
+class Backoff:
+    """Exponential back-off; each wait is drawn between half a ceiling and the whole of it.
+
+    A node's agent is one of hundreds, and the waits are counted in heartbeats: unlike a wait drawn
+    from 0 on, this one never asks a replica that is down twice in a row.
+
+    Args:
+        first_seconds: The first ceiling; it doubles with each wait.
+        most_seconds: Where that ends.
+        rng: Source of the jitter.
+    """
+
+    def __init__(self, *, first_seconds: float, most_seconds: float, rng: random.Random) -> None:
+        self._first_seconds = first_seconds
+        self._most_seconds = most_seconds
+        self._rng = rng
+        self._ceiling_seconds = first_seconds
+
+    def next_seconds(self) -> float:
+        """Return how long to wait now."""
+        ceiling = self._ceiling_seconds
+        self._ceiling_seconds = min(2 * ceiling, self._most_seconds)
+        return self._rng.uniform(ceiling / 2, ceiling)
+
+    def reset(self) -> None:
+        """Start again at the first ceiling: it worked."""
+        self._ceiling_seconds = self._first_seconds

@@ -1,9 +1,9 @@
 """What pods and their node use: CPU, memory, throttling, pressure, GPUs.
 
-``finding.find`` looks at the machine once and puts the rest together. A pod's way: ``groups`` finds
-its control group (or ``process_tree`` its processes), ``version1`` or ``version2`` reads the
-kernel's files there into a ``Reading``, ``rates`` makes ``progress.Use`` of two readings, and
-``pods`` does that for all. ``node`` and ``gpu`` are beside it. See docs/sampling.md.
+``finding.find`` inspects the machine once and builds the samplers. For one pod: ``groups`` finds
+its control group (or ``processes`` its processes), ``cgroups`` reads the kernel's files there into
+a ``Reading``, ``readings`` computes ``progress.Use`` from two readings, and ``pods`` does that for
+all pods. ``node`` and ``gpu`` sample the node and its GPUs. See docs/sampling.md.
 
 Everything here reads files and never awaits: a sample of many pods takes milliseconds, so the
 caller decides whether the event loop may wait for it. Nothing here is safe to call from two threads

@@ -5,15 +5,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from agent.sampling import version1
+from agent.sampling import cgroups
+from agent.sampling.cgroups import Version1, Version2
 from agent.sampling.gpu import GpuReader, open_gpu
+from agent.sampling.kernel_files import OpenFiles, affordable
 from agent.sampling.node import DEFAULT_PROCFS, NodeSampler
-from agent.sampling.open_files import OpenFiles, affordable
 from agent.sampling.pods import PodSampler
-from agent.sampling.process_tree import ProcessTree
-from agent.sampling.reading import PodSource
-from agent.sampling.version1 import Version1
-from agent.sampling.version2 import Version2
+from agent.sampling.processes import ProcessTree
+from agent.sampling.readings import PodSource
 from shared.errors import InputError
 
 DEFAULT_CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
@@ -86,7 +85,7 @@ def find(
 def _present(root: Path) -> Source:
     if _unified(root):
         return Source.CGROUP2
-    return Source.CGROUP1 if version1.hierarchies(root) else Source.PROCESSES
+    return Source.CGROUP1 if cgroups.hierarchies(root) else Source.PROCESSES
 
 
 def _sources(chosen: Source, root: Path) -> tuple[PodSource, ...]:
@@ -97,7 +96,7 @@ def _sources(chosen: Source, root: Path) -> tuple[PodSource, ...]:
         return (ProcessTree(),)
     if chosen is Source.CGROUP2 and _unified(root):
         return (Version2(root, files),)
-    if chosen is Source.CGROUP1 and (mounted := version1.hierarchies(root)):
+    if chosen is Source.CGROUP1 and (mounted := cgroups.hierarchies(root)):
         return (Version1(mounted, files),)
     raise InputError("source of resource figures", chosen, f"there below {root}")
 

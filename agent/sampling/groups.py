@@ -1,32 +1,82 @@
-"""Where the control groups of pods are, found for uids that we know already.
+"""The control groups of pods: their names, and where they are for given uids.
 
-A pod's directory is looked for where others were found before (one ``stat`` for each such place),
-and only if that fails by a walk through the tree, kubelet's parts first, bounded, and not again
-within ``pause_seconds``. Whose uids are not asked for is never looked at.
+==============================================================  ====================================
+name of the pod's directory                                     created by
+==============================================================  ====================================
+``pod<uid>``                                                    kubelet, driver cgroupfs; the
+                                                                devcluster's process nodes
+``[<root>-]kubepods[-<qos>]-pod<uid, _ for ->.slice``           kubelet, driver systemd; ``<root>``
+                                                                is ``kubelet`` in kind
+==============================================================  ====================================
+
+``<qos>`` is ``burstable`` or ``besteffort``, and missing for Guaranteed pods. The directories below
+(``cri-containerd-<id>.scope``, ``crio-<id>.scope``, ``<id>``) are the pod's containers, whatever
+the runtime calls them. A static pod's uid has 32 hexadecimal digits and no ``-``.
+
+A pod's directory is looked for where others were found before (one ``stat`` for each such place).
+Only if that fails, the tree is walked: the kubelet's parts first, bounded, and not again within
+``pause_seconds``. Directories of pods whose uids were not requested are not read.
+
+Source:
+    kubernetes 1.36 ``pkg/kubelet/cm/cgroup_manager_linux.go`` (``ToSystemd``, ``escapeSystemd``)
+    and ``pod_container_manager_linux.go`` (``GetPodContainerName``).
 """
 
 import heapq
 import itertools
 import logging
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from agent.sampling import group_names
 from shared.model import Uid
 
+_UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_CERTAIN: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
+_SLICE: Final = ".slice"
+_POD: Final = re.compile(
+    r"pod(?P<plain>[A-Za-z0-9-]+)"
+    r"|(?:.+-)?kubepods(?:-burstable|-besteffort)?-pod(?P<escaped>[A-Za-z0-9_]+)\.slice"
+)
 MOST_DIRECTORIES: Final = 4096
 """Directories that one walk looks into; a node with 250 pods and 200 services has about 300."""
-
 MOST_DEPTH: Final = 10
 """Of a pod below the root; rootless k3s, the deepest we know, has 7."""
-
 PAUSE_SECONDS: Final = 10.0
 _MOST_ENTRIES: Final = 8192
 _MOST_PARENTS: Final = 32
-
 logger = logging.getLogger(__name__)
+
+
+def is_usable(uid: str) -> bool:
+    """Say whether this can be a pod's uid; anything else never becomes a part of a path."""
+    return _UID.fullmatch(uid) is not None
+
+
+def uid_of(directory: str) -> str | None:
+    """Return the uid in the name of a pod's directory; None if it is not one.
+
+    A uid out of a ``.slice`` has its ``-`` back: no uid has ``_``.
+    """
+    found = _POD.fullmatch(directory)
+    if found is None:
+        return None
+    uid = found["plain"] or found["escaped"].replace("_", "-")
+    return uid if is_usable(uid) else None
+
+
+def is_certain(uid: str) -> bool:
+    """Say whether it is a uid as Kubernetes makes them; ``pods`` is hardly the pod of uid ``s``."""
+    return _CERTAIN.fullmatch(uid) is not None
+
+
+def directory_name(parent: str, uid: str) -> str:
+    """Return what the kubelet calls a pod's directory below a parent of that name."""
+    if parent.endswith(_SLICE):
+        return f"{parent.removesuffix(_SLICE)}-pod{uid.replace('-', '_')}{_SLICE}"
+    return f"pod{uid}"
 
 
 def subdirectories(directory: str, most: int = _MOST_ENTRIES) -> list[str]:
@@ -74,7 +124,7 @@ class GroupFinder:
             now: Seconds of the monotonic clock.
         """
         self._found = {uid: path for uid, path in self._found.items() if uid in uids}
-        missing = {uid for uid in uids if uid not in self._found and group_names.usable(uid)}
+        missing = {uid for uid in uids if uid not in self._found and is_usable(uid)}
         missing -= self._beside_others(missing)
         if missing and now >= self._next_walk:
             self._next_walk = now + self._pause_seconds
@@ -92,7 +142,7 @@ class GroupFinder:
 
     def _beside_others(self, missing: Collection[Uid]) -> set[Uid]:
         places = [
-            (uid, parent, f"{parent}/{group_names.below(Path(parent).name, uid)}")
+            (uid, parent, f"{parent}/{directory_name(Path(parent).name, uid)}")
             for uid in missing
             for parent in self._parents
         ]
@@ -104,7 +154,7 @@ class GroupFinder:
     def _walk(self, wanted: Collection[Uid]) -> None:
         left = set(wanted)
         for parent, name in self._candidates():
-            uid = Uid(group_names.uid_of(name) or "")
+            uid = Uid(uid_of(name) or "")
             if uid in left:
                 left.discard(uid)
                 self._keep(uid, parent, f"{parent}/{name}")
@@ -131,5 +181,5 @@ class GroupFinder:
 
 
 def _is_pod(name: str) -> bool:
-    uid = group_names.uid_of(name)
-    return uid is not None and group_names.certain(uid)
+    uid = uid_of(name)
+    return uid is not None and is_certain(uid)

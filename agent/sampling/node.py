@@ -6,9 +6,9 @@ from typing import Final
 
 import psutil
 
-from agent.sampling import flat_files
+from agent.sampling import kernel_files
 from agent.sampling.gpu import GpuReader, mean_ratio
-from agent.sampling.rates import cores
+from agent.sampling.readings import cores
 from shared.progress import Use
 
 DEFAULT_PROCFS: Final = Path("/proc")
@@ -73,7 +73,7 @@ class NodeSampler:
 
     def _pressure_ratio(self) -> float | None:
         try:
-            return flat_files.pressure_ratio((self._procfs / "pressure/cpu").read_bytes())
+            return kernel_files.pressure_ratio((self._procfs / "pressure/cpu").read_bytes())
         except OSError:
             return None
 

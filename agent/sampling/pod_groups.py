@@ -10,7 +10,7 @@ from typing import Final
 
 from agent.sampling.groups import GroupFinder, subdirectories
 from agent.sampling.processes import Processes, completed
-from agent.sampling.reading import Reading
+from agent.sampling.readings import Reading
 from shared.model import Uid
 
 LIST_SECONDS: Final = 30.0

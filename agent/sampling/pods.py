@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from agent.sampling.gpu import Gpu, GpuReader, mean_ratio
-from agent.sampling.rates import Rates
-from agent.sampling.reading import PodSource, Reading
+from agent.sampling.readings import PodSource, Rates, Reading
 from shared.model import Uid
 from shared.progress import Use
 

@@ -1,5 +1,7 @@
-"""What a follower gives back, and how much it may take at once."""
+"""What a follower returns, and what it may use: bytes, lines, open files."""
 
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -69,3 +71,30 @@ class Chunk(Struct, frozen=True, kw_only=True):
     dropped_lines: int = 0
     behind_bytes: int = 0
     problem: str = ""
+
+
+class OpenFiles:
+    """Who has a file open; whoever used his longest ago is asked to close it.
+
+    Args:
+        most: Open at one time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._closers: OrderedDict[int, Callable[[], None]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._closers)
+
+    def use(self, owner: object, close: Callable[[], None]) -> None:
+        """``owner`` uses its file now; ``close`` closes it if others need the room."""
+        self._closers[id(owner)] = close
+        self._closers.move_to_end(id(owner))
+        while len(self._closers) > self._most:
+            _, close_oldest = self._closers.popitem(last=False)
+            close_oldest()
+
+    def release(self, owner: object) -> None:
+        """``owner`` has closed its file."""
+        self._closers.pop(id(owner), None)

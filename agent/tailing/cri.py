@@ -16,10 +16,9 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from agent.tailing.chunk import Chunk, Limits
+from agent.tailing.chunk import Chunk, Limits, OpenFiles
 from agent.tailing.cri_lines import CriCutter
 from agent.tailing.follower import FileFollower
-from agent.tailing.open_files import OpenFiles
 from agent.tailing.opening import directory, problem
 
 _NAME: Final = re.compile(r"([0-9]{1,9})\.log(?:\.([0-9-]{1,32})(\.gz|\.tmp)?)?", re.ASCII)

@@ -1,19 +1,38 @@
-r"""Bytes to complete lines; what is not complete waits here. Pure.
+r"""Bytes to complete lines of text; what is not complete is kept here. Pure.
 
 ``\r`` ends a line as ``\n`` does: a progress bar that is drawn for an hour is many short lines,
-not a long one. Control codes are taken away after cutting, from the few bytes that are a line.
+not a long one. Control codes are removed after cutting, from the few bytes that are a line.
 """
 
+import re
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from agent.tailing.text import clean
-
+_ESCAPES: Final = re.compile(
+    rb"\x1b(?:"
+    rb"\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor moves
+    rb"|\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, hyperlinks
+    rb"|[ -/]*[0-~]"  # two-character sequences, character sets
+    rb"|)"
+)
+_CONTROLS: Final = bytes(c for c in range(32) if c != ord("\t")) + b"\x7f"
 LOST_BEGINNING: Final = "… "
 """Before a line whose beginning was dropped: no anchored pattern takes it for a whole line."""
 _ENDS: Final = b"\r\n"
 _WINDOW: Final = 4096
+
+
+def clean(line: bytes) -> str:
+    """Return the text of a line without escape sequences, controls and blanks at its end.
+
+    Backspaces are dropped and do not erase: programs that write them (Keras) go on with a carriage
+    return, which has ended the line already. NUL bytes are the hole that a program leaves which
+    goes on writing at its old place in a file that was cut.
+    """
+    if b"\x1b" in line:
+        line = _ESCAPES.sub(b"", line)
+    return line.translate(None, _CONTROLS).decode("utf-8", "replace").rstrip()
 
 
 class Cut(Struct, frozen=True):

@@ -24,9 +24,8 @@ from typing import Final
 
 from msgspec import structs
 
-from agent.tailing.chunk import Chunk, Limits
+from agent.tailing.chunk import Chunk, Limits, OpenFiles
 from agent.tailing.cutting import BytesCutter, Cut, Cutter, LineCutter
-from agent.tailing.open_files import OpenFiles
 from agent.tailing.opening import open_by_inode, open_file, problem
 from agent.tailing.source_file import SourceFile, identity
 

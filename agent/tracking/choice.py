@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from agent.parsing import naming
+from agent.parsing import metric_names
 from agent.tracking.source import SETTLED_POINTS, Source
 from agent.tracking.track import Track
 
@@ -60,7 +60,7 @@ def _metric(sources: Sequence[Source], wanted: str | None) -> str | None:
     settled = [name for name, count in points.items() if count >= SETTLED_POINTS] or list(points)
     if wanted is not None:
         return wanted if wanted in points else None
-    return settled[0] if len(settled) == 1 else naming.preferred(settled)
+    return settled[0] if len(settled) == 1 else metric_names.preferred(settled)
 
 
 def nothing_to_choose(sources: Sequence[Source], wanted: str | None) -> str:

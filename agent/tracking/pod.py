@@ -6,14 +6,12 @@ from typing import Final
 from msgspec import Struct
 
 from agent.budgets import POD_EVENTS, POD_MEMORY_BYTES, PROBLEM_CHARACTERS
-from agent.checkpoint.asking import Outcome
 from agent.checkpoint.files import CheckpointFiles
-from agent.checkpoint.standing import Problem, unusable
+from agent.checkpoint.rules import Outcome, Problem, unusable
 from agent.tracking.allowance import Allowance
 from agent.tracking.choice import Choice, choose, nothing_to_choose
-from agent.tracking.finding import Sources, whose
 from agent.tracking.source import Counts, Happening, Read
-from agent.tracking.surroundings import Surroundings
+from agent.tracking.sources import Sources, Surroundings, whose
 from shared import places
 from shared.errors import InputError
 from shared.model import Uid

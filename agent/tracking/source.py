@@ -5,9 +5,9 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from agent.budgets import POD_EVENTS
-from agent.parsing import naming
+from agent.parsing import metric_names
 from agent.parsing.base import Point
-from agent.parsing.names import ENTRY_BYTES
+from agent.parsing.metric_names import ENTRY_BYTES
 from agent.parsing.series import Series
 from agent.tracking.allowance import Allowance
 from agent.tracking.streams import Batch, Reading, Stream
@@ -208,8 +208,8 @@ class Source:
             self.names.add(metric)
         elif metric != wanted:
             return None
-        if metric == (wanted or naming.preferred([metric, *self.tracks])):
-            goal = self._place.goal or naming.goal_of(metric) or Goal.MIN
+        if metric == (wanted or metric_names.preferred([metric, *self.tracks])):
+            goal = self._place.goal or metric_names.goal_of(metric) or Goal.MIN
             found = self.tracks[metric] = Track(goal, self._params)
         elif self._pacer is not None:
             self._passed.add(metric)

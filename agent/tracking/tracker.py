@@ -9,11 +9,11 @@ from typing import Final
 from msgspec import Struct
 
 from agent.budgets import NODE_MEMORY_BYTES
-from agent.checkpoint.asking import Outcome
+from agent.checkpoint.rules import Outcome
 from agent.reporting import bodies
 from agent.tracking.pod import Look, TrackedPod
 from agent.tracking.source import Counts
-from agent.tracking.surroundings import Surroundings
+from agent.tracking.sources import Surroundings
 from shared.clock import Clock
 from shared.model import Uid
 from shared.progress import PodReport

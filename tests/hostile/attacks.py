@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent.parsing.json_scan import MOST_BRACKETS
-from agent.parsing.names import MOST_METRICS
+from agent.parsing.metric_names import MOST_METRICS
 from agent.parsing.tfevents import MOST_RECORD_BYTES
 from agent.tailing.chunk import Limits
 from shared.places import LONGEST_ANNOTATION

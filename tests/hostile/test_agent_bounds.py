@@ -12,12 +12,11 @@ from aiohttp.test_utils import TestServer
 
 from agent.budgets import POD_EVENTS, POD_MEMORY_BYTES, PROBLEM_CHARACTERS
 from agent.checkpoint.documents import Ack, Request
-from agent.checkpoint.standing import Found, checkpoint_of
+from agent.checkpoint.rules import Found, checkpoint_of
 from agent.errors import UnreachableError
 from agent.parsing.base import HoldsMemory, Parser, Point
 from agent.parsing.choosing import parser_for
-from agent.parsing.names import MOST_METRICS
-from agent.parsing.repeats import Repeats
+from agent.parsing.metric_names import MOST_METRICS, Repeats
 from agent.parsing.series import Series
 from agent.parsing.tfevents import MOST_RECORD_BYTES, TfEvents
 from agent.replicas import client

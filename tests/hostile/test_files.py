@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.parsing.custom import Custom
+from agent.parsing.patterns import Custom
 from agent.tailing import volume
 from agent.tailing.chunk import MIB, Limits
 from agent.tailing.follower import FileFollower

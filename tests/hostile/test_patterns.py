@@ -6,8 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.parsing.custom import LONGEST_LINE
-from agent.parsing.patterns import LONGEST_PATTERN, Pattern, compiled
+from agent.parsing.patterns import LONGEST_LINE, LONGEST_PATTERN, Pattern, compiled
 from shared.errors import InputError
 from tests.component.agent_shell import Node, agent, point, told
 from tests.fakes.eventually import eventually

@@ -12,12 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.parsing.base import LONGEST_NAME, Parser, Point
-from agent.parsing.choosing import parser_for
-from agent.parsing.detection import candidates
-from agent.parsing.jsonl import JsonLines
-from agent.parsing.naming import is_metric
+from agent.parsing.choosing import candidates, parser_for
+from agent.parsing.metric_names import is_metric
 from agent.parsing.series import Series
-from agent.parsing.table import Table
+from agent.parsing.structured import JsonLines, Table
 from agent.parsing.tfevents import TfEvents
 from agent.parsing.trainer_state import TrainerState
 from agent.tailing.chunk import Limits

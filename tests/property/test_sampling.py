@@ -3,10 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.sampling.flat_files import value
-from agent.sampling.group_names import below, uid_of, usable
-from agent.sampling.rates import Rates, cores
-from agent.sampling.reading import Reading, Throttling
+from agent.sampling.groups import directory_name, is_usable, uid_of
+from agent.sampling.kernel_files import value
+from agent.sampling.readings import Rates, Reading, Throttling, cores
 
 UIDS = st.one_of(st.uuids().map(str), st.text("0123456789abcdef", min_size=32, max_size=32))
 PARENTS = st.sampled_from(
@@ -28,19 +27,19 @@ COUNTS = st.integers(0, 2**62)
 
 @given(UIDS, PARENTS)
 def test_what_a_driver_names_is_read_back(uid: str, parent: str) -> None:
-    assert uid_of(below(parent, uid)) == uid
+    assert uid_of(directory_name(parent, uid)) == uid
 
 
 @given(UIDS, UIDS, PARENTS)
 def test_two_pods_never_share_a_name(one: str, other: str, parent: str) -> None:
-    assert (below(parent, one) == below(parent, other)) == (one == other)
+    assert (directory_name(parent, one) == directory_name(parent, other)) == (one == other)
 
 
 @given(st.text(max_size=80))
 def test_whatever_is_read_from_a_name_is_in_it_and_usable(name: str) -> None:
     uid = uid_of(name)
     if uid is not None:
-        assert usable(uid)
+        assert is_usable(uid)
         assert uid in name or uid.replace("-", "_") in name
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent.checkpoint import directory
-from agent.checkpoint.asking import Outcome
 from agent.checkpoint.files import CheckpointFiles
+from agent.checkpoint.rules import Outcome
 from shared.model import Uid
 from shared.progress import Checkpoint, CheckpointPhase
 from shared.wire import CheckpointCancel, CheckpointRequest

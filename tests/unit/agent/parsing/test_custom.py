@@ -2,8 +2,7 @@
 
 import pytest
 
-from agent.parsing.custom import LONGEST_LINE, Custom
-from agent.parsing.patterns import LONGEST_PATTERN, compiled
+from agent.parsing.patterns import LONGEST_LINE, LONGEST_PATTERN, Custom, compiled
 from shared.errors import InputError
 from tests.unit.agent.parsing.reading import values
 

@@ -1,6 +1,6 @@
 """A format is found out after three lines that agree, and then for good."""
 
-from agent.parsing.detection import AGREEING_LINES, MOST_RANKS, Detector
+from agent.parsing.choosing import AGREEING_LINES, MOST_RANKS, Detector
 from tests.unit.agent.parsing.reading import read, values
 
 KERAS = "9/9 - 3s - 33ms/step - loss: {}\n"

@@ -6,12 +6,12 @@ import pytest
 
 from agent.parsing import pairs
 from agent.parsing.base import Point
-from agent.parsing.deepspeed import DeepSpeed
 from agent.parsing.huggingface import HuggingFace
 from agent.parsing.keras import Keras
 from agent.parsing.lightning import Lightning
 from agent.parsing.megatron import Megatron
 from agent.parsing.mnist import Mnist
+from agent.parsing.pairs import DeepSpeed
 from tests.unit.agent.parsing.reading import read, values
 
 KERAS = {
@@ -182,7 +182,7 @@ PAIRS = {
 
 @pytest.mark.parametrize(("line", "want"), PAIRS.values(), ids=PAIRS)
 def test_pairs_are_a_whole_line_or_nothing(line: str, want) -> None:
-    assert pairs.read(line) == want
+    assert pairs.read_pairs(line) == want
 
 
 def test_before_a_line_of_deepspeed_s_own_its_parser_reads_nothing() -> None:

@@ -2,17 +2,14 @@
 
 import pytest
 
-from agent.parsing.absl import Absl
-from agent.parsing.deepspeed import DeepSpeed
-from agent.parsing.detection import Detector, candidates
+from agent.parsing.choosing import Detector, candidates, split_rank
 from agent.parsing.huggingface import HuggingFace
-from agent.parsing.jsonl import JsonLines
 from agent.parsing.keras import Keras
 from agent.parsing.lightning import Lightning
 from agent.parsing.megatron import Megatron
 from agent.parsing.mnist import Mnist
-from agent.parsing.ranks import split_rank
-from agent.parsing.table import Table
+from agent.parsing.pairs import Absl, DeepSpeed
+from agent.parsing.structured import JsonLines, Table
 from tests.unit.agent.parsing.reading import lines_of, read, values
 
 BAR = "\x1b[37m" + "━" * 20 + "\x1b[0m"

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from agent.parsing.jsonl import MOST_KEYS, JsonLines
-from agent.parsing.table import Table
+from agent.parsing.structured import MOST_KEYS, JsonLines, Table
 from tests.unit.agent.parsing.reading import read, values
 
 JSON_CASES = {

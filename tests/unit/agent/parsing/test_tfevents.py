@@ -4,9 +4,8 @@ import struct
 
 import pytest
 
-from agent.parsing import crc32c
-from agent.parsing.protobuf import fields, signed
-from agent.parsing.tfevents import MOST_RECORD_BYTES, TfEvents
+from agent.parsing import tfevents
+from agent.parsing.tfevents import MOST_RECORD_BYTES, TfEvents, fields, signed
 from tests.unit.agent.parsing import tfevents_files as files
 from tests.unit.agent.parsing.reading import values
 
@@ -129,7 +128,7 @@ def test_the_checksum_is_that_of_the_standard() -> None:
     """RFC 3720, B.4, masked as in TensorFlow."""
     for data, crc in ((bytes(32), 0x8A9136AA), (b"123456789", 0xE3069283)):
         rotated = (crc >> 15 | crc << 17) & 0xFFFFFFFF
-        assert crc32c.masked(data) == (rotated + 0xA282EAD8) & 0xFFFFFFFF
+        assert tfevents.masked_crc32c(data) == (rotated + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def test_numbers_of_protocol_buffers() -> None:

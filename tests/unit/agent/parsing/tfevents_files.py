@@ -2,7 +2,7 @@
 
 import struct
 
-from agent.parsing import crc32c
+from agent.parsing import tfevents
 
 
 def varint(value: int) -> bytes:
@@ -37,7 +37,7 @@ def event(step: int, *values: bytes, wall_time: float = 1700000000.0) -> bytes:
 
 def record(data: bytes) -> bytes:
     length = struct.pack("<Q", len(data))
-    crcs = [struct.pack("<I", crc32c.masked(part)) for part in (length, data)]
+    crcs = [struct.pack("<I", tfevents.masked_crc32c(part)) for part in (length, data)]
     return length + crcs[0] + data + crcs[1]
 
 

@@ -2,7 +2,7 @@
 
 import random
 
-from agent.replicas.backoff import Backoff
+from agent.replicas.client import Backoff
 
 
 def test_waits_double_up_to_the_ceiling_and_begin_anew_after_success() -> None:

@@ -9,7 +9,7 @@ import pytest
 from agent.sampling.gpu import FRESH_SECONDS, MODULE, Gpu, mean_ratio, open_gpu
 from agent.sampling.node import NodeSampler
 from agent.sampling.pods import PodSampler
-from agent.sampling.reading import PodSource, Reading
+from agent.sampling.readings import PodSource, Reading
 from shared.model import Uid
 from shared.progress import Use
 from tests.unit.agent.sampling import fake_nvml

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.sampling.group_names import below, uid_of, usable
+from agent.sampling.groups import directory_name, is_usable, uid_of
 from tests.unit.agent.sampling.trees import SHAPES, STATIC, UID, container_of, path_of
 
 NO_PODS = {
@@ -37,9 +37,9 @@ def test_a_container_is_not_taken_for_a_pod(shape: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_name_below_a_known_parent_is_the_one_that_the_driver_gives(shape: str) -> None:
     parent, _, name = path_of(shape, UID).rpartition("/")
-    assert below(parent.rpartition("/")[2], UID) == name
+    assert directory_name(parent.rpartition("/")[2], UID) == name
 
 
 @pytest.mark.parametrize("uid", ["", "..", "../../etc", "a/b", "-a", "a\0b", "a" * 64])
 def test_what_is_no_uid_never_becomes_a_path(uid: str) -> None:
-    assert not usable(uid)
+    assert not is_usable(uid)

@@ -11,11 +11,10 @@ from time import monotonic
 import psutil
 import pytest
 
+from agent.sampling.cgroups import Version1, Version2, hierarchies
 from agent.sampling.finding import DEFAULT_CGROUP_ROOT as ROOT
-from agent.sampling.open_files import OpenFiles
+from agent.sampling.kernel_files import OpenFiles
 from agent.sampling.pods import PodSampler
-from agent.sampling.version1 import Version1, hierarchies
-from agent.sampling.version2 import Version2
 from shared.model import Uid
 from shared.progress import Use
 from tests.unit.agent.sampling.trees import UID

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from agent.tailing.chunk import OpenFiles
 from agent.tailing.follower import FileFollower
-from agent.tailing.open_files import OpenFiles
 
 
 def test_who_was_used_longest_ago_closes_first() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.parsing.base import Point
-from agent.parsing.jsonl import JsonLines
+from agent.parsing.structured import JsonLines
 from agent.parsing.trainer_state import TrainerState
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.checkpoint.asking import Outcome
-from agent.tailing.chunk import Limits
-from agent.tailing.open_files import OpenFiles
+from agent.checkpoint.rules import Outcome
+from agent.tailing.chunk import Limits, OpenFiles
 from agent.tracking.allowance import Allowance
-from agent.tracking.surroundings import Surroundings
+from agent.tracking.sources import Surroundings
 from agent.tracking.tracker import Tracker, Turn
 from shared.convergence.parameters import RECOMMENDED
 from shared.model import Uid

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.checkpoint.documents import Ack, Done, Released, Request, Saved, Trainer
-from agent.checkpoint.standing import Found, checkpoint_of, phase_of
+from agent.checkpoint.rules import Found, checkpoint_of, phase_of
 from shared.model import Uid
 from shared.progress import Checkpoint, CheckpointPhase
 

@@ -1,4 +1,4 @@
-"""Where a pod's values come from: what its annotation names, else the convention, else its log."""
+"""The sources of a pod's values: what its annotation names, else the convention, else its log."""
 
 import os
 import re
@@ -13,13 +13,14 @@ from agent.parsing.base import DocumentParser, Parser, RecordParser
 from agent.parsing.choosing import format_of, parser_for
 from agent.parsing.patterns import PATTERN_BYTES, Pattern, compiled
 from agent.tailing import opening, volume
+from agent.tailing.chunk import Limits, OpenFiles
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
 from agent.tailing.whole_file import NewestDocument
 from agent.tracking.source import Source
 from agent.tracking.streams import DocumentStream, LineStream, RecordStream, Stream
-from agent.tracking.surroundings import Surroundings
 from shared import labels, places
+from shared.convergence.parameters import ConvergenceParameters
 from shared.errors import InputError
 from shared.places import MetricsPlace, Whose
 from shared.wire import PodPlace
@@ -32,8 +33,36 @@ _DOCUMENT: Final = "trainer-state"
 _ANNOTATION: Final = f"annotation {labels.METRICS}"
 _CONVENTION: Final = "metrics files by convention"
 _CONTAINER: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-
 Makers = Mapping[Path, Callable[[], Source]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """See the module; times are settings of the section ``following``.
+
+    Attributes:
+        node: Name of our node: no other agent writes under it.
+        volume: Root of the shared volume.
+        pod_logs: The kubelet's directory of pod logs.
+        checkpoint_gid: Group of a checkpoint request; None: as the system decides.
+        limits: What one file is held to.
+        open_files: Who may have files open.
+        files: How many are followed of one pod.
+        params: Of Algorithm 1.
+    """
+
+    node: str
+    volume: Path
+    pod_logs: Path
+    checkpoint_gid: int | None
+    limits: Limits
+    open_files: OpenFiles
+    files: int
+    params: ConvergenceParameters
+    interval_seconds: float
+    checkpoint_seconds: float
+    asked_seconds: float
+    find_seconds: float
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.sampling.flat_files import number, pressure_ratio, value
+from agent.sampling.kernel_files import number, pressure_ratio, value
 
 STAT = b"anon 1\nfile 22\ninactive_file 333\ntotal_inactive_file 4444"
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from agent.checkpoint.asking import Outcome, cancel_for, request_for
 from agent.checkpoint.documents import Ack, Released, Request
-from agent.checkpoint.standing import Found
+from agent.checkpoint.rules import Found, Outcome, cancel_for, request_for
 from shared.model import Uid
 from shared.wire import CheckpointCancel, CheckpointRequest
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from agent.sampling.rates import Rates
-from agent.sampling.reading import Reading, Throttling
+from agent.sampling.readings import Rates, Reading, Throttling
 from shared.progress import Use
 
 A, B = "pod", "pod/container"

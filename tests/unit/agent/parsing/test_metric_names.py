@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.parsing.naming import goal_of, is_metric, preferred
+from agent.parsing.metric_names import goal_of, is_metric, preferred
 from shared.progress import Goal
 
 PREFERRED = {

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.sampling import pod_groups, version1
-from agent.sampling.open_files import OpenFiles
-from agent.sampling.reading import PodSource, Reading
-from agent.sampling.version1 import Version1
-from agent.sampling.version2 import Version2
+from agent.sampling import cgroups, pod_groups
+from agent.sampling.cgroups import Version1, Version2
+from agent.sampling.kernel_files import OpenFiles
+from agent.sampling.readings import PodSource, Reading
 from shared.model import Uid
 from tests.unit.agent.sampling.trees import (
     OTHER,
@@ -40,7 +39,7 @@ def root1(tmp_path: Path) -> Path:
 
 
 def source1(root: Path, files: OpenFiles | None = None) -> Version1:
-    return Version1(version1.hierarchies(root), files or OpenFiles())
+    return Version1(cgroups.hierarchies(root), files or OpenFiles())
 
 
 def read(source: PodSource, now: float = 0.0, uid: str = UID) -> Reading | None:

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from agent.tailing.chunk import Limits
-from agent.tailing.open_files import OpenFiles
+from agent.tailing.chunk import Limits, OpenFiles
 from agent.tracking.allowance import Allowance
-from agent.tracking.finding import Sources, whose
-from agent.tracking.surroundings import Surroundings
+from agent.tracking.sources import Sources, Surroundings, whose
 from shared import places
 from shared.convergence.parameters import RECOMMENDED
 from tests.fakes.extender import place

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from agent.sampling.process_tree import YOUNG_SECONDS, ProcessTree, uid_in
-from agent.sampling.processes import Processes
+from agent.sampling.processes import YOUNG_SECONDS, Processes, ProcessTree, uid_in
 from shared.model import Uid
 from tests.unit.agent.sampling.trees import OTHER, UID
 
