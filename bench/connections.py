@@ -12,10 +12,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench import heartbeat_yard as yard
+from bench import heartbeat_server as yard
 from bench import results
-from bench.heartbeat_load import Call, answered, send
-from bench.heartbeats import Listener, listening
+from bench.heartbeats import Call, Listener, answered, listening, send
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ async def _rows(listener: Listener, counts: list[int], pods: int) -> list[Row]:
 
 def _calls(nodes: int, pods: int) -> Iterator[Call]:
     for node in range(nodes):
-        body = yard.body(node, 1, range(pods), full=True, packed=False)
-        yield Call(f"{yard.TOKEN_PREFIX}{yard.name(node)}", body)
+        body = yard.heartbeat_body(node, 1, range(pods), full=True, packed=False)
+        yield Call(f"{yard.TOKEN_PREFIX}{yard.node_name(node)}", body)
 
 
 @asynccontextmanager

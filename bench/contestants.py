@@ -8,7 +8,7 @@ from typing import Final
 
 import psutil
 
-from bench.profiled import profile_of
+from bench.profiles import profile_of
 from bench.shapes import Kind
 from devcluster.cluster import Cluster
 

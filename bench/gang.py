@@ -118,9 +118,9 @@ def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:
     if options.json:
         results.write(options.json, found)
     if options.plot:
-        from bench import bars  # noqa: PLC0415 - it takes a second to load
+        from bench import pictures  # noqa: PLC0415 - it takes a second to load
 
-        bars.draw(found, options.plot)
+        pictures.draw_gang(found, options.plot)
 
 
 def kinds_of(against: str, *, direct: bool) -> list[Kind]:

@@ -1,19 +1,17 @@
-"""The extender's listener for agents in a process of its own, over a made-up cluster.
-
-Everything is the product's: TLS, token check with its cache, validation, merging, decision log. In
-place of the API server behind the token check stands a function that knows the tokens.
-"""
+"""The made-up cluster of the heartbeat benchmark: nodes, pods, and what an agent says of them."""
 
 import argparse
 import asyncio
 import contextlib
+import gzip
+import math
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from aiohttp import web
 
-from bench import heartbeat_yard as yard
 from extender.http.agent_answers import AgentAnswers
 from extender.http.agent_tokens import TokenCheck
 from extender.http.app import create_agents_app, create_runner
@@ -21,17 +19,108 @@ from extender.http.certificate import ServerCertificate
 from extender.loops.record import Recorder
 from extender.loops.segments import SegmentFiles
 from extender.metrics.extender import ExtenderMetrics
+from extender.state.store import ClusterStore
+from shared import labels, wire
 from shared.health import Heartbeat
 from shared.kube.token_review import NODE_NAME, Review, User
+from shared.model import Node, NodeName, Pod, PodShape, Replace, Uid
+from shared.progress import Category
 from shared.system_clock import SystemClock
+
+TOKEN_PREFIX = "token-"  # noqa: S105 - no password
+ACCOUNT = "system:serviceaccount:shuntyard-agents:shuntyard-agent"
+AUDIENCE = "shuntyard-extender"
+CURVE = tuple(round(2.0 * math.exp(-i / 10), 4) for i in range(wire.MOST_CURVE_POINTS))
+
+
+def node_name(node: int) -> NodeName:
+    """Return the name of a node."""
+    return NodeName(f"node-{node:05}")
+
+
+def pod_uid(node: int, pod: int) -> Uid:
+    """Return the uid of a pod, as long as real ones are."""
+    return Uid(f"{node:08}-0000-4000-8000-{pod:012}")
+
+
+def made_up_store(nodes: int, pods: int) -> ClusterStore:
+    """Return a store of so many nodes with so many pods of ours on each."""
+    found = ClusterStore(labels.SCHEDULER_NAME)
+    amounts = {"cpu": 64_000, "memory": 2**38, "pods": 250}
+    all_nodes = tuple(
+        Node(name=node_name(i), uid=Uid(f"n{i}"), allocatable=amounts) for i in range(nodes)
+    )
+    found.apply(Replace("Node", "Node", all_nodes))
+    found.apply(Replace("Pod", "Pod", tuple(_pod(i, j) for i in range(nodes) for j in range(pods))))
+    return found
+
+
+def heartbeat_body(
+    node: int, sequence: int, pods: Sequence[int], *, full: bool, packed: bool
+) -> bytes:
+    """Return a heartbeat about some pods of a node."""
+    heartbeat = wire.Heartbeat(
+        node=node_name(node),
+        boot="bench",
+        sequence=sequence,
+        sent_at=1_700_000_000.0 + sequence,
+        full=full,
+        use=wire.UseBody(cpu_cores=12.5, memory_bytes=2**36),
+        cpu_cores=64.0,
+        pods=tuple(_report(pod_uid(node, pod), sequence) for pod in pods),
+    )
+    text = heartbeat.model_dump_json(exclude_defaults=True).encode()
+    return gzip.compress(text, 6) if packed else text
+
+
+def _pod(node: int, pod: int) -> Pod:
+    job = f"job-{node}-{pod}"
+    return Pod(
+        namespace="team",
+        name=f"{job}-0",
+        uid=pod_uid(node, pod),
+        resource_version="1",
+        created_at=1_700_000_000.0,
+        shape=PodShape(requests=(("cpu", 4000), ("pods", 1))),
+        labels={labels.JOB: job},
+        annotations={labels.CHECKPOINT: ""},
+        scheduler_name=labels.SCHEDULER_NAME,
+        node_name=node_name(node),
+        phase="Running",
+    )
+
+
+def _report(pod: Uid, sequence: int) -> wire.PodBody:
+    progress = wire.ProgressBody(
+        metric="eval_loss",
+        source="jsonl",
+        updated_at=1_700_000_000.0 + sequence,
+        step=100 * sequence,
+        total_steps=1_000_000,
+        value=0.1234,
+        first_value=2.0,
+        best_value=0.1234,
+        points=sequence,
+        category=Category.WATCHING,
+        growth=0.012,
+        curve=CURVE,
+        remaining_seconds=wire.SpanBody(value=750.0, low=600.0, high=900.0),
+        remaining_loss=wire.SpanBody(value=0.01, low=0.005, high=0.02),
+    )
+    checkpoint = wire.CheckpointBody(
+        step=1000, saved_at=1_700_000_000.0, save_seconds=1.5, save_bytes=2**28
+    )
+    use = wire.UseBody(cpu_cores=3.7, memory_bytes=2**33, throttled_ratio=0.1)
+    return wire.PodBody(uid=pod, progress=progress, checkpoint=checkpoint, use=use)
+
 
 SEGMENT_BYTES = 64 * 2**20
 
 
 async def review(token: str) -> Review:
     """Return a verdict at once: a token is ``token-<node>``."""
-    extra: dict[str, tuple[str, ...]] = {NODE_NAME: (token.removeprefix(yard.TOKEN_PREFIX),)}
-    return Review(authenticated=True, user=User(yard.ACCOUNT, extra), audiences=(yard.AUDIENCE,))
+    extra: dict[str, tuple[str, ...]] = {NODE_NAME: (token.removeprefix(TOKEN_PREFIX),)}
+    return Review(authenticated=True, user=User(ACCOUNT, extra), audiences=(AUDIENCE,))
 
 
 def answers(nodes: int, pods: int, directory: Path) -> tuple[AgentAnswers, Recorder]:
@@ -39,13 +128,13 @@ def answers(nodes: int, pods: int, directory: Path) -> tuple[AgentAnswers, Recor
     clock, metrics = SystemClock(), ExtenderMetrics()
     files = SegmentFiles(directory, SEGMENT_BYTES, 2)
     files.prepare()
-    store = yard.store(nodes, pods)
+    store = made_up_store(nodes, pods)
     beat = Heartbeat("record", 60.0, clock.monotonic)
     recorder = Recorder(store, clock, metrics, beat, files, "bench")
     check = TokenCheck(
         review=review,
-        audience=yard.AUDIENCE,
-        accounts=frozenset({yard.ACCOUNT}),
+        audience=AUDIENCE,
+        accounts=frozenset({ACCOUNT}),
         kept_seconds=60.0,
         clock=clock,
         count=lambda verdict: metrics.token_reviews.labels(verdict=verdict.value).inc(),

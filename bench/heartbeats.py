@@ -8,21 +8,49 @@ import argparse
 import asyncio
 import json
 import ssl
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
-from bench import heartbeat_tokens
-from bench import heartbeat_yard as yard
-from bench.heartbeat_load import Call, send
+from bench import heartbeat_server as yard
+from bench.heartbeat_server import ACCOUNT, AUDIENCE, TOKEN_PREFIX, review
 from devcluster.certificates import Authority
+from extender.http.agent_tokens import TokenCheck
+from shared.kube import auth, paths, token_review
+from shared.kube.client import KubeClient
+from shared.kube.token_review import Review
 from shared.system_clock import SystemClock
+
+CHECKS = 20_000
+REVIEWS = 200
+Tokens = dict[str, dict[str, float]]
+HEAD = (
+    "POST /v1/heartbeats HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n"
+    "Content-Type: application/json\r\n{encoding}Content-Length: {length}\r\n\r\n"
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One heartbeat as it goes over the wire."""
+
+    token: str
+    body: bytes
+    packed: bool = False
+
+    def request(self) -> bytes:
+        """Return head and body."""
+        encoding = "Content-Encoding: gzip\r\n" if self.packed else ""
+        head = HEAD.format(token=self.token, encoding=encoding, length=len(self.body))
+        return head.encode() + self.body
 
 
 @dataclass(frozen=True)
@@ -69,8 +97,8 @@ def run(options: argparse.Namespace) -> int:
     with listening(options.nodes, options.pods) as listener:
         rows = list(_rows(listener, options))
     _print(rows)
-    tokens = asyncio.run(heartbeat_tokens.measure(options.kubeconfig))
-    heartbeat_tokens.show(tokens)
+    tokens = asyncio.run(measure_tokens(options.kubeconfig))
+    show_tokens(tokens)
     if options.json:
         found = {"heartbeats": [asdict(row) for row in rows], "tokens": tokens}
         options.json.write_text(json.dumps(found, indent=2) + "\n")
@@ -112,8 +140,8 @@ def _rows(listener: Listener, options: argparse.Namespace) -> Iterator[Row]:
         rounds = 2 if full else options.rounds
         calls = [
             Call(
-                f"{yard.TOKEN_PREFIX}{yard.name(node)}",
-                yard.body(node, sequence + i, pods, full=full, packed=packed),
+                f"{yard.TOKEN_PREFIX}{yard.node_name(node)}",
+                yard.heartbeat_body(node, sequence + i, pods, full=full, packed=packed),
                 packed,
             )
             for i in range(rounds)
@@ -141,3 +169,97 @@ def _print(rows: list[Row]) -> None:
             f"{row.kind:>16} {row.body_bytes:7} {row.cpu_us:8.0f} {row.per_cpu_second:15.0f} "
             f"{row.per_second:11.0f}"
         )
+
+
+async def send(port: int, calls: Iterable[Call], tls: ssl.SSLContext, connections: int) -> int:
+    """Send all calls over so many connections; return how many there were.
+
+    Raises:
+        RuntimeError: One was not answered with 200.
+    """
+    left = iter(calls)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_caller(port, left, tls)) for _ in range(connections)]
+    return sum(task.result() for task in tasks)
+
+
+async def _caller(port: int, calls: Iterator[Call], tls: ssl.SSLContext) -> int:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+    count = 0
+    for call in calls:
+        writer.write(call.request())
+        await answered(reader)
+        count += 1
+    writer.close()
+    return count
+
+
+async def answered(reader: asyncio.StreamReader) -> bytes:
+    """Return the body of an answer; raises ``RuntimeError`` unless it came with 200."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    lengths = [int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")]
+    body = await reader.readexactly(lengths[0])
+    if b" 200 " not in lines[0]:
+        raise RuntimeError(f"{lines[0].decode()}: {body.decode()}")
+    return body
+
+
+async def measure_tokens(kubeconfig: Path | None) -> Tokens:
+    """Return the median microseconds, wall and CPU of this process, of each kind of check."""
+    check = _check(review)
+    first = await _timed([f"Bearer {TOKEN_PREFIX}{i}" for i in range(CHECKS)], check.node_of)
+    kept = await _timed([f"Bearer {TOKEN_PREFIX}1"] * CHECKS, check.node_of)
+    found = {"kept": kept, "not kept, reviewer answers at once": first}
+    if kubeconfig is not None:
+        async with KubeClient.connect(auth.load(kubeconfig)) as client:
+            found |= await _against(client)
+    return found
+
+
+async def _against(client: KubeClient) -> Tokens:
+    """Review tokens of the account ``default`` by the API server: new ones, and once more."""
+    path = paths.namespaced("/api/v1/serviceaccounts", "default", "default", "token")
+    body = {"spec": {"audiences": [AUDIENCE], "expirationSeconds": 600}}
+    answers = [json.loads(await client.post(path, body)) for _ in range(REVIEWS)]
+    tokens = [answer["status"]["token"] for answer in answers]
+
+    async def reviewed(token: str) -> Review:
+        found = await token_review.review(client, token, AUDIENCE)
+        assert found.authenticated, found.error  # noqa: S101 - else it is not what is measured
+        return found
+
+    first = await _timed(tokens, reviewed)
+    return {"reviewed, new token": first, "reviewed once more": await _timed(tokens, reviewed)}
+
+
+def show_tokens(tokens: Tokens) -> None:
+    """Print them as a table."""
+    print(f"\n{'token check':>34} {'wall us':>9} {'CPU us':>8}")
+    for kind, row in tokens.items():
+        print(f"{kind:>34} {row['wall_us']:9.1f} {row['cpu_us']:8.1f}")
+
+
+def _check(reviewer: Callable[[str], Awaitable[Review]]) -> TokenCheck:
+    return TokenCheck(
+        review=reviewer,
+        audience=AUDIENCE,
+        accounts=frozenset({ACCOUNT}),
+        kept_seconds=60.0,
+        clock=SystemClock(),
+        count=lambda _verdict: None,
+    )
+
+
+async def _timed(inputs: list[str], ask: Callable[[str], Awaitable[object]]) -> dict[str, float]:
+    wall = []
+    cpu = time.process_time()
+    for one in inputs:
+        begun = time.perf_counter()
+        await ask(one)
+        wall.append(time.perf_counter() - begun)
+    cpu_seconds = time.process_time() - cpu
+    return {
+        "wall_us": round(statistics.median(wall) * 1e6, 2),
+        "cpu_us": round(cpu_seconds / len(inputs) * 1e6, 2),
+    }

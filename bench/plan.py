@@ -67,9 +67,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         results.write(options.json, [asdict(row) for row in rows])
     if options.plot:
-        from bench import curves  # noqa: PLC0415 - it takes a second to load
+        from bench import pictures  # noqa: PLC0415 - it takes a second to load
 
-        curves.draw([asdict(row) for row in rows], options.nodes, options.gang, options.plot)
+        pictures.draw_plan([asdict(row) for row in rows], options.nodes, options.gang, options.plot)
     return 0
 
 

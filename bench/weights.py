@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from bench.specon import ground
+from bench.specon import testbed
 from bench.specon.files import JobFiles
 from bench.specon.jobs import Training, program
 from bench.specon.outcome import CONVERGED_RATIO
@@ -80,7 +80,7 @@ def _run_once(directory: Path, exponent: float, *, weights: bool) -> Row:
     try:
         cluster.start_shuntyard(_settings(exponent, weights=weights))
         cluster.start_default_scheduler()
-        cluster.start_agents(ground.agent_settings(scale=0.1))
+        cluster.start_agents(testbed.agent_settings(scale=0.1))
         return asyncio.run(_watched(cluster, weights=weights))
     finally:
         cluster.down()

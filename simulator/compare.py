@@ -9,12 +9,12 @@ from typing import Final
 import msgspec
 
 from shared.errors import SettingsError
-from simulator import appendix, parameters, results
+from simulator import appendix, results
 from simulator.comparison import comparing, picture, report
-from simulator.comparison.cases import WindowSettings
 from simulator.comparison.comparing import Comparison, MixedSource, Source, TraceSource
 from simulator.comparison.policies import POLICIES
-from simulator.options import count, positive, share
+from simulator.comparison.windows import WindowSettings
+from simulator.options import add_settings_argument, count, positive, read_parameters, share
 from simulator.seeds import HELD_OUT, IN_SAMPLE, seeds
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--processes", type=count, help="how many at once; default: one a core")
     parser.add_argument("--out", type=Path, help="folder for JSON, table and SVG")
-    parameters.add_argument(parser)
+    add_settings_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         return _refused(f"--policy: {', '.join(unknown)}: expected some of {', '.join(POLICIES)}")
     try:
         source, notes = _source(options)
-        engine = parameters.read(options.settings)
+        engine = read_parameters(options.settings)
         comparison = Comparison(source, policies, options.estimate_error, engine)
         chosen = _seeds(options)
         begun = time.monotonic()

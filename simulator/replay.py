@@ -11,7 +11,7 @@ from extender import replay
 from extender.state.errors import RecordingError
 from shared import labels
 from shared.errors import SettingsError
-from simulator import parameters
+from simulator.options import add_settings_argument, read_parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,14 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log", type=Path, required=True, metavar="FILE", help="a segment, or the log's directory"
     )
-    parameters.add_argument(parser)
+    add_settings_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Replay; return 0 only if something was decided, and all of it as the log says."""
     try:
         name = replay.scheduler_name(options.log) or labels.SCHEDULER_NAME
-        params = parameters.read(options.settings, name)
+        params = read_parameters(options.settings, name)
     except OSError as error:
         return _refused(f"{options.log}: {error.strerror}")
     except (SettingsError, RecordingError) as error:

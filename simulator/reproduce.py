@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 
 from shared.errors import SettingsError
-from simulator import appendix, parameters, results
+from simulator import appendix, results
 from simulator.experiments import registry
 from simulator.experiments.registry import Options
-from simulator.options import count
+from simulator.options import add_settings_argument, count, read_parameters
 
 FOLDER: Final = Path("docs/reproduction")
 
@@ -26,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--processes", type=count, help="how many at once; default: one a core")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder for JSON, table and SVG")
-    parameters.add_argument(parser)
+    add_settings_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one experiment or all; return the exit code."""
     names = tuple(registry.EXPERIMENTS) if options.name == "all" else (options.name,)
     try:
-        params = parameters.read(options.settings)
+        params = read_parameters(options.settings)
     except SettingsError as error:
         print(f"shuntyard-sim reproduce: {error}", file=sys.stderr)
         return 2

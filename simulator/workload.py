@@ -4,9 +4,10 @@ What a scheduler may know stands in the first part of a ``Job``; the rest is how
 which only the cluster model reads.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Speed(Protocol):
@@ -113,3 +114,27 @@ class Workload:
     jobs: tuple[Job, ...]
     machines: tuple[Machine, ...]
     source: str = ""
+
+
+GPU: Final = "nvidia.com/gpu"
+GIB: Final = 2**30
+_PODS: Final = 110
+
+
+def equal_machines(count: int, *, gpus: int, cpu_milli: int, memory: int) -> tuple[Machine, ...]:
+    """Return ``count`` machines, named in the order of their names.
+
+    Args:
+        count: How many.
+        gpus: Of each.
+        cpu_milli: Of each.
+        memory: Bytes of each.
+    """
+    width = len(str(max(0, count - 1)))
+    has = {"cpu": cpu_milli, "memory": memory, "pods": _PODS, **({GPU: gpus} if gpus else {})}
+    return tuple(Machine(f"node-{number:0{width}d}", has) for number in range(count))
+
+
+def kubernetes_name(text: str) -> str:
+    """Return a name in lower-case letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"

@@ -17,10 +17,10 @@ import msgspec
 from bench import results
 from bench.elastic import calibration, scenario
 from bench.elastic.calibration import Measured
-from bench.elastic.ground import Contestant
 from bench.elastic.outcome import Outcome, row
 from bench.elastic.running import Plan
 from bench.elastic.running import run as run_once
+from bench.elastic.testbed import Contestant
 from bench.report import elastic as table
 from simulator.experiments.drs import setting
 

@@ -14,9 +14,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from bench.elastic import files, ground, manifests, scenario
-from bench.elastic.files import Step
+from bench.elastic import manifests, outcome, scenario, testbed
 from bench.elastic.manifests import NAMESPACE, Manifest
+from bench.elastic.outcome import Step
 from bench.elastic.scenario import NODES, ElasticJob
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
@@ -54,7 +54,7 @@ def calibrate(directory: Path) -> tuple[Measured, ...]:
     Raises:
         TimeoutError: The jobs did not train.
     """
-    cluster = ground.bring_up(directory)
+    cluster = testbed.bring_up(directory)
     try:
         return asyncio.run(_measured(cluster.kubeconfig, cluster.layout.volume / NAMESPACE))
     finally:
@@ -91,7 +91,7 @@ def _on(job: ElasticJob, node: str, volume: Path) -> Manifest:
 
 def _complete(job: ElasticJob, volume: Path) -> Sequence[Step]:
     wanted = job.simulated.wanted
-    return [step for step in files.steps(volume / job.name) if step.workers == wanted]
+    return [step for step in outcome.steps(volume / job.name) if step.workers == wanted]
 
 
 def _compared(job: ElasticJob, steps: Sequence[Step]) -> Measured:

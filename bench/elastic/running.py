@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from bench.elastic import alone, dragon, files, ground, manifests, outcome, scenario, simulated
-from bench.elastic.ground import Contestant
+from bench.elastic import dragon, manifests, outcome, references, scenario, testbed
 from bench.elastic.manifests import NAMESPACE
 from bench.elastic.outcome import JobOutcome, Outcome
 from bench.elastic.scenario import ElasticJob
+from bench.elastic.testbed import Contestant
 from devcluster.cluster import Cluster
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
@@ -62,9 +62,9 @@ def run(plan: Plan, directory: Path) -> Outcome:
     Raises:
         TimeoutError: A job did not come to its end.
     """
-    cluster = ground.bring_up(directory)
+    cluster = testbed.bring_up(directory)
     try:
-        ground.start(cluster, plan.contestant, plan.scale)
+        testbed.start(cluster, plan.contestant, plan.scale)
         return asyncio.run(_watched(cluster, plan))
     finally:
         cluster.down()
@@ -89,7 +89,7 @@ async def _watched(cluster: Cluster, plan: Plan) -> Outcome:
         seed=plan.seed,
         scale=plan.scale,
         load=round(load, 2),
-        simulated_makespan=round(simulated.makespan(plan.contestant, coming, plan.scale), 1),
+        simulated_makespan=round(references.makespan(plan.contestant, coming, plan.scale), 1),
         jobs=tuple(made),
     )
 
@@ -129,23 +129,23 @@ async def _submit(
 
 
 async def _until_done(directories: Sequence[Path]) -> None:
-    while not all(files.done(one) for one in directories):  # noqa: ASYNC110 - it waits for other programs
+    while not all(outcome.done(one) for one in directories):  # noqa: ASYNC110 - it waits for other programs
         await asyncio.sleep(LOOK_SECONDS)
 
 
 def _of(one: ElasticJob, directory: Path, seen: Seen, begun_at: float) -> JobOutcome:
-    steps = files.steps(directory)
+    steps = outcome.steps(directory)
     numbers = {step.number for step in steps}
     return JobOutcome(
         name=one.name,
         utility=one.simulated.utility,
         submitted=round(seen.submitted[one.name] - begun_at, 2),
-        completed=round(files.done_at(directory) - begun_at, 2),
+        completed=round(outcome.done_at(directory) - begun_at, 2),
         steps=one.steps,
         missing_steps=one.steps - len(numbers),
         repeated_steps=len(steps) - len(numbers),
         rescales=len(seen.workers[one.name]) - 1,
         workers=outcome.workers_over_time(steps, begun_at),
         loss=steps[-1].loss,
-        loss_alone=alone.losses(one)[-1],
+        loss_alone=references.losses(one)[-1],
     )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from bench.specon import ground
+from bench.specon import testbed
 from bench.specon.files import JobFiles
 from bench.specon.jobs import Training, program
 from bench.specon.scenario import STEP_CPU_SECONDS
@@ -49,7 +49,7 @@ def calibrate(directory: Path) -> Calibration:
     Raises:
         TimeoutError: The pods were not done in time.
     """
-    cluster = ground.bring_up(directory)
+    cluster = testbed.bring_up(directory)
     try:
         return asyncio.run(_measured(cluster))
     finally:
@@ -57,7 +57,7 @@ def calibrate(directory: Path) -> Calibration:
 
 
 async def _measured(cluster: Cluster) -> Calibration:
-    first, second, *_ = ground.NODES.names()
+    first, second, *_ = testbed.NODES.names()
     places = {"alone": first, "one-of-two": second, "two-of-two": second}
     volume = cluster.layout.volume / _NAMESPACE
     async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bench.specon import ground, outcome
+from bench.specon import outcome, testbed
 from bench.specon.files import JobFiles
 from bench.specon.jobs import program
 from bench.specon.outcome import Moved, Outcome
@@ -51,16 +51,16 @@ def run(plan: Plan, directory: Path) -> Outcome:
     Raises:
         TimeoutError: A job did not come to its end.
     """
-    cluster = ground.bring_up(directory)
+    cluster = testbed.bring_up(directory)
     try:
-        ground.start(cluster, plan.policy, scale=plan.scale, gain_ratio=plan.gain_ratio)
+        testbed.start(cluster, plan.policy, scale=plan.scale, gain_ratio=plan.gain_ratio)
         return asyncio.run(_watched(cluster, plan))
     finally:
         cluster.down()
 
 
 async def _watched(cluster: Cluster, plan: Plan) -> Outcome:
-    names = ground.NODES.names()
+    names = testbed.NODES.names()
     coming = arrivals(plan.jobs, len(names), seed=plan.seed, scale=plan.scale)
     volume, load = cluster.layout.volume / NAMESPACE, os.getloadavg()[0]
     files = {one.training.name: JobFiles(volume / one.training.name) for one in coming}
@@ -114,7 +114,7 @@ async def _arrive(
     while not await _is_bound(client, name):  # noqa: ASYNC110 - it waits for other programs
         await asyncio.sleep(LOOK_SECONDS)
     body = {"metadata": {"labels": {start_label(name): ""}}}
-    for node in ground.NODES.names():
+    for node in testbed.NODES.names():
         await client.patch(paths.node(node), body)
 
 

@@ -1,1 +1,1 @@
-"""Other people's schedulers, one file each: measured against, never used in a cluster."""
+"""Published schedulers and simple rules to compare with; never used in a cluster."""

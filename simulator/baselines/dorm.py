@@ -10,11 +10,17 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, sparray
 
 from extender.policy.slots import FloatVector, SlotCluster
-from simulator.baselines.elastic import fill
-from simulator.baselines.fluid_shares import fluid_shares
-from simulator.models.slot_placement import IntVector, Placement, aggregate
-from simulator.models.slot_room import SlotRoom
-from simulator.models.slot_share import dominant, server_shares, worker_shares
+from simulator.baselines.drf import fluid_shares
+from simulator.baselines.slot_order import fill
+from simulator.models.slot_placement import (
+    IntVector,
+    Placement,
+    SlotRoom,
+    aggregate,
+    dominant,
+    server_shares,
+    worker_shares,
+)
 from simulator.models.slot_world import SlotRun, SlotWorkload, Unfinished, play
 
 FAIRNESS: Final = 0.1

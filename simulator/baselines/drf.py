@@ -1,4 +1,4 @@
-"""DRF: dominant resource fairness by progressive filling, all jobs at once."""
+"""DRF: dominant resource fairness by progressive filling, with whole workers and without."""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 from extender.policy.slots import FloatMatrix, FloatVector, SlotCluster
 from extender.policy.training_job import TrainingJob
-from simulator.models.slot_outlook import best_worth
-from simulator.models.slot_placement import Placement
-from simulator.models.slot_share import server_shares, worker_shares
-from simulator.models.slot_world import SlotWorkload, Unfinished
+from simulator.models.slot_placement import Placement, server_shares, worker_shares
+from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth
 
 BoolVector = NDArray[np.bool_]
 
@@ -133,3 +131,42 @@ def _next(free: FloatMatrix, demand: FloatVector, first: int) -> int | None:
         if room[at]:
             return at
     return None
+
+
+_FULL: Final = 1e-9
+"""Of a resource: less is nothing."""
+
+
+def fluid_shares(jobs: Sequence[TrainingJob], cluster: SlotCluster) -> FloatVector:
+    """Return each job's dominant share when all shares grow alike until something is full.
+
+    A job stops growing when a resource it needs is full or it has N workers; the others go on.
+
+    Source:
+        Ghodsi et al., "Dominant Resource Fairness", NSDI 2011, progressive filling with divisible
+        tasks, capacities as sums over the servers.
+    """
+    needs = np.array([_needs(job, cluster) for job in jobs])
+    dominant = needs.max(axis=1)
+    per_share = needs / dominant[:, None]
+    most = dominant * np.array([job.chunks for job in jobs])
+    shares = np.zeros(len(jobs))
+    free = np.ones(needs.shape[1])
+    growing = np.ones(len(jobs), dtype=bool)
+    while growing.any():
+        rate = per_share[growing].sum(axis=0)
+        step = min(
+            float((free[rate > 0] / rate[rate > 0]).min()),
+            float((most - shares)[growing].min()),
+        )
+        shares[growing] += step
+        free = np.maximum(free - step * rate, 0.0)
+        blocked = (per_share[:, free < _FULL] > 0).any(axis=1)
+        growing &= ~blocked & (most - shares > _FULL * most)
+    return shares
+
+
+def _needs(job: TrainingJob, cluster: SlotCluster) -> FloatVector:
+    """Return the shares one worker takes together with its part of the servers."""
+    carried = job.worker_bandwidth / job.server_bandwidth
+    return np.concatenate([worker_shares(job, cluster), carried * server_shares(job, cluster)])

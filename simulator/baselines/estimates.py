@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simulator.cluster.actions import Placement
-from simulator.cluster.view import Asked, JobView, View
+from simulator.cluster.decider import Asked, JobView, View
 from simulator.workload import Job, Machine
 
 _LEAST_LEFT = 0.02

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from simulator.baselines.seats import Seats
+from simulator.baselines.free_nodes import Seats
 from simulator.cluster.actions import Action, Placement, Preempt, Scale, Start
-from simulator.cluster.view import JobView
+from simulator.cluster.decider import JobView
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,151 @@
-"""Who decides: the interface between the cluster and a scheduler, live or of a baseline."""
+"""The interface between the cluster and a scheduler: what it may know, and what it is asked."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, Self
 
-from simulator.cluster.actions import Action
-from simulator.cluster.view import View
+from extender.engine.memory import Reading
+from extender.engine.snapshot import Snapshot
+from shared.model import NodeName
+from simulator.cluster.actions import Action, Placement
+from simulator.cluster.events import VirtualClock
+from simulator.workload import Job, Machine, Worth
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the owner of a job wrote; ``number`` is its place in the workload, else as ``Job``."""
+
+    number: int
+    name: str
+    namespace: str
+    submitted_at: float
+    workers: int
+    worker: Mapping[str, int]
+    least_workers: int
+    most_workers: int
+    servers: int
+    server: Mapping[str, int]
+    user_priority: int
+    class_value: int
+    max_wait_seconds: float | None
+    expected_seconds: float | None
+    worth: Worth | None
+    deadline_seconds: float | None
+    movable: bool
+    annotations: Mapping[str, str]
+
+    @classmethod
+    def of(cls, job: Job, number: int) -> Self:
+        """Return what the owner of a job wrote."""
+        return cls(
+            number=number,
+            name=job.name,
+            namespace=job.namespace,
+            submitted_at=job.submitted_at,
+            workers=job.workers,
+            worker=job.worker,
+            least_workers=job.least_workers,
+            most_workers=job.most_workers,
+            servers=job.servers,
+            server=job.server,
+            user_priority=job.user_priority,
+            class_value=job.class_value,
+            max_wait_seconds=job.max_wait_seconds,
+            expected_seconds=job.expected_seconds,
+            worth=job.worth,
+            deadline_seconds=job.deadline_seconds,
+            movable=job.movable,
+            annotations=job.annotations,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job that was submitted and has not completed.
+
+    Attributes:
+        asked: What its owner wrote.
+        placement: Where its pods are; None while it waits.
+        pausing: It has its nodes and is not training: it was just moved, rescaled or resumed.
+        started_at: When it first got nodes, seconds of the workload; None: never yet.
+        ran_seconds: How long it has had nodes.
+        worker_seconds: The same, times its workers: its attained service.
+        preemptions: How often it lost its nodes.
+        share: Which part of its work is done, 0…1; None of a job that does not report.
+        loss: Its metric now; None of a job that does not report or has not begun.
+        truth: The job itself, with what nobody can know; for oracles, else None.
+    """
+
+    asked: Asked
+    placement: Placement | None = None
+    pausing: bool = False
+    started_at: float | None = None
+    ran_seconds: float = 0.0
+    worker_seconds: float = 0.0
+    preemptions: int = 0
+    share: float | None = None
+    loss: float | None = None
+    truth: Job | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the workload."""
+        return self.asked.name
+
+    @property
+    def workers(self) -> int:
+        """How many workers it has now."""
+        return 0 if self.placement is None else len(self.placement.workers)
+
+
+@dataclass(frozen=True)
+class View:
+    """One look at the cluster; what it holds is looked up when it is asked for.
+
+    Attributes:
+        now: Seconds from the start of the workload.
+        machines: The cluster, as the workload has it.
+    """
+
+    now: float
+    machines: tuple[Machine, ...]
+    _snapshot: Callable[[], Snapshot] = field(repr=False)
+    _free: Callable[[], dict[NodeName, dict[str, int]]] = field(repr=False)
+    _waiting: Callable[[], tuple[JobView, ...]] = field(repr=False)
+    _running: Callable[[], tuple[JobView, ...]] = field(repr=False)
+    _job: Callable[[str], JobView | None] = field(repr=False)
+
+    @property
+    def reading(self) -> Reading:
+        """The clocks, for the engine."""
+        clock = VirtualClock(self.now)
+        return Reading(now=clock.now(), monotonic=clock.monotonic())
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The cluster as the engine sees it."""
+        return self._snapshot()
+
+    @cached_property
+    def free(self) -> dict[NodeName, dict[str, int]]:
+        """Node → resource → what nobody has, base units; a copy, to be planned on."""
+        return self._free()
+
+    @cached_property
+    def waiting(self) -> tuple[JobView, ...]:
+        """The jobs without nodes, in the order of submission."""
+        return self._waiting()
+
+    @cached_property
+    def running(self) -> tuple[JobView, ...]:
+        """The jobs that have nodes, in the order of submission."""
+        return self._running()
+
+    def job(self, name: str) -> JobView | None:
+        """A job that was submitted and has not completed; None if there is none of that name."""
+        return self._job(name)
 
 
 class Decider(Protocol):

@@ -20,8 +20,8 @@ from extender.policy.room import Room
 from shared.model import JobKey, NodeName
 from simulator.cluster import objects
 from simulator.cluster.actions import SERVER, Action, Placement, Scale, Start
-from simulator.cluster.clock import EPOCH_SECONDS
-from simulator.cluster.view import View
+from simulator.cluster.decider import View
+from simulator.cluster.events import EPOCH_SECONDS
 
 
 @dataclass(frozen=True)

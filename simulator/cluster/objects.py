@@ -23,8 +23,8 @@ from shared.model import (
     Uid,
 )
 from simulator.cluster.actions import SERVER, WORKER
-from simulator.cluster.clock import EPOCH_SECONDS
 from simulator.cluster.errors import WorkloadError
+from simulator.cluster.events import EPOCH_SECONDS
 from simulator.workload import Job, Machine
 
 MOST_PODS: Final = 110

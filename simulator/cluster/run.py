@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from simulator import progress as bars
-from simulator.cluster.clock import VirtualClock
 from simulator.cluster.decider import Decider
 from simulator.cluster.errors import EndlessDeciderError, WorkloadError
-from simulator.cluster.events import Event, EventHeap, Kind
+from simulator.cluster.events import Event, EventHeap, Kind, VirtualClock
 from simulator.cluster.records import JobRecord, Run
 from simulator.cluster.world import World
 from simulator.workload import Job, Workload

@@ -14,7 +14,7 @@ from itertools import count
 from shared.model import CPU, NodeName
 from simulator.cluster.actions import SERVER, WORKER, Placement
 from simulator.cluster.events import Event, EventHeap, Kind
-from simulator.cluster.sharing import Claim, Member, Processor
+from simulator.cluster.machines import Claim, Member, Processor
 from simulator.workload import Job, Machine
 
 

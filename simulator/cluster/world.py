@@ -11,13 +11,13 @@ from shared import labels
 from shared.model import Delete, NodeName, Pod, Upsert
 from simulator.cluster import objects
 from simulator.cluster.actions import Action, Move, Placement, Preempt, Scale, Start, Weigh
-from simulator.cluster.capacity import Capacity
+from simulator.cluster.decider import Asked, JobView, View
 from simulator.cluster.errors import IllegalActionError
 from simulator.cluster.events import Event, EventHeap
-from simulator.cluster.known import Known, Role, seats
+from simulator.cluster.machines import Capacity
 from simulator.cluster.records import JobRecord, Placed
 from simulator.cluster.running import RunningJobs
-from simulator.cluster.view import Asked, JobView, View
+from simulator.cluster.submitted import Known, Role, seats
 from simulator.workload import Job, Workload
 
 

@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from extender.engine.parameters import EngineParameters
 from simulator.cluster.run import simulate
-from simulator.comparison import cases, metrics
-from simulator.comparison.cases import WindowSettings
+from simulator.comparison import metrics, windows
 from simulator.comparison.deciders.combined import CombinedParameters
 from simulator.comparison.metrics import Metrics
 from simulator.comparison.mixed import mixed
 from simulator.comparison.policies import POLICIES, Setting
+from simulator.comparison.windows import WindowSettings
 from simulator.seeds import IN_SAMPLE, over
 from simulator.traces.faults import Faults
 from simulator.traces.opening import open_trace
@@ -59,7 +59,7 @@ class TraceSource:
     def case(self, seed: int) -> Workload:
         """Return the window of a seed."""
         trace = open_trace(self.path, self.known_as, Faults(skip=self.skip))
-        return cases.case(trace, self.window, seed)
+        return windows.sample(trace, self.window, seed)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from statistics import fmean, median
 from msgspec import Struct
 
 from simulator.cluster.records import JobRecord, Run
-from simulator.comparison.cases import alone_seconds
+from simulator.comparison.windows import alone_seconds
 from simulator.numbers import quantile
-from simulator.traces.machines import GPU
-from simulator.workload import Job, Workload
+from simulator.workload import GPU, Job, Workload
 
 
 class Metrics(Struct, frozen=True, kw_only=True):

@@ -19,9 +19,8 @@ import numpy as np
 
 from extender.policy.utility import Sigmoid
 from simulator.seeds import generator
-from simulator.traces.machines import GIB, GPU
 from simulator.traces.shapes import Exponential, Proportional
-from simulator.workload import Job, Machine, Workload
+from simulator.workload import GIB, GPU, Job, Machine, Workload
 
 _STREAM = 82
 _USERS = {"ada": 9, "ben": 5, "cid": 2}

@@ -5,18 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.engine.parameters import EngineParameters, Order
-from simulator.baselines.density_jobs import DensityGreedy
 from simulator.baselines.estimates import Estimates
-from simulator.baselines.optimus import Optimus
-from simulator.baselines.shortest import ShortestRemaining
-from simulator.baselines.slaq import SlaqLike
-from simulator.baselines.spread import DefaultSpread
-from simulator.baselines.tiresias import Tiresias
-from simulator.baselines.volcano import Volcano
+from simulator.baselines.kubernetes import DefaultSpread, Volcano
+from simulator.baselines.marginal_gain import Optimus, SlaqLike
+from simulator.baselines.preemptive import DensityGreedy, ShortestRemaining, Tiresias
 from simulator.cluster.decider import Decider
 from simulator.cluster.engine_decider import EngineDecider
 from simulator.comparison.deciders.combined import Combined, CombinedParameters
-from simulator.comparison.deciders.count import CountBalancing
+from simulator.comparison.deciders.count_balancing import CountBalancing
 from simulator.comparison.deciders.drs import Drs
 from simulator.comparison.deciders.oasis import Oasis, Slotted
 from simulator.comparison.deciders.specon import SpeCon

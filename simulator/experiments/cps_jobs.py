@@ -10,7 +10,7 @@ from typing import Any, Final
 from extender.engine.parameters import EngineParameters, Order
 from extender.engine.replaying import parameters_hash
 from simulator import seeds
-from simulator.experiments.cps import flaws, live, paper, pictures, volcano
+from simulator.experiments.cps import flaws, live, paper, pictures
 from simulator.experiments.cps.paper import GROUPS, Group
 from simulator.experiments.registry import Options
 from simulator.numbers import Spread, spread
@@ -107,7 +107,7 @@ def _one(params: EngineParameters, seed: int) -> Orders:
         waiting = live.submitted([jobs[i] for i in shuffle])
         started = live.cycle(waiting, live.machines(group.nodes, _NODE_CPU), params)
         cps[group.number] = tuple(one.job for one in started)
-        built_in[group.number] = volcano.order(waiting)
+        built_in[group.number] = live.order(waiting)
     return Orders(shuffle, cps, built_in)
 
 

@@ -11,7 +11,7 @@ from extender.engine.replaying import parameters_hash
 from simulator import seeds
 from simulator.cluster import objects
 from simulator.cluster.actions import SERVER
-from simulator.experiments.cps import live, paper, pictures, volcano
+from simulator.experiments.cps import live, paper, pictures
 from simulator.experiments.cps.live import Started
 from simulator.experiments.cps.paper import TASK_GROUPS, TaskGroup
 from simulator.experiments.registry import Options
@@ -98,7 +98,7 @@ def _execution(group: TaskGroup, params: EngineParameters, seed: int) -> Executi
     job = live.job("job", group.cpu, group.workers, group.servers)
     nodes = live.machines(group.nodes, NODE_CPU)
     (ours,) = live.cycle([job], nodes, params)
-    theirs = volcano.placed(job, nodes, seeds.generator(seed, group.number))
+    theirs = live.placed(job, nodes, seeds.generator(seed, group.number))
     both = {CPS: ours, BUILT_IN: theirs}
     return Execution(
         {who: _last_server(found) for who, found in both.items()},

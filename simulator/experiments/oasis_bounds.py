@@ -14,8 +14,7 @@ from extender.policy.price_bounds import Bounds
 from extender.policy.utility import Utility
 from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
-from simulator.experiments.oasis.contest import listed
-from simulator.experiments.oasis.contestants import KAPPA, kappa, planned, printed
+from simulator.experiments.oasis.contest import KAPPA, kappa, listed, planned, printed
 from simulator.experiments.oasis.paper import ESTIMATED, ESTIMATES, JOBS, SOURCE
 from simulator.experiments.oasis.planned import units_of
 from simulator.experiments.oasis.workload import ASSUMPTIONS, Setting

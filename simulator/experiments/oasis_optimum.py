@@ -13,7 +13,7 @@ from extender.policy.certificate import certificate
 from extender.policy.price_bounds import Bounds
 from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
-from simulator.experiments.oasis.contestants import kappa, printed
+from simulator.experiments.oasis.contest import kappa, printed
 from simulator.experiments.oasis.optimum import GAP, NODES, Optimum, optimum
 from simulator.experiments.oasis.paper import OPTIMUM, PRIORITIES, SOURCE
 from simulator.experiments.oasis.planned import Planned, units_of

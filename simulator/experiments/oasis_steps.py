@@ -7,8 +7,7 @@ from typing import Final
 from extender.engine.replaying import parameters_hash
 from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
-from simulator.experiments.oasis.contest import Runs, listed, ratios, utilities
-from simulator.experiments.oasis.contestants import (
+from simulator.experiments.oasis.contest import (
     ADMITTED_FIRST,
     COLOCATED,
     COLOCATED_GBPS,
@@ -18,6 +17,10 @@ from simulator.experiments.oasis.contestants import (
     QUANTILE,
     SORTED,
     WITHOUT_COMMITMENT,
+    Runs,
+    listed,
+    ratios,
+    utilities,
 )
 from simulator.experiments.oasis.paper import JOBS, SOURCE
 from simulator.experiments.oasis.workload import ASSUMPTIONS, Setting

@@ -8,14 +8,7 @@ from typing import Final
 from extender.engine.replaying import parameters_hash
 from simulator import seeds
 from simulator.experiments.oasis import lateness, pictures, testbed
-from simulator.experiments.oasis.contestants import (
-    DENSITY,
-    FOUR,
-    OASIS,
-    PRINTED,
-    QUANTILE,
-    RUNNERS,
-)
+from simulator.experiments.oasis.contest import DENSITY, FOUR, OASIS, PRINTED, QUANTILE, RUNNERS
 from simulator.experiments.oasis.lateness import Late
 from simulator.experiments.oasis.paper import SOURCE, TESTBED_LATENESS, TESTBED_UTILITY
 from simulator.experiments.registry import Options

@@ -8,7 +8,7 @@ from typing import Final
 from extender.engine.replaying import parameters_hash
 from simulator import seeds
 from simulator.experiments.oasis import contest, lateness, pictures
-from simulator.experiments.oasis.contestants import DENSITY, DORM, FOUR, OASIS, QUANTILE, RUNNERS
+from simulator.experiments.oasis.contest import DENSITY, DORM, FOUR, OASIS, QUANTILE, RUNNERS
 from simulator.experiments.oasis.lateness import Late
 from simulator.experiments.oasis.paper import LATENESS, SOURCE
 from simulator.experiments.oasis.workload import ASSUMPTIONS, Setting

@@ -7,8 +7,7 @@ from typing import Final
 from extender.engine.replaying import parameters_hash
 from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
-from simulator.experiments.oasis.contest import Runs, best, listed, ratios, utilities
-from simulator.experiments.oasis.contestants import (
+from simulator.experiments.oasis.contest import (
     DENSITY,
     DORM,
     FOUR,
@@ -16,6 +15,11 @@ from simulator.experiments.oasis.contestants import (
     PRINTED,
     QUANTILE,
     REPAIRED,
+    Runs,
+    best,
+    listed,
+    ratios,
+    utilities,
 )
 from simulator.experiments.oasis.paper import BEST_OTHER, JOBS, SOURCE, UTILITY
 from simulator.experiments.oasis.workload import ASSUMPTIONS, Setting

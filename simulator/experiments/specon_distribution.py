@@ -8,12 +8,20 @@ from typing import Any, Final
 from extender.engine.replaying import parameters_hash
 from simulator import seeds
 from simulator.experiments.registry import Options
-from simulator.experiments.specon import fifty_jobs, variants
-from simulator.experiments.specon.job_classes import T, W
-from simulator.experiments.specon.measures import SAME, Case, Pair, pairs
+from simulator.experiments.specon import paper, variants
+from simulator.experiments.specon.measures import (
+    ASSUMPTIONS,
+    SAME,
+    SEEDS,
+    SOURCE,
+    VARIANTS,
+    Case,
+    Pair,
+    Row,
+    pairs,
+)
 from simulator.experiments.specon.pictures import distributed
-from simulator.experiments.specon.runs import ASSUMPTIONS, SEEDS, SOURCE, VARIANTS, Row
-from simulator.experiments.specon.scenarios import IN_1200
+from simulator.experiments.specon.scenarios import IN_1200, T, W
 from simulator.numbers import gain, quantile, spread
 from simulator.results import Beside, Cell, Outcome, Table
 
@@ -70,7 +78,7 @@ def _quantiles(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
         for name in ("W", "T"):
             for which in (0, 1):
                 ours = spread(quantile(_column(run_, which), share) for run_ in found[name])
-                cells.append(Beside(ours, quantile(_column(fifty_jobs.SECONDS, which), share)))
+                cells.append(Beside(ours, quantile(_column(paper.FIFTY_JOBS, which), share)))
         rows.append((f"{100 * share:.0f} %", *cells))
     return Table(
         "Completion times in seconds, ours ± deviation over seeds / the authors'",
@@ -97,11 +105,11 @@ def _summary(run_: Sequence[Pair]) -> Mapping[str, float]:
 
 
 def _won_and_lost(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
-    paper = _summary(fifty_jobs.SECONDS)
+    authors = _summary(paper.FIFTY_JOBS)
     rows: list[Row] = []
     for name, runs in found.items():
         ours = [_summary(run_) for run_ in runs]
-        cells = [Beside(spread(one[m] for one in ours), paper[m]) for m in MEASURES]
+        cells = [Beside(spread(one[m] for one in ours), authors[m]) for m in MEASURES]
         rows.append((name, *cells))
     return Table(
         "Jobs that gain and jobs that lose, in %, ours ± deviation over seeds / the authors'",
@@ -120,11 +128,11 @@ def _group_gains(run_: Sequence[Pair]) -> list[float]:
 
 
 def _by_number(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
-    paper = _group_gains(fifty_jobs.SECONDS)
+    authors = _group_gains(paper.FIFTY_JOBS)
     rows: list[Row] = []
     for name, runs in found.items():
         ours = [_group_gains(run_) for run_ in runs]
-        cells = [Beside(spread(one[i] for one in ours), paper[i]) for i in range(len(GROUPS))]
+        cells = [Beside(spread(one[i] for one in ours), authors[i]) for i in range(len(GROUPS))]
         rows.append((name, *cells))
     return Table(
         "Gain of mean job time by the job's number, in %, ours ± deviation over seeds / the "
@@ -137,9 +145,9 @@ def _by_number(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
 
 def _series(found: Mapping[str, Sequence[Sequence[Pair]]]) -> dict[str, Any]:
     shares = [i / 50 for i in range(51)]
-    curves = [("authors", _curves([fifty_jobs.SECONDS], shares))]
+    curves = [("authors", _curves([paper.FIFTY_JOBS], shares))]
     curves += [(name, _curves(found[name], shares)) for name in ("W", "T")]
-    groups = [("authors", _group_gains(fifty_jobs.SECONDS))]
+    groups = [("authors", _group_gains(paper.FIFTY_JOBS))]
     for name, runs in found.items():
         ours = [_group_gains(run_) for run_ in runs]
         groups.append((name, [spread(one[i] for one in ours).mean for i in range(len(GROUPS))]))
@@ -160,20 +168,20 @@ def _curves(runs: Sequence[Sequence[Pair]], shares: Sequence[float]) -> list[lis
 
 
 def _findings(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Iterator[str]:
-    paper = _summary(fifty_jobs.SECONDS)
+    authors = _summary(paper.FIFTY_JOBS)
     for name in ("W", "T"):
         level = spread(sum(_column(run_, 0)) / len(run_) for run_ in found[name])
         ours = spread(_summary(run_)["mean"] for run_ in found[name])
-        theirs = sum(_column(fifty_jobs.SECONDS, 0)) / len(fifty_jobs.SECONDS)
+        theirs = sum(_column(paper.FIFTY_JOBS, 0)) / len(paper.FIFTY_JOBS)
         yield (
             f"Model {name}: under the default scheduler a job takes {level.mean:.0f} ± "
             f"{level.deviation:.0f} s, the authors' {theirs:.0f} s; SpeCon gains {ours.mean:.1f} ± "
-            f"{ours.deviation:.1f} %, theirs {paper['mean']:.1f} %."
+            f"{ours.deviation:.1f} %, theirs {authors['mean']:.1f} %."
         )
-    authors = _group_gains(fifty_jobs.SECONDS)
+    parts = _group_gains(paper.FIFTY_JOBS)
     yield (
-        f"In the authors' run jobs 1 to 20 gain {authors[0]:+.1f} %, 21 to 40 {authors[1]:+.1f} %, "
-        f"41 to 50 {authors[2]:+.1f} %: early jobs pay for late ones."
+        f"In the authors' run jobs 1 to 20 gain {parts[0]:+.1f} %, 21 to 40 {parts[1]:+.1f} %, "
+        f"41 to 50 {parts[2]:+.1f} %: early jobs pay for late ones."
     )
     for name, runs in found.items():
         ours_ = [_group_gains(run_) for run_ in runs]

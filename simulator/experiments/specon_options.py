@@ -7,6 +7,7 @@ from typing import Any, Final
 from simulator import seeds
 from simulator.experiments.registry import Options
 from simulator.experiments.specon import option_cases
+from simulator.experiments.specon.measures import ASSUMPTIONS, SOURCE, VARIANTS, Columns, Row
 from simulator.experiments.specon.option_cases import (
     HELD_OUT,
     NOISES,
@@ -16,7 +17,6 @@ from simulator.experiments.specon.option_cases import (
     RIVALS,
 )
 from simulator.experiments.specon.pictures import compared
-from simulator.experiments.specon.runs import ASSUMPTIONS, SOURCE, VARIANTS, Columns, Row
 from simulator.experiments.specon.scenarios import FIXED, IN_300, IN_600, NEW, PRINTED, Scenario
 from simulator.numbers import Spread, gain, spread
 from simulator.results import Outcome, Table

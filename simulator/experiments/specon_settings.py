@@ -6,11 +6,9 @@ from typing import Final
 
 from simulator.experiments.registry import Options
 from simulator.experiments.specon import paper, variants
-from simulator.experiments.specon.job_classes import W
-from simulator.experiments.specon.measures import Case
+from simulator.experiments.specon.measures import ASSUMPTIONS, SOURCE, VARIANTS, Case, Columns, Row
 from simulator.experiments.specon.pictures import figure, marked
-from simulator.experiments.specon.runs import ASSUMPTIONS, SOURCE, VARIANTS, Columns, Row
-from simulator.experiments.specon.scenarios import VAES
+from simulator.experiments.specon.scenarios import VAES, W
 from simulator.numbers import Spread, spread
 from simulator.results import Outcome, Table
 

@@ -6,11 +6,19 @@ from typing import Any, Final
 
 from simulator.experiments.registry import Options
 from simulator.experiments.specon import paper, sensitivity, variants
-from simulator.experiments.specon.job_classes import WI, E, SharingModel, T, W
-from simulator.experiments.specon.measures import Case
+from simulator.experiments.specon.measures import ASSUMPTIONS, SOURCE, VARIANTS, Case, Columns, Row
 from simulator.experiments.specon.pictures import scattered
-from simulator.experiments.specon.runs import ASSUMPTIONS, SOURCE, VARIANTS, Columns, Row
-from simulator.experiments.specon.scenarios import FIXED, IN_300, PRINTED, Scenario
+from simulator.experiments.specon.scenarios import (
+    FIXED,
+    IN_300,
+    PRINTED,
+    WI,
+    E,
+    Scenario,
+    SharingModel,
+    T,
+    W,
+)
 from simulator.experiments.specon.variants import Variant
 from simulator.numbers import spread
 from simulator.results import Beside, Outcome, Table

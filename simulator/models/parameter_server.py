@@ -10,7 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import numpy as np
+
+from extender.policy.room import Room
 from extender.policy.speed import Speed
+from extender.state.classes import MaskCache
+from shared.model import Node, NodeName, PodShape, Uid
 
 Amounts = tuple[int, int]
 """Milli-CPU and bytes of memory."""
@@ -238,3 +243,44 @@ def run(
             site.changes += 1
         scheduler.act(site, now)
     return tuple(done)
+
+
+RESOURCES = ("cpu", "memory", "pods")
+MOST_PODS = 110
+
+
+class Rooms:
+    """Makes rooms of one cluster; its nodes do not change."""
+
+    def __init__(self, site: Site) -> None:
+        self._nodes = tuple(
+            Node(
+                name=NodeName(name),
+                uid=Uid(name),
+                allocatable=dict(zip(RESOURCES, (*amounts, MOST_PODS), strict=True)),
+            )
+            for name, amounts in sorted(site.capacity.items())
+        )
+        self._classes = MaskCache(self._nodes)
+        self._allocatable = np.array(
+            [[node.allocatable[name] for name in RESOURCES] for node in self._nodes], dtype=np.int64
+        )
+        self._index = {node.name: i for i, node in enumerate(self._nodes)}
+
+    def of(self, site: Site) -> Room:
+        """Return the room as it is now; how many pods there are is not counted."""
+        free = np.array([(*site.free[node.name], MOST_PODS) for node in self._nodes], np.int64)
+        return Room(
+            nodes=self._nodes,
+            resources=RESOURCES,
+            allocatable=self._allocatable,
+            used=self._allocatable - free,
+            ports=(frozenset(),) * len(self._nodes),
+            classes=self._classes,
+            index=self._index,
+        )
+
+
+def shape(amounts: Amounts) -> PodShape:
+    """Return what a pod of these amounts looks like to the policies."""
+    return PodShape(requests=(("cpu", amounts[0]), ("memory", amounts[1]), ("pods", 1)))

@@ -11,19 +11,20 @@ Source:
     memory are not in the trace: a worker asks for an equal part of its node.
 """
 
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
-from simulator.traces import adaptdl_speed
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.machines import GIB, GPU, equal
-from simulator.traces.naming import named
 from simulator.traces.rows import Row, of_csv
-from simulator.traces.shapes import Points
-from simulator.workload import Job, Workload
+from simulator.traces.shapes import Points, between
+from simulator.workload import GIB, GPU, Job, Workload, equal_machines, kubernetes_name
 
 COLUMNS: Final = ("name", "time", "application", "num_replicas", "batch_size")
 CURVE_COLUMNS: Final = ("progress", "iteration", "metric")
@@ -43,7 +44,7 @@ def read(path: Path, faults: Faults) -> Workload:
     """
     ordered = faults.kept(of_csv(path, COLUMNS, faults), _job)
     jobs = sorted(ordered, key=lambda job: (job.submitted_at, job.name))
-    machines = equal(_NODES, gpus=_GPUS, cpu_milli=_CPU, memory=_MEMORY)
+    machines = equal_machines(_NODES, gpus=_GPUS, cpu_milli=_CPU, memory=_MEMORY)
     return Workload(tuple(jobs), machines, f"adaptdl {path.name}")
 
 
@@ -54,9 +55,9 @@ def _job(row: Row) -> Job:
     workers = row.whole("num_replicas", least=1)
     batch = row.whole("batch_size", least=1)
     curve, iterations = _curve(folder, batch, row)
-    speed = adaptdl_speed.of(folder, batch)
+    speed = measured_speed(folder, batch)
     return Job(
-        name=named(row.text("name")),
+        name=kubernetes_name(row.text("name")),
         submitted_at=row.number("time"),
         workers=workers,
         least_workers=1,
@@ -97,3 +98,109 @@ def _losses(path: Path, rows: Sequence[Row]) -> tuple[float, ...]:
         return tuple(metrics)
     top = 1.0 if max(metrics) <= 1.0 else 100.0
     return tuple(top - metric for metric in metrics)
+
+
+PLACEMENT_COLUMNS: Final = ("placement", "local_bsz", "step_time", "sync_time")
+SCALABILITY_COLUMNS: Final = (
+    "num_nodes",
+    "num_replicas",
+    "local_bsz",
+    "step_time",
+    "sync_time",
+)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Measured seconds of a step by share of the batch, for one number of workers and nodes."""
+
+    shares: tuple[float, ...]
+    steps: tuple[float, ...]
+    syncs: tuple[float, ...]
+
+    def seconds(self, share: float) -> float:
+        """Return the seconds of one iteration in which each worker has ``share`` samples."""
+        passes = max(1, math.ceil(share / self.shares[-1] - 1e-9))
+        step = between(self.shares, self.steps, share / passes)
+        sync = between(self.shares, self.syncs, share / passes)
+        return step + (passes - 1) * (step - sync)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSpeed:
+    """Iterations per second with a global batch.
+
+    Attributes:
+        batch: Samples of an iteration, over all workers.
+        table: Nodes → workers → measured steps.
+    """
+
+    batch: int
+    table: Mapping[int, Mapping[int, Steps]]
+    _rates: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
+
+    @property
+    def smallest_share(self) -> int:
+        """The fewest samples that a worker was measured with."""
+        return int(min(s.shares[0] for by in self.table.values() for s in by.values()))
+
+    def rate(self, workers: int, nodes: int) -> float:
+        """Return iterations per second; see ``workload.Speed``."""
+        if workers <= 0:
+            return 0.0
+        asked = workers, max(1, min(nodes, workers))
+        if asked not in self._rates:
+            known = [n for n in sorted(self.table) if min(self.table[n]) <= workers]
+            times = [self._on(n, workers) for n in known]
+            self._rates[asked] = 1.0 / between(known, times, asked[1])
+        return self._rates[asked]
+
+    def _on(self, nodes: int, workers: int) -> float:
+        by_workers = self.table[nodes]
+        known = sorted(by_workers)
+        share = self.batch / workers
+        return between(known, [by_workers[w].seconds(share) for w in known], workers)
+
+
+def measured_speed(folder: Path, batch: int) -> MeasuredSpeed:
+    """Return the speed of an application with a global batch.
+
+    Raises:
+        TraceError: A table cannot be read.
+    """
+    return _speed(folder, batch)
+
+
+@cache
+def _speed(folder: Path, batch: int) -> MeasuredSpeed:
+    return MeasuredSpeed(batch, _table(folder))
+
+
+@cache
+def _table(folder: Path) -> Mapping[int, Mapping[int, Steps]]:
+    found: dict[tuple[int, int], dict[float, list[tuple[float, float]]]] = {}
+    for key, row in _measured(folder):
+        by_share = found.setdefault(key, defaultdict(list))
+        times = row.above_zero("step_time"), row.number("sync_time")
+        by_share[row.above_zero("local_bsz")].append(times)
+    table: dict[int, dict[int, Steps]] = {}
+    for (nodes, workers), by_share in sorted(found.items()):
+        table.setdefault(nodes, {})[workers] = _steps(by_share)
+    return table
+
+
+def _measured(folder: Path) -> Iterable[tuple[tuple[int, int], Row]]:
+    for row in of_csv(folder / "placements.csv", PLACEMENT_COLUMNS, Faults()):
+        placement = row.text("placement")
+        if not placement.isdecimal() or "0" in placement:
+            row.wrong("placement", "a digit for the workers of each node, as in 1124")
+        yield (len(placement), sum(map(int, placement))), row
+    for row in of_csv(folder / "scalability.csv", SCALABILITY_COLUMNS, Faults()):
+        yield (row.whole("num_nodes", least=1), row.whole("num_replicas", least=1)), row
+
+
+def _steps(by_share: Mapping[float, list[tuple[float, float]]]) -> Steps:
+    shares = tuple(sorted(by_share))
+    steps = tuple(fmean(step for step, _ in by_share[share]) for share in shares)
+    syncs = tuple(fmean(sync for _, sync in by_share[share]) for share in shares)
+    return Steps(shares, steps, syncs)

@@ -19,11 +19,9 @@ import msgspec
 from extender.policy.utility import Steps
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.machines import GIB, GPU, equal
-from simulator.traces.naming import named
 from simulator.traces.rows import Row, of_csv
 from simulator.traces.shapes import Located
-from simulator.workload import Job, Workload
+from simulator.workload import GIB, GPU, Job, Workload, equal_machines, kubernetes_name
 
 COLUMNS: Final = (
     "job_id",
@@ -53,7 +51,7 @@ def read(path: Path, faults: Faults) -> Workload:
     """
     locality = _locality(path.parent / LOCALITY_FILE)
     jobs = faults.kept(of_csv(path, COLUMNS, faults), lambda row: _job(row, locality))
-    machines = equal(_NODES, gpus=_GPUS, cpu_milli=_CPU, memory=_MEMORY)
+    machines = equal_machines(_NODES, gpus=_GPUS, cpu_milli=_CPU, memory=_MEMORY)
     ordered = sorted(jobs, key=lambda job: (job.submitted_at, job.name))
     return Workload(tuple(ordered), machines, f"chronus {path.name}")
 
@@ -82,8 +80,8 @@ def _job(row: Row, locality: Locality) -> Job:
     steps = _steps(row)
     share = _CPU // _GPUS, _MEMORY // _GPUS
     return Job(
-        name=named(f"chronus-{row.text('job_id')}"),
-        namespace=named(row.text("user")),
+        name=kubernetes_name(f"chronus-{row.text('job_id')}"),
+        namespace=kubernetes_name(row.text("user")),
         submitted_at=row.number("submit_time"),
         workers=workers,
         worker={"cpu": share[0], "memory": share[1], **({GPU: 1} if gpus else {})},

@@ -22,9 +22,8 @@ from extender.state.store import ClusterStore
 from shared.model import PODS, JobKey, Pod
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.naming import named
 from simulator.traces.shapes import Proportional
-from simulator.workload import Job, Machine, Workload
+from simulator.workload import Job, Machine, Workload, kubernetes_name
 
 _DEFAULT_PRIORITY: Final = 5
 _SERVER: Final = "ps"
@@ -128,7 +127,7 @@ def _job(path: Path, story: _Story, begin: float, end: float, faults: Faults) ->
     servers = [m.pod for m in seen.members if m.role == _SERVER]
     workers = [m.pod for m in seen.members if m.role != _SERVER] or servers
     return Job(
-        name=named(seen.key),
+        name=kubernetes_name(seen.key),
         namespace=seen.namespace,
         submitted_at=seen.created_at - begin,
         workers=len(workers),

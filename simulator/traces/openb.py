@@ -13,11 +13,9 @@ from typing import Final
 
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.machines import GPU
-from simulator.traces.naming import named
 from simulator.traces.rows import Row, of_csv
 from simulator.traces.shapes import Proportional
-from simulator.workload import Job, Machine, Workload
+from simulator.workload import GPU, Job, Machine, Workload, kubernetes_name
 
 POD_COLUMNS: Final = (
     "name",
@@ -65,7 +63,7 @@ def _machine(row: Row) -> Machine:
         "pods": _PODS,
         **({GPU: gpus} if gpus else {}),
     }
-    return Machine(named(row.text("sn")), has, {GPU_MODEL: row.text("model", "none")})
+    return Machine(kubernetes_name(row.text("sn")), has, {GPU_MODEL: row.text("model", "none")})
 
 
 def _job(row: Row, faults: Faults) -> Job:
@@ -81,7 +79,7 @@ def _job(row: Row, faults: Faults) -> Job:
         row.wrong("qos", ", ".join(_CLASSES))
     gpus = row.whole("num_gpu")
     return Job(
-        name=named(row.text("name")),
+        name=kubernetes_name(row.text("name")),
         submitted_at=created,
         workers=1,
         worker={

@@ -4,18 +4,17 @@ A line is a job. Empty or missing optional fields have the default of ``FIELDS``
 a second file beside the first, ``NAME.machines.csv`` or ``.jsonl``.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from simulator.traces import worths
+from extender.policy.utility import Sigmoid, Steps
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.machines import GPU
-from simulator.traces.naming import named
 from simulator.traces.rows import Row, of_csv, of_jsonl
 from simulator.traces.shapes import Exponential, Measured, Proportional
-from simulator.workload import Curve, Job, Machine, Speed, Workload
+from simulator.workload import GPU, Curve, Job, Machine, Speed, Workload, Worth, kubernetes_name
 
 NEEDED: Final = ("name", "submitted_s", "workers", "duration_s")
 OPTIONAL: Final[Mapping[str, str]] = {
@@ -77,7 +76,7 @@ def _once(path: Path, jobs: tuple[Job, ...]) -> None:
 
 def _machine(row: Row) -> Machine:
     row.only(MACHINE_FIELDS)
-    return Machine(named(row.text("name")), {**_asked(row, ""), "pods": _PODS})
+    return Machine(kubernetes_name(row.text("name")), {**_asked(row, ""), "pods": _PODS})
 
 
 def _asked(row: Row, prefix: str) -> dict[str, int]:
@@ -97,8 +96,8 @@ def _job(row: Row) -> Job:
     servers = row.whole("servers", default=0)
     try:
         return Job(
-            name=named(row.text("name")),
-            namespace=named(row.text("namespace", "default")),
+            name=kubernetes_name(row.text("name")),
+            namespace=kubernetes_name(row.text("namespace", "default")),
             submitted_at=row.number("submitted_s"),
             workers=workers,
             least_workers=row.whole("least_workers", least=1, default=workers),
@@ -112,7 +111,7 @@ def _job(row: Row) -> Job:
             class_value=row.whole("class_value", default=50),
             max_wait_seconds=_optional(row, "max_wait_s"),
             expected_seconds=_optional(row, "expected_s"),
-            worth=worths.parsed(row, "utility", utility) if utility else None,
+            worth=_worth(row, "utility", utility) if utility else None,
             deadline_seconds=_optional(row, "deadline_s"),
             curve=_curve(row),
             movable=row.flag("movable", default=False),
@@ -137,7 +136,7 @@ def _speed(row: Row) -> Speed:
     text = row.text("speedup", "proportional")
     if text == "proportional":
         return Proportional(locality)
-    pairs = worths.pairs(row, "speedup", text)
+    pairs = _pairs(row, "speedup", text)
     workers = tuple(w for w, _ in pairs)
     if list(workers) != sorted(set(workers)) or workers[0] < 1 or any(s <= 0 for _, s in pairs):
         row.wrong("speedup", "workers that rise from 1, each with a speed above 0")
@@ -150,7 +149,67 @@ def _curve(row: Row) -> Curve | None:
         return None
     kind, _, rest = row.text("curve").partition(":")
     expected = "exponential:SPEED;FLOOR with a speed above 0 and a floor within 0…1"
-    numbers = [worths.number(row, "curve", part, expected) for part in rest.split(";")]
+    numbers = [_number(row, "curve", part, expected) for part in rest.split(";")]
     if kind != "exponential" or not 1 <= len(numbers) <= 2 or numbers[0] <= 0:  # noqa: PLR2004 - speed, floor
         row.wrong("curve", expected)
     return Exponential(*numbers)
+
+
+_EXPECTED: Final = (
+    "sigmoid:γ1;γ2;γ3 (γ2 a second, γ3 in seconds) or steps:SECONDS=VALUE;… "
+    "(seconds rise, values fall)"
+)
+_SIGMOID_NUMBERS: Final = 3
+
+
+def _worth(row: Row, field: str, text: str) -> Worth:
+    """Return the utility that a field states, of seconds after the submission.
+
+    Raises:
+        TraceError: It states none.
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "sigmoid":
+        numbers = [_number(row, field, part, _EXPECTED) for part in rest.split(";")]
+        if len(numbers) != _SIGMOID_NUMBERS or min(numbers) < 0:
+            row.wrong(field, _EXPECTED)
+        return Sigmoid(*numbers)
+    if kind != "steps":
+        row.wrong(field, _EXPECTED)
+    steps = _pairs(row, field, rest)
+    deadlines, values = [d for d, _ in steps], [v for _, v in steps]
+    falling = sorted(values, reverse=True) == values and values[-1] >= 0
+    if sorted(set(deadlines)) != deadlines or deadlines[0] <= 0 or not falling:
+        row.wrong(field, _EXPECTED)
+    return Steps(steps)
+
+
+def _pairs(row: Row, field: str, text: str) -> tuple[tuple[float, float], ...]:
+    """Return ``A=B;C=D`` as pairs of numbers.
+
+    Raises:
+        TraceError: It is something else.
+    """
+    expected = "pairs A=B with ; between them"
+    found = []
+    for part in text.split(";"):
+        left, sign, right = part.partition("=")
+        if not sign:
+            row.wrong(field, expected)
+        found.append((_number(row, field, left, expected), _number(row, field, right, expected)))
+    return tuple(found)
+
+
+def _number(row: Row, field: str, text: str, expected: str) -> float:
+    """Return one finite number of a field.
+
+    Raises:
+        TraceError: It is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        row.wrong(field, expected)
+    if not math.isfinite(value):
+        row.wrong(field, expected)
+    return value

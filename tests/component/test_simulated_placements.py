@@ -18,8 +18,8 @@ from shared.kube import paths
 from shared.model import Pod
 from shared.system_clock import SystemClock
 from simulator.cluster import objects
-from simulator.cluster.clock import EPOCH_SECONDS
 from simulator.cluster.engine_decider import EngineDecider
+from simulator.cluster.events import EPOCH_SECONDS
 from simulator.cluster.records import Run
 from simulator.cluster.run import simulate
 from simulator.workload import Job, Machine, Workload

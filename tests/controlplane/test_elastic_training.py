@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from bench.elastic import alone, files, manifests, scenario
-from bench.elastic.files import Step
+from bench.elastic import manifests, outcome, references, scenario
+from bench.elastic.outcome import Step
 from bench.elastic.scenario import ElasticJob
 from bench.specon.files import JobFiles
 from devcluster.cluster import Cluster
@@ -120,9 +120,9 @@ async def test_workers_are_lent_to_a_more_important_job_and_come_back(yard: Trai
     first, *then = numbers(yard)
     assert (first, then[0], then[-1]) == (MOST, LEFT, MOST)
     assert then == sorted(then)
-    steps = files.steps(ours.directory)
+    steps = outcome.steps(ours.directory)
     assert [step.number for step in steps] == list(range(1, len(steps) + 1))
-    expected = await asyncio.to_thread(alone.losses, replace(job, steps=len(steps)))
+    expected = await asyncio.to_thread(references.losses, replace(job, steps=len(steps)))
     assert [step.loss for step in steps] == pytest.approx(expected, abs=1e-9)
     assert {step.workers for step in steps if step.number == ack.step} == {MOST}
 
@@ -141,10 +141,10 @@ async def begin(yard: TrainingYard, job: ElasticJob) -> None:
 
 async def until_workers(ours: JobFiles, count: int) -> Step:
     """Wait until so many train, from now on."""
-    seen = len(files.steps(ours.directory))
+    seen = len(outcome.steps(ours.directory))
 
     def trained() -> Step:
-        steps = files.steps(ours.directory)[seen:]
+        steps = outcome.steps(ours.directory)[seen:]
         found = [step for step in steps if step.workers == count]
         assert found, [step.workers for step in steps[-3:]]
         return found[0]

@@ -26,7 +26,7 @@ from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.system_clock import SystemClock
-from simulator.experiments.oasis import contestants
+from simulator.experiments.oasis import contest
 from simulator.models.slot_world import SlotWorkload
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, job
@@ -55,7 +55,7 @@ SETTINGS: Final = {
         "share": 1.0,
         "server_label": SERVERS,
     },
-    "price_bounds": {"rule": "kappa", "kappa": contestants.KAPPA},
+    "price_bounds": {"rule": "kappa", "kappa": contest.KAPPA},
     "scaling": {"enabled": False, "interval_seconds": 0.3},
     "migration": {"policy": "none"},
     "queue": {"settle_seconds": 0.05},

@@ -27,15 +27,13 @@ from extender.policy.migration_gain import GainParameters
 from extender.policy.priority import Candidate, PriorityParameters
 from shared.model import JobKey, Uid
 from simulator.baselines.estimates import Estimates, known
+from simulator.baselines.free_nodes import Seats
+from simulator.baselines.kubernetes import start_all
 from simulator.baselines.reconcile import Target, reconcile
-from simulator.baselines.seats import Seats
-from simulator.baselines.shares import Grower, Pot, worthwhile
-from simulator.baselines.spread import start_all
+from simulator.baselines.worker_counts import Grower, Pot, worthwhile
 from simulator.cluster.actions import Action, Weigh
-from simulator.cluster.decider import next_tick
-from simulator.cluster.view import JobView, View
-from simulator.comparison.deciders.containers import Hosts, shares_cpu
-from simulator.comparison.deciders.count import TICK_SECONDS, Balancer
+from simulator.cluster.decider import JobView, View, next_tick
+from simulator.comparison.deciders.count_balancing import TICK_SECONDS, Balancer, Hosts, shares_cpu
 from simulator.comparison.deciders.gathering import Gathering
 from simulator.comparison.deciders.oasis import Slotted
 

@@ -17,12 +17,11 @@ from extender.policy.speed import Measured, Mode, Speed, SpeedParameters
 from extender.policy.weighting import Capacity, Waiting, Weight
 from shared.model import JobKey, Uid
 from simulator.baselines.estimates import Estimates, known
+from simulator.baselines.free_nodes import Seats, alone, shape_of
+from simulator.baselines.kubernetes import start_all
 from simulator.baselines.reconcile import placed
-from simulator.baselines.seats import Seats, alone, shape_of
-from simulator.baselines.spread import start_all
 from simulator.cluster.actions import SERVER, WORKER, Action, Placement, Scale, Start
-from simulator.cluster.decider import next_tick
-from simulator.cluster.view import Asked, JobView, View
+from simulator.cluster.decider import Asked, JobView, View, next_tick
 
 TICK_SECONDS: Final = 15.0
 _PROFILED: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

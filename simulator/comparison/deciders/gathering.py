@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from extender.policy import migration_gain
 from extender.policy.migration_gain import GainParameters
 from simulator.baselines.estimates import Estimates, known, rate_on
+from simulator.baselines.free_nodes import Seats
 from simulator.baselines.reconcile import Target, placed
-from simulator.baselines.seats import Seats
 from simulator.cluster.actions import Action, Placement, Scale, Start
-from simulator.cluster.view import JobView
+from simulator.cluster.decider import JobView
 from simulator.workload import Machine
 
 

@@ -18,14 +18,12 @@ from extender.policy.slots import SlotCluster
 from extender.policy.timetable import Schedule
 from extender.policy.training_job import TrainingJob
 from simulator.baselines.estimates import Estimates
+from simulator.baselines.free_nodes import Seats
 from simulator.baselines.reconcile import Target, reconcile
-from simulator.baselines.seats import Seats
 from simulator.cluster.actions import Action
-from simulator.cluster.decider import next_tick
-from simulator.cluster.view import JobView, View
-from simulator.comparison.cases import alone_seconds
-from simulator.traces.machines import GPU
-from simulator.workload import Job, Machine, Worth
+from simulator.cluster.decider import JobView, View, next_tick
+from simulator.comparison.windows import alone_seconds
+from simulator.workload import GPU, Job, Machine, Worth
 
 _RESOURCES: Final = ("cpu", "memory", GPU)
 _NOTHING: Final = (0.0,) * len(_RESOURCES)

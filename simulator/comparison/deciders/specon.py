@@ -14,12 +14,11 @@ from shared.convergence.categories import Standing
 from shared.convergence.parameters import ConvergenceParameters
 from shared.model import Uid
 from shared.progress import Category, Goal
-from simulator.baselines.seats import Seats
-from simulator.baselines.spread import start_all
+from simulator.baselines.free_nodes import Seats
+from simulator.baselines.kubernetes import start_all
 from simulator.cluster.actions import Action, Move
-from simulator.cluster.decider import next_tick
-from simulator.cluster.view import View
-from simulator.comparison.deciders.containers import Hosts
+from simulator.cluster.decider import View, next_tick
+from simulator.comparison.deciders.count_balancing import Hosts
 
 
 @dataclass

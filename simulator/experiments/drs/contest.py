@@ -8,8 +8,7 @@ from typing import Final
 from extender.engine.parameters import EngineParameters
 from extender.policy.scaling import ScalingParameters
 from simulator import numbers, seeds
-from simulator.baselines.dragon import Dragon, DragonParameters
-from simulator.baselines.tf_operator import TfOperator
+from simulator.baselines.dragon import Dragon, DragonParameters, TfOperator
 from simulator.experiments.drs import setting
 from simulator.experiments.drs.scaler import Scaler
 from simulator.experiments.drs.setting import Assumed

@@ -10,8 +10,7 @@ from extender.policy.gang import GangPod, Misfit, Placement
 from extender.policy.room import Room
 from extender.policy.scaling import ScalingParameters
 from shared.model import JobKey, NodeName, Uid
-from simulator.models.parameter_server import ServerJob, Site, Training
-from simulator.models.parameter_server_room import Rooms, shape
+from simulator.models.parameter_server import Rooms, ServerJob, Site, Training, shape
 
 SERVER: Final = "ps"
 WORKER: Final = "worker"

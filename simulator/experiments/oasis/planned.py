@@ -13,9 +13,8 @@ from extender.policy.price_bounds import Bounds
 from extender.policy.slots import FloatVector, SlotCluster
 from extender.policy.timetable import Schedule, Seats
 from extender.policy.training_job import TrainingJob
-from simulator.models.slot_outlook import best_worth
 from simulator.models.slot_placement import IntVector, Placement
-from simulator.models.slot_world import SlotWorkload, Unfinished
+from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth
 
 VIABLE: Final = 0.01
 """A job turned away is offered again (replanning) while it can still reach so much of its best."""

@@ -8,9 +8,8 @@ from extender.engine.migration.parameters import MigrationParameters
 from extender.policy.rebalance import RebalanceWhen
 from shared.convergence.parameters import Normalisation
 from simulator.experiments.specon import variants
-from simulator.experiments.specon.job_classes import MODELS
 from simulator.experiments.specon.measures import Case
-from simulator.experiments.specon.scenarios import FIXED, IN_300, IN_1200, NEW, PRINTED
+from simulator.experiments.specon.scenarios import FIXED, IN_300, IN_1200, MODELS, NEW, PRINTED
 from simulator.experiments.specon.variants import B, C, Variant, after_pauses, rebalanced
 
 DEFAULTS: Final = "the extender's defaults"

@@ -6,16 +6,18 @@ from math import exp, log
 from typing import Final
 
 from simulator.experiments.specon import variants
-from simulator.experiments.specon.job_classes import CLASSES, VAE, SharingModel, W
-from simulator.experiments.specon.measures import Case
-from simulator.experiments.specon.runs import Columns, Row
+from simulator.experiments.specon.measures import Case, Columns, Row
 from simulator.experiments.specon.scenarios import (
+    CLASSES,
     FIXED,
     IN_300,
     IN_600,
     IN_1200,
+    VAE,
     VAES,
     Scenario,
+    SharingModel,
+    W,
 )
 from simulator.results import Table
 

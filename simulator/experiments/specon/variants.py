@@ -9,10 +9,8 @@ from extender.policy.cpu_weights import WeightParameters
 from extender.policy.migration_target import TargetParameters
 from extender.policy.rebalance import RebalanceParameters, RebalanceWhen
 from shared.convergence.parameters import ConvergenceParameters
-from simulator.experiments.specon.monitor import Monitor
-from simulator.experiments.specon.movers import Counting, Specon, Tally
+from simulator.experiments.specon.rules import Counting, Monitor, Specon, Tally, Weighing
 from simulator.experiments.specon.scenarios import NOISE
-from simulator.experiments.specon.weighing import Weighing
 from simulator.models.fluid import Rule
 
 

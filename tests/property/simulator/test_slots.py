@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.engine.parameters import EngineParameters
-from simulator.experiments.oasis.contestants import RUNNERS
+from simulator.experiments.oasis.contest import RUNNERS
 from simulator.experiments.oasis.workload import Setting, draw
 from simulator.seeds import generator
 

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from bench import elastic, report, results
-from bench.elastic import files, picture
-from bench.elastic.files import Step
-from bench.elastic.outcome import JobOutcome, Outcome, row, workers_over_time
+from bench.elastic import outcome, picture
+from bench.elastic.outcome import JobOutcome, Outcome, Step, row, workers_over_time
 from bench.elastic.running import Seen
 
 JOB = JobOutcome("job-1", 2, 0.0, 30.0, 40, 0, 0, 1, ((5.0, 2), (10.0, 3)), 0.5, 0.5)
@@ -25,9 +24,9 @@ def test_steps_come_in_the_order_of_time_and_a_torn_line_is_left_out(tmp_path: P
     lines = [{"step": n, "time": float(n), "workers": 1.0, "loss": 1 / n} for n in (1, 2, 3)]
     (folder / "b.jsonl").write_text(json.dumps(lines[0]) + "\n")
     (folder / "a.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines[1:]) + '{"st')
-    assert [step.number for step in files.steps(tmp_path)] == [1, 2, 3]
-    assert files.steps(tmp_path)[1] == Step(2, 2.0, 1, 0.5)
-    assert not files.done(tmp_path)
+    assert [step.number for step in outcome.steps(tmp_path)] == [1, 2, 3]
+    assert outcome.steps(tmp_path)[1] == Step(2, 2.0, 1, 0.5)
+    assert not outcome.done(tmp_path)
 
 
 def test_workers_over_time_are_where_their_number_changed() -> None:

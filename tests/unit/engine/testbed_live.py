@@ -12,7 +12,7 @@ from extender.policy.utility import Sigmoid
 from shared import labels
 from shared.model import Node, Owner, Pod, PodShape
 from simulator import seeds
-from simulator.experiments.oasis import contestants, testbed
+from simulator.experiments.oasis import contest, testbed
 from simulator.experiments.oasis.planned import Planned
 from simulator.models.slot_world import SlotWorkload, play
 from tests.fakes.builders import make_node, make_shape
@@ -48,7 +48,7 @@ def workload(seed: int, *, servers: int) -> SlotWorkload:
 
 def simulated(jobs: SlotWorkload) -> Slots:
     """Return what the simulator answers."""
-    policy = Planned(jobs, contestants.kappa(jobs), AdmissionParameters())
+    policy = Planned(jobs, contest.kappa(jobs), AdmissionParameters())
     play(jobs, policy)
     admitted = policy.state.admitted.values()
     return {job.name: schedule.workers.by_slot() for job, schedule in admitted}
@@ -57,7 +57,7 @@ def simulated(jobs: SlotWorkload) -> Slots:
 def live(jobs: SlotWorkload) -> Slots:
     """Return the plans that a cluster arrives at, slot by slot."""
     horizon = jobs.cluster.horizon
-    bounds = BoundsParameters(rule=Rule.KAPPA, kappa=contestants.KAPPA)
+    bounds = BoundsParameters(rule=Rule.KAPPA, kappa=contest.KAPPA)
     yard = PricedYard(nodes(jobs), params())
     yard.history = history(jobs)
     for slot in range(1, horizon + 1):

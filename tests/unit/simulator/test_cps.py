@@ -9,7 +9,7 @@ import pytest
 from extender.engine.parameters import EngineParameters, Order
 from simulator import seeds
 from simulator.experiments import cps_group, cps_jobs, cps_tasks, registry
-from simulator.experiments.cps import flaws, live, paper, volcano
+from simulator.experiments.cps import flaws, live, paper
 from simulator.experiments.cps.paper import GROUPS, Group
 from simulator.experiments.registry import Options
 from simulator.results import Beside
@@ -65,13 +65,13 @@ def test_cps_puts_each_server_with_half_of_the_workers_and_binds_servers_first()
 def test_the_built_in_spreads_pods_over_equal_nodes_until_they_are_full() -> None:
     job = live.job("j", 2, 6, 2)
     dice = seeds.generator(1)
-    spread_out = volcano.placed(job, live.machines(9, 28), dice)
+    spread_out = live.placed(job, live.machines(9, 28), dice)
     assert len({node for _, node in spread_out.pods}) == 8
     assert sorted(name for name, _ in spread_out.pods)[:2] == ["j-ps-0", "j-ps-1"]
-    tight = volcano.placed(job, live.machines(2, 8), dice)
+    tight = live.placed(job, live.machines(2, 8), dice)
     assert sorted(node for _, node in tight.pods) == ["node-0"] * 4 + ["node-1"] * 4
     with pytest.raises(ValueError, match="does not fit"):
-        volcano.placed(job, live.machines(1, 14), dice)
+        live.placed(job, live.machines(1, 14), dice)
 
 
 def test_the_built_in_order_knows_classes_and_creation_alone() -> None:
@@ -79,7 +79,7 @@ def test_the_built_in_order_knows_classes_and_creation_alone() -> None:
         replace(live.job(name, 1, workers), class_value=value)
         for name, workers, value in (("a", 1, 0), ("b", 9, 0), ("c", 1, 1000))
     ]
-    assert volcano.order(live.submitted(jobs)) == ("c", "a", "b")
+    assert live.order(live.submitted(jobs)) == ("c", "a", "b")
 
 
 def test_a_third_job_turns_two_others_around() -> None:

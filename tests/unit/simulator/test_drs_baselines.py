@@ -2,8 +2,7 @@
 
 import pytest
 
-from simulator.baselines.dragon import Dragon, DragonParameters
-from simulator.baselines.tf_operator import TfOperator
+from simulator.baselines.dragon import Dragon, DragonParameters, TfOperator
 from simulator.models.parameter_server import Site
 from tests.unit.simulator.test_parameter_server import job
 

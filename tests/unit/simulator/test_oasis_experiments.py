@@ -21,7 +21,7 @@ from simulator.experiments import (
     registry,
 )
 from simulator.experiments.oasis import contest, testbed
-from simulator.experiments.oasis.contestants import (
+from simulator.experiments.oasis.contest import (
     ADMITTED_FIRST,
     COLOCATED,
     DORM,

@@ -6,11 +6,10 @@ import pytest
 from extender.policy.slots import SlotCluster
 from extender.policy.training_job import TrainingJob
 from extender.policy.utility import Sigmoid
-from simulator.baselines import dorm, drf, rrh
+from simulator.baselines import dorm, drf, slot_order
 from simulator.baselines.dorm import Dorm
-from simulator.baselines.elastic import DensityGreedy, ShortestRemaining
-from simulator.baselines.fifo import Fifo
-from simulator.baselines.fluid_shares import fluid_shares
+from simulator.baselines.drf import fluid_shares
+from simulator.baselines.slot_order import DensityGreedy, Fifo, ShortestRemaining
 from simulator.models.slot_world import SlotPolicy, Unfinished, play
 from tests.unit.simulator.slot_cases import cluster, job, workload
 
@@ -75,14 +74,14 @@ def test_rrh_turns_away_a_job_whose_run_costs_the_others_more_than_it_is_worth()
     urgent = job("a", work=8, utility=Sigmoid(100.0, 1.0, 2.0))
     cheap = job("b", work=8, utility=Sigmoid(20.0, 0.0, 5.0))
     work = workload([urgent, cheap], cluster([8.0], [9.0]))
-    assert widths(rrh.Rrh(work), [urgent, cheap]) == {0: 4}
-    assert widths(rrh.without_admission(work), [urgent, cheap]) == {0: 4, 1: 4}
+    assert widths(slot_order.Rrh(work), [urgent, cheap]) == {0: 4}
+    assert widths(slot_order.without_admission(work), [urgent, cheap]) == {0: 4, 1: 4}
 
 
 def test_rrh_runs_the_job_with_the_larger_reward() -> None:
     small = job("a", work=8, utility=Sigmoid(2.0, 0.0, 5.0))
     large = job("b", work=8, utility=Sigmoid(20.0, 0.0, 5.0))
-    found = widths(rrh.Rrh(workload([small, large], cluster([4.0], [9.0]))), [small, large])
+    found = widths(slot_order.Rrh(workload([small, large], cluster([4.0], [9.0]))), [small, large])
     assert found == {1: 4}
 
 

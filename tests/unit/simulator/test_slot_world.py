@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from extender.policy.utility import Sigmoid
-from simulator.models.slot_outlook import best_worth, decay, done_after
-from simulator.models.slot_placement import Placement, aggregate
-from simulator.models.slot_room import SlotRoom, fits
-from simulator.models.slot_share import dominant
-from simulator.models.slot_world import Unfinished, play
+from simulator.models.slot_placement import Placement, SlotRoom, aggregate, dominant, fits
+from simulator.models.slot_world import Unfinished, best_worth, decay, done_after, play
 from tests.unit.simulator.slot_cases import cluster, job, workload
 
 

@@ -7,9 +7,8 @@ import pytest
 from extender.policy.cpu_weights import WeightParameters
 from extender.policy.rebalance import RebalanceWhen
 from shared.convergence.parameters import ConvergenceParameters
-from simulator.experiments.specon.monitor import Monitor
+from simulator.experiments.specon.rules import Monitor, Weighing
 from simulator.experiments.specon.variants import C_ONE, B, C, rebalanced
-from simulator.experiments.specon.weighing import Weighing
 from simulator.models.fluid import Fluid, Task
 from simulator.models.loss_curves import LossCurve
 

@@ -2,16 +2,19 @@
 
 import pytest
 
-from simulator.experiments.specon.job_classes import MODELS, SharingModel, T, W
 from simulator.experiments.specon.measures import Times, compared
-from simulator.experiments.specon.movers import Tally
+from simulator.experiments.specon.rules import Tally
 from simulator.experiments.specon.scenarios import (
     FIXED,
     IN_300,
     IN_1200,
+    MODELS,
     NEW,
     PRINTED,
     Scenario,
+    SharingModel,
+    T,
+    W,
     tasks,
 )
 

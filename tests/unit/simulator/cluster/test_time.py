@@ -2,9 +2,8 @@
 
 import pytest
 
-from simulator.cluster.clock import EPOCH_SECONDS, VirtualClock
 from simulator.cluster.decider import next_tick
-from simulator.cluster.events import EventHeap, Kind
+from simulator.cluster.events import EPOCH_SECONDS, EventHeap, Kind, VirtualClock
 
 
 def test_both_clocks_say_the_time_of_the_workload():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.cluster.actions import Action, Start, placement
-from simulator.cluster.view import JobView, View
+from simulator.cluster.decider import JobView, View
 from simulator.workload import Job, Machine, Workload
 
 GIBI = 2**30

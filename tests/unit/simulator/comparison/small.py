@@ -5,15 +5,14 @@ from dataclasses import replace
 from simulator.cluster.decider import Decider
 from simulator.cluster.records import JobRecord, Run
 from simulator.cluster.run import simulate
-from simulator.traces.machines import GIB, GPU, equal
 from simulator.traces.shapes import Proportional
-from simulator.workload import Job, Machine, Workload
+from simulator.workload import GIB, GPU, Job, Machine, Workload, equal_machines
 
 WORKER = {"cpu": 1000, "memory": GIB, GPU: 1}
 
 
 def machines(count: int, gpus: int = 4) -> tuple[Machine, ...]:
-    return equal(count, gpus=gpus, cpu_milli=16_000, memory=64 * GIB)
+    return equal_machines(count, gpus=gpus, cpu_milli=16_000, memory=64 * GIB)
 
 
 def job(name: str, at: float, seconds: float, workers: int = 1, **more) -> Job:

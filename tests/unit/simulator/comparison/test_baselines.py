@@ -3,14 +3,15 @@
 import pytest
 
 from extender.policy.utility import Steps
-from simulator.baselines.density_jobs import DensityGreedy
 from simulator.baselines.estimates import Estimates
-from simulator.baselines.optimus import Optimus
-from simulator.baselines.shortest import ShortestRemaining
-from simulator.baselines.slaq import SlaqLike
-from simulator.baselines.spread import DefaultSpread
-from simulator.baselines.tiresias import Tiresias, TiresiasParameters
-from simulator.baselines.volcano import Volcano
+from simulator.baselines.kubernetes import DefaultSpread, Volcano
+from simulator.baselines.marginal_gain import Optimus, SlaqLike
+from simulator.baselines.preemptive import (
+    DensityGreedy,
+    ShortestRemaining,
+    Tiresias,
+    TiresiasParameters,
+)
 from simulator.traces.shapes import Exponential
 from tests.unit.simulator.comparison.small import job, machines, order_of_starts, run
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from simulator.comparison import cases
-from simulator.comparison.cases import WindowSettings
+from simulator.comparison import windows
 from simulator.comparison.mixed import mixed
+from simulator.comparison.windows import WindowSettings
 from simulator.seeds import HELD_OUT
 from simulator.workload import Workload
 from tests.unit.simulator.comparison.small import job, machines
@@ -22,27 +22,27 @@ def _names(workload: Workload) -> set[str]:
 
 def test_a_seed_is_a_window_and_the_same_one_again():
     settings = WindowSettings(jobs=30)
-    one = cases.case(TRACE, settings, 1)
-    assert one == cases.case(TRACE, settings, 1)
+    one = windows.sample(TRACE, settings, 1)
+    assert one == windows.sample(TRACE, settings, 1)
     assert len(one.jobs) == 30
     assert one.jobs[0].submitted_at == 0
-    assert _names(one) != _names(cases.case(TRACE, settings, 2))
+    assert _names(one) != _names(windows.sample(TRACE, settings, 2))
 
 
 @pytest.mark.parametrize("seconds", [None, 300.0], ids=["by number", "by time"])
 def test_training_and_held_out_windows_share_no_job(seconds):
     settings = WindowSettings(jobs=20, seconds=seconds)
-    training = set().union(*(_names(cases.case(TRACE, settings, s)) for s in range(1, 20)))
+    training = set().union(*(_names(windows.sample(TRACE, settings, s)) for s in range(1, 20)))
     held = range(HELD_OUT, HELD_OUT + 20)
-    reported = set().union(*(_names(cases.case(TRACE, settings, s)) for s in held))
+    reported = set().union(*(_names(windows.sample(TRACE, settings, s)) for s in held))
     assert training
     assert reported
     assert not training & reported
 
 
 def test_machines_are_as_many_as_the_load_asks_for():
-    few = cases.case(TRACE, WindowSettings(jobs=60, load=2.0), 1)
-    many = cases.case(TRACE, WindowSettings(jobs=60, load=0.5), 1)
+    few = windows.sample(TRACE, WindowSettings(jobs=60, load=2.0), 1)
+    many = windows.sample(TRACE, WindowSettings(jobs=60, load=0.5), 1)
     assert len(few.machines) < len(many.machines)
     span = few.jobs[-1].submitted_at
     offered = sum(one.work for one in few.jobs) / span / (4 * len(few.machines))
@@ -52,15 +52,15 @@ def test_machines_are_as_many_as_the_load_asks_for():
 def test_a_job_larger_than_the_cluster_is_named_and_elastic_ones_end_at_its_size():
     large = Workload((job("large", 0, 10, 9),), machines(4), "toy")
     with pytest.raises(ValueError, match=r"large asks for 9 workers, the 2 machines hold 8"):
-        cases.case(large, WindowSettings(start=0.0, nodes=2), 1)
+        windows.sample(large, WindowSettings(start=0.0, nodes=2), 1)
     elastic = Workload((job("elastic", 0, 10, 2, most_workers=64),), machines(4), "toy")
-    found = cases.case(elastic, WindowSettings(start=0.0, nodes=2), 1)
+    found = windows.sample(elastic, WindowSettings(start=0.0, nodes=2), 1)
     assert found.jobs[0].most_workers == 8
 
 
 def test_an_empty_window_is_refused():
     with pytest.raises(ValueError, match="no job is submitted in the window"):
-        cases.case(TRACE, WindowSettings(start=1e9), 1)
+        windows.sample(TRACE, WindowSettings(start=1e9), 1)
 
 
 def test_the_mixed_workload_has_all_three_kinds_and_is_the_same_for_a_seed():
@@ -81,7 +81,7 @@ def test_each_kind_of_the_mixed_workload_offers_about_the_load_of_its_machines()
     for seed in range(1, 21):
         workload = mixed(seed)
         gpus = sum(
-            cases.alone_seconds(one, workload.machines) * one.workers
+            windows.alone_seconds(one, workload.machines) * one.workers
             for one in workload.jobs
             if not one.name.startswith("shared")
         )

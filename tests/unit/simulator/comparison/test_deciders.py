@@ -6,14 +6,14 @@ from extender.policy.utility import Steps
 from simulator.baselines.estimates import Estimates
 from simulator.cluster.run import simulate
 from simulator.comparison.deciders.combined import Combined, CombinedParameters
-from simulator.comparison.deciders.count import CountBalancing
+from simulator.comparison.deciders.count_balancing import CountBalancing
 from simulator.comparison.deciders.drs import Drs
 from simulator.comparison.deciders.oasis import Oasis, Slotted
 from simulator.comparison.deciders.specon import SpeCon
 from simulator.comparison.mixed import mixed
 from simulator.comparison.policies import POLICIES, Setting
-from simulator.traces.machines import GIB
 from simulator.traces.shapes import Exponential, Measured
+from simulator.workload import GIB
 from tests.unit.simulator.comparison.small import (
     by_name,
     job,

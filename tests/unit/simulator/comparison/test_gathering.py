@@ -4,16 +4,15 @@ import pickle
 
 import pytest
 
-from simulator.baselines.density_jobs import DensityGreedy
 from simulator.baselines.estimates import Estimates
+from simulator.baselines.preemptive import DensityGreedy
 from simulator.cluster.actions import Weigh
 from simulator.cluster.errors import IllegalActionError
 from simulator.cluster.run import simulate
 from simulator.comparison.deciders.combined import Combined
 from simulator.comparison.deciders.oasis import Slotted
-from simulator.traces.machines import GIB, GPU
 from simulator.traces.shapes import Measured, Proportional
-from simulator.workload import Workload
+from simulator.workload import GIB, GPU, Workload
 from tests.unit.simulator.comparison.small import by_name, job, machines, run
 
 TWO = machines(2, gpus=4)

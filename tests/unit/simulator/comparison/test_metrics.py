@@ -8,8 +8,7 @@ from simulator.cluster.records import JobRecord, Run
 from simulator.comparison import metrics, verdicts
 from simulator.comparison.comparing import Seeded
 from simulator.comparison.metrics import Metrics
-from simulator.traces.machines import GPU
-from simulator.workload import Workload
+from simulator.workload import GPU, Workload
 from tests.unit.simulator.comparison.small import job, machines
 
 WORTH = Steps(((100.0, 10.0), (500.0, 4.0)))

@@ -6,9 +6,8 @@ import pytest
 
 from extender.policy.utility import Sigmoid, Steps
 from simulator.traces.faults import Faults
-from simulator.traces.machines import GPU
 from simulator.traces.opening import detected, open_trace
-from simulator.workload import Job, Workload
+from simulator.workload import GPU, Job, Workload
 from tests.unit.simulator.traces.places import FIXTURES
 
 

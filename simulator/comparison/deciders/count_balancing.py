@@ -1,18 +1,18 @@
-"""Containers that share the CPU of their hosts: what SpeCon and count balancing move.
+"""Containers that share the CPU of their hosts, and count balancing: equal numbers on all hosts."""
 
-A container here is a job of one worker that asks for no device and writes checkpoints on request;
-what a gang gains by moving one of its pods, neither rule asks.
-"""
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-
+from extender.policy import count_balance
+from extender.policy.count_balance import CountParameters, Resident
 from extender.policy.move import Move as Planned
 from shared.model import NodeName, Uid
+from simulator.baselines.free_nodes import Seats, alone, shape_of
+from simulator.baselines.kubernetes import start_all
 from simulator.baselines.reconcile import placed
-from simulator.baselines.seats import Seats, alone, shape_of
 from simulator.cluster.actions import WORKER, Action, Move, Placement, Preempt, Scale, Start
-from simulator.cluster.view import JobView, View
+from simulator.cluster.decider import JobView, View, next_tick
 
 
 def shares_cpu(job: JobView) -> bool:
@@ -83,3 +83,56 @@ class Hosts:
 
 def _holds(has: Mapping[str, int], job: JobView) -> bool:
     return all(has.get(name, 0) >= amount for name, amount in job.asked.worker.items())
+
+
+TICK_SECONDS: Final = 30.0
+
+
+@dataclass
+class Balancer:
+    """The moves of count balancing, and the book it needs.
+
+    Attributes:
+        parameters: Of ``policy.count_balance``.
+    """
+
+    parameters: CountParameters = field(default_factory=CountParameters)
+    _moves: dict[str, int] = field(default_factory=dict)
+    _since: dict[str, float] = field(default_factory=dict)
+
+    def moves(
+        self, view: View, hosts: Hosts, worth_it: Collection[str] | None = None
+    ) -> list[Move]:
+        """Return the moves of now; ``worth_it``: who may move at all, None: everybody."""
+        for name in hosts.on:
+            self._since.setdefault(name, view.now)
+        residents = [
+            Resident(Uid(name), host, self._since[name], self._moves.get(name, 0))
+            for name, host in sorted(hosts.on.items())
+            if hosts.jobs[name].placement is not None and (worth_it is None or name in worth_it)
+        ]
+        plan = count_balance.plan(
+            hosts.counts(), residents, hosts.fits, self.parameters, now=view.now
+        )
+        moves = hosts.moves(plan)
+        for move in moves:
+            self._moves[move.job] = self._moves.get(move.job, 0) + 1
+            self._since[move.job] = view.now
+        return moves
+
+
+@dataclass
+class CountBalancing:
+    """Gangs in the order of creation where least is allocated, and count balancing."""
+
+    balancer: Balancer = field(default_factory=Balancer)
+    oracle: Final = False
+
+    def decide(self, view: View) -> Sequence[Action]:
+        """Start what fits, then even out."""
+        starts = start_all(Seats(view.snapshot.room), view.waiting)
+        return [*starts, *self.balancer.moves(view, Hosts.of(view, starts))]
+
+    def wakes_at(self, now: float) -> float | None:
+        """Every 30 seconds, as in the model runs."""
+        return next_tick(now, TICK_SECONDS)

@@ -1,22 +1,22 @@
-"""The default scheduler: pod after pod in the order of creation, where least is allocated, no gang.
-
-A pod keeps its node from when it is bound, and its job trains only when all its pods are: two jobs
-that each have half of what they need wait for each other for ever. That is what it does.
-"""
+"""Schedulers of Kubernetes that never preempt: the default profile, and Volcano."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from shared.model import NodeName
-from simulator.baselines.seats import Seats
+from simulator.baselines.free_nodes import Seats
 from simulator.cluster.actions import SERVER, WORKER, Action, Placement, Start
-from simulator.cluster.view import Asked, JobView, View
+from simulator.cluster.decider import Asked, JobView, View
 
 
 @dataclass
 class DefaultSpread:
-    """kube-scheduler, its default profile; pods that do not fit are passed over.
+    """kube-scheduler's default profile: pod by pod where least is allocated, without gangs.
+
+    Pods are taken in order of creation; those that do not fit are skipped. A bound pod keeps its
+    node, and its job trains only when all its pods are bound, so two jobs that each hold half of
+    what they need wait for each other forever, as they would in a real cluster.
 
     Source:
         Kubernetes: ``QueueSort`` by time within equal priority, ``NodeResourcesFit`` with
@@ -27,7 +27,7 @@ class DefaultSpread:
     _bound: dict[str, Placement] = field(default_factory=dict)
 
     def decide(self, view: View) -> Sequence[Action]:
-        """Bind what fits; a job whose last pod was bound starts."""
+        """Bind what fits; start jobs whose last pod was bound."""
         seats = Seats(view.snapshot.room)
         for job in view.waiting:
             if job.name in self._bound:
@@ -44,7 +44,7 @@ class DefaultSpread:
         return actions
 
     def wakes_at(self, now: float) -> float | None:
-        """Nothing changes but when jobs come and go."""
+        """Return None: nothing changes between arrivals and completions."""
         _ = now
         return None
 
@@ -56,17 +56,17 @@ class DefaultSpread:
 
 
 def start_all(seats: Seats, jobs: Iterable[JobView]) -> list[Start]:
-    """Start gang after gang where least is allocated; one that does not fit is passed over."""
+    """Start gang after gang where least is allocated; skip those that do not fit."""
     actions = []
     for job in jobs:
-        if found := scattered(seats, job.asked):
-            seats.take(job.asked, found)
-            actions.append(Start(job.name, found))
+        if placement := scattered(seats, job.asked):
+            seats.take(job.asked, placement)
+            actions.append(Start(job.name, placement))
     return actions
 
 
 def scattered(seats: Seats, asked: Asked) -> Placement | None:
-    """Return seats for a whole gang where least is allocated; None if not all fit."""
+    """Return nodes for a whole gang where least is allocated; None if not all pods fit."""
     trial = Seats(seats.room, seats.parameters)
     servers = _next(trial, asked, SERVER, asked.servers)
     workers = _next(trial, asked, WORKER, asked.workers)
@@ -75,13 +75,38 @@ def scattered(seats: Seats, asked: Asked) -> Placement | None:
 
 
 def _next(seats: Seats, asked: Asked, role: str, count: int) -> list[NodeName]:
-    """Seat as many of ``count`` pods as fit, one after the other; the room changes."""
-    found: list[NodeName] = []
-    while len(found) < count:
+    """Place as many of ``count`` pods as fit, one after the other, and take what they need."""
+    nodes: list[NodeName] = []
+    while len(nodes) < count:
         node = seats.emptiest(asked, role)
         if node is None:
             break
-        one = Placement((), (node,)) if role == SERVER else Placement((node,))
-        seats.take(asked, one)
-        found.append(node)
-    return found
+        pod = Placement((), (node,)) if role == SERVER else Placement((node,))
+        seats.take(asked, pod)
+        nodes.append(node)
+    return nodes
+
+
+@dataclass
+class Volcano:
+    """Start whole gangs by priority class, then age; skip those that do not fit, reserve nothing.
+
+    Source:
+        volcano-sh/volcano, plugins ``priority``, ``gang`` and ``nodeorder`` (least requested) with
+        action ``allocate``: what its default configuration does with jobs of one queue.
+    """
+
+    oracle: Final = False
+
+    def decide(self, view: View) -> Sequence[Action]:
+        """Start what fits."""
+        order = sorted(
+            view.waiting,
+            key=lambda j: (-j.asked.class_value, j.asked.submitted_at, j.asked.number),
+        )
+        return start_all(Seats(view.snapshot.room), order)
+
+    def wakes_at(self, now: float) -> float | None:
+        """Return None: nothing changes between arrivals and completions."""
+        _ = now
+        return None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.elastic.scenario import NODES
-from bench.specon.ground import favour
+from bench.specon.testbed import favour
 from devcluster.cluster import Cluster
 from devcluster.extender_process import merged
 from devcluster.options import ClusterOptions, ProcessNodes

@@ -1,4 +1,4 @@
-"""Rows of `bench gang` as a picture: pods bound per second, a group of bars for each shape."""
+"""Pictures of `bench gang` and `bench plan`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,15 +15,15 @@ COLOURS: Final[Mapping[str, str]] = {
     "shuntyard-direct": "#CC79A7",
 }
 SETTINGS: Final[Any] = {"svg.hashsalt": "gang", "svg.fonttype": "none", "font.size": 8}
-_WIDTH, _HEIGHT = 9.0, 3.2
+_GANG_WIDTH, _GANG_HEIGHT = 9.0, 3.2
 
 
-def draw(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
+def draw_gang(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
     """Write an SVG; a scheduler that did not bind all has a star on its bar."""
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
     schedulers = list(dict.fromkeys(row["scheduler"] for row in rows))
     with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+        figure = Figure(figsize=(_GANG_WIDTH, _GANG_HEIGHT), layout="constrained")
         axes = figure.add_subplot()
         width = 0.8 / len(schedulers)
         for number, scheduler in enumerate(schedulers):
@@ -44,3 +44,28 @@ def draw(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
         figure.legend(loc="outside upper center", ncols=len(schedulers), fontsize=7)
         file.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+_PARTS = {"view_ms": "reading the job", "plan_ms": "planning", "cycle_ms": "whole cycle"}
+_PLAN_WIDTH, _PLAN_HEIGHT = 9.0, 3.2
+
+
+def draw_plan(rows: Sequence[Mapping[str, Any]], nodes: int, gang: int, file: Path) -> None:
+    """Write an SVG with two charts, both axes logarithmic."""
+    with mpl.rc_context(SETTINGS):
+        figure = Figure(figsize=(_PLAN_WIDTH, _PLAN_HEIGHT), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        _lines(left, [row for row in rows if row["gang"] == gang], "nodes")
+        _lines(right, [row for row in rows if row["nodes"] == nodes], "gang")
+        left.set_xlabel(f"nodes (a gang of {gang} pods)")
+        right.set_xlabel(f"pods of the gang ({nodes} nodes)")
+        left.set_ylabel("milliseconds")
+        left.legend(fontsize=7)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+def _lines(axes: Any, rows: Sequence[Mapping[str, Any]], by: str) -> None:
+    for part, label in _PARTS.items():
+        axes.loglog([r[by] for r in rows], [r[part] for r in rows], marker="o", label=label)
+    axes.grid(visible=True, alpha=0.3)

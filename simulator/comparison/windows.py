@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from simulator.seeds import HELD_OUT, generator
-from simulator.traces.window import split, thinned, window
 from simulator.workload import Job, Machine, Workload
 
 _STREAM = 81
@@ -38,7 +37,7 @@ class WindowSettings:
     nodes: int | None = None
 
 
-def case(trace: Workload, settings: WindowSettings, seed: int) -> Workload:
+def sample(trace: Workload, settings: WindowSettings, seed: int) -> Workload:
     """Return the workload of a seed.
 
     Raises:
@@ -48,7 +47,7 @@ def case(trace: Workload, settings: WindowSettings, seed: int) -> Workload:
     found = thinned(_window(part, settings, seed), settings.jobs, seed)
     if not found.jobs:
         raise ValueError(f"{trace.source}: no job is submitted in the window; choose another")
-    found = window(found)
+    found = cut(found)
     machines = trace.machines[: settings.nodes] if settings.nodes else _machines(found, settings)
     source = f"{trace.source}, seed {seed}"
     return replace(found, jobs=fitting(found.jobs, machines), machines=machines, source=source)
@@ -59,13 +58,13 @@ def _window(part: Workload, settings: WindowSettings, seed: int) -> Workload:
         latest = max(0, len(part.jobs) - settings.jobs)
         number = int(generator(seed, _STREAM).integers(0, latest + 1))
         begin = part.jobs[number].submitted_at if settings.start is None else settings.start
-        return window(part, begin, settings.jobs)
+        return cut(part, begin, settings.jobs)
     first, last = part.jobs[0].submitted_at, part.jobs[-1].submitted_at
     drawn = generator(seed, _STREAM).uniform(first, max(first, last - settings.seconds))
     begin = float(drawn) if settings.start is None else settings.start
     end = begin + settings.seconds
     inside = tuple(job for job in part.jobs if begin <= job.submitted_at < end)
-    return window(replace(part, jobs=inside))
+    return cut(replace(part, jobs=inside))
 
 
 def _machines(found: Workload, settings: WindowSettings) -> tuple[Machine, ...]:
@@ -130,3 +129,35 @@ def _total(machines: Sequence[Machine]) -> dict[str, int]:
             if name != "pods" and amount:
                 total[name] = total.get(name, 0) + amount
     return total
+
+
+_SPLIT_STREAM = 71
+
+
+def cut(workload: Workload, start: float = 0.0, jobs: int | None = None) -> Workload:
+    """Return the jobs submitted at ``start`` seconds or later, at most ``jobs`` of them.
+
+    Submissions are counted from the first of them.
+    """
+    chosen = [job for job in workload.jobs if job.submitted_at >= start][:jobs]
+    first = min((job.submitted_at for job in chosen), default=0.0)
+    moved = tuple(replace(job, submitted_at=job.submitted_at - first) for job in chosen)
+    return replace(workload, jobs=moved)
+
+
+def thinned(workload: Workload, jobs: int, seed: int) -> Workload:
+    """Return ``jobs`` jobs drawn without replacement; all of them if there are no more."""
+    if jobs >= len(workload.jobs):
+        return workload
+    chosen = generator(seed, _SPLIT_STREAM).choice(len(workload.jobs), jobs, replace=False)
+    return replace(workload, jobs=tuple(workload.jobs[i] for i in sorted(map(int, chosen))))
+
+
+def split(workload: Workload, share: float) -> tuple[Workload, Workload]:
+    """Return the first ``share`` of the jobs (training) and the rest (held out), by submission."""
+    at = round(share * len(workload.jobs))
+    ordered = sorted(workload.jobs, key=lambda job: (job.submitted_at, job.name))
+    return (
+        cut(replace(workload, jobs=tuple(ordered[:at]))),
+        cut(replace(workload, jobs=tuple(ordered[at:]))),
+    )

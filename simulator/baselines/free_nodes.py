@@ -18,9 +18,9 @@ from extender.policy.placement import Placement as Seated
 from extender.policy.room import Room
 from shared.model import PODS, NodeName, PodShape, Uid
 from simulator.cluster.actions import SERVER, WORKER, Placement
+from simulator.cluster.decider import Asked
 from simulator.cluster.objects import pod_name
-from simulator.cluster.view import Asked
-from simulator.traces.machines import GPU
+from simulator.workload import GPU
 
 
 @dataclass

@@ -1,11 +1,7 @@
-"""Windows, thinning, splits and jitter are deterministic, and keep the jobs as they are."""
+"""Windows, thinning, and splits are deterministic, and keep the jobs as they are."""
 
-from dataclasses import replace
-
-import pytest
-
+from simulator.comparison.windows import cut, split, thinned
 from simulator.traces.shapes import Proportional
-from simulator.traces.window import jittered, split, thinned, window
 from simulator.workload import Job, Workload
 
 JOBS = tuple(Job(f"j{i:02}", 10.0 * i, 1, {"cpu": 1000}, 60.0, Proportional()) for i in range(20))
@@ -17,7 +13,7 @@ def _names(workload: Workload) -> list[str]:
 
 
 def test_a_window_starts_at_zero_with_the_first_job_at_or_after_its_start():
-    part = window(WHOLE, 45.0, 3)
+    part = cut(WHOLE, 45.0, 3)
     assert _names(part) == ["j05", "j06", "j07"]
     assert [job.submitted_at for job in part.jobs] == [0.0, 10.0, 20.0]
 
@@ -38,14 +34,3 @@ def test_a_seed_draws_the_same_jobs_again_and_another_seed_others():
 
 def test_thinning_to_more_than_there_are_keeps_all():
     assert thinned(WHOLE, 99, 1) is WHOLE
-
-
-def test_jitter_moves_a_submission_later_by_less_than_asked_and_changes_nothing_else():
-    moved = {job.name: job for job in jittered(WHOLE, 3, 30.0).jobs}
-    for job in JOBS:
-        late = moved[job.name].submitted_at - job.submitted_at
-        assert 0.0 <= late < 30.0
-        assert replace(moved[job.name], submitted_at=job.submitted_at) == job
-    times = [job.submitted_at for job in jittered(WHOLE, 3, 30.0).jobs]
-    assert times == sorted(times)
-    assert times == pytest.approx([job.submitted_at for job in jittered(WHOLE, 3, 30.0).jobs])

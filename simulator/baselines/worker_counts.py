@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from simulator.baselines.estimates import Estimates
-from simulator.cluster.view import Asked, JobView
+from simulator.cluster.decider import Asked, JobView
 from simulator.workload import Machine
 
 JUMPS = (1, 2, 4, 8)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from shared.model import NodeName, Pod
 from simulator.cluster.actions import SERVER, WORKER, Placement
+from simulator.cluster.decider import Asked, JobView
 from simulator.cluster.records import JobRecord
 from simulator.cluster.running import Running
-from simulator.cluster.view import Asked, JobView
 from simulator.workload import Job
 
 Role = tuple[str, int]
