@@ -97,8 +97,8 @@ def requests(nodes: int) -> Iterator[tuple[str, bytes, int]]:
     everywhere = [made_up.node_name(number) for number in range(nodes)]
     one = filter_server
     kinds = {
-        "with a seat, pinned": (made_up.pod(one.SEATED, 0, 1, gated=False), PINNED_OFFER),
-        "with a seat, all nodes": (made_up.pod(one.SEATED, 0, 1, gated=False), nodes),
+        "reserved, pinned": (made_up.pod(one.SEATED, 0, 1, gated=False), PINNED_OFFER),
+        "reserved, all nodes": (made_up.pod(one.SEATED, 0, 1, gated=False), nodes),
         "single, no gate": (made_up.pod(one.SINGLE, 0, 1, gated=False), nodes),
         "member of a gang, no gate": (made_up.pod(one.GANG, 0, 2, gated=False), nodes),
     }

@@ -13,10 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-PAGES: Final = (Path("docs/performance.md"), Path("docs/high-availability.md"))
+PAGES: Final = (
+    Path("docs/performance.md"),
+    Path("docs/performance-more.md"),
+    Path("docs/high-availability.md"),
+)
 FOLDER: Final = Path("docs/performance")
 _BLOCK: Final = re.compile(r"(<!-- table (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_GIBI: Final = 2**30
+_FILES: Final = re.compile(r" --(json|plot) \S+")
 PICTURE: Final = "picture"
 """Name of a block that shows a plot instead of a table."""
 _NOTHING: Final = "*Not measured yet.*"
@@ -70,20 +74,15 @@ def _table(name: str, file: Path) -> str:
     if not file.exists():
         return _NOTHING
     content = json.loads(file.read_text())
-    return "\n".join([*make(content["rows"]), "", source(content)])
+    return "\n".join([*make(content["rows"]), "", source(content, file.name)])
 
 
-def source(content: Content) -> str:
-    """Return the line that says by which command, where and when the numbers were made."""
-    machine, versions = content["machine"], content["versions"]
+def source(content: Content, name: str) -> str:
+    """Return the line with the command, its date and a link to the machine and the versions."""
     at = datetime.fromtimestamp(content["at"], UTC).date().isoformat()
-    memory = f"{machine['memory_bytes'] / _GIBI:.0f} GiB"
-    busy = " **The machine was busy with other work: read the ratios.**" if content["busy"] else ""
-    named = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return (
-        f"`{content['command']}` · {machine['cpu']}, {machine['cores']} cores, {memory}, "
-        f"{machine['system']} · {named} · {at}.{busy}"
-    )
+    busy = " **The machine was busy: compare only within the table.**" if content["busy"] else ""
+    command = _FILES.sub("", content["command"])
+    return f"`{command}` · {at}, [machine and versions]({FOLDER.name}/{name}).{busy}"
 
 
 def rates(rows: Sequence[Row]) -> Iterator[str]:
@@ -96,13 +95,13 @@ def waits(rows: Sequence[Row]) -> Iterator[str]:
     yield from _by_shape(rows, _wait)
     torn = sum(row["partial_gangs"] for row in rows)
     yield ""
-    yield f"Gangs neither unbound nor whole when a run was over: {torn}."
+    yield f"Gangs that were only partly bound at the end of a run: {torn}."
 
 
 def costs(rows: Sequence[Row]) -> Iterator[str]:
     """Yield milliseconds of processor time for each pod, by process."""
     parts = sorted({part for row in rows for part in row["cpu_ms_per_pod"]})
-    yield from _head(["gangs by pods", "scheduler", *parts, "together"])
+    yield from _head(["gangs by pods", "scheduler", *parts, "total"])
     for row in rows:
         found = row["cpu_ms_per_pod"]
         cells = [f"{found[part]:.2f}" if part in found else "" for part in parts]
@@ -112,7 +111,7 @@ def costs(rows: Sequence[Row]) -> Iterator[str]:
 def filters(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the answers to filter."""
     yield from _head(
-        ["pod", "nodes offered", "a pod changed before each", "request", "p50", "p99", "CPU"]
+        ["pod", "nodes offered", "a pod changed before each call", "request", "p50", "p99", "CPU"]
     )
     for row in rows:
         times = [f"{row[key]:.2f} ms" for key in ("p50_ms", "p99_ms", "cpu_ms")]
@@ -155,7 +154,7 @@ def elastic(rows: Sequence[Row]) -> Iterator[str]:
     """Yield what live elastic jobs come to: a line for each experiment, seed and contestant."""
     yield from _head(
         ["experiment", "seed", "workers by", "makespan", "simulated", "mean job time", "last job",
-         "rescales", "final loss differs by", "steps left out or repeated"]
+         "rescales", "final loss differs by", "steps skipped or repeated"]
     )  # fmt: skip
     for row in rows:
         times = [f"{row[k]:.1f} s" for k in ("makespan", "simulated_makespan", "mean", "urgent")]
@@ -167,7 +166,7 @@ def elastic(rows: Sequence[Row]) -> Iterator[str]:
 def simulated(rows: Sequence[Row]) -> Iterator[str]:
     """Yield how fast the simulator is, by what grows."""
     yield from _head(
-        ["grows", "jobs", "nodes", "jobs that wait", "jobs a second", "a look", "memory at most"]
+        ["grows", "jobs", "nodes", "waiting jobs", "jobs per second", "one pass", "peak memory"]
     )
     for row in rows:
         sizes = [f"{row[key]:,}" for key in ("jobs", "nodes", "backlog")]
@@ -188,7 +187,7 @@ def waiting(rows: Sequence[Row]) -> Iterator[str]:
 def takeover(rows: Sequence[Row]) -> Iterator[str]:
     """Yield how long a takeover takes, by what happened to the replica that acted."""
     yield from _head(
-        ["the replica that acted was", "rounds", "the other one acts, median", "worst",
+        ["what happened to the leader", "rounds", "the standby leads, median", "worst",
          "a gang submitted meanwhile is bound, median", "worst"]
     )  # fmt: skip
     for happening in dict.fromkeys(row["happening"] for row in rows):
@@ -200,13 +199,13 @@ def takeover(rows: Sequence[Row]) -> Iterator[str]:
         yield _line([happening, str(len(ones)), *cells])
     torn = sum(row["bound"] != rows[0]["wanted"] for row in rows)
     yield ""
-    yield f"Gangs of {rows[0]['wanted']} that were not whole in the end: {torn}."
+    yield f"Gangs of {rows[0]['wanted']} that were incomplete at the end: {torn}."
 
 
 def memory(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the memory of the store."""
     yield from _head(
-        ["nodes", "pods", "process before", "with the store", "applying an object",
+        ["nodes", "pods", "process without the store", "with the store", "applying an object",
          "first snapshot", "snapshot after one change"]
     )  # fmt: skip
     for row in rows:
@@ -218,7 +217,7 @@ def memory(rows: Sequence[Row]) -> Iterator[str]:
 
 def series(rows: Sequence[Row]) -> Iterator[str]:
     """Yield how many series a cluster makes."""
-    yield from _head(["program", "nodes", "pods", "series", "page", "making the page", "measuring"])
+    yield from _head(["program", "nodes", "pods", "series", "page", "rendering", "measuring"])
     for row in rows:
         sizes = [f"{row[key]:,}" for key in ("nodes", "pods", "series")]
         page = f"{row['page_bytes'] / 1000:.0f} kB"

@@ -45,7 +45,7 @@ def test_a_table_stands_between_its_marks_with_where_it_comes_from(tmp_path: Pat
     assert text.startswith("Before.\n<!-- table rates x.json -->\n| scheduler | 2 by 500 |")
     assert "| plain | 400 (1.00) |" in text
     assert "| intree | 400 (0.10), 10 of 1000 bound |" in text
-    assert "`python -m bench gang` · CPU, 2 cores, 16 GiB, Linux 6 · kubernetes 1.36.3" in text
+    assert "`python -m bench gang` · 1970-01-01, [machine and versions](performance/x.json)." in text
     assert text.endswith("<!-- end -->\nAfter.")
     assert "old" not in text
     assert report.filled(text, tmp_path) == text
@@ -56,6 +56,12 @@ def test_nobody_waited_no_time_where_no_pod_was_bound(tmp_path: Path) -> None:
     text = page(tmp_path, "waits", [GANG, none])
     assert "| plain | 1.0 / 2.0 |" in text
     assert "| intree | none bound |" in text
+
+
+def test_the_command_is_shown_without_the_files_it_wrote(tmp_path: Path) -> None:
+    command = "python -m bench gang --rounds 3 --json x.json --plot x.svg"
+    text = page(tmp_path, "rates", [GANG], command=command)
+    assert "`python -m bench gang --rounds 3` · " in text
 
 
 def test_a_busy_machine_is_named(tmp_path: Path) -> None:
@@ -90,7 +96,7 @@ def test_takeovers_are_told_by_what_happened_with_their_worst(tmp_path: Path) ->
     rows = [{**row, "wanted": 8}, {**row, "acting_seconds": 17.0, "wanted": 8, "bound": 7}]
     text = page(tmp_path, "takeover", rows)
     assert "| killed | 2 | 16.5 s | 17.0 s | 18.0 s | 18.0 s |" in text
-    assert "Gangs of 8 that were not whole in the end: 1." in text
+    assert "Gangs of 8 that were incomplete at the end: 1." in text
 
 
 PARTS: dict[str, tuple[str, str | None]] = {
