@@ -45,7 +45,9 @@ def test_a_table_stands_between_its_marks_with_where_it_comes_from(tmp_path: Pat
     assert text.startswith("Before.\n<!-- table rates x.json -->\n| scheduler | 2 by 500 |")
     assert "| plain | 400 (1.00) |" in text
     assert "| intree | 400 (0.10), 10 of 1000 bound |" in text
-    assert "`python -m bench gang` · 1970-01-01, [machine and versions](performance/x.json)." in text
+    assert (
+        "`python -m bench gang` · 1970-01-01, [machine and versions](performance/x.json)." in text
+    )
     assert text.endswith("<!-- end -->\nAfter.")
     assert "old" not in text
     assert report.filled(text, tmp_path) == text
