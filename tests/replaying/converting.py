@@ -95,8 +95,15 @@ def _parts(old: Any, kind: list[Any], where: str) -> Any:
     raise AssertionError(kind)
 
 
-def _struct(old: dict[str, Any], name: str, where: str) -> dict[str, Any]:
+def _struct(old: Any, name: str, where: str) -> Any:
     where = f"{where} > {name}" if where else name
+    if isinstance(old, list):  # such a struct is written without the names of its fields
+        new = _renamed(dict(zip(types().structs[name]["fields"], old, strict=False)), name, where)
+        return list(new.values())
+    return _renamed(old, name, where)
+
+
+def _renamed(old: dict[str, Any], name: str, where: str) -> dict[str, Any]:
     fields: Mapping[str, Type] = types().structs[name]["fields"]
     new: dict[str, Any] = {}
     for field, content in old.items():

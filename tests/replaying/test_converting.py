@@ -53,6 +53,11 @@ def test_what_a_decision_was_given_and_what_came_out_are_of_its_kind(
     assert new["output"] == {"commands": [{"type": "ResizeNode", "node": "a", "changes": []}]}
 
 
+def test_a_struct_that_is_written_as_a_list_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renames, "FIELDS", {("slot_plan.Span", "last"): None})
+    assert converting.value([1, 2, {"a": 4}], "slot_plan.Span", "") == [1, {"a": 4}]
+
+
 @pytest.fixture
 def wordings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     rows = {"{} of {} seats": "nodes: {} of {}", "no room": "full"}

@@ -10,7 +10,6 @@ function in ``RESHAPED``. If the type of a decision's input has moved, change ``
 Anything else that differs is a change of behaviour.
 """
 
-import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,17 +17,11 @@ from typing import Any, Final
 
 import pytest
 
-from extender import replay
 from extender.engine import replaying
-from extender.engine.parameters import EngineParameters
-from extender.engine.replaying import parameters_hash
-from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
 from extender.state import recording
-from shared import labels
-from tests.replaying import converting, missing
+from tests.replaying import converting, kept, missing
 
-LOGS: Final = sorted(path.name for path in converting.FIXTURES.iterdir() if path.is_dir())
+LOGS: Final = kept.logs(converting.FIXTURES)
 
 INPUTS: Final[Mapping[str, object]] = {
     "cycle": replaying.CycleInput,
@@ -43,37 +36,18 @@ INPUTS: Final[Mapping[str, object]] = {
 """What a decision is given, by its newest kind."""
 
 
-def parameters(log: str) -> EngineParameters:
-    old = json.loads((converting.FIXTURES / log / "settings.json").read_text())
-    settings = ExtenderSettings.model_validate(converting.settings(old))
-    return engine_parameters(settings, labels.SCHEDULER_NAME)
-
-
-def old_lines(log: str) -> list[bytes]:
-    (file,) = (converting.FIXTURES / log).glob("*.jsonl.gz")
-    return gzip.decompress(file.read_bytes()).splitlines(keepends=True)
-
-
 def test_every_name_of_version_3_has_a_newest_name() -> None:
     assert missing.names(recording.Record, INPUTS) == []
 
 
-@pytest.mark.parametrize("log", LOGS)
-def test_a_kept_log_replays(
-    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replaying, "digest", lambda kept: kept)  # these logs have it in full
-    params = parameters(log)
-    file = tmp_path / "decisions-00000001.jsonl"
-    file.write_bytes(b"".join(converting.lines(old_lines(log), parameters_hash(params))))
-    code = replay.run(file, params)
-    told = capsys.readouterr()
-    assert code == 0, told.out + told.err
+@pytest.mark.parametrize("log", LOGS, ids=[log.name for log in LOGS])
+def test_a_kept_log_replays(log: Path, tmp_path: Path) -> None:
+    code, told = kept.decide_again(log, tmp_path)
+    assert code == 0, told
 
 
 def test_the_logs_have_every_kind_of_decision() -> None:
-    kinds: set[Any] = {json.loads(line).get("kind") for log in LOGS for line in old_lines(log)} - {
-        None
-    }
+    lines = [line for log in LOGS for _, segment in kept.segments(log) for line in segment]
+    kinds: set[Any] = {json.loads(line).get("kind") for line in lines}
     known = converting.types()
     assert kinds >= {*known.inputs, *known.outputs}
