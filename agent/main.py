@@ -38,10 +38,9 @@ from agent.worker import Worker
 from shared import logs
 from shared import settings as settings_files
 from shared.clock import Clock
-from shared.connections import Connections, most_connections
+from shared.connections import Connections, Site, most_connections
 from shared.errors import InputError, SettingsError
 from shared.health import Health, Heartbeat
-from shared.listening import Site
 from shared.system_clock import SystemClock
 
 KEEPALIVE_SECONDS = 75.0

@@ -22,7 +22,7 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.state.store import ClusterStore
 from shared import labels, wire
 from shared.health import Heartbeat
-from shared.kube.token_review import NODE_NAME, Review, User
+from shared.kube.reviews import NODE_NAME, TokenVerdict, User
 from shared.model import Node, NodeName, Pod, PodShape, Replace, Uid
 from shared.progress import Category
 from shared.system_clock import SystemClock
@@ -117,10 +117,10 @@ def _report(pod: Uid, sequence: int) -> wire.PodBody:
 SEGMENT_BYTES = 64 * 2**20
 
 
-async def review(token: str) -> Review:
+async def review(token: str) -> TokenVerdict:
     """Return a verdict at once: a token is ``token-<node>``."""
     extra: dict[str, tuple[str, ...]] = {NODE_NAME: (token.removeprefix(TOKEN_PREFIX),)}
-    return Review(authenticated=True, user=User(ACCOUNT, extra), audiences=(AUDIENCE,))
+    return TokenVerdict(authenticated=True, user=User(ACCOUNT, extra), audiences=(AUDIENCE,))
 
 
 def answers(nodes: int, pods: int, directory: Path) -> tuple[AgentAnswers, Recorder]:

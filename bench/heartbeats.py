@@ -24,9 +24,9 @@ from bench import heartbeat_server as yard
 from bench.heartbeat_server import ACCOUNT, AUDIENCE, TOKEN_PREFIX, review
 from devcluster.certificates import Authority
 from extender.http.agent_tokens import TokenCheck
-from shared.kube import auth, paths, token_review
+from shared.kube import auth, paths, reviews
 from shared.kube.client import KubeClient
-from shared.kube.token_review import Review
+from shared.kube.reviews import TokenVerdict
 from shared.system_clock import SystemClock
 
 CHECKS = 20_000
@@ -218,14 +218,14 @@ async def measure_tokens(kubeconfig: Path | None) -> Tokens:
 
 
 async def _against(client: KubeClient) -> Tokens:
-    """Review tokens of the account ``default`` by the API server: new ones, and once more."""
+    """TokenVerdict tokens of the account ``default`` by the API server: new ones, and once more."""
     path = paths.namespaced("/api/v1/serviceaccounts", "default", "default", "token")
     body = {"spec": {"audiences": [AUDIENCE], "expirationSeconds": 600}}
     answers = [json.loads(await client.post(path, body)) for _ in range(REVIEWS)]
     tokens = [answer["status"]["token"] for answer in answers]
 
-    async def reviewed(token: str) -> Review:
-        found = await token_review.review(client, token, AUDIENCE)
+    async def reviewed(token: str) -> TokenVerdict:
+        found = await reviews.review_token(client, token, AUDIENCE)
         assert found.authenticated, found.error  # noqa: S101 - else it is not what is measured
         return found
 
@@ -240,7 +240,7 @@ def show_tokens(tokens: Tokens) -> None:
         print(f"{kind:>34} {row['wall_us']:9.1f} {row['cpu_us']:8.1f}")
 
 
-def _check(reviewer: Callable[[str], Awaitable[Review]]) -> TokenCheck:
+def _check(reviewer: Callable[[str], Awaitable[TokenVerdict]]) -> TokenCheck:
     return TokenCheck(
         review=reviewer,
         audience=AUDIENCE,

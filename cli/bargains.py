@@ -7,8 +7,8 @@ from cli.amounts import coming, duration, number
 from cli.rescaling import change
 from cli.table import columns
 from shared import api
-from shared.admitted import AdmissionEntry, PricePart, ProfileEntry
-from shared.rescales import RescaleEntry, WorkersEntry
+from shared.ledgers import RescaleEntry, WorkersEntry
+from shared.pricing import AdmissionEntry, PricePart, ProfileEntry
 
 NOTHING: Final = "-"
 MOST_PARTS: Final = 5

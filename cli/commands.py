@@ -23,8 +23,8 @@ from cli import (
 )
 from cli.errors import UnansweredError
 from shared import api
-from shared.prices import PricesResponse, SlotPrices
-from shared.rescales import RescalesResponse
+from shared.ledgers import RescalesResponse
+from shared.pricing import PricesResponse, SlotPrices
 from shared.system_clock import SystemClock
 from shared.tenancy import NamespacesResponse
 

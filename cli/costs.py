@@ -4,7 +4,7 @@ from typing import Final
 
 from cli.amounts import number
 from cli.table import columns
-from shared.prices import NodePrices, PricesResponse
+from shared.pricing import NodePrices, PricesResponse
 
 NOTHING: Final = "-"
 _FIRST: Final = ("cpu", "memory")

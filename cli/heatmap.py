@@ -7,7 +7,7 @@ from typing import Final
 from cli.amounts import duration, number
 from cli.errors import UnansweredError
 from cli.screen import Screen
-from shared.prices import SlotPrices, SlotRow
+from shared.pricing import SlotPrices, SlotRow
 
 MOST_ROWS: Final = 40
 """Rows that are shown without ``-o wide``."""

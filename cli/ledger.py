@@ -6,7 +6,7 @@ from typing import Final
 from cli.amounts import binary, duration, span
 from cli.table import columns
 from shared import api
-from shared.ledger import Declined, MigrationEntry, MoveEntry, Transition
+from shared.ledgers import Declined, MigrationEntry, MoveEntry, Transition
 
 NOTHING: Final = "-"
 _SHORT: Final = {

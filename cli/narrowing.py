@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from cli.errors import UnansweredError
 from shared import api
-from shared.rescales import RescalesResponse
+from shared.ledgers import RescalesResponse
 from shared.tenancy import NamespacesResponse
 
 Answer = TypeVar("Answer", bound=api.Response)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from cli import heatmap
 from cli.amounts import duration
 from cli.errors import UnansweredError
-from shared.prices import SlotPrices
+from shared.pricing import SlotPrices
 
 EXTRA: Final = "pip install matplotlib"
 _MOST_LABELS: Final = 30

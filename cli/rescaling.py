@@ -5,7 +5,7 @@ from typing import Final
 from cli import ledger as of_moves
 from cli.amounts import duration, span
 from cli.table import columns
-from shared.rescales import RescaleEntry, RescalesResponse
+from shared.ledgers import RescaleEntry, RescalesResponse
 
 NOTHING: Final = "-"
 

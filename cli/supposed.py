@@ -8,7 +8,7 @@ from cli import bargains, explaining
 from cli.amounts import coming, duration, number
 from cli.table import columns
 from shared import api
-from shared.supposition import Bill, Checked
+from shared.explanation import Bill, Checked
 
 NOTHING: Final = "-"
 UNKNOWN: Final = "unknown"

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from cli import harmless, manifest
 from cli.client import Way
 from shared import api
+from shared.explanation import Checked
 from shared.plain import plain
-from shared.supposition import Checked
 
 BY_URL = "asked by --url, where no kubeconfig says who asks"
 

@@ -6,8 +6,8 @@ from cli import bargains, costs, explaining, ledger, rescaling, supposed, tenant
 from cli.amounts import amount, duration
 from cli.table import columns
 from shared import api
-from shared.prices import PricesResponse
-from shared.rescales import RescalesResponse
+from shared.ledgers import RescalesResponse
+from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
 
 _COMMON: Final = frozenset({"cpu", "memory", "pods"})

@@ -45,9 +45,8 @@ from extender.settings.listeners import (
 )
 from extender.settings.peers import PeersSection
 from shared.answer import VIEWERS_AUDIENCE
-from shared.connections import Connections, most_connections
-from shared.kube import access_review, paths, token_review
-from shared.listening import Site
+from shared.connections import Connections, Site, most_connections
+from shared.kube import paths, reviews
 
 FILES_SHARES: Final[Mapping[Door, float]] = {
     Door.SCHEDULER: 0.6, Door.AGENTS: 0.2, Door.API: 0.1,
@@ -174,13 +173,13 @@ def viewers(section: ApiSection, ground: Ground) -> Viewers:
     """Return who knows callers of the read API by their tokens."""
     client = ground.client
     return Viewers(
-        partial(token_review.review, client, audience=section.audience),
-        partial(access_review.allowed, client),
+        partial(reviews.review_token, client, audience=section.audience),
+        partial(reviews.is_allowed, client),
         section.audience,
         section.review_cache_seconds,
         ground.clock,
         ground.metrics,
-        partial(token_review.review, client, audience=VIEWERS_AUDIENCE),
+        partial(reviews.review_token, client, audience=VIEWERS_AUDIENCE),
         frozenset(section.viewer_accounts),
     )
 
@@ -195,7 +194,7 @@ def for_agents(
     """Return the listener for agents."""
     clock, metrics, recorder = ground.clock, ground.metrics, observer.recorder
     check = TokenCheck(
-        review=partial(token_review.review, ground.client, audience=section.audience),
+        review=partial(reviews.review_token, ground.client, audience=section.audience),
         audience=section.audience,
         accounts=frozenset(section.accounts),
         kept_seconds=section.token_cache_seconds,

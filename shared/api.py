@@ -8,16 +8,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from shared.admitted import AdmissionEntry, PricePart
 from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
 from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.ending import EndEntry
-from shared.explanation import Ahead, Change, Tried
-from shared.ledger import Declined, MigrationEntry
+from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
+from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
+from shared.pricing import AdmissionEntry, PricePart
 from shared.progress import Category, Span, Use
-from shared.rescales import RescaleEntry, WorkersEntry
-from shared.supposition import Bill, Checked, Place, Shift
 
 
 class Terms(Struct, frozen=True, kw_only=True):

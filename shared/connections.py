@@ -1,18 +1,19 @@
-"""The open connections of one listener: how many may be, who gives way, how long a body takes.
+"""The connections of one listener: how many may be open, which is closed, how long a body takes.
 
-Counted are accepted sockets, so those in a TLS handshake too. When as many are open as may be, the
-one gives way that has asked for nothing for the longest time, first of those that never asked. A
-request that is being answered never gives way: bind calls wait for minutes, thousands at once. If
-all are of that kind, the new one is turned away.
+All accepted sockets count, also those in a TLS handshake. At the limit, the connection that has
+been idle for longest is closed, first those that never sent a request. A connection whose request
+is being answered is never closed: bind calls wait for minutes, thousands at once. If all are of
+that kind, the new connection is refused.
 
-Headers that do not come to their end are aiohttp's to end, ``keepalive_timeout`` after the
-connection began or last had an answer; it has nothing for bodies, so that is done here.
+aiohttp ends unfinished headers itself, ``keepalive_timeout`` after the connection began or last had
+a response. It has no limit for bodies, so that is done here.
 """
 
 import asyncio
 import logging
 import resource
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -30,7 +31,6 @@ BODY_SECONDS: Final = 60.0
 BACKLOG: Final = 128
 TOLD_SECONDS: Final = 60.0
 """What a flood does is logged so often."""
-
 log = logging.getLogger(__name__)
 
 
@@ -183,3 +183,25 @@ def _shut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:  # it has ended already, and will be closed
         return
+
+
+class Site(web.SockSite):
+    """Serves a runner's application on a listening socket.
+
+    asyncio gives an accepted connection to its protocol one turn of the loop later. If the server
+    was closed in between, CPython (3.11 to 3.13 at least) forgets the socket: it stays open,
+    answered by nobody, until garbage collection finds it. So this one first accepts nothing more,
+    and closes when what was accepted is somebody's.
+    """
+
+    def __init__(
+        self, runner: web.BaseRunner, opened: socket.socket, tls: ssl.SSLContext | None = None
+    ) -> None:
+        super().__init__(runner, opened, ssl_context=tls)
+        self._opened = opened
+
+    @override
+    async def stop(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._opened)
+        await asyncio.sleep(0)
+        await super().stop()

@@ -10,8 +10,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.model import Uid
-from shared.progress import Category, CheckpointPhase, Goal, PodReport, Use
+from shared.progress import Category, CheckpointPhase, Goal, PodReport
 
 VERSION: Final = 1
 MOST_PODS: Final = 1000
@@ -230,13 +229,3 @@ class NodePods(WireModel):
     version: Literal[1] = VERSION
     node: Name
     pods: tuple[PodPlace, ...] = ()
-
-
-def use_of(body: UseBody | None) -> Use | None:
-    """Return the use as decisions see it."""
-    return None if body is None else msgspec.convert(body.model_dump(), Use)
-
-
-def uid_of(body: PodBody) -> Uid:
-    """Return the pod's uid."""
-    return Uid(body.uid)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from bench.specon.files import JobFiles, Life, Step, overlaps, repeated
 from bench.specon.scenario import BUDGET_CORES, Arrival
-from shared.ledger import MigrationEntry
+from shared.ledgers import MigrationEntry
 from shared.model import MigrationPhase
 
 CONVERGED_RATIO = 0.95

@@ -13,7 +13,7 @@ from cli.dry_run.served import Resource, Served
 from cli.dry_run.templates import Document, Template
 from cli.dry_run.verdicts import Accepted, Exists, Refused, Unchecked, Verdict
 from cli.errors import UnansweredError
-from shared.supposition import Checked
+from shared.explanation import Checked
 
 MOST_OBJECTS: Final = 64
 """Of a manifest: each is a request. Manifests of a job have a handful; a List of its Pods may have

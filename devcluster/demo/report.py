@@ -11,7 +11,7 @@ from devcluster.demo.history import PartialGang, partial_gangs
 from devcluster.demo.jobs import ExampleJob
 from devcluster.demo.rows import FINISHED, Row, rows
 from devcluster.demo.watching import Witness
-from shared.ledger import MigrationEntry
+from shared.ledgers import MigrationEntry
 from shared.model import MigrationPhase
 
 BIND_BURST_SECONDS: Final = 10.0

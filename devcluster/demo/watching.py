@@ -23,7 +23,7 @@ from shared.clock import Clock
 from shared.kube.client import KubeClient
 from shared.kube.reflector import Reflector
 from shared.kube.resources import NODES, PODS
-from shared.ledger import Declined, MigrationEntry
+from shared.ledgers import Declined, MigrationEntry
 from shared.model import Delta
 
 POLL_SECONDS: Final = 0.05

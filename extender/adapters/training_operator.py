@@ -44,7 +44,7 @@ class TrainingOperatorJob:
         return size_of_kind(above, _resource(pod))
 
     def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
-        """The highest replica index goes first; see ``shared.kube.elastic`` for the sources."""
+        """The highest replica index goes first; sources: ``shared.kube.kubeflow_jobs``."""
         return last_index_first(workers, self.index)
 
 

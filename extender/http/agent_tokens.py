@@ -10,7 +10,7 @@ from typing import Final
 from extender.http.tokens import Tokens, Verdict, unaccepted
 from extender.metrics.extender import Reviewed
 from shared.clock import Clock
-from shared.kube.token_review import Review
+from shared.kube.reviews import TokenVerdict
 from shared.model import NodeName
 
 MOST_ACCEPTED: Final = 20_000
@@ -31,7 +31,7 @@ class TokenCheck:
 
     def __init__(
         self,
-        review: Callable[[str], Awaitable[Review]],
+        review: Callable[[str], Awaitable[TokenVerdict]],
         audience: str,
         accounts: frozenset[str],
         kept_seconds: float,
@@ -51,7 +51,7 @@ class TokenCheck:
         node, _ = await self.tokens.bearer(authorization)
         return node
 
-    def _judged(self, review: Review) -> Verdict[NodeName]:
+    def _judged(self, review: TokenVerdict) -> Verdict[NodeName]:
         if not review.authenticated or self._audience not in review.audiences:
             return unaccepted(review.error or f"it is not meant for {self._audience}")
         if review.user.username not in self._accounts:

@@ -24,7 +24,7 @@ from extender.http.threads import Threads
 from shared import api
 from shared.answer import PROXIED_AUTHORIZATION
 from shared.errors import InputError
-from shared.kube.access_review import Act
+from shared.kube.reviews import Act
 
 METRICS: Final = "/metrics"
 WHAT_IF: Final = "/v1/what-if"

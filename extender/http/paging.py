@@ -9,8 +9,7 @@ from extender.engine.explaining import MOST_ENTRIES, Page
 from extender.http import redacting
 from shared import api
 from shared.errors import InputError
-from shared.ledger import Declined
-from shared.rescales import RescalesResponse
+from shared.ledgers import Declined, RescalesResponse
 from shared.tenancy import NamespacesResponse
 
 MOST_CONTINUE: Final = 1024

@@ -8,9 +8,9 @@ from extender.engine.explaining import Page
 from extender.engine.filtering import FilterVerdict
 from extender.http.manifests import Namespaces
 from shared import api, wire
+from shared.ledgers import RescalesResponse
 from shared.model import NodeName, Pod
-from shared.prices import PricesResponse
-from shared.rescales import RescalesResponse
+from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
 
 

@@ -32,10 +32,9 @@ from extender.state.store import ClusterStore
 from shared import api
 from shared.clock import Clock
 from shared.errors import InputError
-from shared.ledger import Declined
+from shared.ledgers import Declined, RescalesResponse
 from shared.model import JobKey, PodKey
-from shared.prices import PricesResponse
-from shared.rescales import RescalesResponse
+from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
 
 MOST_FRESH_PODS: Final = 2000

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from extender.adapters import registry
 from shared import api
-from shared.rescales import RescalesResponse
+from shared.ledgers import RescalesResponse
 from shared.tenancy import NamespacesResponse
 
 HIDDEN: Final = "other-namespace/job/hidden"

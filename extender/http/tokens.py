@@ -17,9 +17,9 @@ from aiohttp import hdrs, web
 from extender.http.remembered import Remembered
 from extender.metrics.extender import Reviewed
 from shared.clock import Clock
-from shared.kube import token_review
+from shared.kube import reviews
 from shared.kube.errors import ApiError, InvalidError
-from shared.kube.token_review import Review
+from shared.kube.reviews import TokenVerdict
 
 REFUSED_SECONDS: Final = 5.0
 """How long a bad verdict is kept."""
@@ -58,8 +58,8 @@ class Tokens(Generic[Who]):
         count: Counts what the API server was asked.
     """
 
-    review: Callable[[str], Awaitable[Review]]
-    judge: Callable[[Review], Verdict[Who]]
+    review: Callable[[str], Awaitable[TokenVerdict]]
+    judge: Callable[[TokenVerdict], Verdict[Who]]
     most_kept: int
     kept_seconds: float
     clock: Clock
@@ -134,7 +134,7 @@ class Tokens(Generic[Who]):
     def _keep(self, key: bytes, token: str, verdict: Verdict[Who]) -> None:
         monotonic = self.clock.monotonic()
         if verdict.who is not None:
-            end = token_review.expires_at(token)
+            end = reviews.expires_at(token)
             left_seconds = self.kept_seconds if end is None else end - self.clock.now()
             until = monotonic + min(self.kept_seconds, left_seconds)
             self._accepted.put(key, verdict, until)

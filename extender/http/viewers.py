@@ -23,9 +23,8 @@ from extender.http.tokens import Tokens, Verdict, unaccepted
 from extender.metrics.extender import Access, ExtenderMetrics, Reviewed
 from shared.answer import VIEWERS_AUDIENCE
 from shared.clock import Clock
-from shared.kube.access_review import Act
 from shared.kube.errors import ApiError
-from shared.kube.token_review import Review, User
+from shared.kube.reviews import Act, TokenVerdict, User
 
 REVIEW_SECONDS: Final = 10.0
 """How long a caller waits for a verdict, its turn included."""
@@ -109,13 +108,13 @@ class Viewers:
         accounts: User names whose token for that audience is worth the Role ``shuntyard-viewer``.
     """
 
-    review: Callable[[str], Awaitable[Review]]
+    review: Callable[[str], Awaitable[TokenVerdict]]
     access: Callable[[User, Act], Awaitable[bool]]
     audience: str | None
     kept_seconds: float
     clock: Clock
     metrics: ExtenderMetrics
-    proxied_review: Callable[[str], Awaitable[Review]] | None = None
+    proxied_review: Callable[[str], Awaitable[TokenVerdict]] | None = None
     accounts: frozenset[str] = frozenset()
     _tokens: Tokens[User] = field(init=False)
     _proxied: Tokens[User] = field(init=False)
@@ -218,15 +217,15 @@ class Viewers:
             self._waiting -= 1
 
 
-def _judged(review: Review, audience: str | None) -> Verdict[User]:
+def _judged(review: TokenVerdict, audience: str | None) -> Verdict[User]:
     meant = audience is None or audience in review.audiences
     if review.authenticated and meant:
         return Verdict(review.user)
     return unaccepted(review.error or f"it is not for {audience}")
 
 
-async def _nobodys(_token: str) -> Review:
-    return Review(error="no token is accepted in this header")
+async def _nobodys(_token: str) -> TokenVerdict:
+    return TokenVerdict(error="no token is accepted in this header")
 
 
 def caller_of(user: User) -> str:

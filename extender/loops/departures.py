@@ -13,7 +13,7 @@ from typing import Final
 from extender.engine.migration.commands import EvictPod, Inspect, Outcome, Result, SuspendJob
 from extender.engine.migration.reasons import MigrationReason as R
 from extender.loops.record import Recorder
-from shared.kube import budgets, moving, parse, paths, writes
+from shared.kube import disruption_budgets, moving, parse, paths, writes
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError, OddObjectError, ThrottledError
 from shared.model import Owner, PodKey, Uid, Upsert
@@ -85,7 +85,7 @@ class Departures:
         known = self.recorder.store.snapshot().pods
         pods = [known[key].labels for key, _ in action.pods if key in known]
         path = paths.namespaced(paths.DISRUPTION_BUDGETS, action.namespace)
-        name = budgets.blocking(await self.client.get(path), pods)
+        name = disruption_budgets.blocking(await self.client.get(path), pods)
         text = f"the disruption budget {name} does not allow {len(pods)} pods at once"
         return ThrottledError(429, "TooManyRequests", text) if name else None
 

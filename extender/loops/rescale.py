@@ -16,7 +16,7 @@ from extender.loops.record import Recorder
 from extender.metrics.extender import ExtenderMetrics
 from shared.clock import Clock
 from shared.health import Heartbeat
-from shared.ledger import Declined
+from shared.ledgers import Declined
 
 SETTLE_SECONDS: Final = 0.1
 """Pause after a change: workers come and leave one by one."""

@@ -1,7 +1,7 @@
 """Progressing, watching, converged: SpeCon's Algorithm 1 (docs/policies/convergence.md).
 
-One ``Standing`` a training run. It is made anew when the run restarts; that a run was migrated is
-remembered elsewhere.
+A training run has one ``Standing``, reset when the run restarts. That a run was migrated is
+recorded elsewhere.
 """
 
 import math
@@ -9,12 +9,49 @@ from typing import Final
 
 import msgspec
 
-from shared.convergence.growth import growth
-from shared.convergence.parameters import ConvergenceParameters
+from shared.convergence.parameters import ConvergenceParameters, Normalisation
 from shared.progress import Category, Goal
 
 NO_GROWTH_YET: Final = math.inf
 """G(t_0): the first growth is always below it."""
+
+
+def growth(
+    previous: float,
+    current: float,
+    *,
+    first: float,
+    best: float,
+    goal: Goal,
+    params: ConvergenceParameters,
+) -> float:
+    """Return the growth G of one interval, 0 or above; +inf only if it leaves the range of floats.
+
+    ``G = change / unit``. The change is the improvement towards ``goal``, or 0 (``signed``), or the
+    absolute difference. The unit is 1, |previous|, or |first - best|, at least ``epsilon``.
+
+    Args:
+        previous: E(t_{m-1}), finite.
+        current: E(t_m), finite.
+        first: E(t_0), finite.
+        best: The best value of any tick up to t_m, finite.
+        goal: Whether the metric is to fall or to rise.
+        params: The options.
+
+    Source:
+        Mao et al., arXiv 2010.11307, equation (1) and Algorithm 1 line 5; the division is ours,
+        because the threshold is a percentage and the paper's figure 1 normalises.
+    """
+    # halves: the difference of two floats of opposite sign may overflow, that of their halves not
+    change = current / 2 - previous / 2
+    if goal is Goal.MIN:
+        change = -change
+    change = max(0.0, change) if params.signed else abs(change)
+    if params.normalisation is Normalisation.ABSOLUTE:
+        return change * 2
+    relative = params.normalisation is Normalisation.RELATIVE_TO_PREVIOUS
+    unit = previous / 2 if relative else first / 2 - best / 2
+    return change / max(abs(unit), params.epsilon / 2)
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Where a training run leads: remaining time and loss (docs/policies/convergence.md)."""
+"""Forecast of a training run: its pace, remaining time and loss (docs/policies/convergence.md)."""
 
 import math
 from collections.abc import Sequence
@@ -7,9 +7,14 @@ from typing import Final
 
 import msgspec
 
-from shared.convergence import curve, pace
+from shared.convergence import curve
 from shared.progress import Goal, Span
 
+LEAST_SEGMENTS: Final = 3
+OLDEST_WEIGHT: Final = 0.1
+"""Weight of the oldest segment; the newest has 1, between them it grows by equal factors."""
+_QUANTILES: Final = (1 / 6, 1 / 2, 5 / 6)
+"""Low, middle, high: two thirds lie between the outer ones."""
 MOST_READ: Final = 2000
 """Of a longer series evenly spaced points are read."""
 MOST_FITTED: Final = 32
@@ -18,6 +23,43 @@ LARGEST: Final = 1e15
 """A step or a time beyond this is a mistake."""
 SEGMENTS: Final = 16
 """The pace is taken between at most this many."""
+
+
+def seconds_per_step(steps: Sequence[float], times: Sequence[float]) -> Span | None:
+    """Return the weighted median of the pace between the points; None if there are too few.
+
+    A pause is one slow segment among many and does not move the median. The band holds two thirds
+    of the segments by weight: on a shared node the pace is a matter of who else is there, and that
+    does not average out.
+
+    Args:
+        steps: Strictly rising.
+        times: Seconds; a segment during which no time passed says nothing.
+    """
+    segments = [
+        ((t1 - t0) / (k1 - k0), t1 > t0)
+        for k0, k1, t0, t1 in zip(steps, steps[1:], times, times[1:], strict=False)
+    ]
+    last = max(1, len(segments) - 1)
+    known = sorted(
+        (pace, OLDEST_WEIGHT ** (1 - i / last))
+        for i, (pace, passed) in enumerate(segments)
+        if passed
+    )
+    if len(known) < LEAST_SEGMENTS:
+        return None
+    low, middle, high = (_quantile(known, part) for part in _QUANTILES)
+    return Span(middle, low, high)
+
+
+def _quantile(weighted: Sequence[tuple[float, float]], part: float) -> float:
+    """Return the first number at which ``part`` of the weight is reached."""
+    wanted = part * sum(weight for _, weight in weighted)
+    for number, weight in weighted:
+        wanted -= weight
+        if wanted <= 0:
+            return number
+    return weighted[-1][0]
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -95,10 +137,10 @@ def _remaining_seconds(points: Sequence[Point], total_steps: float, now: float) 
     left = total_steps - last.step
     if left <= 0:
         return Span(0.0, 0.0, 0.0)
-    if len(points) <= pace.LEAST_SEGMENTS:
+    if len(points) <= LEAST_SEGMENTS:
         return None
     ends = [points[i] for i in _edges(len(points) - 1, SEGMENTS)]
-    found = pace.seconds_per_step([p.step for p in ends], [p.at_seconds for p in ends])
+    found = seconds_per_step([p.step for p in ends], [p.at_seconds for p in ends])
     if found is None:
         return None
     # since the last point it went on, but not beyond the next one: it may stand still

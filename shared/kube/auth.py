@@ -162,7 +162,7 @@ def _token(found: kubeconfig.Context, tls: SSLContext | None) -> TokenSource:
             problem = "the certificate or key that its plugin gave cannot be used"
             raise SettingsError(f"kubeconfig: exec: {problem}: {error}") from error
 
-    return ExecToken(exec_plugin.read(user, found.cluster), use)
+    return ExecToken(exec_plugin.plugin_of(user, found.cluster), use)
 
 
 def _proxy(cluster: dict[str, Any]) -> str | None:

@@ -3,7 +3,7 @@
 import asyncio
 import enum
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,7 +15,6 @@ from yarl import URL
 
 from shared.kube.auth import Credentials
 from shared.kube.errors import ConnectionLostError, UnauthorizedError, from_response
-from shared.kube.lines import LineSplitter
 
 REQUEST_SECONDS: Final = 30.0
 CONNECT_SECONDS: Final = 10.0
@@ -23,12 +22,32 @@ KEEPALIVE_SECONDS: Final = 75.0
 """How long an idle connection is kept for the next burst, which would begin with dozens of TLS
 handshakes; kube-apiserver closes idle ones after 90 s."""
 READ_BUFFER_BYTES: Final = 2**20
-
 _OK: Final = range(200, 300)
 _REQUEST_TIMEOUT: Final = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
 _LOST: Final = (aiohttp.ClientError, TimeoutError, OSError)
-
 Params = Mapping[str, str]
+
+
+class LineSplitter:
+    """Cuts a stream of bytes at newlines; what is left after the last one waits in ``rest``.
+
+    aiohttp's own ``readline`` refuses lines above its buffer size, and a watch line is as long as
+    its object. The search for a newline never looks at a byte twice.
+    """
+
+    def __init__(self) -> None:
+        self.rest = bytearray()
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the complete lines, without newline and without empty ones."""
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            line = bytes(self.rest) + chunk[start:end] if self.rest else chunk[start:end]
+            self.rest.clear()
+            start = end + 1
+            if line:
+                yield line
+        self.rest += chunk[start:]
 
 
 class PatchKind(enum.Enum):

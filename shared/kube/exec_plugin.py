@@ -1,5 +1,7 @@
 """Credential plugins of kubeconfigs (``exec``): how EKS, GKE, AKS and OIDC logins give tokens.
 
+What a plugin prints on standard output is a secret: nothing of it is ever put into an error.
+
 Source:
     https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
     and client-go v0.36.3, plugin/pkg/client/auth/exec/exec.go.
@@ -7,20 +9,31 @@ Source:
 
 import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from subprocess import DEVNULL, PIPE
+from typing import IO, Any, Final
 
 import msgspec
 from msgspec import Struct
+from typing_extensions import override
 
 from shared.errors import SettingsError
-from shared.kube import kubeconfig, plugin_process
-from shared.kube.plugin_process import Ended
+from shared.kube import kubeconfig
 
+PLUGIN_SECONDS: Final = 60.0
+"""How long a plugin may take where no person can log in; those of clouds take about a second."""
+LOGIN_SECONDS: Final = 600.0
+"""How long it may take at a terminal: a person may have to log in with a browser."""
+MOST_OUTPUT_BYTES: Final = 2**20
+"""Of what it prints; a token or a certificate with its key has a few kilobytes."""
+_DRAIN_SECONDS: Final = 1.0
+"""A plugin that has ended may leave a child behind that keeps its output open."""
 VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 KIND: Final = "ExecCredential"
 _INFO: Final = "KUBERNETES_EXEC_INFO"
@@ -28,6 +41,85 @@ _EXTENSION: Final = "client.authentication.k8s.io/exec"
 _CLUSTER_KEYS: Final = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
 _MOST_HINT: Final = 500
 """Characters of an ``installHint`` that are shown; whole pages stand there."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a plugin ended.
+
+    Attributes:
+        status: Exit status, below 0 minus the signal; None if it took too long and was killed.
+        output: What it printed on standard output; ``MOST_OUTPUT_BYTES`` at most.
+        last_line: The last line that it printed on standard error; empty if there is none.
+        seconds: How long it was waited for at most.
+    """
+
+    status: int | None
+    output: bytes
+    last_line: str
+    seconds: float
+
+
+def at_terminal(stream: object) -> bool:
+    """Say whether a standard stream of ours is a terminal."""
+    isatty = getattr(stream, "isatty", None)
+    return bool(isatty and isatty())
+
+
+def run_plugin(argv: Sequence[str], environ: Mapping[str, str], *, interactive: bool) -> Ended:
+    """Run it to its end.
+
+    What it prints on standard error is shown at once if that is a terminal: it may ask for a login.
+
+    Args:
+        argv: The program's path and its arguments.
+        environ: Its environment.
+        interactive: Whether it may read our standard input.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    shows = at_terminal(sys.stderr)
+    seconds = LOGIN_SECONDS if interactive or shows else PLUGIN_SECONDS
+    process = subprocess.Popen(  # noqa: S603 - the user's kubeconfig names it, as for kubectl
+        argv, env=environ, stdin=None if interactive else DEVNULL, stdout=PIPE, stderr=PIPE
+    )
+    output, errors = _Reader(process.stdout), _Reader(process.stderr, shows=shows)
+    status: int | None
+    try:
+        status = process.wait(seconds)
+    except BaseException as error:  # also Ctrl-C: it must not go on without us
+        process.kill()
+        process.wait()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        status = None
+    for reader in (output, errors):
+        reader.join(_DRAIN_SECONDS)
+    lines = errors.read.decode(errors="replace").split("\n")
+    last_line = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return Ended(status, output.read, last_line, seconds)
+
+
+class _Reader(threading.Thread):
+    """Reads a pipe to its end, so that nobody who writes into it has to wait."""
+
+    def __init__(self, pipe: IO[bytes] | None, *, shows: bool = False) -> None:
+        super().__init__(daemon=True)
+        self.read = b""
+        self._pipe, self._shows = pipe, shows
+        self.start()
+
+    @override
+    def run(self) -> None:
+        if self._pipe is None:
+            return
+        with self._pipe:
+            while chunk := os.read(self._pipe.fileno(), 65536):
+                self.read = (self.read + chunk)[-MOST_OUTPUT_BYTES:]
+                if self._shows:
+                    sys.stderr.write(chunk.decode(errors="replace"))
+                    sys.stderr.flush()
 
 
 class _Variable(Struct):
@@ -99,7 +191,7 @@ class Credential:
     expires: datetime | None = None
 
 
-def read(user: Mapping[str, Any], cluster: kubeconfig.Section) -> Plugin:
+def plugin_of(user: Mapping[str, Any], cluster: kubeconfig.Section) -> Plugin:
     """Return the plugin of a user of a kubeconfig.
 
     Args:
@@ -142,7 +234,7 @@ def ask(plugin: Plugin) -> Credential:
         SettingsError: It is not there, failed, or printed something else. Nothing of what it
             printed on standard output is in the message.
     """
-    is_terminal = plugin_process.at_terminal(sys.stdin)
+    is_terminal = at_terminal(sys.stdin)
     if plugin.mode == "Always" and not is_terminal:
         raise _problem(plugin, "reads a login from a terminal, and standard input is none")
     interactive = is_terminal and plugin.mode != "Never"
@@ -153,7 +245,7 @@ def ask(plugin: Plugin) -> Credential:
         raise _problem(plugin, f"is not there, or cannot be run: {hint}")
     environ = {**os.environ, **plugin.environ, _INFO: _info(plugin, interactive=interactive)}
     try:
-        ended = plugin_process.run([program, *plugin.args], environ, interactive=interactive)
+        ended = run_plugin([program, *plugin.args], environ, interactive=interactive)
     except OSError as error:
         raise _problem(plugin, f"cannot be run: {error.strerror or error}") from error
     return _given(plugin, ended)

@@ -1,4 +1,6 @@
-"""How many pods a JobSet wants at one time: those of the replicated jobs that may run now.
+"""A JobSet: how many pods it wants at one time, its templates, what of it may change.
+
+Its size counts the pods of the replicated jobs that may run now.
 
 A replicated job may have to wait for others (``dependsOn``), or for all before it
 (``startupPolicy`` with order ``InOrder``). Its pods are not there until then, and a gang that
@@ -16,13 +18,16 @@ from typing import Final
 from msgspec import Struct, field
 
 from shared.kube import job_state, wire
-from shared.kube.pod_templates import Noted
+from shared.kube.changes import NO_CHANGES, Changes, suspendable
+from shared.kube.pod_templates import Noted, Template, Templates
+from shared.model import WorkerCount
 
 IN_ORDER: Final = "InOrder"
 COMPLETE: Final = "Complete"
 INITIALIZERS: Final = frozenset({"dataset-initializer", "model-initializer"})
 """Names that Kubeflow Trainer v2.0.0 gives to replicated jobs that end before the others start."""
 
+_WORKER: Final = "worker"
 _NO_JOB: Final = wire.StampingJobSpec()
 
 
@@ -143,3 +148,48 @@ def _reached(wanted: Dependency, replicas: int | None, told: ReplicatedJobStatus
     if wanted.status == COMPLETE:
         return told.succeeded == replicas
     return told.ready + told.succeeded + told.failed == replicas
+
+
+def templates(found: JobSet) -> Templates:
+    """Return the pod template of each replicated job, then the annotations of its Jobs."""
+    jobs = (found.spec.replicated_jobs if found.spec else None) or []
+    made = [job.template for job in sorted(jobs, key=lambda one: one.name.lower() != _WORKER)]
+    of_pods = [one.spec.template for one in made if one is not None and one.spec is not None]
+    return [*of_pods, *(Template(one.metadata) for one in made if one is not None)]
+
+
+def changes(found: JobSet) -> Changes:
+    """Return the pods of each replicated job that is one Indexed Job.
+
+    The webhook lets them change only with the feature gate ``ElasticJobSet``, which no object
+    tells. Of several Jobs each would lose its last pods: no order of theirs as a whole.
+
+    Source:
+        JobSet v0.12.0 pkg/webhooks/jobset_webhook.go (``ValidateUpdate``),
+        pkg/controllers/jobset_controller.go (``syncJobScaling``).
+    """
+    if found.spec is None:
+        return NO_CHANGES
+    jobs = found.spec.replicated_jobs or []
+    counts = (_of_job(place, job, alone=len(jobs) == 1) for place, job in enumerate(jobs))
+    return suspendable(
+        suspended=found.spec.suspend,
+        managed_by=found.spec.managed_by,
+        counts=tuple(filter(None, counts)),
+    )
+
+
+def _of_job(place: int, job: ReplicatedJob, *, alone: bool) -> WorkerCount | None:
+    spec = job.template.spec if job.template else None
+    if spec is None or spec.completion_mode != "Indexed" or replicas(job) != 1:
+        return None
+    if spec.parallelism is None or spec.parallelism != spec.completions:
+        return None
+    job_at = f"/spec/replicatedJobs/{place}"
+    at = f"{job_at}/template/spec"
+    return WorkerCount(
+        role="" if alone else job.name.lower(),
+        count=spec.parallelism,
+        fields=(f"{at}/parallelism", f"{at}/completions"),
+        guards=((f"{job_at}/name", job.name),),
+    )

@@ -1,7 +1,8 @@
 """The job kinds of other projects: where they are served, and raw JSON to ``shared.owners.Owner``.
 
-A further kind is one line in ``OWNERS`` and, if it says how many pods it wants, a function in
-``sizes``, if that may change, one in ``elastic``; deploy/base/rbac-kinds.yaml must let us read it.
+A further kind is one line in ``OWNERS``, with a module of its own if it says how many pods it
+wants, which templates it has or what of it may change; deploy/base/rbac-kinds.yaml must let us read
+it.
 """
 
 from collections.abc import Callable
@@ -13,10 +14,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shared import foreign_labels, label_selectors, labels
-from shared.kube import elastic, job_sets, pod_templates, role_templates, sizes, train_jobs, wire
-from shared.kube.changes import NO_CHANGES, Changes, suspendable, with_changes
+from shared.kube import (
+    job_sets,
+    kubeflow_jobs,
+    leader_worker_sets,
+    pod_templates,
+    ray_clusters,
+    train_jobs,
+    volcano_jobs,
+    wire,
+)
+from shared.kube.changes import NO_CHANGES, Changes, with_changes
 from shared.kube.parse import Data, names_the_object, owner
-from shared.kube.role_templates import Templates
+from shared.kube.pod_templates import Templates
 from shared.model import Owner, OwnProgress
 
 S = TypeVar("S")
@@ -32,17 +42,6 @@ class Object(Struct, Generic[S]):
 
 class Unread(Struct):
     """A part of which nothing is read."""
-
-
-class Suspending(Struct, rename="camel"):
-    """``spec`` of a kind of which little is read, and what it says of the RayCluster it makes."""
-
-    suspend: bool | None = None
-    managed_by: str | None = None
-    shutdown_after_job_finishes: bool | None = None
-    cluster_selector: dict[str, str] | None = None
-    ray_cluster_spec: sizes.RayClusterSpec | None = None
-    ray_cluster_config: sizes.RayClusterSpec | None = None
 
 
 class WithMeta(Protocol):
@@ -140,55 +139,39 @@ def _specified(
 
 
 def _unsized(
-    kind: str, group: str, version: str, changes: Callable[[Suspending], Changes]
+    kind: str, group: str, version: str, changes: Callable[[ray_clusters.RayJobSpec], Changes]
 ) -> OwnerKind:
-    """Return a kind that owns the one that says the size."""
+    """Return a kind of Ray that owns a RayCluster, which says the size.
+
+    The RayCluster has a name of its own, so no label of the pods names the kind.
+    """
     return _specified(
-        kind, group, (version,), Suspending, lambda _: None, _of_its_cluster, "", changes
+        kind,
+        group,
+        (version,),
+        ray_clusters.RayJobSpec,
+        lambda _: None,
+        ray_clusters.job_templates,
+        "",
+        changes,
     )
-
-
-def _of_its_cluster(spec: Suspending) -> Templates:
-    """Its RayCluster has a name of its own, so that no label of the pods names the kind."""
-    cluster = spec.ray_cluster_spec or spec.ray_cluster_config
-    return () if cluster is None else role_templates.ray_cluster(cluster)
 
 
 def _kubeflow(
     kind: str,
     *versions: str,
-    changes: Callable[[sizes.KubeflowSpec], Changes] = elastic.kubeflow,
+    changes: Callable[[kubeflow_jobs.KubeflowSpec], Changes] = kubeflow_jobs.changes,
 ) -> OwnerKind:
     return _specified(
         kind,
         "kubeflow.org",
         versions,
-        sizes.KubeflowSpec,
-        sizes.kubeflow,
-        role_templates.kubeflow,
+        kubeflow_jobs.KubeflowSpec,
+        kubeflow_jobs.size,
+        kubeflow_jobs.templates,
         labels.TRAINING_JOB_NAME,
         changes,
     )
-
-
-def _ray_job(spec: Suspending) -> Changes:
-    """Return its suspension, where KubeRay allows it: the cluster ends with the job.
-
-    Source:
-        KubeRay v1.4.2 controllers/ray/utils/validation.go (``ValidateRayJobSpec``).
-    """
-    if not spec.shutdown_after_job_finishes or spec.cluster_selector:
-        return NO_CHANGES
-    return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
-
-
-def _leader_worker_set(spec: sizes.LeaderWorkerSetSpec) -> Changes:
-    """Return how many groups it has; without a number it is one.
-
-    Source:
-        LeaderWorkerSet v0.7.0 api/leaderworkerset/v1/leaderworkerset_types.go.
-    """
-    return NO_CHANGES._replace(groups=1 if spec.replicas is None else spec.replicas)
 
 
 OWNERS: Final = (
@@ -198,8 +181,8 @@ OWNERS: Final = (
         ("v1alpha2",),
         job_sets.JobSet,
         job_sets.size,
-        elastic.job_set,
-        role_templates.job_set,
+        job_sets.changes,
+        job_sets.templates,
         foreign_labels.JOBSET_NAME,
     ),
     _kind(
@@ -213,43 +196,43 @@ OWNERS: Final = (
         foreign_labels.JOBSET_NAME,  # its JobSet has its name
         train_jobs.progress,
     ),
-    _kubeflow("PyTorchJob", "v1", changes=elastic.pytorch_job),
-    _kubeflow("TFJob", "v1", changes=elastic.tf_job),
-    _kubeflow("MPIJob", "v2beta1", "v1", changes=elastic.mpi_job),
+    _kubeflow("PyTorchJob", "v1", changes=kubeflow_jobs.pytorch_changes),
+    _kubeflow("TFJob", "v1", changes=kubeflow_jobs.tf_changes),
+    _kubeflow("MPIJob", "v2beta1", "v1", changes=kubeflow_jobs.mpi_changes),
     _kubeflow("XGBoostJob", "v1"),
     _kubeflow("PaddleJob", "v1"),
     _kubeflow("JAXJob", "v1"),
-    _unsized("RayJob", "ray.io", "v1", _ray_job),
+    _unsized("RayJob", "ray.io", "v1", ray_clusters.job_changes),
     _unsized("RayService", "ray.io", "v1", lambda _: NO_CHANGES),
     _specified(
         "RayCluster",
         "ray.io",
         ("v1",),
-        sizes.RayClusterSpec,
-        sizes.ray_cluster,
-        role_templates.ray_cluster,
+        ray_clusters.RayClusterSpec,
+        ray_clusters.size,
+        ray_clusters.templates,
         foreign_labels.RAY_CLUSTER,
-        elastic.ray_cluster,
+        ray_clusters.changes,
     ),
     _specified(
         "LeaderWorkerSet",
         "leaderworkerset.x-k8s.io",
         ("v1",),
-        sizes.LeaderWorkerSetSpec,
-        sizes.leader_worker_set,
-        role_templates.leader_worker_set,
+        leader_worker_sets.LeaderWorkerSetSpec,
+        leader_worker_sets.size,
+        leader_worker_sets.templates,
         foreign_labels.LWS_NAME,
-        _leader_worker_set,
+        leader_worker_sets.changes,
     ),
     _specified(
         "Job",
         "batch.volcano.sh",
         ("v1alpha1",),
-        sizes.VolcanoJobSpec,
-        sizes.volcano_job,
-        role_templates.volcano_job,
+        volcano_jobs.VolcanoJobSpec,
+        volcano_jobs.size,
+        volcano_jobs.templates,
         foreign_labels.VOLCANO_JOB,
-        elastic.volcano_job,
+        volcano_jobs.changes,
     ),
 )
 """Every such kind."""

@@ -32,6 +32,10 @@ class Template(Struct):
     metadata: Noted | None = None
 
 
+Templates = Iterable[Template | None]
+"""Of one owner, the most important first."""
+
+
 def stated(templates: Iterable[Template | None]) -> Mapping[str, str]:
     """Return what templates state under ``labels.OF_OWNER``; the first that states a key wins."""
     found: dict[str, str] = {}

@@ -1,20 +1,15 @@
-"""When and how long to wait before the same is tried again."""
+"""Which errors are worth a retry, and how long to wait before it."""
 
-import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from typing import Final
 
-from shared.clock import Clock
-from shared.kube.errors import ApiError, ConnectionLostError, ServerError, ThrottledError
-
-T = TypeVar("T")
+from shared.kube.errors import ConnectionLostError, ServerError, ThrottledError
 
 _TRANSIENT: Final = (ConnectionLostError, ServerError, ThrottledError)
 
 
 def transient(error: Exception) -> bool:
-    """Say whether the same request may succeed later without anybody changing anything."""
+    """Return True if the same request may succeed later although nothing was changed."""
     return isinstance(error, _TRANSIENT)
 
 
@@ -47,29 +42,3 @@ class Backoff:
     def reset(self) -> None:
         """Start again at the first ceiling: it worked."""
         self._ceiling_seconds = self._first_seconds
-
-
-async def persist(
-    attempt: Callable[[], Awaitable[T]], *, backoff: Backoff, clock: Clock, deadline: float
-) -> T:
-    """Return what ``attempt`` returns, trying again after transient errors.
-
-    The server's ``Retry-After`` counts where it is longer than the back-off.
-
-    Args:
-        attempt: A request that may be repeated: it reads, or it has a precondition.
-        backoff: The waits between attempts.
-        clock: For the deadline.
-        deadline: ``clock.monotonic()`` after which no further attempt starts.
-
-    Raises:
-        ApiError: The last error, if it is not transient or the time is up.
-    """
-    while True:
-        try:
-            return await attempt()
-        except ApiError as error:
-            wait_seconds = max(backoff.next_seconds(), error.retry_after_seconds or 0.0)
-            if not transient(error) or clock.monotonic() + wait_seconds > deadline:
-                raise
-            await asyncio.sleep(wait_seconds)

@@ -14,6 +14,7 @@ from shared.kube.pod_templates import Template
 from shared.label_selectors import LabelSelector
 
 ResourceList = dict[str, str]
+Count = Annotated[int, MsgspecMeta(ge=0)]
 
 
 class OwnerRef(Struct, rename="camel"):

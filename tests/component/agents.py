@@ -14,7 +14,7 @@ import msgspec
 from devcluster.certificates import Authority
 from shared import api, labels, wire
 from shared.kube import paths
-from shared.kube.token_review import NODE_NAME
+from shared.kube.reviews import NODE_NAME
 from shared.system_clock import SystemClock
 from tests.component.shell import Extender, extender, node, pod
 from tests.fakes.eventually import eventually

@@ -12,7 +12,7 @@ from extender.engine.admission import keeping, slot_plan
 from extender.loops.history import KEY, NAME
 from shared import api, labels
 from shared.kube import parse, paths
-from shared.prices import PricesResponse
+from shared.pricing import PricesResponse
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube

@@ -11,8 +11,7 @@ import pytest
 from aiohttp import web
 
 from extender.http.app import create_runner
-from shared.connections import Connections, most_connections
-from shared.listening import Site
+from shared.connections import Connections, Site, most_connections
 from tests.fakes.eventually import eventually
 
 SHORT_SECONDS = 0.3

@@ -20,8 +20,8 @@ from extender.http.app import (
 )
 from extender.metrics.extender import ExtenderMetrics
 from shared import api
-from shared.prices import PricesResponse
-from shared.rescales import RescalesResponse
+from shared.ledgers import RescalesResponse
+from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
 from tests.fakes.answers import EXPLAIN, EXPLAIN_JOB, PRICES, QUEUE, SLOTS
 from tests.fakes.ports import REFUSED, FakeHealth, FakeRead, FakeScheduler

@@ -18,9 +18,9 @@ from extender.loops.admission import AdmissionLoop
 from extender.loops.history import NAME
 from extender.loops.record import Recorder
 from shared import api
-from shared.admitted import ProfileEntry
 from shared.kube import parse, paths
 from shared.model import NodeName, Owner, Uid
+from shared.pricing import ProfileEntry
 from shared.progress import PodReport, Progress
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node
 from tests.component.test_admitted import NAMESPACE, RICH, read, submit

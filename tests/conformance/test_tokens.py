@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.kube import paths, token_review, writes
+from shared.kube import paths, reviews, writes
 from shared.kube.errors import InvalidError, NotFoundError
 from tests.conformance.conftest import Server, ref
 from tests.fakes.eventually import eventually
@@ -40,10 +40,10 @@ async def agent_pod(server: Server, node: str | None = "node-a") -> dict[str, An
 async def test_a_token_of_a_pod_names_account_and_node(server: Server) -> None:
     user = await account(server)
     token = await issue(server, await agent_pod(server))
-    found = await token_review.review(server.client, token, OURS)
+    found = await reviews.review_token(server.client, token, OURS)
     assert (found.authenticated, found.error) == (True, "")
     assert (found.user.username, found.audiences, found.node) == (user, (OURS,), "node-a")
-    end = token_review.expires_at(token)
+    end = reviews.expires_at(token)
     assert end is not None
 
 
@@ -51,52 +51,52 @@ async def test_a_token_of_a_pod_without_a_node_names_none(server: Server) -> Non
     await account(server)
     gated = {"schedulingGates": [{"name": "shuntyard.io/queue"}], "serviceAccountName": "agent"}
     token = await issue(server, await server.pod(**gated))
-    found = await token_review.review(server.client, token, OURS)
+    found = await reviews.review_token(server.client, token, OURS)
     assert (found.authenticated, found.node) == (True, "")
 
 
 async def test_a_token_of_no_pod_names_no_node(server: Server) -> None:
     user = await account(server)
-    found = await token_review.review(server.client, await issue(server, None), OURS)
+    found = await reviews.review_token(server.client, await issue(server, None), OURS)
     assert (found.authenticated, found.user.username, found.node) == (True, user, "")
 
 
 async def test_only_the_audiences_that_were_asked_about_are_answered(server: Server) -> None:
     await account(server)
     token = await issue(server, None, audiences=[OURS, OTHER])
-    found = await token_review.review(server.client, token, OURS)
+    found = await reviews.review_token(server.client, token, OURS)
     assert found.audiences == (OURS,)
 
 
 async def test_a_token_for_another_audience_is_not_authenticated(server: Server) -> None:
     await account(server)
     token = await issue(server, await agent_pod(server), audiences=[OTHER])
-    found = await token_review.review(server.client, token, OURS)
+    found = await reviews.review_token(server.client, token, OURS)
     assert (found.authenticated, found.user.username, found.audiences) == (False, "", ())
     assert "audience" in found.error
 
 
 @pytest.mark.parametrize("token", ["garbage", "a.b.c"])
 async def test_what_is_no_token_is_not_authenticated(server: Server, token: str) -> None:
-    found = await token_review.review(server.client, token, OURS)
+    found = await reviews.review_token(server.client, token, OURS)
     assert (found.authenticated, found.user.username) == (False, "")
     assert "invalid bearer token" in found.error
 
 
 async def test_no_token_at_all_is_a_bad_request(server: Server) -> None:
     with pytest.raises(InvalidError):
-        await token_review.review(server.client, "", OURS)
+        await reviews.review_token(server.client, "", OURS)
 
 
 async def test_a_token_ends_with_its_pod(server: Server) -> None:
     await account(server)
     pod = await agent_pod(server)
     token = await issue(server, pod)
-    assert (await token_review.review(server.client, token, OURS)).authenticated
+    assert (await reviews.review_token(server.client, token, OURS)).authenticated
     await writes.delete_pod(server.client, *ref(pod), grace_seconds=0)
 
     async def refused() -> bool:
-        return not (await token_review.review(server.client, token, OURS)).authenticated
+        return not (await reviews.review_token(server.client, token, OURS)).authenticated
 
     await eventually(refused)
 

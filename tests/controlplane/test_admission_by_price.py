@@ -19,7 +19,7 @@ from extender.engine.admission.slot_plan import SlotPlan
 from extender.loops.history import KEY, NAME
 from shared import api, labels
 from shared.kube import paths
-from shared.prices import PricesResponse
+from shared.pricing import PricesResponse
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job
 from tests.controlplane.yard import Yard

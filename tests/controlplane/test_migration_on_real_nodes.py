@@ -20,7 +20,7 @@ from devcluster.real_nodes import conditions, images
 from devcluster.real_nodes.machines import Machines
 from shared import api, labels
 from shared.kube import paths
-from shared.ledger import MigrationEntry
+from shared.ledgers import MigrationEntry
 from tests.controlplane import real_yard
 from tests.controlplane.real_training_yard import (
     AGENT_SETTINGS,

@@ -25,7 +25,7 @@ from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError
 from shared.kube.retry import transient
-from shared.ledger import MigrationEntry
+from shared.ledgers import MigrationEntry
 from shared.system_clock import SystemClock
 from tests.controlplane import watching
 from tests.controlplane.watching import History, Object, recording

@@ -3,11 +3,17 @@
 import msgspec
 
 from shared import api
-from shared.ledger import Declined, MigrationEntry, MoveEntry, Transition
-from shared.prices import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
+from shared.explanation import Bill, Place, Shift
+from shared.ledgers import (
+    Declined,
+    MigrationEntry,
+    MoveEntry,
+    RescaleEntry,
+    RescalesResponse,
+    Transition,
+)
+from shared.pricing import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
 from shared.progress import Category, Span, Use
-from shared.rescales import RescaleEntry, RescalesResponse
-from shared.supposition import Bill, Place, Shift
 from shared.tenancy import NamespaceEntry, NamespacesResponse
 
 TERMS = api.Terms(u=5, b=50, l=5, m=6, e_normalised=0.25, m_normalised=1.0)

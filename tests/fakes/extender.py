@@ -17,7 +17,7 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from devcluster.certificates import Authority
-from shared.listening import Site
+from shared.connections import Site
 from shared.progress import PodReport
 from shared.system_clock import SystemClock
 from shared.wire import Command, Event, Heartbeat, HeartbeatAnswer, NodePods, PodPlace

@@ -21,10 +21,10 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from shared.connections import Site
 from shared.kube import paths
 from shared.kube.auth import Credentials
 from shared.kube.tokens import FixedToken
-from shared.listening import Site
 from tests.fakes import kube_evictions, kube_faults, kube_installed, kube_watch
 from tests.fakes.kube_access import Access
 from tests.fakes.kube_actions import Actions

@@ -11,9 +11,9 @@ from extender.engine.filtering import FilterVerdict
 from extender.http import manifests, paging, redacting
 from shared import api
 from shared.errors import InputError
+from shared.ledgers import RescalesResponse
 from shared.model import Pod
-from shared.prices import PricesResponse
-from shared.rescales import RescalesResponse
+from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
 from tests.fakes.answers import (
     EXPLAIN,

@@ -13,8 +13,8 @@ from extender.engine.memory import Priced
 from extender.engine.owner_changes import ChangeOwner
 from extender.engine.reasons import MESSAGES, Reason
 from extender.policy.admission import SlotState
-from shared.admitted import ProfileEntry
 from shared.model import JobKey, NodeName, Uid
+from shared.pricing import ProfileEntry
 
 
 class Promise(StrEnum):

@@ -28,9 +28,9 @@ from extender.engine.owner_changes import ChangeOwner
 from extender.engine.reasons import MESSAGES, Reason
 from extender.engine.scaling import speeds
 from extender.engine.worker_gang import worker_roles
-from shared.admitted import ProfileEntry
 from shared.errors import InputError
 from shared.model import JobKey, Owner
+from shared.pricing import ProfileEntry
 
 
 @dataclass

@@ -17,9 +17,8 @@ from extender.engine.explaining.workers import of_job, workers
 from extender.engine.reasons import Reason
 from shared import api
 from shared.explanation import Change, Step, StepKind
-from shared.ledger import Declined
+from shared.ledgers import Declined, RescaleEntry
 from shared.model import JobKey
-from shared.rescales import RescaleEntry
 
 _BY_PRICE: Final = frozenset({Reason.PAYOFF_TOO_LOW.value, Reason.UTILITY_GONE.value})
 _PAUSED: Final = "paused"

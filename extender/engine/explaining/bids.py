@@ -17,8 +17,8 @@ from extender.policy import slot_offers
 from extender.policy.admission import SlotState
 from extender.policy.slots import FloatVector, Pool, Promised
 from extender.policy.timetable import Schedule, Seats
-from shared.admitted import PricePart
 from shared.model import JobKey
+from shared.pricing import PricePart
 
 MOST_PARTS: Final = 50
 """Parts of a price that are told."""

@@ -29,8 +29,8 @@ from extender.policy.pricing import FloatVector
 from extender.policy.room import IntVector, Room
 from extender.policy.weighting import Weight
 from shared import api
+from shared.ledgers import WorkersEntry
 from shared.model import JobKey, Node
-from shared.rescales import WorkersEntry
 
 NO_MORE = More()
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})

@@ -14,7 +14,7 @@ from extender.policy import pricing
 from extender.policy.pricing import FloatVector
 from extender.policy.slots import Pool
 from shared.model import NodeName
-from shared.prices import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
+from shared.pricing import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
 
 _DIGITS: Final = 4
 NOT_BY_PRICE: Final = "no job is admitted by price: `admission.enabled` is false"

@@ -10,9 +10,9 @@ from extender.engine.admission.slot_plan import SlotPlan
 from extender.engine.explaining.workers import workers
 from extender.engine.jobs import Job
 from extender.engine.snapshot import Snapshot
-from shared.admitted import AdmissionEntry
+from shared.ledgers import WorkersEntry
 from shared.model import JobKey
-from shared.rescales import WorkersEntry
+from shared.pricing import AdmissionEntry
 
 _DIGITS = 6
 

@@ -24,9 +24,9 @@ from extender.engine.snapshot import Snapshot
 from extender.engine.worker_gang import worker_roles
 from extender.policy.timetable import Schedule, Seats
 from shared import api
-from shared.admitted import AdmissionEntry
+from shared.explanation import Place
 from shared.model import JobKey, NodeName
-from shared.supposition import Place
+from shared.pricing import AdmissionEntry
 
 _DIGITS = 6
 

@@ -28,8 +28,8 @@ from extender.policy import pricing
 from extender.policy.pricing import FloatVector, PricingParameters
 from extender.policy.room import Room
 from shared import api
+from shared.explanation import Bill, Place, Shift
 from shared.model import JobKey, NodeName, PodShape
-from shared.supposition import Bill, Place, Shift
 
 NO_HISTORY: Final = History()
 SAME_START_SECONDS: Final = 1.0

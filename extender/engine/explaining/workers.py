@@ -13,8 +13,8 @@ from extender.engine.scaling.following import Ended
 from extender.engine.scaling.record import Rescale
 from extender.engine.scaling.scaled import scaled
 from extender.engine.snapshot import Snapshot
+from shared.ledgers import RescaleEntry, WorkersEntry
 from shared.model import JobKey
-from shared.rescales import RescaleEntry, WorkersEntry
 
 _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
 

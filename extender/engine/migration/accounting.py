@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from extender.engine.snapshot import Snapshot
 from shared import api
-from shared.ledger import Declined, MigrationEntry, MoveEntry, Transition
+from shared.ledgers import Declined, MigrationEntry, MoveEntry, Transition
 from shared.model import Migration, MigrationMember, MigrationPhase
 
 

@@ -14,7 +14,7 @@ from extender.engine.migration.ledger import Ledger
 from extender.engine.migration.parameters import MigrationParameters, MigrationPolicy
 from extender.engine.migration.proposing import Proposals
 from extender.engine.snapshot import Snapshot
-from shared.ledger import Declined
+from shared.ledgers import Declined
 from shared.model import Uid
 
 

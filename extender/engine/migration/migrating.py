@@ -28,7 +28,7 @@ from extender.engine.migration.parameters import MigrationParameters, MigrationP
 from extender.engine.migration.stepping import Advance, Attempt, Case, advance
 from extender.engine.snapshot import Snapshot
 from shared import labels
-from shared.ledger import Declined
+from shared.ledgers import Declined
 from shared.model import Migration, MigrationPhase, OwnerReference, PodKey, Uid
 
 FIRST_RETRY_SECONDS = 1.0

@@ -23,7 +23,7 @@ from extender.engine.migration.reasons import MigrationReason as R
 from extender.engine.snapshot import Snapshot
 from extender.policy import migration_gain
 from extender.policy.migration_gain import Gain
-from shared import ledger as api
+from shared import ledgers as api
 from shared.model import JobKey, Migration, NodeName, Pod, Trigger, Uid
 
 MOST_LOOKED_AT: Final = 64

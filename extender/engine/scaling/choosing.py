@@ -18,7 +18,7 @@ from extender.engine.scaling.ranged import ranged
 from extender.engine.scaling.records import Records
 from extender.engine.scaling.scaled import scaled
 from extender.engine.snapshot import Snapshot
-from shared.ledger import Declined
+from shared.ledgers import Declined
 from shared.model import JobKey
 
 

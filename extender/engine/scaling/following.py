@@ -13,7 +13,7 @@ from extender.engine.scaling.proposal import Cause
 from extender.engine.scaling.record import Phase, Rescale
 from extender.engine.scaling.records import Records
 from extender.engine.scaling.speed_samples import SpeedMemory
-from shared.ledger import Declined
+from shared.ledgers import Declined
 from shared.model import JobKey, Uid
 
 MOST_ENDED: Final = 200

@@ -7,9 +7,8 @@ from msgspec.structs import replace
 from cli import bargains
 from cli.__main__ import main
 from shared import api
-from shared.admitted import AdmissionEntry, PricePart, ProfileEntry
-from shared.ledger import Declined
-from shared.rescales import WorkersEntry
+from shared.ledgers import Declined, WorkersEntry
+from shared.pricing import AdmissionEntry, PricePart, ProfileEntry
 from tests.fakes.answers import EXPLAIN_JOB, JOBS, QUEUE, RESCALES
 from tests.unit.cli.conftest import ReadApi
 

@@ -13,7 +13,7 @@ from cli import heatmap, screen
 from cli.__main__ import main
 from cli.errors import UnansweredError
 from cli.screen import Screen
-from shared.prices import SlotRow
+from shared.pricing import SlotRow
 from tests.fakes.answers import PRICES, SLOTS
 from tests.unit.cli.conftest import ReadApi
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cli import commands, supposed
 from cli.__main__ import main
 from shared import api
-from shared.supposition import Bill
+from shared.explanation import Bill
 from tests.fakes.answers import EXPLAIN_JOB, WHAT_IF
 from tests.unit.cli.conftest import ApiServer, ReadApi
 from tests.unit.cli.test_by_service import PROXY, status

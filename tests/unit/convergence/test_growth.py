@@ -5,7 +5,7 @@ import math
 import pytest
 
 from shared.convergence import parameters
-from shared.convergence.growth import growth
+from shared.convergence.categories import growth
 from shared.convergence.parameters import ConvergenceParameters, Normalisation
 from shared.progress import Goal
 

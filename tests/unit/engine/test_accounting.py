@@ -3,7 +3,7 @@
 import pytest
 
 from extender.engine.migration import accounting
-from shared.ledger import Declined, Transition
+from shared.ledgers import Declined, Transition
 from shared.model import (
     JobKey,
     Migration,

@@ -13,32 +13,32 @@ from extender.http import tokens
 from extender.http.agent_tokens import TokenCheck
 from extender.http.tokens import REFUSED_SECONDS
 from extender.metrics.extender import Reviewed
-from shared.kube import token_review
+from shared.kube import reviews
 from shared.kube.errors import ApiError, ConnectionLostError, ForbiddenError, InvalidError
-from shared.kube.token_review import NODE_NAME, Review, User
+from shared.kube.reviews import NODE_NAME, TokenVerdict, User
 from tests.fakes.clock import FakeClock
 
 AGENT = "system:serviceaccount:shuntyard-agents:shuntyard-agent"
 US = "shuntyard-extender"
 
 
-def accepted(**changes) -> Review:
+def accepted(**changes) -> TokenVerdict:
     extra = changes.pop("extra", {NODE_NAME: ("node-a",)})
     user = User(changes.pop("username", AGENT), extra)
-    return Review(**{"authenticated": True, "user": user, "audiences": (US,), **changes})
+    return TokenVerdict(**{"authenticated": True, "user": user, "audiences": (US,), **changes})
 
 
 @dataclass
 class Reviewer:
     """Gives one verdict, as often as it is asked, when the gate is open."""
 
-    verdict: Review | ApiError = field(default_factory=accepted)
+    verdict: TokenVerdict | ApiError = field(default_factory=accepted)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     asked: list[str] = field(default_factory=list)
     together: int = 0
     most_together: int = 0
 
-    async def __call__(self, token: str) -> Review:
+    async def __call__(self, token: str) -> TokenVerdict:
         self.asked.append(token)
         self.together += 1
         self.most_together = max(self.most_together, self.together)
@@ -99,8 +99,12 @@ async def test_without_a_token_nobody_is_asked(door: Door, header: str) -> None:
 
 
 REFUSED = {
-    "not authenticated": (Review(error="[invalid bearer token]"), 401, "invalid bearer token"),
-    "of another audience": (Review(error="[token audiences]"), 401, "token audiences"),
+    "not authenticated": (
+        TokenVerdict(error="[invalid bearer token]"),
+        401,
+        "invalid bearer token",
+    ),
+    "of another audience": (TokenVerdict(error="[token audiences]"), 401, "token audiences"),
     "of no audience": (accepted(audiences=()), 401, "not meant for shuntyard-extender"),
     "of an audience nobody asked about": (accepted(audiences=("x",)), 401, "not meant for"),
     "unreadable for the server": (InvalidError(400, "BadRequest", "no token"), 401, "no token"),
@@ -126,7 +130,7 @@ async def test_a_good_verdict_is_kept_for_its_time_and_a_bad_one_for_seconds(doo
     await door.opens("good")
     assert door.reviewer.asked == ["good"]
     door.clock.pass_by(0.1)
-    door.reviewer.verdict = Review(error="it is over")
+    door.reviewer.verdict = TokenVerdict(error="it is over")
     for _ in range(3):
         with pytest.raises(web.HTTPUnauthorized):
             await door.opens("good")
@@ -152,7 +156,7 @@ def jwt(**claims: object) -> str:
     ],
 )
 def test_a_token_says_when_it_ends(token: str, want: float | None) -> None:
-    assert token_review.expires_at(token) == want
+    assert reviews.expires_at(token) == want
 
 
 async def test_a_good_verdict_is_not_kept_beyond_the_tokens_own_end(door: Door) -> None:
@@ -251,7 +255,7 @@ async def test_bad_tokens_never_drive_good_ones_out(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await door.opens("good")
-    door.reviewer.verdict = Review(error="bad")
+    door.reviewer.verdict = TokenVerdict(error="bad")
     for i in range(tokens.MOST_REFUSED + 10):
         with pytest.raises(web.HTTPUnauthorized):
             await door.opens(f"bad-{i}")

@@ -13,8 +13,7 @@ from extender.http import redacting
 from extender.http.redacting import HIDDEN
 from shared import api
 from shared.explanation import Ahead, Change, Step, StepKind
-from shared.ledger import Declined
-from shared.rescales import RescaleEntry, RescalesResponse
+from shared.ledgers import Declined, RescaleEntry, RescalesResponse
 from shared.tenancy import NamespaceEntry, NamespacesResponse
 
 KNOWN = frozenset({"red", "blue", "com", "deep-blue"})

@@ -13,7 +13,7 @@ from extender.http.remembered import Remembered
 from extender.http.threads import Permit, Threads
 from extender.http.tokens import Tokens, Verdict
 from extender.http.turnstile import Gate
-from shared.kube.token_review import Review
+from shared.kube.reviews import TokenVerdict
 from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
 
@@ -141,10 +141,10 @@ async def test_who_goes_away_in_the_middle_fails_nobody_who_shows_the_same_token
     """A caller who is gone is cancelled; the next one asks the API server anew."""
     asked, go_on = [], asyncio.Event()
 
-    async def review(token: str) -> Review:
+    async def review(token: str) -> TokenVerdict:
         asked.append(token)
         await go_on.wait()
-        return Review(authenticated=True)
+        return TokenVerdict(authenticated=True)
 
     known: Tokens[str] = Tokens(
         review, lambda _: Verdict("ann"), 10, 60.0, FakeClock(), lambda _: None

@@ -10,8 +10,7 @@ from aiohttp import web
 from extender.http import viewers
 from extender.http.viewers import Bearer, Viewers, caller_of
 from extender.metrics.extender import ExtenderMetrics
-from shared.kube.access_review import Act
-from shared.kube.token_review import Review, User
+from shared.kube.reviews import Act, TokenVerdict, User
 from tests.fakes.clock import FakeClock
 
 KEPT_SECONDS = 30.0
@@ -24,9 +23,9 @@ class Server:
     granted: set[tuple[str, str]] = field(default_factory=set)
     asked: Counter[str] = field(default_factory=Counter)
 
-    async def review(self, token: str) -> Review:
+    async def review(self, token: str) -> TokenVerdict:
         name, _, _ = token.partition("#")
-        return Review(authenticated=True, user=User(name), audiences=())
+        return TokenVerdict(authenticated=True, user=User(name), audiences=())
 
     async def access(self, user: User, act: Act) -> bool:
         self.asked[user.username] += 1

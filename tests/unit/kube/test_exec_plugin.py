@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.errors import SettingsError
-from shared.kube import exec_plugin, kubeconfig, plugin_process
+from shared.kube import exec_plugin, kubeconfig
 from shared.kube.exec_plugin import Credential
 
 V1, V1BETA1 = exec_plugin.VERSIONS
@@ -29,7 +29,7 @@ def plugin(tmp_path: Path) -> Callable[..., Credential]:
         file.chmod(0o700)
         whole = {"apiVersion": V1, "command": "bin/plugin", **section}
         user = {"exec": whole, kubeconfig.DIRECTORY: str(tmp_path)}
-        return exec_plugin.ask(exec_plugin.read(user, cluster))
+        return exec_plugin.ask(exec_plugin.plugin_of(user, cluster))
 
     return run
 
@@ -117,7 +117,7 @@ BROKEN: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "no JSON": (f"echo {SECRET}", {}, ("printed no ExecCredential",)),
     "no text": (r"printf '\377'", {}, ("printed no ExecCredential",)),
     "too much": (
-        f"head -c {plugin_process.MOST_OUTPUT_BYTES + 10} /dev/zero",
+        f"head -c {exec_plugin.MOST_OUTPUT_BYTES + 10} /dev/zero",
         {},
         ("printed no ExecCredential",),
     ),
@@ -197,7 +197,7 @@ def test_what_goes_wrong_is_said_with_the_next_step_and_without_the_token(
 def test_a_plugin_that_does_not_end_is_killed(
     plugin: Callable[..., Credential], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugin_process, "PLUGIN_SECONDS", 0.5)
+    monkeypatch.setattr(exec_plugin, "PLUGIN_SECONDS", 0.5)
     with pytest.raises(SettingsError, match=r"gave no answer in .* s") as failed:
         plugin("exec sleep 1000")
     assert "run it by hand" in str(failed.value)
@@ -206,7 +206,7 @@ def test_a_plugin_that_does_not_end_is_killed(
 def test_a_child_that_a_plugin_leaves_behind_is_not_waited_for(
     plugin: Callable[..., Credential], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugin_process, "_DRAIN_SECONDS", 0.5)
+    monkeypatch.setattr(exec_plugin, "_DRAIN_SECONDS", 0.5)
     assert plugin(f"sleep 20 &\n{printed(token=SECRET)}").token == SECRET
 
 
@@ -245,6 +245,6 @@ def test_the_client_library_understands_a_plugin_in_the_same_way(tmp_path: Path)
     section = {"apiVersion": V1, "command": str(file), "args": ["x"], "env": None}
     theirs = provider.ExecProvider(kube_config.ConfigNode("exec", section), None).run()
     user = {"exec": section, kubeconfig.DIRECTORY: str(tmp_path)}
-    assert exec_plugin.ask(exec_plugin.read(user, CLUSTER)).token == theirs["token"]
+    assert exec_plugin.ask(exec_plugin.plugin_of(user, CLUSTER)).token == theirs["token"]
     first, second = map(json.loads, asked.read_text().splitlines())
     assert first == second

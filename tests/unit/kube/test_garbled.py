@@ -7,10 +7,10 @@ import pytest
 
 from extender.loops.endpoint import EndpointLoop, Place
 from shared.health import Heartbeat
-from shared.kube import access_review, keyed_data, lease_holding, token_review
-from shared.kube.access_review import Act
+from shared.kube import keyed_data, lease_holding, reviews
 from shared.kube.errors import BrokenAnswerError
 from shared.kube.lease_holding import LeaseCandidate, LeaseTerms
+from shared.kube.reviews import Act
 from tests.fakes.clock import FakeClock
 
 ANSWERS = {
@@ -42,8 +42,8 @@ def release(client: Any) -> Awaitable[None]:
 READERS: dict[str, Callable[[Any], Awaitable[object]]] = {
     "a Secret": lambda c: keyed_data.read_secret(c, "/secret"),
     "a ConfigMap": lambda c: keyed_data.write_config_map(c, "/map", "1", {}),
-    "a right": lambda c: access_review.allowed(c, token_review.User(), Act("list", "pods")),
-    "a token": lambda c: token_review.review(c, "token", None),
+    "a right": lambda c: reviews.is_allowed(c, reviews.User(), Act("list", "pods")),
+    "a token": lambda c: reviews.review_token(c, "token", None),
     "a Lease": release,
 }
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.kube.lines import LineSplitter
+from shared.kube.client import LineSplitter
 
 
 @given(st.lists(st.binary(max_size=20)), st.data())

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.kube import errors
-from shared.kube.retry import Backoff, persist, transient
-from shared.system_clock import SystemClock
+from shared.kube.retry import Backoff, transient
 
 TRANSIENT = {
     "lost": (errors.ConnectionLostError("x"), True),
@@ -31,44 +30,3 @@ def test_waits_grow_no_further_than_allowed(seed: int, failures: int) -> None:
         assert 0 <= backoff.next_seconds() <= min(2**count, 8)
     backoff.reset()
     assert backoff.next_seconds() <= 1
-
-
-class Attempts:
-    """Fails with each error in turn, then succeeds."""
-
-    def __init__(self, *failures: errors.ApiError) -> None:
-        self.failures = list(failures)
-        self.count = 0
-
-    async def __call__(self) -> str:
-        self.count += 1
-        if self.failures:
-            raise self.failures.pop(0)
-        return "done"
-
-
-async def insist(attempt: Attempts, *, within_seconds: float = 60.0) -> str:
-    clock = SystemClock()
-    backoff = Backoff(first_seconds=0.001, rng=random.Random(1))
-    deadline = clock.monotonic() + within_seconds
-    return await persist(attempt, backoff=backoff, clock=clock, deadline=deadline)
-
-
-async def test_a_transient_error_is_tried_again() -> None:
-    attempt = Attempts(errors.ServerError(500, "", ""), errors.ConnectionLostError("x"))
-    assert await insist(attempt) == "done"
-    assert attempt.count == 3
-
-
-async def test_a_final_error_is_not_tried_again() -> None:
-    attempt = Attempts(errors.ConflictError(409, "", ""))
-    with pytest.raises(errors.ConflictError):
-        await insist(attempt)
-    assert attempt.count == 1
-
-
-async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
-    attempt = Attempts(errors.ThrottledError(429, "", "", retry_after_seconds=100.0))
-    with pytest.raises(errors.ThrottledError):
-        await insist(attempt)
-    assert attempt.count == 1

@@ -1,6 +1,6 @@
 """PodDisruptionBudgets: whether several pods may be disrupted at the same time.
 
-A dry-run eviction says it of one pod; a gang whose members are covered by one budget needs the sum.
+A dry-run eviction answers for one pod; a gang whose members share one budget needs the sum.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shared.kube.budgets import blocking
+from shared.kube.disruption_budgets import blocking
 from shared.kube.errors import BrokenAnswerError
 
 PODS = [{"app": "x", "i": "0"}, {"app": "x", "i": "1"}, {"app": "y"}]

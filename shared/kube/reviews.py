@@ -1,8 +1,12 @@
-"""Whose token is it? The API server says; nothing of a token is believed before that.
+"""Reviews by the API server: who a token belongs to, and whether a user may do something.
+
+Nothing of a token is believed before it was reviewed. Access is reviewed by whatever authorizes the
+API server's own callers.
 
 Source:
     https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/
     https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#additional-metadata-in-pod-bound-tokens
+    https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/subject-access-review-v1/
 """
 
 import base64
@@ -29,7 +33,7 @@ class User(Struct, frozen=True):
     groups: tuple[str, ...] = ()
 
 
-class Review(Struct, frozen=True):
+class TokenVerdict(Struct, frozen=True):
     """The API server's verdict on a token.
 
     Attributes:
@@ -53,18 +57,20 @@ class Review(Struct, frozen=True):
 
 
 class _TokenReview(Struct, frozen=True):
-    status: Review
+    status: TokenVerdict
 
 
 class _Claims(Struct, frozen=True):
     exp: float | None = None
 
 
-_DECODER: Final = msgspec.json.Decoder(_TokenReview)
+_TOKEN_REVIEW: Final = msgspec.json.Decoder(_TokenReview)
+
+
 _CLAIMS: Final = msgspec.json.Decoder(_Claims)
 
 
-async def review(client: KubeClient, token: str, audience: str | None) -> Review:
+async def review_token(client: KubeClient, token: str, audience: str | None) -> TokenVerdict:
     """Ask whether ``token`` is good and meant for ``audience``; None: for the API server itself.
 
     Raises:
@@ -77,7 +83,7 @@ async def review(client: KubeClient, token: str, audience: str | None) -> Review
     }
     answer = await client.post(paths.TOKEN_REVIEWS, body)
     try:
-        return _DECODER.decode(answer).status
+        return _TOKEN_REVIEW.decode(answer).status
     except ValueError as error:  # no such JSON, or no UTF-8
         raise BrokenAnswerError(f"{paths.TOKEN_REVIEWS}: {error}") from error
 
@@ -94,3 +100,62 @@ def expires_at(token: str) -> float | None:
         return _CLAIMS.decode(base64.urlsafe_b64decode(padded)).exp
     except (binascii.Error, ValueError):
         return None
+
+
+class Act(Struct, frozen=True):
+    """What is to be done: a verb on a resource, or on a path that is none.
+
+    Attributes:
+        verb: ``get``, ``list``, …
+        resource: Plural of the core group; empty where ``path`` is meant.
+        namespace: Where; empty: everywhere.
+        path: Path of no resource, e.g. ``/metrics``.
+    """
+
+    verb: str
+    resource: str = ""
+    namespace: str = ""
+    path: str = ""
+
+    def attributes(self) -> dict[str, object]:
+        """Return its part of a review's ``spec``."""
+        if self.path:
+            return {"nonResourceAttributes": {"verb": self.verb, "path": self.path}}
+        fields = {"verb": self.verb, "resource": self.resource, "namespace": self.namespace}
+        return {"resourceAttributes": {key: value for key, value in fields.items() if value}}
+
+
+class _Status(Struct, frozen=True):
+    allowed: bool = False
+
+
+class _AccessReview(Struct, frozen=True):
+    status: _Status
+
+
+_ACCESS_REVIEW: Final = msgspec.json.Decoder(_AccessReview)
+
+
+async def is_allowed(client: KubeClient, user: User, act: Act) -> bool:
+    """Ask whether ``user`` may do it.
+
+    Raises:
+        ApiError: There is no verdict; it must not be taken for allowed.
+    """
+    spec = {
+        "user": user.username,
+        "uid": user.uid,
+        "groups": user.groups,
+        "extra": user.extra,
+        **act.attributes(),
+    }
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": spec,
+    }
+    answer = await client.post(paths.ACCESS_REVIEWS, body)
+    try:
+        return _ACCESS_REVIEW.decode(answer).status.allowed
+    except ValueError as error:  # no such JSON, or no UTF-8
+        raise BrokenAnswerError(f"{paths.ACCESS_REVIEWS}: {error}") from error

@@ -1,0 +1,52 @@
+"""A LeaderWorkerSet: how many pods a group of it wants, its templates, how many groups it has."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from shared.kube.changes import NO_CHANGES, Changes
+from shared.kube.pod_templates import Template, Templates
+from shared.kube.wire import Count
+
+LEADER_READY: Final = "LeaderReady"
+
+
+class LeaderWorkerTemplate(Struct, rename="camel"):
+    """``leaderWorkerTemplate``: of one group."""
+
+    size: Count | None = None
+    leader_template: Template | None = None
+    worker_template: Template | None = None
+
+
+class LeaderWorkerSetSpec(Struct, rename="camel"):
+    """``spec`` of a LeaderWorkerSet."""
+
+    replicas: int | None = None
+    leader_worker_template: LeaderWorkerTemplate | None = None
+    startup_policy: str = ""
+
+
+def size(spec: LeaderWorkerSetSpec) -> int:
+    """Return the size of one group; 1 where workers are made only when their leader is ready.
+
+    Source:
+        LeaderWorkerSet v0.7.0 api/leaderworkerset/v1/leaderworkerset_types.go.
+    """
+    stated = spec.leader_worker_template.size if spec.leader_worker_template else None
+    return 1 if stated is None or spec.startup_policy == LEADER_READY else stated
+
+
+def templates(spec: LeaderWorkerSetSpec) -> Templates:
+    """Return the workers' template, then the leader's; without a leader's one serves both."""
+    group = spec.leader_worker_template
+    return [group.worker_template, group.leader_template] if group else ()
+
+
+def changes(spec: LeaderWorkerSetSpec) -> Changes:
+    """Return how many groups it has; without a number it is one.
+
+    Source:
+        LeaderWorkerSet v0.7.0 api/leaderworkerset/v1/leaderworkerset_types.go.
+    """
+    return NO_CHANGES._replace(groups=1 if spec.replicas is None else spec.replicas)
