@@ -10,6 +10,7 @@ import pytest
 from tests.docs.pages import ROOT, pages, short
 
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]*))?\)")
+GENERATED = "<!-- Made by docs/generate.py;"
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"(?<!would )\bmake ([a-z][a-z0-9-]*)")  # `explain` prints "would make it run"
 TARGET = re.compile(r"^([a-z][a-z0-9-]*):", re.MULTILINE)
@@ -39,6 +40,16 @@ def test_commands_are_targets_of_the_makefile(page: Path) -> None:
     code = "\n".join(FENCE.findall(text) + re.findall(r"`[^`\n]+`", text))
     targets = set(TARGET.findall((ROOT / "Makefile").read_text()))
     assert set(COMMAND.findall(code)) - targets == set()
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", pages(), ids=short)
+def test_a_page_is_short_unless_it_is_generated(page: Path) -> None:
+    text = page.read_text()
+    assert GENERATED in text or len(text.split()) <= 4000
 
 
 def test_each_decision_record_has_a_number_of_its_own() -> None:
