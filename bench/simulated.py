@@ -113,10 +113,10 @@ def measure(by: str, jobs: int, nodes: int, backlog: int) -> Row:
         jobs=done,
         nodes=nodes,
         backlog=backlog,
-        looks=found.looks,
+        looks=found.decisions,
         cpu_seconds=round(seconds, 2),
         jobs_per_second=round(done / seconds, 1),
-        look_ms=round(1000 * seconds / found.looks, 3),
+        look_ms=round(1000 * seconds / found.decisions, 3),
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
 

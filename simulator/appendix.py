@@ -50,5 +50,5 @@ def bullets(head: str, points: tuple[str, ...]) -> Iterator[str]:
 def _how(outcome: Outcome, name: str) -> str:
     """Return the command, the seeds and the time of a run, and where its numbers are."""
     ranges = [f"{use}: seeds {first} to {last}" for use, first, last in outcome.seeds]
-    made = [f"`{outcome.command}`", *ranges, f"{outcome.seconds:.0f} s"]
-    return " · ".join([*made, f"[all numbers]({name}.json)"])
+    parts = [f"`{outcome.command}`", *ranges, f"{outcome.seconds:.0f} s"]
+    return " · ".join([*parts, f"[all numbers]({name}.json)"])

@@ -63,12 +63,12 @@ def run(options: argparse.Namespace) -> int:
         comparison = Comparison(source, policies, options.estimate_error, engine)
         chosen = _seeds(options)
         begun = time.monotonic()
-        found = comparing.run(comparison, chosen, options.processes)
+        by_seed = comparing.run(comparison, chosen, options.processes)
     except OSError as error:
         return _refused(f"{error.filename}: {error.strerror}")
     except (TraceError, SettingsError, ValueError) as error:
         return _refused(str(error))
-    outcome = report.outcome(comparison, found, _command(options), notes)
+    outcome = report.outcome(comparison, by_seed, _command(options), notes)
     outcome = msgspec.structs.replace(outcome, seconds=round(time.monotonic() - begun, 1))
     _show(outcome, options.out)
     return 0
@@ -90,8 +90,8 @@ def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
         first = HELD_OUT if options.held_out else IN_SAMPLE
     chosen = seeds(first, options.seeds)
     if {seed >= HELD_OUT for seed in chosen} != {options.held_out}:
-        said = f"{HELD_OUT} or above" if options.held_out else f"below {HELD_OUT} (--held-out)"
-        raise ValueError(f"--first-seed: {first}: all {options.seeds} seeds should be {said}")
+        expected = f"{HELD_OUT} or above" if options.held_out else f"below {HELD_OUT} (--held-out)"
+        raise ValueError(f"--first-seed: {first}: all {options.seeds} seeds should be {expected}")
     return chosen
 
 

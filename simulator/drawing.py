@@ -24,7 +24,7 @@ def figure(
     """
     settings: Any = {"svg.hashsalt": salt, "svg.fonttype": "none", "font.size": font_size}
     with mpl.rc_context(settings):
-        made = Figure(figsize=(width, height), layout="constrained")
-        yield made
+        chart = Figure(figsize=(width, height), layout="constrained")
+        yield chart
         path.parent.mkdir(parents=True, exist_ok=True)
-        made.savefig(path, format="svg", metadata={"Date": None})
+        chart.savefig(path, format="svg", metadata={"Date": None})

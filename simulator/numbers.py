@@ -32,11 +32,11 @@ def spread(values: Iterable[float]) -> Spread:
     Raises:
         ValueError: There are no values.
     """
-    found = [float(value) for value in values]
-    if not found:
+    numbers = [float(value) for value in values]
+    if not numbers:
         raise ValueError("no values: a mean needs at least one")
-    deviation = statistics.stdev(found) if len(found) > 1 else 0.0
-    return Spread(statistics.fmean(found), deviation, len(found))
+    deviation = statistics.stdev(numbers) if len(numbers) > 1 else 0.0
+    return Spread(statistics.fmean(numbers), deviation, len(numbers))
 
 
 def gain(value: float, reference: float) -> float:

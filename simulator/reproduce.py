@@ -46,10 +46,10 @@ def _reproduce(name: str, options: Options, folder: Path) -> None:
     experiment = registry.load(name)
     begun = time.monotonic()
     outcome = experiment.run(options)
-    told = f" --seeds {options.seeds}" if options.seeds else ""
+    seeds = f" --seeds {options.seeds}" if options.seeds else ""
     outcome = msgspec.structs.replace(
         outcome,
-        command=f"shuntyard-sim reproduce {name}{told}",
+        command=f"shuntyard-sim reproduce {name}{seeds}",
         seconds=round(time.monotonic() - begun, 1),
     )
     results.write(outcome, folder / f"{name}.json")

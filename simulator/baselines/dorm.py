@@ -39,7 +39,7 @@ RESOURCES_OF_BOTH_KINDS: Final = 10
 
 @dataclass
 class Effort:
-    """How the solver fared: programs, those without a solution, those stopped at the limit."""
+    """Counts of the solver: programs, those without a solution, those stopped at the limit."""
 
     solved: int = 0
     without: int = 0
@@ -47,15 +47,15 @@ class Effort:
 
 
 class Dorm:
-    """Most utilisation; the distance to DRF and the number of changed jobs are limited.
+    """Maximise utilisation within limits on unfairness (against DRF) and on changed jobs.
 
     From the papers: at each arrival and completion maximise Σ_r used/total, subject to
     Σ|share - DRF share| ≤ ⌈θ_F·2R⌉ and at most ⌈θ_A·running⌉ running jobs whose containers
     change. Assumed: θ_F = θ_A = 0.1, R = 10 (five resources of two kinds of servers; with R = 5
     most programs under load have no solution), all jobs are admitted, a running job keeps a
     worker; without a solution the running jobs stay as they are and the rest is filled in the
-    order of arrival. The program knows aggregate capacities only, and so does the world it is run
-    in here: no fragmentation, which favours Dorm over everybody beside it.
+    order of arrival. The program knows only aggregate capacities, and so does the world it runs in
+    here: no fragmentation, which favours Dorm over the others.
 
     Source:
         Sun, Wen, Ta, Yan, "Towards Distributed Machine Learning in Shared Clusters: A
@@ -72,7 +72,7 @@ class Dorm:
     def allocate(
         self, _slot: int, unfinished: Sequence[Unfinished], *, changed: bool
     ) -> Mapping[int, Placement]:
-        """Solve the program if a job has come or gone."""
+        """Solve the program if a job arrived or completed."""
         if changed:
             old = [self._widths.get(state.index, 0) for state in unfinished]
             widths = self._solved(unfinished, np.array(old))
@@ -81,7 +81,7 @@ class Dorm:
                 if widths is None
                 else _placements(unfinished, widths.tolist())
             )
-            self._widths = {index: found.width for index, found in self._running.items()}
+            self._widths = {index: placement.width for index, placement in self._running.items()}
         return self._running
 
     def _solved(self, unfinished: Sequence[Unfinished], old: IntVector) -> IntVector | None:

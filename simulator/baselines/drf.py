@@ -15,18 +15,18 @@ from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth
 BoolVector = NDArray[np.bool_]
 
 _ROUNDING: Final = 1e-9
-"""What is missing for a whole worker and is only rounding."""
+"""Rounding error allowed when a worker just fits."""
 HOPELESS: Final = 0.5
 """Utility below which the repaired variant drops a job; priorities go from 1 to 100."""
 
 
 class Drf:
-    """The next worker goes to the job with the smallest dominant share, at every event anew.
+    """The next worker goes to the job with the smallest dominant share; recomputed at every event.
 
     From the paper: all jobs are admitted, shares are recomputed when a job arrives or completes,
     round-robin placement. Assumed: a bundle is one worker and the servers it needs in addition;
-    worker servers and server servers are resources of their own; a job that no longer fits or has N
-    workers is out; everybody may be placed elsewhere at no cost.
+    worker servers and server servers are separate resources; a job that no longer fits or has N
+    workers gets no more; any job may be placed elsewhere at no cost.
 
     Source:
         Ghodsi et al., "Dominant Resource Fairness", NSDI 2011, Algorithm 1; as the paper uses it:
@@ -43,7 +43,7 @@ class Drf:
     def allocate(
         self, slot: int, unfinished: Sequence[Unfinished], *, changed: bool
     ) -> Mapping[int, Placement]:
-        """Fill again if a job has come or gone (or been dropped)."""
+        """Fill again if a job arrived, completed or was dropped."""
         dropped = len(self._dropped)
         for state in unfinished if self._drop_below else ():
             if best_worth(state.job, slot, state.remaining) < self._drop_below:
@@ -61,15 +61,15 @@ class Drf:
 
 
 def with_drop(workload: SlotWorkload) -> Drf:
-    """Return DRF that gives up a job once its best possible completion is worth too little.
+    """Return DRF that drops a job once its best possible completion is worth too little.
 
-    Not of the paper: the smallest repair of what makes DRF lose, that it serves hopeless jobs.
+    Not of the paper: the smallest fix of DRF's weakness here, that it serves hopeless jobs.
     """
     return Drf(workload, HOPELESS)
 
 
 class _Bundle:
-    """What one worker and one server of a job take; computed once, because fillings are many."""
+    """What one worker and one server of a job take; computed once for many fillings."""
 
     def __init__(self, job: TrainingJob, cluster: SlotCluster) -> None:
         self.job = job
@@ -79,7 +79,7 @@ class _Bundle:
 
 
 class _Filling:
-    """One progressive filling; ``run`` is to be called once."""
+    """One progressive filling; call ``run`` once."""
 
     def __init__(self, bundles: Sequence[_Bundle], cluster: SlotCluster) -> None:
         self._bundles = bundles
@@ -105,7 +105,7 @@ class _Filling:
         return [Placement(y, z) for y, z in zip(self._y, self._z, strict=True)]
 
     def _grow(self, index: int, width: int) -> bool:
-        """Give one worker and the servers it needs in addition; whether they fitted."""
+        """Add one worker and the servers it needs; return True if they fitted."""
         bundle = self._bundles[index]
         host = _next(self._workers, bundle.worker, self._next_worker)
         if host is None:
@@ -124,7 +124,7 @@ class _Filling:
 
 
 def _next(free: FloatMatrix, demand: FloatVector, first: int) -> int | None:
-    """Return the next server in turn with room for one more; ``first`` may be one past the last."""
+    """Return the next server in turn that fits one more; ``first`` may be one past the last."""
     room: BoolVector = np.logical_and.reduce(free >= demand - _ROUNDING, axis=1)
     for begin in (first % len(room), 0):
         at = begin + int(room[begin:].argmax())

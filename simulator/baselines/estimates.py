@@ -1,7 +1,6 @@
-"""What schedulers that ask for it are told of a job's length and speed, wrong by a known measure.
+"""Estimates of job lengths and speeds with a known error, the same for all schedulers.
 
-All of them are told the same, so that none wins by knowing more. Speeds are right, as if profiled;
-the length of a job is off by a factor that is its own for the whole run.
+Speeds are exact, as if profiled; the length of a job is wrong by one factor for the whole run.
 """
 
 import hashlib
@@ -10,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simulator.cluster.actions import Placement
-from simulator.cluster.decider import Asked, JobView, View
+from simulator.cluster.decider import JobSpec, JobView, View
 from simulator.workload import Job, Machine
 
 _LEAST_LEFT = 0.02
-"""A job that should be done by now is taken to have this part of its work left."""
+"""Share of its work that a job is assumed to have left once it should be done."""
 
 
 @dataclass
@@ -22,7 +21,7 @@ class Estimates:
     """Estimates of one run.
 
     Attributes:
-        seed: Whose errors.
+        seed: Of the errors.
         error: Largest relative error of a job's length, 0…1 (uniform).
     """
 
@@ -32,16 +31,16 @@ class Estimates:
     _followed: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def work(self, job: JobView) -> float:
-        """Return units of work of the whole job, as estimated."""
+        """Return the estimated work of the whole job, in units of work."""
         text = f"{self.seed}/{job.name}".encode()
         draw = int.from_bytes(hashlib.blake2b(text, digest_size=6).digest()) / 2**48
-        return known(job).work * (1.0 + self.error * (2.0 * draw - 1.0))
+        return truth_of(job).work * (1.0 + self.error * (2.0 * draw - 1.0))
 
     def follow(self, view: View) -> None:
-        """Count the work done since the last look at the speed of the nodes where it was done.
+        """Count the work done since the last call, at the speed of the nodes it was done on.
 
-        For a scheduler that does so at each look: placements change at looks alone. Who does not
-        is told what is left as if every job had been on the fewest nodes.
+        A scheduler that needs exact rests calls this in each decision, as placements change only
+        there. Without it every job counts as if it had been on the fewest nodes.
         """
         for job in view.running:
             if job.placement is not None:
@@ -50,14 +49,14 @@ class Estimates:
                 self._followed[job.name] = (job.ran_seconds, done)
 
     def left(self, job: JobView, machines: tuple[Machine, ...]) -> float:
-        """Return units of work left: reported progress counts, else its time with its speed."""
+        """Return the work left: by reported progress, else by the time and speed of the job."""
         whole = self.work(job)
         if job.share is not None:
             return whole * max(1.0 - job.share, 1e-9)
         if job.name in self._followed:
             done = self._followed[job.name][1]
         else:
-            workers = job.workers or job.asked.workers
+            workers = job.workers or job.spec.workers
             done = job.worker_seconds / workers * self.rate(job, workers, machines)
         return max(whole - done, _LEAST_LEFT * whole)
 
@@ -65,37 +64,37 @@ class Estimates:
         """Return units of work per second with so many workers on the fewest nodes."""
         if workers <= 0:
             return 0.0
-        nodes = math.ceil(workers / self.per_node(job.asked, machines))
-        return known(job).speed.rate(workers, nodes)
+        nodes = math.ceil(workers / self.per_node(job.spec, machines))
+        return truth_of(job).speed.rate(workers, nodes)
 
     def seconds(self, job: JobView, workers: int, machines: tuple[Machine, ...]) -> float:
-        """Return how long the rest takes with so many workers on the fewest nodes."""
+        """Return the seconds left with so many workers on the fewest nodes."""
         rate = self.rate(job, workers, machines)
         return self.left(job, machines) / rate if rate > 0 else math.inf
 
-    def per_node(self, asked: Asked, machines: tuple[Machine, ...]) -> int:
+    def per_node(self, spec: JobSpec, machines: tuple[Machine, ...]) -> int:
         """Return how many workers the largest machine holds, at least 1."""
-        key = tuple(sorted(asked.worker.items()))
+        key = tuple(sorted(spec.worker.items()))
         if key not in self._fewest:
-            found = max((_places(asked.worker, m.allocatable) for m in machines), default=1)
-            self._fewest[key] = max(1, found)
+            most = max((_places(spec.worker, m.allocatable) for m in machines), default=1)
+            self._fewest[key] = max(1, most)
         return self._fewest[key]
 
 
 def rate_on(job: JobView, where: Placement) -> float:
     """Return units of work per second on a placement."""
-    return known(job).speed.rate(len(where.workers), len(where.nodes))
+    return truth_of(job).speed.rate(len(where.workers), len(where.nodes))
 
 
 def _places(worker: Mapping[str, int], has: Mapping[str, int]) -> int:
     return min((has.get(name, 0) // amount for name, amount in worker.items() if amount), default=1)
 
 
-def known(job: JobView) -> Job:
-    """Return what an oracle is shown of a job.
+def truth_of(job: JobView) -> Job:
+    """Return the job with its true length and speed, which only oracles see.
 
     Raises:
-        ValueError: Nothing: the decider does not say that it is one.
+        ValueError: The decider does not declare itself an oracle.
     """
     if job.truth is None:
         raise ValueError(f"{job.name}: estimates need a decider that is an oracle")

@@ -1,8 +1,8 @@
-"""Where jobs go, for all schedulers that are compared: the gang rule of the extender itself.
+"""Free capacity of the nodes while a scheduler plans; jobs are placed by the extender's gang rule.
 
-So a difference between two of them is one of order, numbers and moves, not of placement. A job of
-one pod without a device goes where least is allocated: it shares CPU with whoever is there. Only
-those that are measured for their placement (``spread``) bring their own.
+All compared schedulers place jobs like this, so they differ in order, worker counts and moves, not
+in placement. A job of one pod without a device goes where least is allocated, as it shares CPU with
+the pods there. Only the schedulers of ``kubernetes`` have a placement of their own.
 """
 
 from dataclasses import dataclass, field
@@ -18,40 +18,40 @@ from extender.policy.placement import Placement as Seated
 from extender.policy.room import Room
 from shared.model import PODS, NodeName, PodShape, Uid
 from simulator.cluster.actions import SERVER, WORKER, Placement
-from simulator.cluster.decider import Asked
+from simulator.cluster.decider import JobSpec
 from simulator.cluster.objects import pod_name
 from simulator.workload import GPU
 
 
 @dataclass
-class Seats:
-    """What is free, as a plan under way leaves it. Mutable; belongs to one look.
+class FreeNodes:
+    """What the actions planned so far leave free. Mutable; made for one decision.
 
     Attributes:
-        room: The room.
+        room: Free amounts by node.
         parameters: Of the gang rule.
     """
 
     room: Room
     parameters: EngineParameters = field(default_factory=EngineParameters)
 
-    def find(self, asked: Asked, workers: int) -> Placement | None:
-        """Return seats for all servers and so many workers, all or none: one node, else fewest."""
-        if alone(asked):
-            node = self.emptiest(asked, WORKER)
+    def find(self, spec: JobSpec, workers: int) -> Placement | None:
+        """Return the fewest nodes that fit all servers and so many workers; None if not all fit."""
+        if is_single_cpu_pod(spec):
+            node = self.emptiest_node(spec, WORKER)
             return None if node is None else Placement((node,))
-        found = self.seated(asked, workers)
-        if found is None:
+        placement_of = self.place_gang(spec, workers)
+        if placement_of is None:
             return None
-        nodes = [found.nodes[uid] for uid in self.uids(asked, workers)]
-        return Placement(tuple(nodes[asked.servers :]), tuple(nodes[: asked.servers]))
+        nodes = [placement_of.nodes[uid] for uid in self.uids(spec, workers)]
+        return Placement(tuple(nodes[spec.servers :]), tuple(nodes[: spec.servers]))
 
-    def seated(self, asked: Asked, workers: int) -> Seated | None:
-        """Return the same as the gang rule has it."""
-        if not self.may_hold(asked, workers):
+    def place_gang(self, spec: JobSpec, workers: int) -> Seated | None:
+        """Return the same as a placement of the gang rule."""
+        if not self.may_fit(spec, workers):
             return None
-        found = gang.place(
-            _pods(asked, workers),
+        placement_of = gang.place(
+            _pods(spec, workers),
             (),
             self.room,
             relations=None,
@@ -60,27 +60,27 @@ class Seats:
             weights=self.parameters.weights,
             pricing=self.parameters.pricing,
         )
-        return found if isinstance(found, Seated) else None
+        return placement_of if isinstance(placement_of, Seated) else None
 
     @staticmethod
-    def uids(asked: Asked, workers: int) -> list[Uid]:
-        """Return under which uids the gang rule knows a job's servers, then its workers."""
-        return [pod.uid for pod in _pods(asked, workers)]
+    def uids(spec: JobSpec, workers: int) -> list[Uid]:
+        """Return the uids of a job's servers, then of its workers, in the gang rule."""
+        return [pod.uid for pod in _pods(spec, workers)]
 
-    def may_hold(self, asked: Asked, workers: int) -> bool:
-        """Say quickly whether the nodes together have so many places; False: it cannot fit."""
+    def may_fit(self, spec: JobSpec, workers: int) -> bool:
+        """Return False if the nodes together have too little for so many workers: a quick check."""
         free = np.maximum(self.room.free, 0)
-        shape = shape_of(asked, WORKER)
+        shape = shape_of(spec, WORKER)
         request = self.room.request(shape)
         if request is None:
             return False
-        wanted = request > 0
-        places = np.min(free[:, wanted] // request[wanted], axis=1)
+        needed = request > 0
+        places = np.min(free[:, needed] // request[needed], axis=1)
         return int(places.sum()) >= workers
 
-    def one_more(self, asked: Asked, here: Placement) -> NodeName | None:
-        """Return the node for one worker more: most of the job's own, least free, then name."""
-        shape = shape_of(asked, WORKER)
+    def node_for_one_more(self, spec: JobSpec, here: Placement) -> NodeName | None:
+        """Return the node for one more worker: most pods of the job, then least free, then name."""
+        shape = shape_of(spec, WORKER)
         fitting = np.flatnonzero(self.room.feasible(shape)).tolist()
         if not fitting:
             return None
@@ -91,13 +91,13 @@ class Seats:
         ranked = [(-n, left[i], name) for n, i, name in zip(own, fitting, names, strict=True)]
         return min(ranked)[2]
 
-    def emptiest(self, asked: Asked, role: str) -> NodeName | None:
-        """Return the node on which most is free in the mean of what is asked, then by name.
+    def emptiest_node(self, spec: JobSpec, role: str) -> NodeName | None:
+        """Return the node with the largest mean share free of what the pod requests, then by name.
 
         Source:
             kube-scheduler, ``NodeResourcesFit`` with ``LeastAllocated``, its default.
         """
-        shape = shape_of(asked, role)
+        shape = shape_of(spec, role)
         fitting = np.flatnonzero(self.room.feasible(shape)).tolist()
         if not fitting:
             return None
@@ -108,51 +108,51 @@ class Seats:
         score = shares.mean(axis=1).tolist()
         return min((-score[i], self.room.nodes[i].name) for i in fitting)[1]
 
-    def take(self, asked: Asked, placed: Placement) -> None:
-        """Take the room of a placement."""
-        found = [(shape, self.room.index[node]) for shape, node in _all(asked, placed)]
-        self.room = self.room.with_pods(found)
+    def take(self, spec: JobSpec, placement_of: Placement) -> None:
+        """Take what a placement needs."""
+        pods = [(shape, self.room.index[node]) for shape, node in _all(spec, placement_of)]
+        self.room = self.room.with_pods(pods)
 
-    def give(self, asked: Asked, placed: Placement) -> None:
-        """Give the room of a placement back."""
-        for shape, node in _all(asked, placed):
+    def give(self, spec: JobSpec, placement_of: Placement) -> None:
+        """Give back what a placement needs."""
+        for shape, node in _all(spec, placement_of):
             self.room = freed(self.room, shape, self.room.index[node])
 
-    def holds(self, asked: Asked, placed: Placement) -> bool:
-        """Say whether the whole placement has room."""
+    def fits(self, spec: JobSpec, placement_of: Placement) -> bool:
+        """Return True if the whole placement fits."""
         needed = np.zeros_like(self.room.used)
-        for shape, node in _all(asked, placed):
+        for shape, node in _all(spec, placement_of):
             needed[self.room.index[node]] += self.room.demand(shape)
         return bool(((needed == 0) | (needed <= self.room.free)).all())
 
 
-def alone(asked: Asked) -> bool:
-    """Say whether a job is one pod that asks for no device: it shares the CPU of its node."""
-    single = asked.workers == asked.most_workers == 1 and not asked.servers
-    return single and not asked.worker.get(GPU)
+def is_single_cpu_pod(spec: JobSpec) -> bool:
+    """Return True if a job is one pod without a device, which shares the CPU of its node."""
+    single = spec.workers == spec.most_workers == 1 and not spec.servers
+    return single and not spec.worker.get(GPU)
 
 
-def shape_of(asked: Asked, role: str) -> PodShape:
-    """Return what a pod of that role asks of a node."""
-    return _shape(tuple(sorted((asked.server if role == SERVER else asked.worker).items())))
+def shape_of(spec: JobSpec, role: str) -> PodShape:
+    """Return what a pod of that role requests of a node."""
+    return _shape(tuple(sorted((spec.server if role == SERVER else spec.worker).items())))
 
 
 @lru_cache(maxsize=4096)
-def _shape(asked: tuple[tuple[str, int], ...]) -> PodShape:
-    amounts = {PODS: 1, **{name: amount for name, amount in asked if amount}}
+def _shape(requests: tuple[tuple[str, int], ...]) -> PodShape:
+    amounts = {PODS: 1, **{name: amount for name, amount in requests if amount}}
     return PodShape(requests=tuple(sorted(amounts.items())))
 
 
-def _all(asked: Asked, placed: Placement) -> list[tuple[PodShape, NodeName]]:
-    servers = [(shape_of(asked, SERVER), node) for node in placed.servers]
-    return servers + [(shape_of(asked, WORKER), node) for node in placed.workers]
+def _all(spec: JobSpec, placement_of: Placement) -> list[tuple[PodShape, NodeName]]:
+    servers = [(shape_of(spec, SERVER), node) for node in placement_of.servers]
+    return servers + [(shape_of(spec, WORKER), node) for node in placement_of.workers]
 
 
-def _pods(asked: Asked, workers: int) -> list[GangPod]:
-    servers = [_pod(asked, SERVER, index) for index in range(asked.servers)]
-    return servers + [_pod(asked, WORKER, index) for index in range(workers)]
+def _pods(spec: JobSpec, workers: int) -> list[GangPod]:
+    servers = [_pod(spec, SERVER, index) for index in range(spec.servers)]
+    return servers + [_pod(spec, WORKER, index) for index in range(workers)]
 
 
-def _pod(asked: Asked, role: str, index: int) -> GangPod:
-    name = pod_name(asked.name, role, index)
-    return GangPod(Uid(name), name, role, index, shape_of(asked, role))
+def _pod(spec: JobSpec, role: str, index: int) -> GangPod:
+    name = pod_name(spec.name, role, index)
+    return GangPod(Uid(name), name, role, index, shape_of(spec, role))

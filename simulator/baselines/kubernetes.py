@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from shared.model import NodeName
-from simulator.baselines.free_nodes import Seats
+from simulator.baselines.free_nodes import FreeNodes
 from simulator.cluster.actions import SERVER, WORKER, Action, Placement, Start
-from simulator.cluster.decider import Asked, JobView, View
+from simulator.cluster.decider import JobSpec, JobView, View
 
 
 @dataclass
@@ -28,17 +28,17 @@ class DefaultSpread:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Bind what fits; start jobs whose last pod was bound."""
-        seats = Seats(view.snapshot.room)
+        free = FreeNodes(view.snapshot.room)
         for job in view.waiting:
             if job.name in self._bound:
-                seats.take(job.asked, self._bound[job.name])
-        order = sorted(view.waiting, key=lambda job: (-job.asked.class_value, job.asked.number))
+                free.take(job.spec, self._bound[job.name])
+        order = sorted(view.waiting, key=lambda job: (-job.spec.class_value, job.spec.number))
         actions: list[Action] = []
         for job in order:
-            bound = self._bind(seats, job.asked, self._bound.get(job.name, Placement(())))
+            bound = self._bind(free, job.spec, self._bound.get(job.name, Placement(())))
             self._bound[job.name] = bound
-            whole = len(bound.workers) == job.asked.workers
-            if whole and len(bound.servers) == job.asked.servers:
+            whole = len(bound.workers) == job.spec.workers
+            if whole and len(bound.servers) == job.spec.servers:
                 del self._bound[job.name]
                 actions.append(Start(job.name, bound))
         return actions
@@ -49,40 +49,40 @@ class DefaultSpread:
         return None
 
     @staticmethod
-    def _bind(seats: Seats, asked: Asked, bound: Placement) -> Placement:
-        servers = [*bound.servers, *_next(seats, asked, SERVER, asked.servers - len(bound.servers))]
-        workers = [*bound.workers, *_next(seats, asked, WORKER, asked.workers - len(bound.workers))]
+    def _bind(free: FreeNodes, spec: JobSpec, bound: Placement) -> Placement:
+        servers = [*bound.servers, *_next(free, spec, SERVER, spec.servers - len(bound.servers))]
+        workers = [*bound.workers, *_next(free, spec, WORKER, spec.workers - len(bound.workers))]
         return Placement(tuple(workers), tuple(servers))
 
 
-def start_all(seats: Seats, jobs: Iterable[JobView]) -> list[Start]:
+def start_all(free: FreeNodes, jobs: Iterable[JobView]) -> list[Start]:
     """Start gang after gang where least is allocated; skip those that do not fit."""
     actions = []
     for job in jobs:
-        if placement := scattered(seats, job.asked):
-            seats.take(job.asked, placement)
+        if placement := scattered(free, job.spec):
+            free.take(job.spec, placement)
             actions.append(Start(job.name, placement))
     return actions
 
 
-def scattered(seats: Seats, asked: Asked) -> Placement | None:
+def scattered(free: FreeNodes, spec: JobSpec) -> Placement | None:
     """Return nodes for a whole gang where least is allocated; None if not all pods fit."""
-    trial = Seats(seats.room, seats.parameters)
-    servers = _next(trial, asked, SERVER, asked.servers)
-    workers = _next(trial, asked, WORKER, asked.workers)
-    whole = len(servers) == asked.servers and len(workers) == asked.workers
+    trial = FreeNodes(free.room, free.parameters)
+    servers = _next(trial, spec, SERVER, spec.servers)
+    workers = _next(trial, spec, WORKER, spec.workers)
+    whole = len(servers) == spec.servers and len(workers) == spec.workers
     return Placement(tuple(workers), tuple(servers)) if whole else None
 
 
-def _next(seats: Seats, asked: Asked, role: str, count: int) -> list[NodeName]:
+def _next(free: FreeNodes, spec: JobSpec, role: str, count: int) -> list[NodeName]:
     """Place as many of ``count`` pods as fit, one after the other, and take what they need."""
     nodes: list[NodeName] = []
     while len(nodes) < count:
-        node = seats.emptiest(asked, role)
+        node = free.emptiest_node(spec, role)
         if node is None:
             break
         pod = Placement((), (node,)) if role == SERVER else Placement((node,))
-        seats.take(asked, pod)
+        free.take(spec, pod)
         nodes.append(node)
     return nodes
 
@@ -102,9 +102,9 @@ class Volcano:
         """Start what fits."""
         order = sorted(
             view.waiting,
-            key=lambda j: (-j.asked.class_value, j.asked.submitted_at, j.asked.number),
+            key=lambda j: (-j.spec.class_value, j.spec.submitted_at, j.spec.number),
         )
-        return start_all(Seats(view.snapshot.room), order)
+        return start_all(FreeNodes(view.snapshot.room), order)
 
     def wakes_at(self, now: float) -> float | None:
         """Return None: nothing changes between arrivals and completions."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from simulator.baselines.estimates import Estimates, known
-from simulator.baselines.free_nodes import Seats
+from simulator.baselines.estimates import Estimates, truth_of
+from simulator.baselines.free_nodes import FreeNodes
 from simulator.baselines.reconcile import Target, reconcile
-from simulator.baselines.worker_counts import Grower, Pot
+from simulator.baselines.worker_counts import Grower, Pool
 from simulator.cluster.actions import Action
 from simulator.cluster.decider import JobView, View, next_tick
 
@@ -33,35 +33,35 @@ class Optimus:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Divide the cluster anew."""
-        jobs = sorted((*view.running, *view.waiting), key=lambda job: job.asked.number)
-        pot = Pot.of(view.machines)
-        counts = least_for_all(jobs, pot)
+        jobs = sorted((*view.running, *view.waiting), key=lambda job: job.spec.number)
+        pool = Pool.of_machines(view.machines)
+        counts = least_for_all(jobs, pool)
         chosen = [job for job in jobs if job.name in counts]
         grower = Grower(self.estimates, view.machines, lambda _: 1.0, least_pauses=0.0)
-        grower.grow(counts, chosen, pot)
-        order = sorted(chosen, key=lambda job: (counts[job.name], job.asked.number))
+        grower.grow(counts, chosen, pool)
+        order = sorted(chosen, key=lambda job: (counts[job.name], job.spec.number))
         targets = [Target(job, counts[job.name]) for job in order]
-        return reconcile(Seats(view.snapshot.room), view.running, targets)
+        return reconcile(FreeNodes(view.snapshot.room), view.running, targets)
 
     def wakes_at(self, now: float) -> float | None:
         """Return the next tick: remaining times change."""
         return next_tick(now, _OPTIMUS_SECONDS)
 
 
-def least_for_all(jobs: Sequence[JobView], pot: Pot) -> dict[str, int]:
-    """Return the minimum of workers of as many jobs as fit, in order, and take them from ``pot``.
+def least_for_all(jobs: Sequence[JobView], pool: Pool) -> dict[str, int]:
+    """Return the minimum of workers of as many jobs as fit, in order, and take them from ``pool``.
 
     Jobs that cannot be preempted keep what they have.
     """
     counts: dict[str, int] = {}
     for job in jobs:
-        if job.placement is not None and not job.asked.movable:
+        if job.placement is not None and not job.spec.movable:
             counts[job.name] = job.workers
-            pot.take(job.asked, job.workers)
+            pool.take(job.spec, job.workers)
     for job in jobs:
-        if job.name not in counts and pot.has(job.asked, job.asked.least_workers):
-            counts[job.name] = job.asked.least_workers
-            pot.take(job.asked, job.asked.least_workers)
+        if job.name not in counts and pool.has(job.spec, job.spec.least_workers):
+            counts[job.name] = job.spec.least_workers
+            pool.take(job.spec, job.spec.least_workers)
     return counts
 
 
@@ -86,9 +86,9 @@ class SlaqLike:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Divide the cluster anew."""
-        jobs = sorted((*view.running, *view.waiting), key=lambda job: job.asked.number)
-        pot = Pot.of(view.machines)
-        counts = least_for_all(jobs, pot)
+        jobs = sorted((*view.running, *view.waiting), key=lambda job: job.spec.number)
+        pool = Pool.of_machines(view.machines)
+        counts = least_for_all(jobs, pool)
         chosen = [job for job in jobs if job.name in counts]
         growing = {job.name for job in chosen}
         by_name = {job.name: job for job in chosen}
@@ -98,16 +98,16 @@ class SlaqLike:
                 - self._drop(by_name[name], counts[name], view)
                 for name in growing
             }
-            best = max(gains, key=lambda name: (gains[name], -by_name[name].asked.number))
+            best = max(gains, key=lambda name: (gains[name], -by_name[name].spec.number))
             job = by_name[best]
-            more = counts[best] < job.asked.most_workers
-            if gains[best] > 0 and more and pot.has(job.asked, 1, servers=False):
-                pot.take(job.asked, 1, servers=False)
+            more = counts[best] < job.spec.most_workers
+            if gains[best] > 0 and more and pool.has(job.spec, 1, servers=False):
+                pool.take(job.spec, 1, servers=False)
                 counts[best] += 1
             else:
                 growing.discard(best)
         targets = [Target(job, counts[job.name]) for job in chosen]
-        return reconcile(Seats(view.snapshot.room), view.running, targets)
+        return reconcile(FreeNodes(view.snapshot.room), view.running, targets)
 
     def wakes_at(self, now: float) -> float | None:
         """Return the next tick: losses fall."""
@@ -115,8 +115,8 @@ class SlaqLike:
 
     def _drop(self, job: JobView, workers: int, view: View) -> float:
         """Return the share of its whole loss reduction that a job makes in the next interval."""
-        truth = known(job)
-        if truth.curve is None or workers > job.asked.most_workers:
+        truth = truth_of(job)
+        if truth.curve is None or workers > job.spec.most_workers:
             return _NO_CURVE
         share = job.share or 0.0
         done = self.estimates.rate(job, workers, view.machines) * _SLAQ_SECONDS / truth.work

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from simulator.baselines.estimates import Estimates
-from simulator.baselines.free_nodes import Seats
+from simulator.baselines.free_nodes import FreeNodes
 from simulator.baselines.reconcile import Target, reconcile
-from simulator.baselines.worker_counts import Pot, worthwhile
+from simulator.baselines.worker_counts import Pool, worthwhile
 from simulator.cluster.actions import Action
 from simulator.cluster.decider import JobView, View, next_tick
 
@@ -19,38 +19,38 @@ Count = Callable[[JobView], int]
 
 def asked_for(job: JobView) -> int:
     """Return the number of workers that the owner requested."""
-    return job.asked.workers
+    return job.spec.workers
 
 
-def run_in_order(view: View, order: Sequence[JobView], wanted: Count = asked_for) -> list[Action]:
+def run_in_order(view: View, order: Sequence[JobView], count_of: Count = asked_for) -> list[Action]:
     """Return the actions that run the first jobs of an order, as many as the cluster holds.
 
     Args:
         view: The cluster.
         order: All jobs, the most important first.
-        wanted: Number of workers of a job; an elastic job may get fewer, down to its minimum.
+        count_of: Number of workers of a job; an elastic job may get fewer, down to its minimum.
     """
-    pot = Pot.of(view.machines)
-    fixed = [job for job in view.running if not job.asked.movable]
+    pool = Pool.of_machines(view.machines)
+    fixed = [job for job in view.running if not job.spec.movable]
     for job in fixed:
-        pot.take(job.asked, job.workers)
+        pool.take(job.spec, job.workers)
     targets = [Target(job, job.workers) for job in fixed]
     rest = []
     for job in order:
-        if job.placement is not None and not job.asked.movable:
+        if job.placement is not None and not job.spec.movable:
             continue
-        workers = _most(job, wanted(job), pot)
+        workers = _most(job, count_of(job), pool)
         if workers:
-            pot.take(job.asked, workers)
+            pool.take(job.spec, workers)
             targets.append(Target(job, workers))
         else:
             rest.append(job)
-    return reconcile(Seats(view.snapshot.room), view.running, targets, rest)
+    return reconcile(FreeNodes(view.snapshot.room), view.running, targets, rest)
 
 
-def _most(job: JobView, wanted: int, pot: Pot) -> int:
-    least = min(job.asked.least_workers, wanted)
-    return next((w for w in range(wanted, least - 1, -1) if pot.has(job.asked, w)), 0)
+def _most(job: JobView, count: int, pool: Pool) -> int:
+    least = min(job.spec.least_workers, count)
+    return next((w for w in range(count, least - 1, -1) if pool.has(job.spec, w)), 0)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class ShortestRemaining:
         counts = {job.name: self._count(job, view) for job in jobs}
 
         def key(job: JobView) -> tuple[float, int]:
-            return self.estimates.seconds(job, counts[job.name], view.machines), job.asked.number
+            return self.estimates.seconds(job, counts[job.name], view.machines), job.spec.number
 
         return run_in_order(view, sorted(jobs, key=key), lambda job: counts[job.name])
 
@@ -88,7 +88,7 @@ class ShortestRemaining:
 
     def _count(self, job: JobView, view: View) -> int:
         if not self.elastic:
-            return job.asked.workers
+            return job.spec.workers
         return worthwhile(job, self.estimates, view.machines)
 
 
@@ -125,7 +125,7 @@ class Tiresias:
 
         def key(job: JobView) -> tuple[bool, float, int]:
             demoted = job.worker_seconds >= self.parameters.demotion_seconds
-            return demoted, job.asked.submitted_at, job.asked.number
+            return demoted, job.spec.submitted_at, job.spec.number
 
         return run_in_order(view, sorted((*view.running, *view.waiting), key=key))
 
@@ -155,13 +155,13 @@ class DensityGreedy:
     def decide(self, view: View) -> Sequence[Action]:
         """Preempt jobs that are worth less for what they take."""
         jobs = (*view.running, *view.waiting)
-        pot = Pot.of(view.machines)
+        pool = Pool.of_machines(view.machines)
         counts = {job.name: worthwhile(job, self.estimates, view.machines) for job in jobs}
 
         def key(job: JobView) -> tuple[float, float, int]:
             count = counts[job.name]
             seconds = self.estimates.seconds(job, count, view.machines)
-            return -self._density(job, seconds, count, pot, view), seconds, job.asked.number
+            return -self._density(job, seconds, count, pool, view), seconds, job.spec.number
 
         return run_in_order(view, sorted(jobs, key=key), lambda job: counts[job.name])
 
@@ -170,8 +170,8 @@ class DensityGreedy:
         return next_tick(now, _DENSITY_SECONDS)
 
     @staticmethod
-    def _density(job: JobView, seconds: float, count: int, pot: Pot, view: View) -> float:
-        if job.asked.worth is None:
+    def _density(job: JobView, seconds: float, count: int, pool: Pool, view: View) -> float:
+        if job.spec.worth is None:
             return 0.0
-        soonest = view.now - job.asked.submitted_at + seconds
-        return job.asked.worth.of(soonest) / (seconds * count * pot.dominant(job.asked))
+        soonest = view.now - job.spec.submitted_at + seconds
+        return job.spec.worth.of(soonest) / (seconds * count * pool.dominant(job.spec))

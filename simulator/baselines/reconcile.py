@@ -1,70 +1,73 @@
-"""From who should run with how many workers to what is to be done, with as few changes as can be.
+"""From targets (which jobs run with how many workers) to actions, with as few changes as possible.
 
-Whoever gives up nodes goes first, then the most important of the others get theirs. A job that is
-sent away although nobody could use its nodes stays. A job that writes no checkpoint is never sent
-away.
+Jobs that give up nodes come first, then the most important of the others get theirs. A preempted
+job stays if no other job can use its nodes. A job without checkpoints is never preempted.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from simulator.baselines.free_nodes import Seats
+from simulator.baselines.free_nodes import FreeNodes
 from simulator.cluster.actions import Action, Placement, Preempt, Scale, Start
 from simulator.cluster.decider import JobView
 
 
 @dataclass(frozen=True)
 class Target:
-    """So many workers a job should have."""
+    """The number of workers that a job should have."""
 
     job: JobView
     workers: int
 
 
-class Seating(Protocol):
-    """How seats are found for those who should have them; what is found is taken from ``seats``."""
+class Placer(Protocol):
+    """Finds nodes for the targets, and takes them from ``free``."""
 
-    def started(self, seats: Seats, target: Target) -> list[Action]:
-        """Start a job if there is room."""
+    def start(self, free: FreeNodes, target: Target) -> list[Action]:
+        """Start a job if it fits."""
         ...
 
-    def grown(self, seats: Seats, target: Target) -> list[Action]:
-        """Give a running job more workers if there is room."""
+    def grow(self, free: FreeNodes, target: Target) -> list[Action]:
+        """Give a running job more workers if they fit."""
         ...
 
-    def gathered(self, seats: Seats, jobs: Sequence[JobView]) -> list[Action]:
-        """Move running jobs, the most important first; they are where they were."""
+    def gather(self, free: FreeNodes, jobs: Sequence[JobView]) -> list[Action]:
+        """Move running jobs that nothing else changed, the most important first."""
         ...
 
 
 class Anywhere:
-    """As many workers as are wanted, wherever there is room; nobody moves."""
+    """Places workers wherever they fit, and moves no job."""
 
-    def started(self, seats: Seats, target: Target) -> list[Action]:
-        """Start a job; one that may have fewer workers starts with as many as fit."""
-        asked = target.job.asked
-        least = min(asked.least_workers, target.workers)
+    def start(self, free: FreeNodes, target: Target) -> list[Action]:
+        """Start a job; an elastic one starts with as many workers as fit."""
+        spec = target.job.spec
+        least = min(spec.least_workers, target.workers)
         for workers in range(target.workers, least - 1, -1):
-            if found := seats.find(asked, workers):
-                seats.take(asked, found)
-                return [Start(asked.name, found)]
+            if placement := free.find(spec, workers):
+                free.take(spec, placement)
+                return [Start(spec.name, placement)]
         return []
 
-    def grown(self, seats: Seats, target: Target) -> list[Action]:
-        """Give a running job one worker more after the other, wherever there is room."""
-        here = placed(target.job)
-        while len(here.workers) < target.workers:
-            node = seats.one_more(target.job.asked, here)
+    def grow(self, free: FreeNodes, target: Target) -> list[Action]:
+        """Give a running job one worker more at a time, wherever it fits."""
+        placement = placement_of(target.job)
+        while len(placement.workers) < target.workers:
+            node = free.node_for_one_more(target.job.spec, placement)
             if node is None:
                 break
-            seats.take(target.job.asked, Placement((node,)))
-            here = Placement((*here.workers, node), here.servers)
-        return [Scale(target.job.name, here)] if len(here.workers) > target.job.workers else []
+            free.take(target.job.spec, Placement((node,)))
+            placement = Placement((*placement.workers, node), placement.servers)
+        return (
+            [Scale(target.job.name, placement)]
+            if len(placement.workers) > target.job.workers
+            else []
+        )
 
-    def gathered(self, seats: Seats, jobs: Sequence[JobView]) -> list[Action]:
-        """Move nobody."""
-        del seats, jobs
+    def gather(self, free: FreeNodes, jobs: Sequence[JobView]) -> list[Action]:
+        """Return no moves."""
+        del free, jobs
         return []
 
 
@@ -72,78 +75,78 @@ _ANYWHERE: Final = Anywhere()
 
 
 def reconcile(
-    seats: Seats,
+    free: FreeNodes,
     running: Iterable[JobView],
     targets: Sequence[Target],
     fillers: Sequence[JobView] = (),
-    seating: Seating = _ANYWHERE,
+    placer: Placer = _ANYWHERE,
 ) -> list[Action]:
     """Return the actions.
 
     Args:
-        seats: What is free now; changed.
+        free: What is free now; changed.
         running: All jobs that run.
-        targets: Who should run, the most important first; running jobs that are not in it, nor in
-            ``fillers``, are sent away.
-        fillers: Who may run in what is left, in this order, with the workers they asked for; one
-            that runs is sent away only where a target needs its nodes.
-        seating: Finds seats for those who start and those who grow, after these brings others
-            together, and last starts fillers.
+        targets: The jobs that should run, the most important first; running jobs in neither
+            ``targets`` nor ``fillers`` are preempted.
+        fillers: Jobs that may run in what is left, in this order, with their requested workers; a
+            running one is preempted only where a target needs its nodes.
+        placer: Places starting and growing jobs, then moves others together, and starts fillers
+            last.
     """
     running = list(running)
-    wanted = {target.job.name for target in targets}
-    leaving = [job for job in running if job.name not in wanted and job.asked.movable]
+    targeted = {target.job.name for target in targets}
+    leaving = [job for job in running if job.name not in targeted and job.spec.movable]
     for job in leaving:
-        seats.give(job.asked, placed(job))
-    changes = [change for t in targets if (change := _shrunk(seats, t))]
+        free.give(job.spec, placement_of(job))
+    changes = [change for t in targets if (change := _shrunk(free, t))]
     for target in targets:
-        changes += _more(seats, target, seating)
+        changes += _more(free, target, placer)
     may_stay = {job.name for job in fillers}
-    gone: list[Action] = []
+    preempted: list[Action] = []
     for job in sorted(leaving, key=lambda job: job.name not in may_stay):
-        if seats.holds(job.asked, placed(job)):
-            seats.take(job.asked, placed(job))
+        if free.fits(job.spec, placement_of(job)):
+            free.take(job.spec, placement_of(job))
         else:
-            gone.append(Preempt(job.name))
-    away = {action.job for action in gone}
-    changed = away | {action.job for action in changes}
+            preempted.append(Preempt(job.name))
+    preempted_names = {action.job for action in preempted}
+    changed = preempted_names | {action.job for action in changes}
     ranked = {target.job.name: i for i, target in enumerate(targets)}
-    still = [job for job in running if job.name not in changed]
-    still.sort(key=lambda job: ranked.get(job.name, len(ranked)))
-    changes += seating.gathered(seats, still)
+    unchanged = [job for job in running if job.name not in changed]
+    unchanged.sort(key=lambda job: ranked.get(job.name, len(ranked)))
+    changes += placer.gather(free, unchanged)
     for job in fillers:
-        if job.placement is None and job.name not in away:
-            changes += seating.started(seats, Target(job, job.asked.workers))
-    return [*gone, *changes]
+        if job.placement is None and job.name not in preempted_names:
+            changes += placer.start(free, Target(job, job.spec.workers))
+    return [*preempted, *changes]
 
 
-def placed(job: JobView) -> Placement:
+def placement_of(job: JobView) -> Placement:
     """Return where a running job is.
 
     Raises:
-        ValueError: It waits.
+        ValueError: The job waits.
     """
     if job.placement is None:
         raise ValueError(f"{job.name} waits")
     return job.placement
 
 
-def _shrunk(seats: Seats, target: Target) -> Action | None:
+def _shrunk(free: FreeNodes, target: Target) -> Action | None:
     job = target.job
     if job.placement is None or target.workers >= job.workers:
         return None
-    kept = without(job.placement, job.workers - target.workers)
-    seats.give(job.asked, job.placement)
-    seats.take(job.asked, kept)
+    kept = without_last(job.placement, job.workers - target.workers)
+    free.give(job.spec, job.placement)
+    free.take(job.spec, kept)
     return Scale(job.name, kept)
 
 
-def without(placement: Placement, count: int) -> Placement:
-    """Return the placement without its last workers: owners give up the highest index first."""
+def without_last(placement: Placement, count: int) -> Placement:
+    """Return the placement without its last workers: owners remove the highest index first."""
     return Placement(placement.workers[:-count], placement.servers) if count else placement
 
 
-def _more(seats: Seats, target: Target, seating: Seating) -> list[Action]:
+def _more(free: FreeNodes, target: Target, placer: Placer) -> list[Action]:
     if target.job.placement is None:
-        return seating.started(seats, target)
-    return seating.grown(seats, target) if target.workers > target.job.workers else []
+        return placer.start(free, target)
+    return placer.grow(free, target) if target.workers > target.job.workers else []

@@ -10,11 +10,11 @@ from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth, de
 
 
 class Fifo:
-    """Fixed widths, round-robin placement, run to completion.
+    """Start in order of arrival, at fixed widths; the first job that does not fit blocks the rest.
 
     From the paper: the order, the fixed number of workers out of 1…30, round-robin placement.
-    Assumed: servers ⌈width·b/B⌉, so that they are never the bottleneck; a job that would not fit
-    into the empty cluster either is passed over, because it would block the queue for good.
+    Assumed: servers ⌈width·b/B⌉, so that they are never the bottleneck; a job that does not fit
+    even into the empty cluster is skipped, because it would block the queue for good.
 
     Source:
         Bao, Peng, Wu, Li, INFOCOM 2018, Sect. V (FIFO, "default in Hadoop and Spark").
@@ -27,7 +27,7 @@ class Fifo:
     def allocate(
         self, _slot: int, unfinished: Sequence[Unfinished], *, changed: bool
     ) -> Mapping[int, Placement]:
-        """Start from the head of the queue what fits."""
+        """Start jobs from the head of the queue while they fit."""
         if not changed:
             return self._running
         room = SlotRoom(self._workload.cluster)
@@ -50,14 +50,14 @@ class Fifo:
 
 
 BALANCE: Final = 0.5
-"""β, weight of the own value against the cost of the others' delay; assumed."""
+"""β, weight of a job's own value against the cost of the others' delay; assumed."""
 THRESHOLD: Final = 0.0
 """Value minus cost above which a job is admitted; assumed."""
 
 
 @dataclass(frozen=True)
 class _Outlook:
-    """What a job is worth if it runs now, and what each slot of delay costs it."""
+    """Utility of a job if it runs now, and its loss per slot of delay."""
 
     state: Unfinished
     slots: int
@@ -66,7 +66,7 @@ class _Outlook:
 
 
 class Rrh:
-    """Admit if the job's value exceeds what its run costs the others, run by falling reward.
+    """Risk-reward heuristic: admit a job whose value exceeds its cost to others, run by reward.
 
     From the papers: PV = yield (discount 0), cost = RPT·Σ of the others' decay, reward =
     (β·PV - (1-β)·cost) / RPT, admission if PV - cost exceeds a threshold, pausing and resuming at
@@ -89,7 +89,7 @@ class Rrh:
     def allocate(
         self, slot: int, unfinished: Sequence[Unfinished], *, changed: bool
     ) -> Mapping[int, Placement]:
-        """Admit who arrived, then order everybody anew, if a job has come or gone."""
+        """Admit arrivals, then order all jobs anew, if a job arrived or completed."""
         if not changed:
             return self._running
         views = [self._view(slot, s) for s in unfinished if s.index in self._admitted]
@@ -124,7 +124,7 @@ class Rrh:
 
 
 def without_admission(workload: SlotWorkload) -> Rrh:
-    """Return RRH that admits everybody and only orders and pauses. Not of the paper."""
+    """Return RRH that admits all jobs and only orders and pauses. Not of the paper."""
     return Rrh(workload, admits_all=True)
 
 
@@ -135,9 +135,9 @@ def _order(view: _Outlook, total: float) -> tuple[float, int]:
 
 
 class ShortestRemaining:
-    """The job with the least remaining worker-slots first; whom it displaces pauses.
+    """The job with the fewest remaining worker-slots first; displaced jobs pause.
 
-    A textbook rule made elastic; ours, for comparison. Not of the paper.
+    A textbook rule made elastic, for comparison. Not of the paper.
     """
 
     def __init__(self, workload: SlotWorkload) -> None:
@@ -146,18 +146,18 @@ class ShortestRemaining:
     def allocate(
         self, _slot: int, unfinished: Sequence[Unfinished], *, changed: bool
     ) -> Mapping[int, Placement]:
-        """Serve by remaining work, then by arrival; the order changes without an event too."""
+        """Serve by remaining work, then by arrival; the order changes without events, too."""
         del changed
         order = sorted(unfinished, key=lambda state: (state.remaining, state.index))
         return widest(order, self._cluster)
 
 
 class DensityGreedy:
-    """The job with the most utility for what it still needs first; whom it displaces pauses.
+    """The job with the most utility for what it still needs first; displaced jobs pause.
 
-    Utility: of the best completion that is still possible. What it needs: remaining worker-slots
-    times the dominant share of one worker with its part of a server. It plans nothing, promises
-    nothing and drops nobody; the reference that stands beside every result.
+    Utility: of the best completion that is still possible. Need: remaining worker-slots times the
+    dominant share of one worker with its part of a server. It neither plans ahead nor drops jobs;
+    every result is compared with it.
 
     Source:
         Not of the paper: the density order of the knapsack problem, made preemptive and elastic.

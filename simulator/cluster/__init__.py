@@ -1,1 +1,1 @@
-"""Jobs on nodes: the store and the engine of the extender, driven by a heap of events."""
+"""The cluster model: the extender's store and engine, driven by a heap of events."""

@@ -1,7 +1,4 @@
-"""What a scheduler does to jobs: values, carried out by ``world`` in their order.
-
-Nodes are named by a ``Placement``: the node of each worker and each parameter server, by index.
-"""
+"""Actions of a scheduler on jobs, as values that ``world`` carries out in order."""
 
 from collections.abc import Iterable
 
@@ -11,31 +8,31 @@ from shared.model import NodeName
 
 
 class Placement(Struct, frozen=True):
-    """Where a job's pods are: ``workers[i]`` is the node of its worker i, and so its servers."""
+    """Nodes of a job's pods: ``workers[i]`` is the node of worker i; ``servers`` likewise."""
 
     workers: tuple[NodeName, ...]
     servers: tuple[NodeName, ...] = ()
 
     @property
     def nodes(self) -> frozenset[NodeName]:
-        """The nodes that the job is on."""
+        """All nodes that the job is on."""
         return frozenset(self.workers) | frozenset(self.servers)
 
     def moved(self, role: str, index: int, node: NodeName) -> "Placement":
-        """Return the placement with one pod elsewhere.
+        """Return the placement with one pod on another node.
 
         Raises:
             IndexError: There is no such pod.
         """
         pods = list(self.servers if role == SERVER else self.workers)
         pods[index] = node
-        there = tuple(pods)
-        return Placement(self.workers, there) if role == SERVER else Placement(there, self.servers)
+        moved = tuple(pods)
+        return Placement(self.workers, moved) if role == SERVER else Placement(moved, self.servers)
 
 
 WORKER = "worker"
 SERVER = "ps"
-"""Roles, as the pods' label says them."""
+"""Roles, as in the label of the pods."""
 
 
 def placement(workers: Iterable[str], servers: Iterable[str] = ()) -> Placement:
@@ -44,10 +41,10 @@ def placement(workers: Iterable[str], servers: Iterable[str] = ()) -> Placement:
 
 
 class Start(Struct, frozen=True, tag=True):
-    """A waiting job begins, or goes on from where it was preempted.
+    """Start a waiting job, or resume a preempted one.
 
     All its servers are placed, and at least ``least_workers`` of its workers; an elastic job may
-    have more than it asked for, up to ``most_workers``.
+    have more workers than requested, up to ``most_workers``.
     """
 
     job: str
@@ -55,14 +52,14 @@ class Start(Struct, frozen=True, tag=True):
 
 
 class Scale(Struct, frozen=True, tag=True):
-    """A running job goes on with other workers, other servers or on other nodes, after a pause."""
+    """Change the workers, servers or nodes of a running job, which continues after a pause."""
 
     job: str
     placement: Placement
 
 
 class Move(Struct, frozen=True, tag=True):
-    """One pod of a running job goes to another node: a checkpoint, a pause, and it resumes.
+    """Move one pod of a running job to another node: checkpoint, pause, resume.
 
     Several moves of one job in one decision cost one pause.
     """
@@ -74,9 +71,9 @@ class Move(Struct, frozen=True, tag=True):
 
 
 class Preempt(Struct, frozen=True, tag=True):
-    """A running job gives its nodes back and waits again.
+    """Take a running job's nodes; it waits again.
 
-    ``lose``: it wrote no checkpoint, so the work it has done is lost.
+    ``lose``: it wrote no checkpoint, so its work is lost.
     """
 
     job: str
@@ -84,7 +81,7 @@ class Preempt(Struct, frozen=True, tag=True):
 
 
 class Weigh(Struct, frozen=True, tag=True):
-    """The CPU weight of each pod of a running job, 1 at first; counts where CPU is short."""
+    """Set the CPU weight of each pod of a running job (1 at first); counts where CPU is short."""
 
     job: str
     weight: float

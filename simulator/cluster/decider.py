@@ -1,4 +1,4 @@
-"""The interface between the cluster and a scheduler: what it may know, and what it is asked."""
+"""The interface between the cluster and a scheduler: what it sees, and what it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ from simulator.workload import Job, Machine, Worth
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the owner of a job wrote; ``number`` is its place in the workload, else as ``Job``."""
+class JobSpec:
+    """What the owner of a job wrote, as in ``Job``; ``number`` is its index in the workload."""
 
     number: int
     name: str
@@ -37,8 +37,8 @@ class Asked:
     annotations: Mapping[str, str]
 
     @classmethod
-    def of(cls, job: Job, number: int) -> Self:
-        """Return what the owner of a job wrote."""
+    def from_job(cls, job: Job, number: int) -> Self:
+        """Return the part of a job that its owner wrote."""
         return cls(
             number=number,
             name=job.name,
@@ -66,19 +66,19 @@ class JobView:
     """A job that was submitted and has not completed.
 
     Attributes:
-        asked: What its owner wrote.
-        placement: Where its pods are; None while it waits.
-        pausing: It has its nodes and is not training: it was just moved, rescaled or resumed.
+        spec: What its owner wrote.
+        placement: Nodes of its pods; None while it waits.
+        pausing: True if it has nodes but does not train: it was just moved, rescaled or resumed.
         started_at: When it first got nodes, seconds of the workload; None: never yet.
         ran_seconds: How long it has had nodes.
         worker_seconds: The same, times its workers: its attained service.
         preemptions: How often it lost its nodes.
-        share: Which part of its work is done, 0…1; None of a job that does not report.
-        loss: Its metric now; None of a job that does not report or has not begun.
-        truth: The job itself, with what nobody can know; for oracles, else None.
+        share: Share of its work that is done, 0…1; None for a job that does not report.
+        loss: Its metric now; None for a job that does not report or has not begun.
+        truth: The job itself with what no scheduler can know; for oracles, else None.
     """
 
-    asked: Asked
+    spec: JobSpec
     placement: Placement | None = None
     pausing: bool = False
     started_at: float | None = None
@@ -92,7 +92,7 @@ class JobView:
     @property
     def name(self) -> str:
         """Its name in the workload."""
-        return self.asked.name
+        return self.spec.name
 
     @property
     def workers(self) -> int:
@@ -102,7 +102,7 @@ class JobView:
 
 @dataclass(frozen=True)
 class View:
-    """One look at the cluster; what it holds is looked up when it is asked for.
+    """What a scheduler sees in one decision; parts are computed when first read.
 
     Attributes:
         now: Seconds from the start of the workload.
@@ -130,7 +130,7 @@ class View:
 
     @cached_property
     def free(self) -> dict[NodeName, dict[str, int]]:
-        """Node → resource → what nobody has, base units; a copy, to be planned on."""
+        """Node → resource → free amount in base units; a copy for planning."""
         return self._free()
 
     @cached_property
@@ -144,39 +144,38 @@ class View:
         return self._running()
 
     def job(self, name: str) -> JobView | None:
-        """A job that was submitted and has not completed; None if there is none of that name."""
+        """The submitted, uncompleted job of that name; None if there is none."""
         return self._job(name)
 
 
 class Decider(Protocol):
     """A scheduler.
 
-    It is asked when jobs came or completed (all of one moment at once), and when it wanted to be.
+    It runs when jobs arrived or completed (all of one moment at once), and when it asked to.
     """
 
     @property
     def oracle(self) -> bool:
-        """Whether it is shown the truth about jobs (``JobView.truth``)."""
+        """Whether it sees the truth about jobs (``JobView.truth``)."""
         ...
 
     def decide(self, view: View) -> Sequence[Action]:
-        """Return what is to be done now, in this order.
+        """Return the actions to carry out now, in order.
 
-        Raises:
-            IllegalActionError: Of the caller, where one of the actions is impossible.
+        The caller raises ``IllegalActionError`` where one of them is impossible.
         """
         ...
 
     def wakes_at(self, now: float) -> float | None:
-        """Return when to ask again if nothing happens before; None: no need to.
+        """Return when to decide again if nothing happens before; None: not before.
 
-        Asked after each ``decide``; seconds from the start of the workload. ``now``: as soon as
-        what was decided is done.
+        Called after each ``decide``; seconds from the start of the workload. ``now``: as soon as
+        the actions are carried out.
         """
         ...
 
 
 def next_tick(now: float, every_seconds: float) -> float:
-    """Return the next multiple of ``every_seconds`` after now: for those who look at intervals."""
+    """Return the next multiple of ``every_seconds`` after now."""
     tick = (now // every_seconds + 1) * every_seconds
     return tick if tick > now else tick + every_seconds

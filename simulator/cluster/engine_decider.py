@@ -26,9 +26,9 @@ from simulator.cluster.events import EPOCH_SECONDS
 
 @dataclass(frozen=True)
 class _Rest:
-    """Nobody who waits fits, and room is kept for nobody: until more room is free, or ``until``.
+    """No waiting job fits and none holds a reservation: rest until more is free, or ``until``.
 
-    ``judged`` are those who wait, ``until`` is when the next one has waited for too long, in
+    ``judged`` are the waiting jobs; ``until`` is when the next of them reaches its maximum wait, in
     seconds of the workload.
     """
 
@@ -39,14 +39,14 @@ class _Rest:
 
 @dataclass
 class EngineDecider:
-    """One cycle a look, as the live loop runs it: order, reservation, passing, gangs, topology.
+    """One cycle per decision, as in the live loop: order, reservation, backfill, gangs, topology.
 
-    Cycles that could release nothing are left out. As there, a look at which something was released
-    is followed by another one if others wait; if nobody does, what it would have remembered is made
-    up for. And while nothing comes free and nobody waits too long, only who comes is looked at.
+    Cycles that could release nothing are skipped. As in the live loop, another cycle follows a
+    release if jobs wait; if none waits, the state that the cycle would have kept is restored later.
+    While nothing comes free and no job reaches its maximum wait, only new jobs are tried.
 
     Attributes:
-        parameters: Of the same file as the extender's.
+        parameters: From the extender's settings file.
         last: The last cycle; None before the first.
     """
 
@@ -57,7 +57,7 @@ class EngineDecider:
     _rest: _Rest | None = field(default=None, repr=False)
 
     def decide(self, view: View) -> Sequence[Action]:
-        """Run a cycle; a gang that is released starts, one that runs gets more members."""
+        """Run a cycle; start released gangs, and add members to running ones."""
         if self._rest is not None:
             self._rest = _resting(self._rest, view, self.parameters)
             if self._rest is not None:
@@ -65,7 +65,7 @@ class EngineDecider:
         memory = self._caught_up(view.snapshot)
         cycle = queueing.cycle(view.snapshot, memory, view.reading, self.parameters)
         self._memory, self.last = cycle.memory, cycle
-        released = [_started(one, view) for one in _released(cycle)]
+        released = [_started(release, view) for release in _released(cycle)]
         if not released and cycle.holder is None:
             ahead = cycle.wake_after_seconds
             until = None if ahead is None else view.now + ahead
@@ -73,9 +73,9 @@ class EngineDecider:
         return released
 
     def wakes_at(self, now: float) -> float | None:
-        """Return when a deadline passes, a maximum wait for instance; now, if gangs were released.
+        """Return the next deadline, such as a maximum wait; ``now`` if gangs were released.
 
-        Nothing else wakes it: the live loop also looks every few seconds, and sees nothing new.
+        The live loop also runs every few seconds, which changes nothing here.
         """
         if self._rest is not None:
             return self._rest.until
@@ -88,7 +88,7 @@ class EngineDecider:
         return None if ahead is None else now + ahead
 
     def _caught_up(self, snapshot: Snapshot) -> Memory:
-        """Remember of jobs that came and went between two looks since when they ran."""
+        """Return the memory with starts of jobs that began and ended between two cycles."""
         running = dict(self._memory.running)
         for release in () if self.last is None else _released(self.last):
             pods = snapshot.jobs.get(JobKey(release.job), ())
@@ -100,19 +100,19 @@ class EngineDecider:
 
 
 def _resting(rest: _Rest, view: View, params: EngineParameters) -> _Rest | None:
-    """Return the rest with those who came meanwhile; None if a cycle could release something.
+    """Return the rest with the new jobs included; None if a cycle could release something.
 
-    A refusal depends on the room and the job alone, so those who were judged need not be again.
+    Whether a job fits depends on the free room and the job alone, so judged jobs are not retried.
     """
     snapshot, until = view.snapshot, rest.until
     if snapshot.room is not rest.room or (until is not None and until <= view.now):
         return None
     for key in sorted(snapshot.waiting - rest.judged):
         job = jobs.view(snapshot, key)
-        found = refusing.plan(
+        plan = refusing.plan(
             snapshot.memo, job, rest.room, params, 0.0, was_whole=False, targets={}
         )
-        if isinstance(found, Plan):
+        if isinstance(plan, Plan):
             return None
         late = reservation.deadline(job.created_at, job.wishes.max_wait_seconds, params.waiting)
         if late is not None:
@@ -128,14 +128,16 @@ def _released(cycle: Cycle) -> Iterable[ReleaseGang]:
 def _started(release: ReleaseGang, view: View) -> Action:
     name = objects.job_name(JobKey(release.job))
     job = view.job(name)
-    there = job.placement if job is not None else None
+    before = job.placement if job is not None else None
     nodes: dict[tuple[str, int], NodeName] = {}
     for pod in release.pods:
         if pod.node is None:
-            raise ValueError(f"{pod.pod} was released without a node: its shape is not modelled")
+            raise ValueError(
+                f"{pod.pod} was released without a node: the engine does not model its shape"
+            )
         nodes[objects.member(pod.pod)] = pod.node
     servers = tuple(node for (role, _), node in sorted(nodes.items()) if role == SERVER)
     workers = tuple(node for (role, _), node in sorted(nodes.items()) if role != SERVER)
-    if there is None:
+    if before is None:
         return Start(name, Placement(workers, servers))
-    return Scale(name, Placement((*there.workers, *workers), (*there.servers, *servers)))
+    return Scale(name, Placement((*before.workers, *workers), (*before.servers, *servers)))

@@ -1,10 +1,10 @@
-"""What can be wrong with a run.
+"""Errors of a run of the cluster model.
 
 ::
 
     ShuntyardError
-    ├── IllegalActionError      a scheduler wants what the cluster cannot do
-    ├── EndlessDeciderError     a scheduler wants to look at one moment for ever
+    ├── IllegalActionError      the cluster cannot carry out a scheduler's action
+    ├── EndlessDeciderError     a scheduler asks to run at one moment forever
     └── WorkloadError           jobs of a workload contradict each other
 """
 
@@ -14,11 +14,11 @@ from shared.errors import ShuntyardError
 
 
 class IllegalActionError(ShuntyardError, ValueError):
-    """An action that the cluster cannot carry out: the scheduler has a fault.
+    """An action that the cluster cannot carry out: a bug of the scheduler.
 
     Args:
-        action: What it wanted.
-        why: What is against it.
+        action: The action.
+        why: Why it is impossible.
     """
 
     def __init__(self, action: object, why: str) -> None:
@@ -28,12 +28,12 @@ class IllegalActionError(ShuntyardError, ValueError):
 
     @override
     def __reduce__(self) -> tuple[type["IllegalActionError"], tuple[object, str]]:
-        """Return how it is made again: runs of other processes end with it too."""
+        """Return the constructor's arguments: the error crosses process boundaries."""
         return type(self), (self.action, self.why)
 
 
 class EndlessDeciderError(ShuntyardError, RuntimeError):
-    """A scheduler wants to look at one moment for ever."""
+    """A scheduler asks to run at one moment forever."""
 
 
 class WorkloadError(ShuntyardError, ValueError):

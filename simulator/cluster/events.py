@@ -1,4 +1,4 @@
-"""Virtual time: the events to come, in a total order, and the clock that they move."""
+"""Virtual time: a heap of events in a total order (time, kind, insertion), and their clock."""
 
 import heapq
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ from typing import Final, NamedTuple
 
 
 class Kind(IntEnum):
-    """At one moment the room comes free first, then jobs come, then the scheduler looks."""
+    """Order within one moment: first nodes come free, then jobs arrive, then the scheduler runs."""
 
     END = 0
-    """A job has done its work."""
+    """A job has completed its work."""
     RESUME = 1
     """A job's pause is over."""
     ARRIVAL = 2
     """A job is submitted."""
-    LOOK = 3
+    DECIDE = 3
     """The scheduler decides."""
 
 
 class Event(NamedTuple):
-    """Something at ``at`` seconds from the start of the workload.
+    """An event at ``at`` seconds from the start of the workload.
 
-    ``version`` tells an end that was foreseen before the job's rate changed: it does not happen.
+    An event with an old ``version`` is void: the job's rate changed after its end was predicted.
     """
 
     at: float
@@ -34,7 +34,7 @@ class Event(NamedTuple):
 
 
 class EventHeap:
-    """Events to come."""
+    """Future events."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -57,13 +57,13 @@ class EventHeap:
 
 
 EPOCH_SECONDS: Final = float(2**20)
-"""Where a workload starts on the clock: stamps of 0 mean "never" to the core, and so near to 0
-a stamp is exact to a nanosecond over years."""
+"""Start of a workload on the clock: the core reads a stamp of 0 as "never", and so near to 0 a
+stamp is exact to a nanosecond over years."""
 
 
 @dataclass
 class VirtualClock:
-    """``shared.clock.Clock`` of the cluster model; both clocks read the same.
+    """``shared.clock.Clock`` of the cluster model; both clocks show the same time.
 
     Attributes:
         at: Seconds from the start of the workload.
@@ -76,15 +76,15 @@ class VirtualClock:
         return EPOCH_SECONDS + self.at
 
     def monotonic(self) -> float:
-        """The same."""
+        """The same as ``now``."""
         return EPOCH_SECONDS + self.at
 
     def advance(self, at: float) -> None:
-        """Go to a later moment, in seconds from the start of the workload.
+        """Advance to a moment, in seconds from the start of the workload.
 
         Raises:
             ValueError: The moment has passed.
         """
         if at < self.at:
-            raise ValueError(f"{at:g} s: the clock stands at {self.at:g} s and never goes back")
+            raise ValueError(f"{at:g} s is in the past: the clock shows {self.at:g} s")
         self.at = at

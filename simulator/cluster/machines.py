@@ -8,10 +8,10 @@ from shared.model import Node, NodeName, PodShape
 
 
 class Capacity:
-    """Amounts in base units by node and resource.
+    """Free amounts by node, and how much of the cluster was used over time.
 
     Attributes:
-        free: Node → resource → amount that nobody has.
+        free: Node → resource → free amount, in base units.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -24,7 +24,7 @@ class Capacity:
         self._at = 0.0
 
     def lacks(self, node: NodeName, shape: PodShape) -> str:
-        """Say what a node lacks for one more pod; empty if it has room."""
+        """Return what a node lacks for one more pod; empty if the pod fits."""
         free = self.free.get(node)
         if free is None:
             return f"there is no node {node}"
@@ -34,7 +34,7 @@ class Capacity:
         return ""
 
     def take(self, at: float, node: NodeName, shape: PodShape, sign: int = 1) -> None:
-        """A pod takes room from ``at`` on; ``sign`` -1: it gives it back."""
+        """Take what a pod needs from ``at`` on; with ``sign`` -1 give it back."""
         self.advance(at)
         free = self.free[node]
         for name, amount in shape.requests:
@@ -42,7 +42,7 @@ class Capacity:
             self._taken[name] += sign * amount
 
     def advance(self, at: float) -> None:
-        """Count what was taken until ``at``."""
+        """Count what was in use until ``at``."""
         seconds = at - self._at
         if seconds > 0:
             for name, amount in self._taken.items():
@@ -50,7 +50,7 @@ class Capacity:
             self._at = at
 
     def utilisation(self, since: float) -> Mapping[str, float]:
-        """Return which part of each resource was taken between ``since`` and now, 0…1."""
+        """Return the mean share of each resource in use between ``since`` and now, 0…1."""
         seconds = self._at - since
         return {
             name: self._busy.get(name, 0.0) / (total * seconds)
@@ -67,7 +67,7 @@ class Member(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What so many equal ``pods`` want: ``milli`` of CPU each, with a weight each."""
+    """CPU demand of equal ``pods``: ``milli`` and ``weight`` of each."""
 
     pods: int
     milli: int
@@ -75,53 +75,57 @@ class Claim(NamedTuple):
 
 
 def shares(claims: Mapping[Member, Claim], capacity_milli: int) -> dict[Member, float]:
-    """Return which part of what it wants each pod gets, 0…1."""
+    """Return the share of its demand that each pod gets, 0…1.
+
+    Processor sharing by weight: no pod gets more than it demands, what one leaves the others share,
+    and pods that get less than they demand get the same per unit of weight.
+    """
     left, weight = float(capacity_milli), sum(c.pods * c.weight for c in claims.values())
-    found: dict[Member, float] = {}
-    for member, claim in sorted(claims.items(), key=lambda item: _eagerness(*item)):
-        level = max(0.0, left) / weight  # what a unit of weight gets
+    granted_shares: dict[Member, float] = {}
+    for member, claim in sorted(claims.items(), key=lambda item: _demand_by_weight(*item)):
+        level = max(0.0, left) / weight  # CPU per unit of weight
         granted = min(float(claim.milli), level * claim.weight)
-        found[member] = granted / claim.milli if claim.milli else 1.0
+        granted_shares[member] = granted / claim.milli if claim.milli else 1.0
         left -= claim.pods * granted
         weight -= claim.pods * claim.weight
-    return found
+    return granted_shares
 
 
-def _eagerness(member: Member, claim: Claim) -> tuple[float, Member]:
+def _demand_by_weight(member: Member, claim: Claim) -> tuple[float, Member]:
     return claim.milli / claim.weight, member
 
 
 class Processor:
-    """The CPU of a machine, and who wants it."""
+    """The CPU of a machine, and the demands of its pods."""
 
     def __init__(self, capacity_milli: int) -> None:
         self._capacity_milli = capacity_milli
         self._claims: dict[Member, Claim] = {}
-        self._wanted_milli = 0
+        self._demanded_milli = 0
         self._shares: dict[Member, float] | None = None
 
     @property
     def crowded(self) -> bool:
-        """Its pods want more than it has."""
-        return self._wanted_milli > self._capacity_milli
+        """True if its pods demand more than it has."""
+        return self._demanded_milli > self._capacity_milli
 
     @property
     def jobs(self) -> frozenset[str]:
-        """Whose pods are here."""
+        """Jobs with pods on this machine."""
         return frozenset(member.job for member in self._claims)
 
     def put(self, member: Member, claim: Claim | None) -> None:
-        """Set what pods want; None: they are gone, or want nothing for a while."""
+        """Set the demand of pods; None: they left, or pause."""
         before = self._claims.pop(member, None)
         if before is not None:
-            self._wanted_milli -= before.pods * before.milli
+            self._demanded_milli -= before.pods * before.milli
         if claim is not None:
             self._claims[member] = claim
-            self._wanted_milli += claim.pods * claim.milli
+            self._demanded_milli += claim.pods * claim.milli
         self._shares = None
 
     def share(self, member: Member) -> float:
-        """Return which part of what they want these pods get, 0…1."""
+        """Return the share of their demand that these pods get, 0…1."""
         if not self.crowded:
             return 1.0
         if self._shares is None:

@@ -1,8 +1,8 @@
-"""Machines and jobs of a workload as the objects that the API server would show of them.
+"""Machines and jobs of a workload as the API server would show them.
 
-The pods are what a user of the queue writes: our gate, the job's label, gang size, role, wishes. A
-uid is made of the job's number in the workload, so that the same workload gives the same uids, and
-jobs of one moment stand in the order of the workload.
+The pods are as a user of the queue writes them: our gate, the job's label, gang size, role and
+annotations. A uid contains the job's number in the workload, so that the same workload gives the
+same uids and jobs of one moment are ordered as in the workload.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ from simulator.cluster.events import EPOCH_SECONDS
 from simulator.workload import Job, Machine
 
 MOST_PODS: Final = 110
-"""Pods that a kubelet takes, of a machine that does not say."""
+"""Pods per node, of a machine that does not state it."""
 
 
 def node(machine: Machine) -> Node:
@@ -53,7 +53,7 @@ def namespaces(jobs: Iterable[Job]) -> tuple[Namespace, ...]:
         if before != job.user_priority:
             raise WorkloadError(
                 f"{job.name}: user_priority {job.user_priority} of namespace {job.namespace}, "
-                f"of which another job says {before}"
+                f"but another job states {before}"
             )
     return tuple(
         Namespace(name=name, annotations={labels.USER_PRIORITY: str(u)})
@@ -67,12 +67,12 @@ def job_name(key: JobKey) -> str:
 
 
 def pods(job: Job, number: int, generation: int = 0) -> Iterator[Pod]:
-    """Yield the pods of a job as they wait: servers, then the workers its owner asked for.
+    """Yield the waiting pods of a job: servers, then the requested workers.
 
     Args:
         job: The job.
         number: Its place in the workload.
-        generation: How often its pods were made anew: those of another generation have other uids.
+        generation: How often its pods were recreated; each generation has its own uids.
     """
     notes = _notes(job)
     for index in range(job.servers):
@@ -89,7 +89,7 @@ def pod(
     index: int,
     notes: Mapping[str, str] | None = None,
 ) -> Pod:
-    """Return one pod of a job, as it waits; ``notes`` are its annotations, if they are known."""
+    """Return one waiting pod of a job; ``notes`` are its annotations, if already made."""
     return Pod(
         namespace=job.namespace,
         name=pod_name(job.name, role, index),
@@ -106,9 +106,9 @@ def pod(
 
 
 def shape(job: Job, role: str) -> PodShape:
-    """Return what a pod of that role asks of a node; equal ones are one object."""
-    asked = job.server if role == SERVER else job.worker
-    return _shape(tuple(sorted(asked.items())))
+    """Return what a pod of that role requests of a node; equal shapes are one object."""
+    requests = job.server if role == SERVER else job.worker
+    return _shape(tuple(sorted(requests.items())))
 
 
 def pod_name(job: str, role: str, index: int) -> str:
@@ -122,22 +122,22 @@ def member(name: str) -> tuple[str, int]:
     return role, int(index)
 
 
-def running(one: Pod, on: NodeName, plan: str, plan_size: int, at: float) -> Pod:
-    """Return a pod after release, Binding and start at ``at`` seconds of the workload."""
-    seat = {labels.NODE: on, labels.PLAN: plan, labels.PLAN_SIZE: str(plan_size)}
+def running(waiting: Pod, node_name: NodeName, plan: str, plan_size: int, at: float) -> Pod:
+    """Return a pod after release, binding and start at ``at`` seconds of the workload."""
+    plan_annotations = {labels.NODE: node_name, labels.PLAN: plan, labels.PLAN_SIZE: str(plan_size)}
     return replace(
-        one,
-        annotations={**one.annotations, **seat},
+        waiting,
+        annotations={**waiting.annotations, **plan_annotations},
         gates=(),
-        node_name=on,
+        node_name=node_name,
         phase="Running",
         scheduled_at=EPOCH_SECONDS + at,
     )
 
 
-def succeeded(one: Pod) -> Pod:
+def succeeded(pod_: Pod) -> Pod:
     """Return a pod after its end."""
-    return replace(one, phase="Succeeded")
+    return replace(pod_, phase="Succeeded")
 
 
 def _notes(job: Job) -> dict[str, str]:
@@ -154,6 +154,6 @@ def _duration(seconds: float) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _shape(asked: tuple[tuple[str, int], ...]) -> PodShape:
-    amounts = {PODS: 1, **{name: amount for name, amount in asked if amount}}
+def _shape(requests: tuple[tuple[str, int], ...]) -> PodShape:
+    amounts = {PODS: 1, **{name: amount for name, amount in requests if amount}}
     return PodShape(requests=tuple(sorted(amounts.items())))

@@ -1,4 +1,4 @@
-"""What came of a workload: a slim record of each job, of each placement, and of the machines."""
+"""Results of a run: a record of each job and placement, and the use of the machines."""
 
 from collections.abc import Mapping
 
@@ -9,22 +9,22 @@ from shared.model import NodeName
 
 
 class JobRecord(Struct, frozen=True):
-    """What became of one job; times in seconds from the start of the workload.
+    """Result of one job; times in seconds from the start of the workload.
 
     Attributes:
         name: The job.
-        submitted_at: When it came.
+        submitted_at: Submission.
         started_at: When it first got nodes; None: never.
-        completed_at: When its work was done; None: not within what was run.
-        workers: With how many workers it first started; 0: never.
-        nodes: On how many nodes it was then.
-        waited_seconds: How long it had no nodes, over all its waits.
-        ran_seconds: How long it had nodes, its pauses included.
+        completed_at: Completion; None: not within the run.
+        workers: Number of workers at its first start; 0: never started.
+        nodes: Number of nodes then.
+        waited_seconds: Time without nodes, over all its waits.
+        ran_seconds: Time with nodes, pauses included.
         worker_seconds: The same, times its workers at the time: its attained service.
         work_done: Units of work that counted in the end.
         lost_work: Units of work that were done and lost.
         migrations: Pods that were moved.
-        rescales: How often its number of pods was changed while it ran.
+        rescales: Changes of its number of pods while it ran.
         preemptions: How often it lost its nodes.
     """
 
@@ -50,12 +50,12 @@ class JobRecord(Struct, frozen=True):
 
     @property
     def queueing_seconds(self) -> float | None:
-        """From submission to its first start; None if it never started."""
+        """From submission to the first start; None if it never started."""
         return None if self.started_at is None else self.started_at - self.submitted_at
 
 
 class Placed(Struct, frozen=True):
-    """A job was given these nodes: by ``start``, ``scale`` or ``move``."""
+    """The nodes that a job got; ``by`` is ``start``, ``scale`` or ``move``."""
 
     at: float
     job: str
@@ -65,16 +65,16 @@ class Placed(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """What came of a workload under one scheduler.
+    """Results of a workload under one scheduler.
 
     Attributes:
         source: Where the workload comes from.
-        ended_at: Last moment that was run; seconds from the start of the workload.
+        ended_at: End of the run; seconds from the start of the workload.
         jobs: A record of each job, in the order of the workload.
         placements: In the order in which they were made.
-        utilisation: Which part of each resource the pods asked for, from the first submission to
-            ``ended_at``, 0…1.
-        looks: How often the scheduler was asked.
+        utilisation: Mean share of each resource that the pods requested, from the first submission
+            to ``ended_at``, 0…1.
+        decisions: How often the scheduler was called.
     """
 
     source: str
@@ -82,7 +82,7 @@ class Run(Struct, frozen=True):
     jobs: tuple[JobRecord, ...]
     placements: tuple[Placed, ...]
     utilisation: Mapping[str, float]
-    looks: int
+    decisions: int
 
     @property
     def completed(self) -> tuple[JobRecord, ...]:
@@ -90,5 +90,5 @@ class Run(Struct, frozen=True):
         return tuple(job for job in self.jobs if job.completed_at is not None)
 
     def to_json(self) -> bytes:
-        """Return the same bytes for the same run."""
+        """Return the run as JSON, the same bytes for the same run."""
         return msgspec.json.encode(self, order="deterministic")

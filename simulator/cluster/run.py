@@ -11,10 +11,10 @@ from simulator.cluster.records import JobRecord, Run
 from simulator.cluster.world import World
 from simulator.workload import Job, Workload
 
-MOST_LOOKS_AT_ONCE: Final = 1000
-"""A scheduler that wants to look so often at one moment would do so for ever."""
-MOST_IDLE_LOOKS: Final = 1000
-"""So often a scheduler is asked when nothing runs, nothing comes and it does nothing."""
+MOST_DECISIONS_AT_ONCE: Final = 1000
+"""A scheduler that asks to run more often at one moment would do so forever."""
+MOST_IDLE_DECISIONS: Final = 1000
+"""Decisions without any action, while nothing runs and nothing arrives, before the run ends."""
 
 
 def simulate(
@@ -29,16 +29,16 @@ def simulate(
 
     Args:
         workload: Jobs and machines.
-        decider: The scheduler; one that carries a memory is used for one run.
-        until: Where to end, in seconds from the start of the workload; None: when all jobs have
-            completed, or nothing will happen any more.
-        settle_seconds: How long after a change the scheduler looks, as the live loop has it
-            (``queue.settle_seconds``, 0.2): what comes meanwhile is judged together.
+        decider: The scheduler; one that keeps state serves one run.
+        until: End of the run, in seconds from the start of the workload; None: when all jobs have
+            completed, or nothing more can happen.
+        settle_seconds: Delay from a change to the decision, as in the live loop
+            (``queue.settle_seconds``, 0.2): all changes meanwhile are decided together.
         progress: Whether to show a bar.
 
     Raises:
-        IllegalActionError: The scheduler wanted what the cluster cannot do.
-        EndlessDeciderError: It wanted to look at one moment for ever.
+        IllegalActionError: The cluster cannot carry out an action of the scheduler.
+        EndlessDeciderError: The scheduler asked to run at one moment forever.
         WorkloadError: Two jobs have one name, or state different priorities of one namespace.
     """
     loop = _Loop(workload, decider, until, settle_seconds)
@@ -50,7 +50,7 @@ def simulate(
 
 
 class _Loop:
-    """Events one after the other; it lives as long as one run."""
+    """The event loop of one run."""
 
     def __init__(
         self, workload: Workload, decider: Decider, until: float | None, settle_seconds: float
@@ -65,22 +65,22 @@ class _Loop:
         self._numbers = _numbers(workload)
         self._coming = iter(sorted(workload.jobs, key=lambda job: job.submitted_at))
         self._next: Job | None = None
-        self._look: tuple[float, int] | None = None
-        self._looks = 0
+        self._planned: tuple[float, int] | None = None
+        self._decisions = 0
         self._moment = (-1.0, 0)
-        self._idle_looks = 0
+        self._idle_decisions = 0
         self.done: dict[int, JobRecord] = {}
 
     def records(self) -> Iterator[tuple[int, JobRecord]]:
-        """Run, and yield number and record of each job that completes."""
+        """Run, and yield the number and record of each job that completes."""
         self._await_next()
-        while self._events and not self._stands_still():
+        while self._events and not self._is_over():
             event = self._events.pop()
             if event.at > self._until:
                 self._clock.advance(self._until)
                 return
-            if event.kind is Kind.LOOK and (event.at, event.version) != self._look:
-                continue  # it looked earlier
+            if event.kind is Kind.DECIDE and (event.at, event.version) != self._planned:
+                continue  # it decided earlier
             if event.kind is Kind.END:
                 record = self._world.end(event)
                 if record is None:
@@ -91,7 +91,7 @@ class _Loop:
             self._happen(event)
 
     def outcome(self) -> Run:
-        """Return what came of it."""
+        """Return the results."""
         ended_at = self._clock.at
         self.done.update(self._world.left(ended_at))
         first = min((job.submitted_at for job in self._workload.jobs), default=0.0)
@@ -99,12 +99,12 @@ class _Loop:
             source=self._workload.source,
             ended_at=ended_at,
             jobs=tuple(
-                self.done.get(number) or _unseen(job)
+                self.done.get(number) or _never_submitted(job)
                 for number, job in enumerate(self._workload.jobs)
             ),
             placements=tuple(self._world.placements),
             utilisation=self._world.utilisation(first, ended_at),
-            looks=self._looks,
+            decisions=self._decisions,
         )
 
     def _happen(self, event: Event) -> None:
@@ -116,34 +116,34 @@ class _Loop:
                 self._world.arrive(event.at, job, self._numbers[job.name])
                 self._await_next()
                 self._wake(event.at + self._settle_seconds)
-        elif event.kind is Kind.LOOK:
+        elif event.kind is Kind.DECIDE:
             self._decide(event.at)
 
     def _decide(self, at: float) -> None:
-        self._look = None
-        self._looks += 1
+        self._planned = None
+        self._decisions += 1
         actions = self._decider.decide(self._world.view(at))
         self._world.sweep()
         self._world.carry_out(at, actions)
-        wanted = self._decider.wakes_at(at)
-        if wanted is not None:  # what it did at once is a change: seen as soon as others are
-            self._wake(wanted if wanted > at else at + self._settle_seconds)
+        wake_at = self._decider.wakes_at(at)
+        if wake_at is not None:  # actions at once are a change like others
+            self._wake(wake_at if wake_at > at else at + self._settle_seconds)
         self._check_progress(at)
         idle = not actions and self._next is None and self._world.idle
-        self._idle_looks = self._idle_looks + 1 if idle else 0
+        self._idle_decisions = self._idle_decisions + 1 if idle else 0
 
     def _check_progress(self, at: float) -> None:
-        """See that one moment does not last for ever."""
-        moment, looks = self._moment
-        self._moment = (at, looks + 1 if at == moment else 1)
-        if self._moment[1] > MOST_LOOKS_AT_ONCE:
+        """Raise an error if one moment does not end."""
+        moment, decisions = self._moment
+        self._moment = (at, decisions + 1 if at == moment else 1)
+        if self._moment[1] > MOST_DECISIONS_AT_ONCE:
             name = type(self._decider).__name__
-            raise EndlessDeciderError(f"{name} wants to look again and again at {at:g} s")
+            raise EndlessDeciderError(f"{name} keeps asking to run again at {at:g} s")
 
-    def _stands_still(self) -> bool:
-        """Nothing is there and nothing comes, or the scheduler will not start what is there."""
+    def _is_over(self) -> bool:
+        """True if no jobs are left or to come, or the scheduler starts none of those left."""
         over = self._next is None and self._world.empty
-        return over or self._idle_looks > MOST_IDLE_LOOKS
+        return over or self._idle_decisions > MOST_IDLE_DECISIONS
 
     def _await_next(self) -> None:
         self._next = next(self._coming, None)
@@ -151,19 +151,19 @@ class _Loop:
             self._events.push(self._next.submitted_at, Kind.ARRIVAL, self._next.name)
 
     def _wake(self, at: float) -> None:
-        """Look then, or earlier if that was planned already."""
-        if self._look is None or at < self._look[0]:
-            version = 0 if self._look is None else self._look[1] + 1
-            self._look = (at, version)
-            self._events.push(at, Kind.LOOK, version=version)
+        """Decide at that moment, or earlier if already planned."""
+        if self._planned is None or at < self._planned[0]:
+            version = 0 if self._planned is None else self._planned[1] + 1
+            self._planned = (at, version)
+            self._events.push(at, Kind.DECIDE, version=version)
 
 
 def _numbers(workload: Workload) -> dict[str, int]:
     numbers = {job.name: number for number, job in enumerate(workload.jobs)}
     if len(numbers) < len(workload.jobs):
-        raise WorkloadError("two jobs have one name: each must have its own")
+        raise WorkloadError("two jobs have the same name: expected unique names")
     return numbers
 
 
-def _unseen(job: Job) -> JobRecord:
+def _never_submitted(job: Job) -> JobRecord:
     return JobRecord(job.name, job.submitted_at, None, None, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)

@@ -1,9 +1,9 @@
-"""How placed jobs run: their rates, their pauses, and when each will have done its work.
+"""How placed jobs run: their rates, pauses and predicted ends.
 
-A job does ``speed.rate(workers, nodes)`` units of work a second, ``nodes`` being how many nodes its
-pods are on, servers included. Where the pods on a machine want more CPU than it has, all its pods
-wait for the slowest one: the rate is multiplied by the least share of CPU that one of them gets. A
-job that pauses does nothing and wants no CPU; it keeps its nodes.
+A job does ``speed.rate(workers, nodes)`` units of work a second, where ``nodes`` counts the nodes
+of its pods, servers included. Where pods demand more CPU than a machine has, all pods of the job
+wait for the slowest: the rate is multiplied by the smallest share of CPU that one of them gets. A
+pausing job does nothing and demands no CPU; it keeps its nodes.
 """
 
 from collections import Counter
@@ -20,18 +20,18 @@ from simulator.workload import Job, Machine
 
 @dataclass(slots=True)
 class Running:
-    """A job that has its nodes.
+    """A job with nodes.
 
     Attributes:
         job: The job.
-        placement: Where its pods are.
+        placement: Nodes of its pods.
         done: Units of work done until ``since``.
         since: Seconds of the workload up to which everything here is counted.
         rate: Units of work per second from then on.
-        resume_at: When its pause is over; it pauses while this is later than now.
+        resume_at: End of its pause; it pauses while this is later than now.
         weight: CPU weight of its pods.
-        version: Of the end that was foreseen last.
-        ran_seconds: How long it had nodes, over all its runs.
+        version: Of the end that was predicted last.
+        ran_seconds: Time with nodes, over all its runs.
         worker_seconds: The same, times its workers.
     """
 
@@ -45,17 +45,17 @@ class Running:
     version: int = 0
     ran_seconds: float = 0.0
     worker_seconds: float = 0.0
-    _seats: tuple[Placement, Counter[tuple[NodeName, str]]] | None = None
+    _pod_counts: tuple[Placement, Counter[tuple[NodeName, str]]] | None = None
 
     @property
-    def seats(self) -> Counter[tuple[NodeName, str]]:
-        """How many pods of which role are on which node."""
-        if self._seats is None or self._seats[0] is not self.placement:
-            self._seats = (self.placement, _seats(self.placement))
-        return self._seats[1]
+    def pod_counts(self) -> Counter[tuple[NodeName, str]]:
+        """Number of pods by node and role."""
+        if self._pod_counts is None or self._pod_counts[0] is not self.placement:
+            self._pod_counts = (self.placement, _pod_counts(self.placement))
+        return self._pod_counts[1]
 
     def settle(self, at: float) -> None:
-        """Count what happened until ``at``."""
+        """Count work and time until ``at``."""
         seconds = at - self.since
         if seconds > 0:
             self.done = min(self.job.work, self.done + self.rate * seconds)
@@ -65,11 +65,11 @@ class Running:
 
 
 class RunningJobs:
-    """All jobs that have nodes.
+    """All jobs with nodes.
 
     Args:
         machines: The cluster.
-        events: Where ends and resumes are put in.
+        events: Receives ends and resumes.
     """
 
     def __init__(self, machines: Iterable[Machine], events: EventHeap) -> None:
@@ -81,32 +81,32 @@ class RunningJobs:
         self.jobs: dict[str, Running] = {}
 
     def start(self, at: float, running: Running, pause_seconds: float = 0.0) -> None:
-        """A job gets nodes, and does its first work after a pause."""
+        """Start a job on its nodes; it works after a pause."""
         self.jobs[running.job.name] = running
         self._enter(at, running, pause_seconds)
 
     def change(self, at: float, name: str, placement: Placement, pause_seconds: float) -> None:
-        """A job goes on on other nodes, or with other pods, after a pause."""
+        """Change a job's nodes or pods; it works again after a pause."""
         running = self.jobs[name]
         self._leave(at, running)
         running.placement = placement
         self._enter(at, running, pause_seconds)
 
     def weigh(self, at: float, name: str, weight: float) -> None:
-        """The CPU weight of a job's pods changes."""
+        """Change the CPU weight of a job's pods."""
         running = self.jobs[name]
         running.weight = weight
         if running.resume_at <= at:
             self._rerate(at, self._claim(running, claims=True))
 
     def resume(self, event: Event) -> None:
-        """A pause may be over: nothing for one that was made longer, or whose job is gone."""
+        """End a pause, unless it was extended or its job is gone."""
         running = self.jobs.get(event.job)
         if running is not None and running.version == event.version:
             self._rerate(event.at, self._claim(running, claims=True))
 
     def ends(self, event: Event) -> bool:
-        """Say whether an end that was foreseen has come; then the job has done all its work."""
+        """Return True if a predicted end is still valid; then the job has done all its work."""
         running = self.jobs.get(event.job)
         if running is None or running.version != event.version:
             return False
@@ -115,7 +115,7 @@ class RunningJobs:
         return True
 
     def stop(self, at: float, name: str) -> Running:
-        """A job gives its nodes back; return what is known of it."""
+        """Take a job's nodes; return its final state."""
         running = self.jobs[name]
         self._leave(at, running)
         del self.jobs[name]
@@ -132,13 +132,13 @@ class RunningJobs:
     def _leave(self, at: float, running: Running) -> None:
         running.settle(at)
         running.rate = 0.0
-        running.version = next(self._versions)  # what was foreseen will not come
+        running.version = next(self._versions)  # voids the predicted end
         self._rerate(at, self._claim(running, claims=False) - {running.job.name})
 
     def _claim(self, running: Running, *, claims: bool) -> set[str]:
-        """Set what a job's pods want of their machines; return whose rates that may change."""
+        """Set the CPU demand of a job's pods; return the jobs whose rates may change."""
         affected = {running.job.name}
-        for (node, role), many in running.seats.items():
+        for (node, role), many in running.pod_counts.items():
             processor = self._processors[node]
             claim = Claim(many, _milli(running.job, role), running.weight) if claims else None
             crowded = processor.crowded
@@ -154,9 +154,9 @@ class RunningJobs:
             if rate != running.rate:
                 running.settle(at)
                 running.rate = rate
-                self._foresee(at, running)
+                self._predict_end(at, running)
 
-    def _foresee(self, at: float, running: Running) -> None:
+    def _predict_end(self, at: float, running: Running) -> None:
         running.version = next(self._versions)
         if running.rate > 0:
             seconds = (running.job.work - running.done) / running.rate
@@ -165,16 +165,17 @@ class RunningJobs:
     def _rate(self, running: Running) -> float:
         job, placed = running.job, running.placement
         share = min(
-            self._processors[node].share(Member(job.name, role)) for node, role in running.seats
+            self._processors[node].share(Member(job.name, role))
+            for node, role in running.pod_counts
         )
         return share * job.speed.rate(len(placed.workers), len(placed.nodes))
 
 
-def _seats(placement: Placement) -> Counter[tuple[NodeName, str]]:
-    """Return how many pods of which role are on which node, in the order of the placement."""
-    found = Counter((node, WORKER) for node in placement.workers)
-    found.update((node, SERVER) for node in placement.servers)
-    return found
+def _pod_counts(placement: Placement) -> Counter[tuple[NodeName, str]]:
+    """Return the number of pods by node and role, in the order of the placement."""
+    counts = Counter((node, WORKER) for node in placement.workers)
+    counts.update((node, SERVER) for node in placement.servers)
+    return counts
 
 
 def _milli(job: Job, role: str) -> int:

@@ -1,11 +1,11 @@
-"""What the cluster model keeps of a job from its submission to its completion."""
+"""State of a job in the cluster model, from submission to completion."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from shared.model import NodeName, Pod
 from simulator.cluster.actions import SERVER, WORKER, Placement
-from simulator.cluster.decider import Asked, JobView
+from simulator.cluster.decider import JobSpec, JobView
 from simulator.cluster.records import JobRecord
 from simulator.cluster.running import Running
 from simulator.workload import Job
@@ -15,21 +15,22 @@ Role = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Known:
-    """A job that was submitted.
+class SubmittedJob:
+    """A submitted job.
 
     Attributes:
         job: As the workload has it.
-        asked: What its owner wrote.
+        spec: What its owner wrote.
         pods: Those that are in the store.
-        waits_since: Since when it has no nodes; counts while it waits.
-        generation: How often pods of it were made anew.
+        waits_since: Since when it has no nodes; valid while it waits.
+        generation: How often its pods were recreated.
         done: Units of work done in earlier runs.
-        running: Where it runs; None while it waits.
+        running: Its current run; None while it waits.
+        waiting_view: What a scheduler sees while it waits; None until that is computed.
     """
 
     job: Job
-    asked: Asked
+    spec: JobSpec
     pods: dict[Role, Pod]
     waits_since: float
     generation: int = 0
@@ -45,10 +46,10 @@ class Known:
     migrations: int = 0
     rescales: int = 0
     preemptions: int = 0
-    seen: JobView | None = field(default=None, repr=False)
+    waiting_view: JobView | None = field(default=None, repr=False)
 
     def begin(self, at: float, placement: Placement) -> Running:
-        """Count a start; return what runs."""
+        """Begin a run, and return it."""
         self.waited_seconds += at - self.waits_since
         if self.started_at is None:
             self.started_at = at
@@ -57,11 +58,11 @@ class Known:
             self.job, placement, self.done, at,
             ran_seconds=self.ran_seconds, worker_seconds=self.worker_seconds,
         )  # fmt: skip
-        self.seen = None
+        self.waiting_view = None
         return self.running
 
     def halt(self, at: float) -> None:
-        """Take over what was done in the run that ends now."""
+        """Add up the run that ends now."""
         if self.running is not None:
             self.done = self.running.done
             self.ran_seconds, self.worker_seconds = (
@@ -71,20 +72,20 @@ class Known:
         self.running, self.waits_since = None, at
 
     def view(self, at: float, *, oracle: bool) -> JobView:
-        """Return what a scheduler may know; of a job that waits the same until it starts."""
+        """Return what a scheduler sees; for a waiting job the same object until it starts."""
         if self.running is None:
-            if self.seen is None:
-                self.seen = self._viewed(at, oracle=oracle)
-            return self.seen
+            if self.waiting_view is None:
+                self.waiting_view = self._make_view(at, oracle=oracle)
+            return self.waiting_view
         self.running.settle(at)
-        return self._viewed(at, oracle=oracle)
+        return self._make_view(at, oracle=oracle)
 
-    def _viewed(self, at: float, *, oracle: bool) -> JobView:
+    def _make_view(self, at: float, *, oracle: bool) -> JobView:
         running, curve = self.running, self.job.curve
         done = self.done if running is None else running.done
         share = None if curve is None else min(1.0, done / self.job.work if self.job.work else 1.0)
         return JobView(
-            asked=self.asked,
+            spec=self.spec,
             placement=None if running is None else running.placement,
             pausing=running is not None and running.resume_at > at,
             started_at=self.started_at,
@@ -97,7 +98,7 @@ class Known:
         )
 
     def record(self, at: float, *, completed: bool) -> JobRecord:
-        """Return what became of it until ``at``; it must be settled."""
+        """Return its record up to ``at``; a run must be settled."""
         waits = 0.0 if completed or self.running is not None else at - self.waits_since
         running = self.running
         return JobRecord(
@@ -118,8 +119,8 @@ class Known:
         )
 
 
-def seats(placement: Placement) -> Iterator[tuple[Role, NodeName]]:
-    """Yield role, index and node of each pod."""
+def assignments(placement: Placement) -> Iterator[tuple[Role, NodeName]]:
+    """Yield (role, index) and node of each pod."""
     for index, node in enumerate(placement.servers):
         yield (SERVER, index), node
     for index, node in enumerate(placement.workers):

@@ -1,7 +1,7 @@
-"""The cluster: the extender's store, the jobs that run, and what a scheduler may do to them.
+"""The simulated cluster: the extender's store, the jobs, and the actions of a scheduler on them.
 
-Every action is checked first: one that the cluster could not carry out ends the run with an error
-that names it, for then the scheduler has a fault.
+Every action is checked first. An impossible one ends the run with an error that names it: the
+scheduler has a bug.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,27 +11,27 @@ from shared import labels
 from shared.model import Delete, NodeName, Pod, Upsert
 from simulator.cluster import objects
 from simulator.cluster.actions import Action, Move, Placement, Preempt, Scale, Start, Weigh
-from simulator.cluster.decider import Asked, JobView, View
+from simulator.cluster.decider import JobSpec, JobView, View
 from simulator.cluster.errors import IllegalActionError
 from simulator.cluster.events import Event, EventHeap
 from simulator.cluster.machines import Capacity
 from simulator.cluster.records import JobRecord, Placed
 from simulator.cluster.running import RunningJobs
-from simulator.cluster.submitted import Known, Role, seats
+from simulator.cluster.submitted import Role, SubmittedJob, assignments
 from simulator.workload import Job, Workload
 
 
 class World:
-    """See the module.
+    """The simulated cluster.
 
     Args:
-        workload: Its machines are there from the start, its jobs from when they ``arrive``.
-        events: Where ends and resumes are put in.
-        oracle: Whether the truth about jobs is shown.
+        workload: Its machines exist from the start, its jobs once they ``arrive``.
+        events: Receives ends and resumes.
+        oracle: Whether the scheduler sees the truth about jobs.
 
     Attributes:
-        store: What the core sees of it.
-        placements: Every placement that was made.
+        store: What the core sees.
+        placements: All placements so far.
     """
 
     def __init__(self, workload: Workload, events: EventHeap, *, oracle: bool = False) -> None:
@@ -46,55 +46,57 @@ class World:
         self._capacity = Capacity(nodes)
         self._runs = RunningJobs(workload.machines, events)
         self._oracle = oracle
-        self._jobs: dict[str, Known] = {}
+        self._jobs: dict[str, SubmittedJob] = {}
         self._ended: list[Pod] = []
 
     @property
     def idle(self) -> bool:
-        """No job has nodes."""
+        """True if no job has nodes."""
         return not self._runs.jobs
 
     @property
     def empty(self) -> bool:
-        """No job is there."""
+        """True if no job is left."""
         return not self._jobs
 
     def arrive(self, at: float, job: Job, number: int) -> None:
-        """A job is submitted: its pods are there, with our gate."""
+        """Submit a job: create its pods, with our gate."""
         pods = {objects.member(pod.name): pod for pod in objects.pods(job, number)}
-        self._jobs[job.name] = Known(job, Asked.of(job, number), pods, waits_since=at)
+        self._jobs[job.name] = SubmittedJob(
+            job, JobSpec.from_job(job, number), pods, waits_since=at
+        )
         for pod in pods.values():
             self.store.apply(Upsert(pod))
 
     def resume(self, event: Event) -> None:
-        """A pause is over."""
+        """End a pause."""
         self._runs.resume(event)
 
     def end(self, event: Event) -> JobRecord | None:
-        """A job has done its work: return its record; None if that was foreseen too early.
+        """Complete a job and return its record; None if its predicted end is no longer valid.
 
-        Its room is free at once. One pod, which says that it succeeded, stays for the next look:
-        the core remembers how long jobs run.
+        Its nodes are free at once. One pod stays as Succeeded for the next decision, so that the
+        core sees how long the job ran.
         """
         if not self._runs.ends(event):
             return None
-        known = self._jobs.pop(event.job)
-        self._release(event.at, known)
-        first, *others = known.pods.values()
+        submitted = self._jobs.pop(event.job)
+        self._release(event.at, submitted)
+        first, *others = submitted.pods.values()
         for pod in others:
             self._delete(pod)
         self._ended.append(objects.succeeded(first))
         self.store.apply(Upsert(self._ended[-1]))
-        return known.record(event.at, completed=True)
+        return submitted.record(event.at, completed=True)
 
     def sweep(self) -> None:
-        """Take away what is left of the jobs that ended: the scheduler has seen it."""
+        """Delete the succeeded pods, after the scheduler has seen them."""
         for pod in self._ended:
             self._delete(pod)
         self._ended.clear()
 
     def view(self, at: float) -> View:
-        """Return what the scheduler sees."""
+        """Return the scheduler's view."""
         return View(
             now=at,
             machines=self._machines,
@@ -106,101 +108,103 @@ class World:
         )
 
     def carry_out(self, at: float, actions: Iterable[Action]) -> None:
-        """Carry out what the scheduler decided, one action after the other.
+        """Carry out the scheduler's actions in order.
 
         Raises:
             IllegalActionError: One of them is impossible.
         """
         for action in actions:
-            known = self._jobs.get(action.job)
-            if known is None:
-                raise IllegalActionError(action, "there is no such job now")
-            if (known.running is None) is not isinstance(action, Start):
-                raise IllegalActionError(action, "it waits" if known.running is None else "it runs")
-            self._do(at, action, known)
+            submitted = self._jobs.get(action.job)
+            if submitted is None:
+                raise IllegalActionError(action, "no such job, or it has completed")
+            if (submitted.running is None) is not isinstance(action, Start):
+                raise IllegalActionError(
+                    action, "it waits" if submitted.running is None else "it runs"
+                )
+            self._do(at, action, submitted)
 
     def left(self, at: float) -> Iterator[tuple[int, JobRecord]]:
-        """Yield number and record of each job that is there when the run ends."""
-        for known in self._jobs.values():
-            if known.running is not None:
-                known.running.settle(at)
-            yield known.asked.number, known.record(at, completed=False)
+        """Yield the number and record of each job that is left when the run ends."""
+        for submitted in self._jobs.values():
+            if submitted.running is not None:
+                submitted.running.settle(at)
+            yield submitted.spec.number, submitted.record(at, completed=False)
 
     def utilisation(self, since: float, until: float) -> dict[str, float]:
-        """Return which part of each resource was taken."""
+        """Return the mean share of each resource in use."""
         self._capacity.advance(until)
         return dict(self._capacity.utilisation(since))
 
-    def _do(self, at: float, action: Action, known: Known) -> None:
+    def _do(self, at: float, action: Action, submitted: SubmittedJob) -> None:
         match action:
             case Start():
-                self._start(at, action, known)
+                self._start(at, action, submitted)
             case Scale():
-                self._scale(at, action, known)
+                self._scale(at, action, submitted)
             case Move():
-                self._move(at, action, known)
+                self._move(at, action, submitted)
             case Preempt():
-                self._preempt(at, action, known)
+                self._preempt(at, action, submitted)
             case Weigh():
                 self._weigh(at, action)
 
-    def _start(self, at: float, action: Start, known: Known) -> None:
-        self._check_size(action, action.placement, known.job)
-        self._take(at, action, known, dict(seats(action.placement)))
-        pause = known.job.pause_seconds if known.preemptions else 0.0
-        self._runs.start(at, known.begin(at, action.placement), pause)
+    def _start(self, at: float, action: Start, submitted: SubmittedJob) -> None:
+        self._check_size(action, action.placement, submitted.job)
+        self._take(at, action, submitted, dict(assignments(action.placement)))
+        pause = submitted.job.pause_seconds if submitted.preemptions else 0.0
+        self._runs.start(at, submitted.begin(at, action.placement), pause)
         self._note(at, "start", action.job, action.placement)
 
-    def _scale(self, at: float, action: Scale, known: Known) -> None:
-        self._check_size(action, action.placement, known.job)
-        self._replace(at, action, known, action.placement, "scale")
+    def _scale(self, at: float, action: Scale, submitted: SubmittedJob) -> None:
+        self._check_size(action, action.placement, submitted.job)
+        self._replace(at, action, submitted, action.placement, "scale")
 
-    def _move(self, at: float, action: Move, known: Known) -> None:
-        if not known.job.movable:
+    def _move(self, at: float, action: Move, submitted: SubmittedJob) -> None:
+        if not submitted.job.movable:
             raise IllegalActionError(action, "it writes no checkpoint on request")
-        before = _placement(known)
+        before = _placement(submitted)
         try:
             after = before.moved(action.role, action.index, action.node)
         except IndexError:
             raise IllegalActionError(action, "it has no such pod") from None
-        self._replace(at, action, known, after, "move")
+        self._replace(at, action, submitted, after, "move")
 
     def _replace(
-        self, at: float, action: Scale | Move, known: Known, after: Placement, by: str
+        self, at: float, action: Scale | Move, submitted: SubmittedJob, after: Placement, by: str
     ) -> None:
-        """Pods whose node stays the same stay; the others leave before the new ones come."""
-        before = _placement(known)
+        """Keep pods whose node stays; delete the others before creating new ones."""
+        before = _placement(submitted)
         if before == after:
             return
-        had, has = dict(seats(before)), dict(seats(after))
+        had, has = dict(assignments(before)), dict(assignments(after))
         leaving = [role for role, node in had.items() if has.get(role) != node]
         for role in leaving:
-            pod = known.pods.pop(role)
+            pod = submitted.pods.pop(role)
             self._capacity.take(at, had[role], pod.shape, -1)
             self._delete(pod)
-        unwanted = [role for role in known.pods if role not in has]
-        for role in unwanted:
-            self._delete(known.pods.pop(role))  # its owner wants fewer now
-        known.generation += bool(leaving or unwanted)  # a uid that is gone never comes back
+        surplus = [role for role in submitted.pods if role not in has]
+        for role in surplus:
+            self._delete(submitted.pods.pop(role))  # its owner runs fewer now
+        submitted.generation += bool(leaving or surplus)  # a uid is never used again
         coming = {role: node for role, node in has.items() if had.get(role) != node}
-        self._take(at, action, known, coming)
-        known.migrations += sum(role in had for role in coming)
-        known.rescales += had.keys() != has.keys()
-        self._runs.change(at, action.job, after, known.job.pause_seconds)
+        self._take(at, action, submitted, coming)
+        submitted.migrations += sum(role in had for role in coming)
+        submitted.rescales += had.keys() != has.keys()
+        self._runs.change(at, action.job, after, submitted.job.pause_seconds)
         self._note(at, by, action.job, after)
 
-    def _preempt(self, at: float, action: Preempt, known: Known) -> None:
-        self._release(at, known)
+    def _preempt(self, at: float, action: Preempt, submitted: SubmittedJob) -> None:
+        self._release(at, submitted)
         if action.lose:
-            known.lost_work += known.done
-            known.done = 0.0
-        known.preemptions += 1
-        known.generation += 1
-        for pod in known.pods.values():
+            submitted.lost_work += submitted.done
+            submitted.done = 0.0
+        submitted.preemptions += 1
+        submitted.generation += 1
+        for pod in submitted.pods.values():
             self._delete(pod)
-        made = objects.pods(known.job, known.asked.number, known.generation)
-        known.pods = {objects.member(pod.name): pod for pod in made}
-        for pod in known.pods.values():
+        renewed = objects.pods(submitted.job, submitted.spec.number, submitted.generation)
+        submitted.pods = {objects.member(pod.name): pod for pod in renewed}
+        for pod in submitted.pods.values():
             self.store.apply(Upsert(pod))
 
     def _weigh(self, at: float, action: Weigh) -> None:
@@ -208,25 +212,27 @@ class World:
             raise IllegalActionError(action, "a weight is above 0")
         self._runs.weigh(at, action.job, action.weight)
 
-    def _release(self, at: float, known: Known) -> None:
-        """Give the nodes of a job back."""
-        placed = _placement(known)
-        for role, node in seats(placed):
-            self._capacity.take(at, node, known.pods[role].shape, -1)
-        self._runs.stop(at, known.job.name)
-        known.halt(at)
+    def _release(self, at: float, submitted: SubmittedJob) -> None:
+        """Free the nodes of a job."""
+        placed = _placement(submitted)
+        for role, node in assignments(placed):
+            self._capacity.take(at, node, submitted.pods[role].shape, -1)
+        self._runs.stop(at, submitted.job.name)
+        submitted.halt(at)
 
-    def _take(self, at: float, action: Action, known: Known, nodes: dict[Role, NodeName]) -> None:
-        plan = f"{action.job}-{known.generation}"
+    def _take(
+        self, at: float, action: Action, submitted: SubmittedJob, nodes: dict[Role, NodeName]
+    ) -> None:
+        plan = f"{action.job}-{submitted.generation}"
         for role, node in nodes.items():
-            pod = known.pods.get(role) or objects.pod(
-                known.job, known.asked.number, known.generation, *role
+            pod = submitted.pods.get(role) or objects.pod(
+                submitted.job, submitted.spec.number, submitted.generation, *role
             )
             if lacking := self._capacity.lacks(node, pod.shape):
                 raise IllegalActionError(action, lacking)
             self._capacity.take(at, node, pod.shape)
-            known.pods[role] = objects.running(pod, node, plan, len(nodes), at)
-            self.store.apply(Upsert(known.pods[role]))
+            submitted.pods[role] = objects.running(pod, node, plan, len(nodes), at)
+            self.store.apply(Upsert(submitted.pods[role]))
 
     def _check_size(self, action: Action, placed: Placement, job: Job) -> None:
         if len(placed.servers) != job.servers:
@@ -243,15 +249,15 @@ class World:
         self.placements.append(Placed(at, job, by, placed.workers, placed.servers))
 
     def _views(self, at: float, *, running: bool) -> tuple[JobView, ...]:
-        found = [k for k in self._jobs.values() if (k.running is not None) is running]
-        return tuple(known.view(at, oracle=self._oracle) for known in found)
+        chosen = [k for k in self._jobs.values() if (k.running is not None) is running]
+        return tuple(submitted.view(at, oracle=self._oracle) for submitted in chosen)
 
     def _view(self, at: float, name: str) -> JobView | None:
-        known = self._jobs.get(name)
-        return None if known is None else known.view(at, oracle=self._oracle)
+        submitted = self._jobs.get(name)
+        return None if submitted is None else submitted.view(at, oracle=self._oracle)
 
 
-def _placement(known: Known) -> Placement:
-    if known.running is None:
-        raise ValueError(f"{known.job.name} waits")
-    return known.running.placement
+def _placement(submitted: SubmittedJob) -> Placement:
+    if submitted.running is None:
+        raise ValueError(f"{submitted.job.name} waits")
+    return submitted.running.placement

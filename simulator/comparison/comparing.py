@@ -124,5 +124,5 @@ def run_seed(comparison: Comparison, seed: int) -> Seeded:
     )
     runs = {name: simulate(workload, POLICIES[name].make(setting)) for name in comparison.policies}
     end = metrics.horizon(list(runs.values()))
-    found = {name: metrics.measure(workload, one, end) for name, one in runs.items()}
-    return Seeded(seed, len(workload.jobs), len(workload.machines), found)
+    by_policy = {name: metrics.measure(workload, run_, end) for name, run_ in runs.items()}
+    return Seeded(seed, len(workload.jobs), len(workload.machines), by_policy)

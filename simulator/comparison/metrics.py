@@ -58,8 +58,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
 
 def horizon(runs: Sequence[Run]) -> float:
     """Return the last completion under any scheduler: when those that never complete do so."""
-    found = [job.completed_at for run in runs for job in run.jobs if job.completed_at is not None]
-    return max(found, default=0.0)
+    ends = [job.completed_at for run in runs for job in run.jobs if job.completed_at is not None]
+    return max(ends, default=0.0)
 
 
 def measure(workload: Workload, run: Run, end: float) -> Metrics:
@@ -117,23 +117,23 @@ def _utilisation(run: Run, first: float, last: float) -> float:
 
 
 def _hits(jobs: Sequence[Job], records: Mapping[str, JobRecord]) -> float | None:
-    asked = [job for job in jobs if job.deadline_seconds is not None]
+    with_deadline = [job for job in jobs if job.deadline_seconds is not None]
     kept = [
         job
-        for job in asked
+        for job in with_deadline
         if (time := records[job.name].completion_seconds) is not None
         and time <= (job.deadline_seconds or 0.0)
     ]
-    return len(kept) / len(asked) if asked else None
+    return len(kept) / len(with_deadline) if with_deadline else None
 
 
 def _value(
     jobs: Sequence[Job], records: Mapping[str, JobRecord], alone: Sequence[float]
 ) -> float | None:
-    best = got = 0.0
+    best = reached = 0.0
     for job, seconds in zip(jobs, alone, strict=True):
         if job.worth is not None:
             best += job.worth.of(seconds)
             time = records[job.name].completion_seconds
-            got += 0.0 if time is None else job.worth.of(time)
-    return got / best if best > 0 else None
+            reached += 0.0 if time is None else job.worth.of(time)
+    return reached / best if best > 0 else None

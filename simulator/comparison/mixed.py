@@ -57,8 +57,8 @@ def mixed(seed: int, jobs: int = 120, seconds: float = 7200.0) -> Workload:
     """
     dice = generator(seed, _STREAM)
     times = np.sort(dice.uniform(0.0, seconds, jobs)).tolist()
-    made = tuple(_job(i, at, dice) for i, at in enumerate(times))
-    return Workload(made, tuple(_machines()), f"mixed, seed {seed}")
+    drawn = tuple(_job(i, at, dice) for i, at in enumerate(times))
+    return Workload(drawn, tuple(_machines()), f"mixed, seed {seed}")
 
 
 def _machines() -> Iterator[Machine]:
@@ -112,16 +112,16 @@ def _value(number: int, at: float, dice: np.random.Generator) -> Job:
 
 def _elastic(number: int, at: float, dice: np.random.Generator) -> Job:
     speed = Amdahl(float(dice.uniform(0.7, 0.98)))
-    asked = int(dice.choice([1, 2, 4]))
+    workers = int(dice.choice([1, 2, 4]))
     seconds = _seconds(dice, 700.0)
     return Job(
         name=f"elastic-{number:04}",
         submitted_at=at,
-        workers=asked,
+        workers=workers,
         least_workers=1,
         most_workers=8,
         worker={"cpu": 4000, "memory": 8 * GIB, GPU: 1},
-        work=seconds * speed.rate(asked, math.ceil(asked / _GPUS)),
+        work=seconds * speed.rate(workers, math.ceil(workers / _GPUS)),
         speed=speed,
         expected_seconds=seconds,
         curve=Exponential(float(dice.uniform(4.0, 20.0)), float(dice.uniform(0.1, 0.6))),

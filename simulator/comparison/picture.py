@@ -21,44 +21,47 @@ Point = tuple[float, float]
 def draw(outcome: Outcome, path: Path) -> None:
     """Write an SVG: six bar charts, and mean JCT against makespan with value as colour."""
     policies: list[str] = outcome.series["policies"]
-    found: list[Mapping[str, Any]] = outcome.series["found"]
+    by_seed: list[Mapping[str, Any]] = outcome.series["found"]
     with drawing.figure(path, 11.0, 8.0, salt="compare", font_size=7) as figure:
         rows: list[Any] = [list(_BARS[:3]), list(_BARS[3:]), ["front"] * 3]
         charts = figure.subplot_mosaic(rows)
         for name in _BARS:
-            _bars(charts[name], policies, found, name)
+            _bars(charts[name], policies, by_seed, name)
         _front(charts["front"], outcome)
         figure.suptitle(outcome.title)
 
 
-def _got(found: Sequence[Mapping[str, Any]], policy: str, name: str) -> list[float]:
-    values = [one["metrics"][policy][name] for one in found]
+def _values(by_seed: Sequence[Mapping[str, Any]], policy: str, name: str) -> list[float]:
+    values = [seed["metrics"][policy][name] for seed in by_seed]
     return [] if None in values else values
 
 
 def _bars(
-    axes: Any, policies: Sequence[str], found: Sequence[Mapping[str, Any]], name: str
+    axes: Any, policies: Sequence[str], by_seed: Sequence[Mapping[str, Any]], name: str
 ) -> None:
     axes.set_title(MEASURES[name].title)
     axes.set_xticks(range(len(policies)), policies, rotation=70)
     for place, policy in enumerate(policies):
-        values = _got(found, policy, name)
+        values = _values(by_seed, policy, name)
         if not values:
             continue
         error = stdev(values) if len(values) >= _PAIR else 0.0
         colour = _OURS if policy == "combined" else _THEIRS
         axes.bar(place, fmean(values), color=colour, yerr=error, error_kw={"lw": 0.6})
-    if not any(_got(found, policy, name) for policy in policies):
+    if not any(_values(by_seed, policy, name) for policy in policies):
         axes.set_axis_off()
         axes.text(0.5, 0.5, "no job has a utility", transform=axes.transAxes, ha="center")
 
 
 def _front(axes: Any, outcome: Outcome) -> None:
-    found: list[Mapping[str, Any]] = outcome.series["found"]
+    by_seed: list[Mapping[str, Any]] = outcome.series["found"]
     policies: list[str] = outcome.series["policies"]
-    worths = {policy: _got(found, policy, "value") for policy in policies}
+    worths = {policy: _values(by_seed, policy, "value") for policy in policies}
     points = {
-        policy: (fmean(_got(found, policy, "mean")), fmean(_got(found, policy, "makespan")))
+        policy: (
+            fmean(_values(by_seed, policy, "mean")),
+            fmean(_values(by_seed, policy, "makespan")),
+        )
         for policy in policies
     }
     for policy, point in points.items():
@@ -88,8 +91,8 @@ def _groups(points: Mapping[str, Point]) -> list[list[str]]:
     return groups
 
 
-def _near(one: Point, other: Point, spans: Sequence[float]) -> bool:
-    apart = (abs(a - b) / span for a, b, span in zip(one, other, spans, strict=True))
+def _near(point: Point, other: Point, spans: Sequence[float]) -> bool:
+    apart = (abs(a - b) / span for a, b, span in zip(point, other, spans, strict=True))
     return all(part < most for part, most in zip(apart, _NEAR, strict=True))
 
 

@@ -38,10 +38,10 @@ ASSUMPTIONS: Final = (
 
 
 def outcome(
-    comparison: Comparison, found: Sequence[Seeded], command: str, notes: Sequence[str] = ()
+    comparison: Comparison, by_seed: Sequence[Seeded], command: str, notes: Sequence[str] = ()
 ) -> Outcome:
     """Return tables, findings and what the picture needs."""
-    seeds = [one.seed for one in found]
+    seeds = [result.seed for result in by_seed]
     use = "held out" if seeds[0] >= HELD_OUT else "training"
     return Outcome(
         name="compare",
@@ -50,52 +50,54 @@ def outcome(
         command=command,
         seeds=((use, seeds[0], seeds[-1]),),
         assumptions=(*ASSUMPTIONS, *notes),
-        findings=tuple(findings(comparison, found)),
-        tables=tuple(tables(comparison, found)),
+        findings=tuple(findings(comparison, by_seed)),
+        tables=tuple(tables(comparison, by_seed)),
         series={
             "policies": list(comparison.policies),
-            "objectives": list(verdicts.objectives(found, comparison.policies)),
-            "front": list(verdicts.front(found, comparison.policies)),
+            "objectives": list(verdicts.objectives(by_seed, comparison.policies)),
+            "front": list(verdicts.front(by_seed, comparison.policies)),
             "found": [
                 {
-                    "seed": one.seed,
+                    "seed": result.seed,
                     "metrics": {
-                        policy: {name: m.of(one.found[policy]) for name, m in MEASURES.items()}
+                        policy: {name: m.of(result.found[policy]) for name, m in MEASURES.items()}
                         for policy in comparison.policies
                     },
                 }
-                for one in found
+                for result in by_seed
             ],
         },
     )
 
 
-def tables(comparison: Comparison, found: Sequence[Seeded]) -> Iterator[Table]:
+def tables(comparison: Comparison, by_seed: Sequence[Seeded]) -> Iterator[Table]:
     """Yield a table of times, one of value and fairness, one of what it took, and differences."""
-    jobs, machines = (fmean(getattr(one, of) for one in found) for of in ("jobs", "machines"))
+    jobs, machines = (
+        fmean(getattr(result, field) for result in by_seed) for field in ("jobs", "machines")
+    )
     note = (
-        f"{len(found)} seeds, in the mean {jobs:.0f} jobs and {machines:.0f} machines; "
+        f"{len(by_seed)} seeds, in the mean {jobs:.0f} jobs and {machines:.0f} machines; "
         "± is the standard deviation."
     )
     times = ("mean", "median", "p95", "p99", "makespan", "queueing")
-    yield _table(comparison, found, "Times", times, 0, note)
+    yield _table(comparison, by_seed, "Times", times, 0, note)
     yield _table(
         comparison,
-        found,
+        by_seed,
         "Value and fairness",
         ("value", "hits", "completed", "utilisation", "rho", "rho95"),
         3,
     )
     yield _table(
-        comparison, found, "What it took", ("migrations", "rescales", "preemptions", "lost"), 0
+        comparison, by_seed, "What it took", ("migrations", "rescales", "preemptions", "lost"), 0
     )
     if "combined" in comparison.policies:
-        yield _against(comparison, found)
+        yield _against(comparison, by_seed)
 
 
 def _table(
     comparison: Comparison,
-    found: Sequence[Seeded],
+    by_seed: Sequence[Seeded],
     title: str,
     names: Sequence[str],
     digits: int,
@@ -105,24 +107,24 @@ def _table(
     for policy in comparison.policies:
         cells: list[Cell] = [policy, "" if POLICIES[policy].ours else "theirs"]
         for name in names:
-            got = verdicts.values(found, policy, name)
-            cells.append(spread(got) if got else None)
+            values = verdicts.values(by_seed, policy, name)
+            cells.append(spread(values) if values else None)
         rows.append(tuple(cells))
     head = ("policy", "whose", *(MEASURES[name].title for name in names))
     return Table(title, head, tuple(rows), digits, note)
 
 
-def _against(comparison: Comparison, found: Sequence[Seeded]) -> Table:
+def _against(comparison: Comparison, by_seed: Sequence[Seeded]) -> Table:
     """By how many percent ``combined`` is better than each, with what the seeds can tell."""
-    names = verdicts.objectives(found, comparison.policies)
+    names = verdicts.objectives(by_seed, comparison.policies)
     rows: list[tuple[Cell, ...]] = []
     for policy in comparison.policies:
         if policy == "combined":
             continue
         cells: list[Cell] = [policy]
-        cells += [_gain(found, policy, name) for name in (*names, "p95", "rho")]
-        cells.append("yes" if verdicts.dominates(found, "combined", policy) else "no")
-        cells.append("yes" if verdicts.dominates(found, policy, "combined") else "no")
+        cells += [_gain(by_seed, policy, name) for name in (*names, "p95", "rho")]
+        cells.append("yes" if verdicts.dominates(by_seed, "combined", policy) else "no")
+        cells.append("yes" if verdicts.dominates(by_seed, policy, "combined") else "no")
         rows.append(tuple(cells))
     head = (
         "combined against",
@@ -138,41 +140,41 @@ def _against(comparison: Comparison, found: Sequence[Seeded]) -> Table:
     return Table("combined against each", head, tuple(rows), 1, note)
 
 
-def _gain(found: Sequence[Seeded], policy: str, name: str) -> Cell:
-    gap = verdicts.difference(found, "combined", policy, name)
-    base = verdicts.mean(found, policy, name)
+def _gain(by_seed: Sequence[Seeded], policy: str, name: str) -> Cell:
+    gap = verdicts.difference(by_seed, "combined", policy, name)
+    base = verdicts.mean(by_seed, policy, name)
     if gap is None or not base:
         return None
     star = "*" if verdicts.clearly(gap) else ""
     return f"{100 * gap.mean / base:+.1f} ± {100 * gap.error / base:.1f}{star}"
 
 
-def findings(comparison: Comparison, found: Sequence[Seeded]) -> Iterator[str]:
+def findings(comparison: Comparison, by_seed: Sequence[Seeded]) -> Iterator[str]:
     """Yield sentences that the numbers support."""
     policies = comparison.policies
-    front = verdicts.front(found, policies)
-    names = verdicts.objectives(found, policies)
-    said = ", ".join(MEASURES[name].title for name in names)
-    yield f"No policy dominates {', '.join(front)} on {said}."
+    front = verdicts.front(by_seed, policies)
+    names = verdicts.objectives(by_seed, policies)
+    titles = ", ".join(MEASURES[name].title for name in names)
+    yield f"No policy dominates {', '.join(front)} on {titles}."
     for name in names:
         rising = MEASURES[name].rising
-        means = {p: verdicts.mean(found, p, name) or 0.0 for p in policies}
+        means = {p: verdicts.mean(by_seed, p, name) or 0.0 for p in policies}
         best = (max if rising else min)(policies, key=lambda p: means[p])
         digits = MEASURES[name].digits
         yield f"Best {MEASURES[name].title}: {best}, {means[best]:.{digits}f}."
     if "combined" in policies:
-        yield from _about_combined(policies, found, names)
+        yield from _about_combined(policies, by_seed, names)
 
 
 def _about_combined(
-    policies: Sequence[str], found: Sequence[Seeded], names: Sequence[str]
+    policies: Sequence[str], by_seed: Sequence[Seeded], names: Sequence[str]
 ) -> Iterator[str]:
     for group, kind in ((SPECIALISTS, "paper"), (REFERENCES, "reference")):
         for policy in group:
             if policy not in policies:
                 continue
             signs = {
-                name: verdicts.clearly(verdicts.difference(found, "combined", policy, name))
+                name: verdicts.clearly(verdicts.difference(by_seed, "combined", policy, name))
                 for name in names
             }
             won = [MEASURES[name].title for name, sign in signs.items() if sign > 0]
@@ -181,5 +183,5 @@ def _about_combined(
             parts += [f"worse in {', '.join(lost)}"] if lost else []
             verdict = "; ".join(parts) or "no difference beyond two standard errors"
             yield f"combined against {policy} ({kind}): {verdict}."
-    by = [p for p in policies if p != "combined" and verdicts.dominates(found, p, "combined")]
+    by = [p for p in policies if p != "combined" and verdicts.dominates(by_seed, p, "combined")]
     yield f"combined is dominated by {', '.join(by) if by else 'no policy'}."

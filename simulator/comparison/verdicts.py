@@ -53,22 +53,22 @@ _CLEAR: Final = 2.0
 """A difference of so many standard errors is said to be one."""
 
 
-def values(found: Sequence[Seeded], policy: str, measure: str) -> list[float]:
+def values(by_seed: Sequence[Seeded], policy: str, measure: str) -> list[float]:
     """Return a metric of a policy by seed; empty where a workload has none."""
-    got = [MEASURES[measure].of(one.found[policy]) for one in found]
-    return [value for value in got if value is not None] if None not in got else []
+    measured = [MEASURES[measure].of(result.found[policy]) for result in by_seed]
+    return [value for value in measured if value is not None] if None not in measured else []
 
 
-def mean(found: Sequence[Seeded], policy: str, measure: str) -> float | None:
+def mean(by_seed: Sequence[Seeded], policy: str, measure: str) -> float | None:
     """Return its mean; None where there is none."""
-    got = values(found, policy, measure)
-    return fmean(got) if got else None
+    measured = values(by_seed, policy, measure)
+    return fmean(measured) if measured else None
 
 
-def difference(found: Sequence[Seeded], one: str, other: str, measure: str) -> Spread | None:
+def difference(by_seed: Sequence[Seeded], policy: str, other: str, measure: str) -> Spread | None:
     """Return by how much ``one`` is better than ``other``, paired by seed; None without values."""
     sign = 1.0 if MEASURES[measure].rising else -1.0
-    ours, theirs = values(found, one, measure), values(found, other, measure)
+    ours, theirs = values(by_seed, policy, measure), values(by_seed, other, measure)
     if not ours:
         return None
     return spread(sign * (a - b) for a, b in zip(ours, theirs, strict=True))
@@ -86,23 +86,23 @@ def clearly(difference_found: Spread | None) -> int:
 _PAIRS: Final = 2
 
 
-def objectives(found: Sequence[Seeded], policies: Sequence[str]) -> tuple[str, ...]:
+def objectives(by_seed: Sequence[Seeded], policies: Sequence[str]) -> tuple[str, ...]:
     """Return the objectives of which these workloads have values."""
-    return tuple(name for name in OBJECTIVES if values(found, policies[0], name))
+    return tuple(name for name in OBJECTIVES if values(by_seed, policies[0], name))
 
 
-def dominates(found: Sequence[Seeded], one: str, other: str) -> bool:
+def dominates(by_seed: Sequence[Seeded], policy: str, other: str) -> bool:
     """Say whether ``one`` is at least as good in the mean of every objective, and better in one."""
-    names = objectives(found, (one,))
-    gaps = [difference(found, one, other, name) for name in names]
+    names = objectives(by_seed, (policy,))
+    gaps = [difference(by_seed, policy, other, name) for name in names]
     means = [gap.mean for gap in gaps if gap is not None]
     return all(gap >= 0 for gap in means) and any(gap > 0 for gap in means)
 
 
-def front(found: Sequence[Seeded], policies: Sequence[str]) -> tuple[str, ...]:
+def front(by_seed: Sequence[Seeded], policies: Sequence[str]) -> tuple[str, ...]:
     """Return the policies that no other one dominates, in the order given."""
     return tuple(
         policy
         for policy in policies
-        if not any(dominates(found, other, policy) for other in policies if other != policy)
+        if not any(dominates(by_seed, other, policy) for other in policies if other != policy)
     )

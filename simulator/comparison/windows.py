@@ -44,13 +44,13 @@ def sample(trace: Workload, settings: WindowSettings, seed: int) -> Workload:
         ValueError: The window holds no job.
     """
     part = trace if settings.start is not None else split(trace, TRAINING_SHARE)[seed >= HELD_OUT]
-    found = thinned(_window(part, settings, seed), settings.jobs, seed)
-    if not found.jobs:
+    chosen = thinned(_window(part, settings, seed), settings.jobs, seed)
+    if not chosen.jobs:
         raise ValueError(f"{trace.source}: no job is submitted in the window; choose another")
-    found = cut(found)
-    machines = trace.machines[: settings.nodes] if settings.nodes else _machines(found, settings)
+    chosen = cut(chosen)
+    machines = trace.machines[: settings.nodes] if settings.nodes else _machines(chosen, settings)
     source = f"{trace.source}, seed {seed}"
-    return replace(found, jobs=fitting(found.jobs, machines), machines=machines, source=source)
+    return replace(chosen, jobs=fitting(chosen.jobs, machines), machines=machines, source=source)
 
 
 def _window(part: Workload, settings: WindowSettings, seed: int) -> Workload:
@@ -67,22 +67,22 @@ def _window(part: Workload, settings: WindowSettings, seed: int) -> Workload:
     return cut(replace(part, jobs=inside))
 
 
-def _machines(found: Workload, settings: WindowSettings) -> tuple[Machine, ...]:
+def _machines(chosen: Workload, settings: WindowSettings) -> tuple[Machine, ...]:
     """Return every k-th machine, so many that the load is as asked and the largest job fits."""
-    span = settings.seconds or max(found.jobs[-1].submitted_at, 1.0)
-    total = _total(found.machines)
+    span = settings.seconds or max(chosen.jobs[-1].submitted_at, 1.0)
+    total = _total(chosen.machines)
     offered = max(
-        sum(alone_seconds(job, found.machines) * _whole(job).get(name, 0) for job in found.jobs)
+        sum(alone_seconds(job, chosen.machines) * _whole(job).get(name, 0) for job in chosen.jobs)
         / (span * amount)
         for name, amount in total.items()
     )
     largest = max(
-        _whole(job).get(name, 0) / amount for job in found.jobs for name, amount in total.items()
+        _whole(job).get(name, 0) / amount for job in chosen.jobs for name, amount in total.items()
     )
     share = min(1.0, max(offered / settings.load, largest))
-    count = max(1, math.ceil(share * len(found.machines)))
-    step = len(found.machines) / count
-    return tuple(found.machines[math.floor(i * step)] for i in range(count))
+    count = max(1, math.ceil(share * len(chosen.machines)))
+    step = len(chosen.machines) / count
+    return tuple(chosen.machines[math.floor(i * step)] for i in range(count))
 
 
 def fitting(jobs: Sequence[Job], machines: tuple[Machine, ...]) -> tuple[Job, ...]:
@@ -91,7 +91,7 @@ def fitting(jobs: Sequence[Job], machines: tuple[Machine, ...]) -> tuple[Job, ..
     Raises:
         ValueError: One asks for more; choose more machines.
     """
-    found = []
+    jobs_ = []
     for job in jobs:
         most = sum(places(job.worker, machine) for machine in machines)
         if job.workers > most:
@@ -99,8 +99,8 @@ def fitting(jobs: Sequence[Job], machines: tuple[Machine, ...]) -> tuple[Job, ..
                 f"{job.name} asks for {job.workers} workers, the {len(machines)} machines hold "
                 f"{most}: give it more machines (--nodes, --load)"
             )
-        found.append(replace(job, most_workers=min(job.most_workers, most)))
-    return tuple(found)
+        jobs_.append(replace(job, most_workers=min(job.most_workers, most)))
+    return tuple(jobs_)
 
 
 def places(worker: Mapping[str, int], machine: Machine) -> int:
@@ -116,10 +116,10 @@ def alone_seconds(job: Job, machines: Sequence[Machine]) -> float:
 
 
 def _whole(job: Job) -> dict[str, int]:
-    found = {name: amount * job.workers for name, amount in job.worker.items()}
+    total = {name: amount * job.workers for name, amount in job.worker.items()}
     for name, amount in job.server.items():
-        found[name] = found.get(name, 0) + amount * job.servers
-    return found
+        total[name] = total.get(name, 0) + amount * job.servers
+    return total
 
 
 def _total(machines: Sequence[Machine]) -> dict[str, int]:

@@ -46,7 +46,7 @@ class Cluster:
 def run(options: Options) -> Outcome:
     """Run both orders on clusters of every size."""
     params = options.parameters
-    found = [_cluster(nodes, cpu, params) for nodes, sizes in SIZES.items() for cpu in sizes]
+    clusters = [_cluster(nodes, cpu, params) for nodes, sizes in SIZES.items() for cpu in sizes]
     return Outcome(
         name=NAME,
         title=TITLE,
@@ -54,16 +54,20 @@ def run(options: Options) -> Outcome:
         command=f"shuntyard-sim reproduce {NAME}",
         seeds=(),
         assumptions=tuple(_assumptions()),
-        findings=tuple(_findings(found)),
-        tables=tuple(_table(nodes, found) for nodes in SIZES),
+        findings=tuple(_findings(clusters)),
+        tables=tuple(_table(nodes, clusters) for nodes in SIZES),
         series={
             str(nodes): {
-                "cpu": [one.cpu for one in found if one.nodes == nodes],
+                "cpu": [cluster.cpu for cluster in clusters if cluster.nodes == nodes],
                 **{
-                    name: [len(one.started[name]) for one in found if one.nodes == nodes]
+                    name: [
+                        len(cluster.started[name]) for cluster in clusters if cluster.nodes == nodes
+                    ]
                     for name in ORDERS
                 },
-                "as printed": [one.as_printed for one in found if one.nodes == nodes],
+                "as printed": [
+                    cluster.as_printed for cluster in clusters if cluster.nodes == nodes
+                ],
             }
             for nodes in SIZES
         },
@@ -74,21 +78,21 @@ def run(options: Options) -> Outcome:
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw how many jobs start by the size of a node, and where both outcomes are as printed."""
     series: dict[str, Any] = outcome.series
-    with pictures.figure(path, 7.5, 2.6) as made:
-        for axes, (nodes, found) in zip(
-            made.subplots(1, len(series), sharey=True), series.items(), strict=True
+    with pictures.figure(path, 7.5, 2.6) as chart:
+        for axes, (nodes, panel) in zip(
+            chart.subplots(1, len(series), sharey=True), series.items(), strict=True
         ):
-            held = [cpu for cpu, yes in zip(found["cpu"], found["as printed"], strict=True) if yes]
+            held = [cpu for cpu, yes in zip(panel["cpu"], panel["as printed"], strict=True) if yes]
             axes.axvspan(min(held) - 0.5, max(held) + 0.5, color="#dddddd", label="as printed")
             for name, colour, style in zip(ORDERS, pictures.COLOURS[1::-1], "-:", strict=True):
                 axes.step(
-                    found["cpu"], found[name], where="mid", color=colour, ls=style, label=name
+                    panel["cpu"], panel[name], where="mid", color=colour, ls=style, label=name
                 )
             axes.set_xlabel(f"allocatable CPUs of each of {_WORD[int(nodes)]} nodes")
             axes.set_ylim(1.8, 5.3)
             axes.set_yticks(range(2, paper.JOBS + 1))
-        made.axes[0].set_ylabel("jobs that start")
-        made.axes[0].legend(fontsize=7, loc="upper left")
+        chart.axes[0].set_ylabel("jobs that start")
+        chart.axes[0].legend(fontsize=7, loc="upper left")
 
 
 def _cluster(nodes: int, cpu: int, params: EngineParameters) -> Cluster:
@@ -96,8 +100,8 @@ def _cluster(nodes: int, cpu: int, params: EngineParameters) -> Cluster:
     machines = live.machines(nodes, cpu)
     started = {
         name: tuple(
-            int(one.job.rpartition("-")[2])
-            for one in live.cycle(waiting, machines, replace(params, order=order))
+            int(job.job.rpartition("-")[2])
+            for job in live.cycle(waiting, machines, replace(params, order=order))
         )
         for name, order in ORDERS.items()
     }
@@ -115,15 +119,15 @@ def _jobs() -> list[Job]:
     ]
 
 
-def _table(nodes: int, found: Sequence[Cluster]) -> Table:
+def _table(nodes: int, clusters: Sequence[Cluster]) -> Table:
     """One line for clusters of one outcome."""
     rows: list[tuple[str, str, str, str, str]] = []
     groups: list[list[Cluster]] = []
-    for one in (one for one in found if one.nodes == nodes):
-        if groups and groups[-1][0].started == one.started:
-            groups[-1].append(one)
+    for cluster in (cluster for cluster in clusters if cluster.nodes == nodes):
+        if groups and groups[-1][0].started == cluster.started:
+            groups[-1].append(cluster)
         else:
-            groups.append([one])
+            groups.append([cluster])
     for group in groups:
         first, last = group[0], group[-1]
         rows.append(
@@ -160,11 +164,13 @@ def _assumptions() -> Iterator[str]:
     yield '"Built-in" is the extender\'s order `creation`; all jobs have one PriorityClass.'
 
 
-def _findings(found: Sequence[Cluster]) -> Iterator[str]:
-    held = [one for one in found if one.as_printed]
-    low, high = min(one.pods for one in held), max(one.pods for one in held)
-    others = [one for one in found if low <= one.pods <= high and not one.as_printed]
-    above = min(one.pods for one in found if one.pods > high)
+def _findings(clusters: Sequence[Cluster]) -> Iterator[str]:
+    held = [cluster for cluster in clusters if cluster.as_printed]
+    low, high = min(cluster.pods for cluster in held), max(cluster.pods for cluster in held)
+    others = [
+        cluster for cluster in clusters if low <= cluster.pods <= high and not cluster.as_printed
+    ]
+    above = min(cluster.pods for cluster in clusters if cluster.pods > high)
     least, below = paper.GROUP_FITS
     only = "all clusters tried" if not others else "most of the clusters tried"
     yield (
@@ -174,5 +180,5 @@ def _findings(found: Sequence[Cluster]) -> Iterator[str]:
         f"{above * paper.GROUP_CPU}. From the printed outcomes follows {least} ≤ C < {below}."
     )
     for nodes in SIZES:
-        cpus = [one.cpu for one in held if one.nodes == nodes]
+        cpus = [cluster.cpu for cluster in held if cluster.nodes == nodes]
         yield f"With {_WORD[nodes]} equal nodes that is {min(cpus)} to {max(cpus)} CPUs each."

@@ -43,8 +43,8 @@ def run(options: Options) -> Outcome:
     """Submit each group in shuffled order, and look who starts first."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
     params = replace(options.parameters, order=Order.CPS)
-    found = seeds.over(partial(_one, params), chosen, TITLE, options.processes)
-    rows = [_Row.of(group, found) for group in GROUPS]
+    runs = seeds.over(partial(_run_seed, params), chosen, TITLE, options.processes)
+    rows = [_Row.from_runs(group, runs) for group in GROUPS]
     return Outcome(
         name=NAME,
         title=TITLE,
@@ -66,10 +66,10 @@ def run(options: Options) -> Outcome:
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw in how many of the shuffles each group started in the expected order."""
     series: dict[str, Any] = outcome.series
-    with pictures.figure(path, 7.5, 2.8) as made:
-        axes = made.add_subplot()
+    with pictures.figure(path, 7.5, 2.8) as chart:
+        axes = chart.add_subplot()
         names = [name.replace(", ", "\n") for name in series["groups"]]
-        pictures.bars(axes, names, {who: series[who] for who in (CPS, BUILT_IN)})
+        pictures.bars(axes, names, {order: series[order] for order in (CPS, BUILT_IN)})
         axes.set_ylabel("in the expected order, %")
         axes.set_ylim(0, 118)
         axes.legend(fontsize=7, ncols=2, loc="upper right")
@@ -83,9 +83,9 @@ class _Row:
     usual: Found
 
     @classmethod
-    def of(cls, group: Group, found: Sequence[Orders]) -> "_Row":
-        cps = [one.cps[group.number] for one in found]
-        built_in = [one.built_in[group.number] for one in found]
+    def from_runs(cls, group: Group, runs: Sequence[Orders]) -> "_Row":
+        cps = [run.cps[group.number] for run in runs]
+        built_in = [run.built_in[group.number] for run in runs]
         return cls(
             group,
             spread(_ALL * _expected(order, group) for order in cps),
@@ -98,7 +98,7 @@ class _Row:
         return f"{self.group.number}: {self.group.scenario}"
 
 
-def _one(params: EngineParameters, seed: int) -> Orders:
+def _run_seed(params: EngineParameters, seed: int) -> Orders:
     shuffle = tuple(int(i) for i in seeds.generator(seed).permutation(paper.JOBS))
     cps: dict[int, Found] = {}
     built_in: dict[int, Found] = {}
@@ -106,7 +106,7 @@ def _one(params: EngineParameters, seed: int) -> Orders:
         jobs = _jobs(group)
         waiting = live.submitted([jobs[i] for i in shuffle])
         started = live.cycle(waiting, live.machines(group.nodes, _NODE_CPU), params)
-        cps[group.number] = tuple(one.job for one in started)
+        cps[group.number] = tuple(job.job for job in started)
         built_in[group.number] = live.order(waiting)
     return Orders(shuffle, cps, built_in)
 
@@ -140,7 +140,7 @@ def _table(rows: Sequence[_Row]) -> Table:
         tuple(
             (
                 row.name,
-                " then ".join(_set(one) for one in row.group.order),
+                " then ".join(_set(name) for name in row.group.order),
                 ", ".join(name.rpartition("-")[2] for name in row.usual),
                 Beside(row.cps, _ALL),
                 Beside(row.built_in, _ALL if row.group.built_in_knows else None),
@@ -183,10 +183,10 @@ def _findings(rows: Sequence[_Row], params: EngineParameters) -> Iterator[str]:
         "every shuffle."
     )
     blind = [row for row in rows if not row.group.built_in_knows]
-    known = [row for row in rows if row.group.built_in_knows]
+    predictable = [row for row in rows if row.group.built_in_knows]
     yield (
-        f"The built-in order gives it in {known[0].built_in.mean:.0f} % of the shuffles of group "
-        f"{known[0].group.number}, where PriorityClasses differ, and in "
+        f"The built-in order gives it in {predictable[0].built_in.mean:.0f} % of the shuffles of "
+        f"group {predictable[0].group.number}, where PriorityClasses differ, and in "
         f"{max(row.built_in.mean for row in blind):.0f} % at most of the others."
     )
     yield from flaws.findings(params)

@@ -48,8 +48,8 @@ class Execution:
 def run(options: Options) -> Outcome:
     """Execute each group so many times."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or paper.EXECUTIONS)
-    runs = seeds.over(partial(_one, options.parameters), chosen, TITLE, options.processes)
-    found = {group.number: [one[i] for one in runs] for i, group in enumerate(TASK_GROUPS)}
+    runs = seeds.over(partial(_run_seed, options.parameters), chosen, TITLE, options.processes)
+    executions = {group.number: [run_[i] for run_ in runs] for i, group in enumerate(TASK_GROUPS)}
     return Outcome(
         name=NAME,
         title=TITLE,
@@ -57,16 +57,16 @@ def run(options: Options) -> Outcome:
         command=f"shuntyard-sim reproduce {NAME}",
         seeds=(("executions: the order of pods made at once, equal nodes", chosen[0], chosen[-1]),),
         assumptions=tuple(_assumptions()),
-        findings=tuple(_findings(found)),
-        tables=(_orders(found), _times(found), _costs(found)),
+        findings=tuple(_findings(executions)),
+        tables=(_orders(executions), _times(executions), _costs(executions)),
         series={
             "groups": [str(group.number) for group in TASK_GROUPS],
             **{
-                who: [_mean(found[group.number], who) for group in TASK_GROUPS]
-                for who in (CPS, BUILT_IN)
+                order: [_mean(executions[group.number], order) for group in TASK_GROUPS]
+                for order in (CPS, BUILT_IN)
             },
             "c": list(CROSSINGS),
-            "gain": [_gain(found[2], cost) for cost in CROSSINGS],
+            "gain": [_gain(executions[2], cost) for cost in CROSSINGS],
         },
         parameters=parameters_hash(options.parameters),
     )
@@ -75,9 +75,9 @@ def run(options: Options) -> Outcome:
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw the traffic that crosses nodes, and what the model makes of it."""
     series: dict[str, Any] = outcome.series
-    with pictures.figure(path, 7.5, 2.6) as made:
-        left, right = made.subplots(1, 2, width_ratios=(3, 2))
-        pictures.bars(left, series["groups"], {who: series[who] for who in (CPS, BUILT_IN)})
+    with pictures.figure(path, 7.5, 2.6) as chart:
+        left, right = chart.subplots(1, 2, width_ratios=(3, 2))
+        pictures.bars(left, series["groups"], {order: series[order] for order in (CPS, BUILT_IN)})
         left.set_xlabel("group")
         left.set_ylabel("worker-server pairs\non different nodes, %")
         left.set_ylim(0, 130)
@@ -90,7 +90,7 @@ def draw(outcome: Outcome, path: Path) -> None:
         right.spines[["top", "right"]].set_visible(False)
 
 
-def _one(params: EngineParameters, seed: int) -> list[Execution]:
+def _run_seed(params: EngineParameters, seed: int) -> list[Execution]:
     return [_execution(group, params, seed) for group in TASK_GROUPS]
 
 
@@ -101,28 +101,28 @@ def _execution(group: TaskGroup, params: EngineParameters, seed: int) -> Executi
     theirs = live.placed(job, nodes, seeds.generator(seed, group.number))
     both = {CPS: ours, BUILT_IN: theirs}
     return Execution(
-        {who: _last_server(found) for who, found in both.items()},
-        {who: _crossing(found) for who, found in both.items()},
-        {who: len({node for _, node in found.pods}) for who, found in both.items()},
+        {order: _last_server(started) for order, started in both.items()},
+        {order: _crossing(started) for order, started in both.items()},
+        {order: len({node for _, node in started.pods}) for order, started in both.items()},
     )
 
 
-def _last_server(found: Started) -> int:
-    places = enumerate(found.pods, start=1)
+def _last_server(started: Started) -> int:
+    places = enumerate(started.pods, start=1)
     return max(at for at, (name, _) in places if objects.member(name)[0] == SERVER)
 
 
-def _crossing(found: Started) -> float:
-    servers = [node for name, node in found.pods if objects.member(name)[0] == SERVER]
-    workers = [node for name, node in found.pods if objects.member(name)[0] != SERVER]
-    pairs = [(one, other) for one in servers for other in workers]
-    return sum(one != other for one, other in pairs) / len(pairs)
+def _crossing(started: Started) -> float:
+    servers = [node for name, node in started.pods if objects.member(name)[0] == SERVER]
+    workers = [node for name, node in started.pods if objects.member(name)[0] != SERVER]
+    pairs = [(server, worker) for server in servers for worker in workers]
+    return sum(server != worker for server, worker in pairs) / len(pairs)
 
 
-def _orders(found: dict[int, list[Execution]]) -> Table:
+def _orders(executions: dict[int, list[Execution]]) -> Table:
     rows = []
     for group in TASK_GROUPS:
-        runs = found[group.number]
+        runs = executions[group.number]
         later, equal, earlier = _compared(runs)
         printed = group.number == 2  # noqa: PLR2004 - the one group whose counts are known
         equal_printed = paper.PS_EQUAL if printed else None
@@ -135,8 +135,8 @@ def _orders(found: dict[int, list[Execution]]) -> Table:
             _counted(equal, equal_printed, share),
             _counted(earlier, earlier_printed, share),
             100.0 * (equal + earlier) / len(runs),
-            spread(one.nodes[CPS] for one in runs),
-            spread(one.nodes[BUILT_IN] for one in runs),
+            spread(run_.nodes[CPS] for run_ in runs),
+            spread(run_.nodes[BUILT_IN] for run_ in runs),
         )
         rows.append(row)
     return Table(
@@ -156,17 +156,19 @@ def _counted(ours: int, printed: int | None, share: float) -> str:
 
 def _compared(runs: Sequence[Execution]) -> tuple[int, int, int]:
     """Return in how many executions the last server comes later, equally late, earlier."""
-    differences = [one.last_server[CPS] - one.last_server[BUILT_IN] for one in runs]
+    differences = [run_.last_server[CPS] - run_.last_server[BUILT_IN] for run_ in runs]
     later, earlier = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     return later, len(differences) - later - earlier, earlier
 
 
-def _times(found: dict[int, list[Execution]]) -> Table:
+def _times(executions: dict[int, list[Execution]]) -> Table:
     rows = []
     for group in TASK_GROUPS:
-        runs = found[group.number]
-        crossing = [spread(100.0 * one.crossing[who] for one in runs) for who in (CPS, BUILT_IN)]
-        times = [_seconds(group, runs, who) for who in (CPS, BUILT_IN)]
+        runs = executions[group.number]
+        crossing = [
+            spread(100.0 * run_.crossing[order] for run_ in runs) for order in (CPS, BUILT_IN)
+        ]
+        times = [_seconds(group, runs, order) for order in (CPS, BUILT_IN)]
         gap = spread(
             other - own
             for own, other in zip(_all(group, runs, CPS), _all(group, runs, BUILT_IN), strict=True)
@@ -196,8 +198,8 @@ def _times(found: dict[int, list[Execution]]) -> Table:
     )  # fmt: skip
 
 
-def _costs(found: dict[int, list[Execution]]) -> Table:
-    runs = found[2]
+def _costs(executions: dict[int, list[Execution]]) -> Table:
+    runs = executions[2]
     return Table(
         "How much shorter the mean job time of group 2 is for each c, %",
         ("c", "shorter, %"),
@@ -207,24 +209,24 @@ def _costs(found: dict[int, list[Execution]]) -> Table:
 
 
 def _gain(runs: Sequence[Execution], cost: float) -> float:
-    ours, theirs = (1.0 + cost * _mean(runs, who) / 100.0 for who in (CPS, BUILT_IN))
+    ours, theirs = (1.0 + cost * _mean(runs, order) / 100.0 for order in (CPS, BUILT_IN))
     return gain(ours, theirs)
 
 
-def _mean(runs: Sequence[Execution], who: str) -> float:
-    return spread(100.0 * one.crossing[who] for one in runs).mean
+def _mean(runs: Sequence[Execution], order: str) -> float:
+    return spread(100.0 * run_.crossing[order] for run_ in runs).mean
 
 
-def _seconds(group: TaskGroup, runs: Sequence[Execution], who: str) -> Spread:
-    return spread(_all(group, runs, who))
+def _seconds(group: TaskGroup, runs: Sequence[Execution], order: str) -> Spread:
+    return spread(_all(group, runs, order))
 
 
-def _all(group: TaskGroup, runs: Sequence[Execution], who: str) -> list[float]:
+def _all(group: TaskGroup, runs: Sequence[Execution], order: str) -> list[float]:
     """Return the model's job time of each execution: base · (1 + c · share that crosses)."""
-    printed = {one.cpu: one.seconds for one in TASK_GROUPS if one.seconds is not None}
-    wanted = printed[4] if group.cpu == 4 else printed[1] / group.cpu  # noqa: PLR2004 - see note
-    base = wanted / (1.0 + COST * _mean(runs, CPS) / 100.0)
-    return [base * (1.0 + COST * one.crossing[who]) for one in runs]
+    printed = {group_.cpu: group_.seconds for group_ in TASK_GROUPS if group_.seconds is not None}
+    target = printed[4] if group.cpu == 4 else printed[1] / group.cpu  # noqa: PLR2004 - see note
+    base = target / (1.0 + COST * _mean(runs, CPS) / 100.0)
+    return [base * (1.0 + COST * group_.crossing[order]) for group_ in runs]
 
 
 def _name(group: TaskGroup) -> str:
@@ -251,8 +253,8 @@ def _assumptions() -> Iterator[str]:
     yield "Frameworks do not differ in anything that affects the order or the placement."
 
 
-def _findings(found: dict[int, list[Execution]]) -> Iterator[str]:
-    runs = found[2]
+def _findings(executions: dict[int, list[Execution]]) -> Iterator[str]:
+    runs = executions[2]
     later, equal, earlier = _compared(runs)
     yield (
         "With a strict comparator the parameter servers always come first: group 2 gives later / "
@@ -266,7 +268,7 @@ def _findings(found: dict[int, list[Execution]]) -> Iterator[str]:
         f"Placement: with CPS {_mean(runs, CPS):.0f} % of the worker-server pairs of group 2 are "
         f"on different nodes, with the built-in order {_mean(runs, BUILT_IN):.0f} %."
     )
-    own, other = (_mean(runs, who) / 100.0 for who in (CPS, BUILT_IN))
+    own, other = (_mean(runs, order) / 100.0 for order in (CPS, BUILT_IN))
     least = paper.LEAST_GAIN / 100.0
     yield (
         f"The paper's gain of more than {paper.LEAST_GAIN:g} % comes out where c is above "

@@ -47,7 +47,7 @@ def run(options: Options) -> Outcome:
     count = options.seeds or SEEDS
     chosen = seeds.seeds(seeds.IN_SAMPLE, count)
     params = options.parameters.scaling
-    found = contest(_cases(params), chosen, options, "seeds")
+    results = contest(_cases(params), chosen, options, "seeds")
     return Outcome(
         name="drs-ablation",
         title=TITLE,
@@ -56,9 +56,9 @@ def run(options: Options) -> Outcome:
         command="shuntyard-sim reproduce drs-ablation",
         seeds=(("all tables", seeds.IN_SAMPLE, seeds.IN_SAMPLE + count - 1),),
         assumptions=("As drs-scaling, but for what a table changes.",),
-        findings=tuple(_findings(found, params)),
-        tables=tuple(_tables(found, params)),
-        series={"ladder": _series(found, params)},
+        findings=tuple(_findings(results, params)),
+        tables=tuple(_tables(results, params)),
+        series={"ladder": _series(results, params)},
         parameters=repr(params),
     )
 
@@ -94,40 +94,46 @@ def _scaling(contestant: Contestant) -> ScalingParameters:
 
 
 def _assumptions() -> dict[str, Assumed]:
-    found = {f"pause {pause:g} s": Assumed(pause_seconds=pause) for pause in PAUSES}
-    found |= {f"λ = {cost:g}": Assumed(near_cost=cost) for cost in NEAR_COSTS}
-    return found | {f"starts with {wanted}": Assumed(wanted=wanted) for wanted in WANTED}
+    variants = {f"pause {pause:g} s": Assumed(pause_seconds=pause) for pause in PAUSES}
+    variants |= {f"λ = {cost:g}": Assumed(near_cost=cost) for cost in NEAR_COSTS}
+    return variants | {f"starts with {workers}": Assumed(wanted=workers) for workers in WANTED}
 
 
 def _cases(params: ScalingParameters) -> list[Case]:
     ladder = [
-        Case(one, speed, experiment)
-        for one, speed, experiment in product(_ladder(params), SPEEDS, EXPERIMENTS)
+        Case(contestant, speed, experiment)
+        for contestant, speed, experiment in product(_ladder(params), SPEEDS, EXPERIMENTS)
     ]
     _, _, *policies = contestants(params)
     return ladder + [
-        Case(one, speed, experiment, assumed)
-        for one, speed, experiment, assumed in product(
+        Case(contestant, speed, experiment, assumed)
+        for contestant, speed, experiment, assumed in product(
             policies, SPEEDS, EXPERIMENTS, _assumptions().values()
         )
     ]
 
 
-def _tables(found: Results, params: ScalingParameters) -> Iterator[Table]:
+def _tables(results: Results, params: ScalingParameters) -> Iterator[Table]:
     head = ("", *(f"{speed}, exp. {e}" for speed, e in product(SPEEDS, EXPERIMENTS)))
     for measure, what in (("makespan", "makespan"), ("mean", "mean job time")):
         yield Table(
             f"DRAGON changed step by step, and the policy: {what} shorter than DRAGON's, %",
             head,
-            tuple(_row(found, one.name, one, Assumed(), measure) for one in _ladder(params)),
+            tuple(
+                _row(results, contestant.name, contestant, Assumed(), measure)
+                for contestant in _ladder(params)
+            ),
             digits=1,
         )
     _, _, *policies = contestants(params)
-    for one in policies:
+    for contestant in policies:
         yield Table(
-            f"{one.name} under other assumptions: makespan shorter than DRAGON's, %",
+            f"{contestant.name} under other assumptions: makespan shorter than DRAGON's, %",
             head,
-            tuple(_row(found, name, one, how, "makespan") for name, how in _assumptions().items()),
+            tuple(
+                _row(results, name, contestant, how, "makespan")
+                for name, how in _assumptions().items()
+            ),
             digits=1,
             note="Starts with usual: 2 workers (light) or 3 (heavy); the work is that of 600 to "
             "1800 s alone with the workers it starts with.",
@@ -135,28 +141,28 @@ def _tables(found: Results, params: ScalingParameters) -> Iterator[Table]:
 
 
 def _row(
-    found: Results, title: str, one: Contestant, assumed: Assumed, measure: str
+    results: Results, title: str, contestant: Contestant, assumed: Assumed, measure: str
 ) -> tuple[Cell, ...]:
     cells = [
-        found.gain(Case(one, speed, e, assumed), measure)
+        results.gain(Case(contestant, speed, e, assumed), measure)
         for speed, e in product(SPEEDS, EXPERIMENTS)
     ]
     return (title, *cells)
 
 
-def _findings(found: Results, params: ScalingParameters) -> Iterator[str]:
-    ladder = {one.name: one for one in _ladder(params)}
-    yield from _said_of_steps(found, ladder)
-    yield from _said_of_switches(found, ladder)
+def _findings(results: Results, params: ScalingParameters) -> Iterator[str]:
+    ladder = {contestant.name: contestant for contestant in _ladder(params)}
+    yield from _step_findings(results, ladder)
+    yield from _switch_findings(results, ladder)
     for name, how in _assumptions().items():
         if how != Assumed():
-            parts = [f"{speed} {_means(found, ladder['DRS'], speed, how)}" for speed in SPEEDS]
+            parts = [f"{speed} {_means(results, ladder['DRS'], speed, how)}" for speed in SPEEDS]
             yield f"DRS, {name}: makespan, %: {'; '.join(parts)}."
 
 
-def _said_of_steps(found: Results, ladder: Mapping[str, Contestant]) -> Iterator[str]:
+def _step_findings(results: Results, ladder: Mapping[str, Contestant]) -> Iterator[str]:
     for speed in SPEEDS:
-        parts = [f"{name} {_means(found, ladder[name], speed)}" for name in (*STEPS, "DRS")]
+        parts = [f"{name} {_means(results, ladder[name], speed)}" for name in (*STEPS, "DRS")]
         yield (
             f"DRAGON changed step by step, {speed}: makespan, %, experiments 1 / 2 / 3: "
             f"{'; '.join(parts)}."
@@ -164,7 +170,7 @@ def _said_of_steps(found: Results, ladder: Mapping[str, Contestant]) -> Iterator
     most, where = max(
         (abs(a.mean - b.mean), f"{speed}, experiment {e}")
         for speed, e in product(SPEEDS, EXPERIMENTS)
-        for a, b in [_pair(found, ladder["both"], ladder["both, job by job"], speed, e)]
+        for a, b in [_pair(results, ladder["both"], ladder["both, job by job"], speed, e)]
     )
     yield (
         f"Growing in turns instead of job by job changes the mean gain by at most {most:.1f} "
@@ -172,7 +178,7 @@ def _said_of_steps(found: Results, ladder: Mapping[str, Contestant]) -> Iterator
     )
 
 
-def _said_of_switches(found: Results, ladder: Mapping[str, Contestant]) -> Iterator[str]:
+def _switch_findings(results: Results, ladder: Mapping[str, Contestant]) -> Iterator[str]:
     for without, with_it in (
         ("DRS", "DRS, reserve"),
         ("DRS-ms", "DRS-ms, reserve"),
@@ -180,37 +186,41 @@ def _said_of_switches(found: Results, ladder: Mapping[str, Contestant]) -> Itera
         ("DRS-ms", "DRS-ms, last worker first"),
     ):
         parts = [
-            f"{speed} {_means(found, ladder[without], speed)} → "
-            f"{_means(found, ladder[with_it], speed)}"
+            f"{speed} {_means(results, ladder[without], speed)} → "
+            f"{_means(results, ladder[with_it], speed)}"
             for speed in SPEEDS
         ]
         yield f"{without} → {with_it}: makespan, %: {'; '.join(parts)}."
 
 
 def _pair(
-    found: Results, one: Contestant, other: Contestant, speed: str, experiment: int
+    results: Results, contestant: Contestant, other: Contestant, speed: str, experiment: int
 ) -> tuple[Spread, Spread]:
-    first, second = (found.gain(Case(c, speed, experiment)) for c in (one, other))
+    first, second = (results.gain(Case(c, speed, experiment)) for c in (contestant, other))
     return first, second
 
 
-def _means(found: Results, one: Contestant, speed: str, assumed: Assumed | None = None) -> str:
-    cases = [Case(one, speed, e, assumed or Assumed()) for e in EXPERIMENTS]
-    return " / ".join(f"{found.gain(case).mean:.1f}" for case in cases)
+def _means(
+    results: Results, contestant: Contestant, speed: str, assumed: Assumed | None = None
+) -> str:
+    cases = [Case(contestant, speed, e, assumed or Assumed()) for e in EXPERIMENTS]
+    return " / ".join(f"{results.gain(case).mean:.1f}" for case in cases)
 
 
 def _series(
-    found: Results, params: ScalingParameters
+    results: Results, params: ScalingParameters
 ) -> dict[str, dict[str, dict[str, list[float]]]]:
     shown: Sequence[Contestant] = [
-        one for one in _ladder(params) if one.name in {*STEPS, "DRS", "DRS-ms"} and one != DRAGON
+        contestant
+        for contestant in _ladder(params)
+        if contestant.name in {*STEPS, "DRS", "DRS-ms"} and contestant != DRAGON
     ]
     return {
         speed: {
             str(e): {
-                one.name: [round(s.mean, 3), round(s.deviation, 3)]
-                for one in shown
-                for s in [found.gain(Case(one, speed, e))]
+                contestant.name: [round(s.mean, 3), round(s.deviation, 3)]
+                for contestant in shown
+                for s in [results.gain(Case(contestant, speed, e))]
             }
             for e in EXPERIMENTS
         }

@@ -49,7 +49,7 @@ ASSUMPTIONS: Final = (
 
 def run(options: Options) -> Outcome:
     """Run all schedulers in all experiments at all speeds."""
-    found, held_out = (
+    results, held_out = (
         contest(_cases(options), chosen, options, what)
         for chosen, what in (
             (seeds.seeds(seeds.IN_SAMPLE, options.seeds or IN_SAMPLE_SEEDS), "seeds"),
@@ -73,9 +73,9 @@ def run(options: Options) -> Outcome:
             ("held out", seeds.HELD_OUT, seeds.HELD_OUT + fresh - 1),
         ),
         assumptions=ASSUMPTIONS,
-        findings=tuple(scaling_findings.findings(found, held_out, _cases(options))),
-        tables=tuple(_tables(found, held_out, options)),
-        series={"makespan": _series(found, options)},
+        findings=tuple(scaling_findings.findings(results, held_out, _cases(options))),
+        tables=tuple(_tables(results, held_out, options)),
+        series={"makespan": _series(results, options)},
         parameters=repr(options.parameters.scaling),
     )
 
@@ -105,40 +105,40 @@ def _rows(cases: Sequence[Case]) -> Iterator[tuple[str, int, Sequence[Case]]]:
         yield speed, experiment, own
 
 
-def _tables(found: Results, held_out: Results, options: Options) -> Iterator[Table]:
+def _tables(results: Results, held_out: Results, options: Options) -> Iterator[Table]:
     cases = _cases(options)
-    names = tuple(one.name for one in contestants(options.parameters.scaling))
+    names = tuple(contestant.name for contestant in contestants(options.parameters.scaling))
     for measure, what in MEASURES.items():
-        yield _gains(f"{what.capitalize()}: shorter than DRAGON's, %", found, cases, measure)
+        yield _gains(f"{what.capitalize()}: shorter than DRAGON's, %", results, cases, measure)
     yield _gains(
         "Makespan on held-out seeds: shorter than DRAGON's, %", held_out, cases, "makespan"
     )
-    yield _claimed(found, cases)
+    yield _claimed(results, cases)
     yield Table(
         "Share of seeds with a makespan more than 0.5 % longer than DRAGON's, %",
         ("speed", "exp.", *names[1:]),
-        tuple((s, e, *(found.worse(c) for c in own[1:])) for s, e, own in _rows(cases)),
+        tuple((s, e, *(results.worse(c) for c in own[1:])) for s, e, own in _rows(cases)),
     )
-    yield _plain("Makespan, s", found, cases, names, "makespan")
-    yield _plain("Mean job time, s", found, cases, names, "mean")
-    yield _plain("Changes of workers in a run", found, cases, names, "rescales", digits=1)
+    yield _plain("Makespan, s", results, cases, names, "makespan")
+    yield _plain("Mean job time, s", results, cases, names, "mean")
+    yield _plain("Changes of workers in a run", results, cases, names, "rescales", digits=1)
     yield Table(
         "Time of the important job of experiment 3: shorter than DRAGON's, %",
         ("speed", *names[1:]),
         tuple(
-            (s, *(found.gain(c, "urgent") for c in own[1:]))
+            (s, *(results.gain(c, "urgent") for c in own[1:]))
             for s, e, own in _rows(cases)
             if e == 3  # noqa: PLR2004 - the third
         ),
         digits=1,
     )
-    yield _beside(found, cases, names[1:])
+    yield _beside(results, cases, names[1:])
 
 
-def _gains(title: str, found: Results, cases: Sequence[Case], measure: str) -> Table:
+def _gains(title: str, results: Results, cases: Sequence[Case], measure: str) -> Table:
     names = list(dict.fromkeys(case.contestant.name for case in cases))[1:]
     rows: list[tuple[Cell, ...]] = [
-        (speed, experiment, *(found.gain(case, measure) for case in own[1:]))
+        (speed, experiment, *(results.gain(case, measure) for case in own[1:]))
         for speed, experiment, own in _rows(cases)
     ]
     return Table(title, ("speed", "exp.", *names), tuple(rows), digits=1)
@@ -146,33 +146,35 @@ def _gains(title: str, found: Results, cases: Sequence[Case], measure: str) -> T
 
 def _plain(
     title: str,
-    found: Results,
+    results: Results,
     cases: Sequence[Case],
     names: Sequence[str],
     measure: str,
     digits: int = 0,
 ) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (s, e, *(found.spread(c, measure) for c in own)) for s, e, own in _rows(cases)
+        (s, e, *(results.spread(c, measure) for c in own)) for s, e, own in _rows(cases)
     ]
     return Table(title, ("speed", "exp.", *names), tuple(rows), digits=digits)
 
 
-def _claimed(found: Results, cases: Sequence[Case]) -> Table:
+def _claimed(results: Results, cases: Sequence[Case]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for speed, experiment, own in _rows(cases):
         drs = next(case for case in own if case.contestant.name == "DRS")
-        best = Spread(max(found.gains(drs)), 0.0, 1)
+        best = Spread(max(results.gains(drs)), 0.0, 1)
         operator = replace(drs, contestant=own[1].contestant)
-        times = zip(found.values(drs, "makespan"), found.values(operator, "makespan"), strict=True)
+        times = zip(
+            results.values(drs, "makespan"), results.values(operator, "makespan"), strict=True
+        )
         reached = [ours <= theirs * (1.0 - CLAIM / 100.0) for ours, theirs in times]
         rows.append(
             (
                 speed,
                 experiment,
                 Beside(best, CLAIM),
-                found.share(drs, CLAIM),
-                found.share(drs, CLAIM, "mean"),
+                results.share(drs, CLAIM),
+                results.share(drs, CLAIM, "mean"),
                 100.0 * sum(reached) / len(reached),
             )
         )
@@ -192,13 +194,13 @@ def _claimed(found: Results, cases: Sequence[Case]) -> Table:
     )
 
 
-def _beside(found: Results, cases: Sequence[Case], names: Sequence[str]) -> Table:
+def _beside(results: Results, cases: Sequence[Case], names: Sequence[str]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for speed, experiment, own in _rows(cases):
         cells: list[Cell] = []
         for case in own[1:]:
             other = independent.makespan(speed, experiment, case.contestant.name)
-            ours = found.gain(case).mean
+            ours = results.gain(case).mean
             cells.append(f"{ours:.1f} / {other.mean:.1f}" if other else f"{ours:.1f} / -")
         rows.append((speed, experiment, *cells))
     return Table(
@@ -210,10 +212,10 @@ def _beside(found: Results, cases: Sequence[Case], names: Sequence[str]) -> Tabl
     )
 
 
-def _series(found: Results, options: Options) -> dict[str, dict[str, dict[str, list[float]]]]:
+def _series(results: Results, options: Options) -> dict[str, dict[str, dict[str, list[float]]]]:
     series: dict[str, dict[str, dict[str, list[float]]]] = {}
     for speed, experiment, own in _rows(_cases(options)):
-        bars = {case.contestant.name: found.gain(case) for case in own[1:]}
+        bars = {case.contestant.name: results.gain(case) for case in own[1:]}
         means = {name: [round(s.mean, 3), round(s.deviation, 3)] for name, s in bars.items()}
         series.setdefault(speed, {})[str(experiment)] = means
     return series

@@ -16,7 +16,7 @@ from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
 from simulator.experiments.oasis.contest import KAPPA, kappa, listed, planned, printed
 from simulator.experiments.oasis.paper import ESTIMATED, ESTIMATES, JOBS, SOURCE
-from simulator.experiments.oasis.planned import units_of
+from simulator.experiments.oasis.planned import normalised_jobs
 from simulator.experiments.oasis.workload import ASSUMPTIONS, Setting
 from simulator.experiments.registry import Options
 from simulator.models.slot_world import SlotWorkload
@@ -36,16 +36,16 @@ WORTHLESS: Final = 1e-3
 _PRINTED: Final = "printed (23)-(26)"
 _PRINTED_CUT: Final = "printed, and what is worth less than 0.001 of its best counts 0"
 
-Found = dict[str, list[list[float]]]
+Utilities = dict[str, list[list[float]]]
 """Which bounds → jobs → seed → total utility."""
 
 
 def run(options: Options) -> Outcome:
     """Sweep κ = U/L, scale U alone, and try the printed bounds and quantiles of past jobs."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
-    runs = seeds.over(partial(_one, options), chosen, TITLE, options.processes)
-    found = {
-        name: [[one[at][name] for one in runs] for at in range(len(JOBS))] for name in runs[0][0]
+    runs = seeds.over(partial(_run_seed, options), chosen, TITLE, options.processes)
+    utilities = {
+        name: [[run_[at][name] for run_ in runs] for at in range(len(JOBS))] for name in runs[0][0]
     }
     return Outcome(
         name=NAME,
@@ -60,12 +60,12 @@ def run(options: Options) -> Outcome:
                 "changes next to nothing. The wrong factor is on L."
             ),
         ),
-        findings=tuple(_findings(found)),
-        tables=(_estimates(found), _sweep(found), _others(found)),
+        findings=tuple(_findings(utilities)),
+        tables=(_estimates(utilities), _sweep(utilities), _others(utilities)),
         series={
             "kappa": list(SWEEP),
             "utility": {
-                f"{jobs} jobs": [spread(found[_kappa(k)][at]).mean for k in SWEEP]
+                f"{jobs} jobs": [spread(utilities[_kappa(k)][at]).mean for k in SWEEP]
                 for at, jobs in enumerate(JOBS)
             },
         },
@@ -75,29 +75,29 @@ def run(options: Options) -> Outcome:
 
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw total utility by κ, a line for each number of jobs."""
-    with pictures.figure(path) as made:
-        axes = made.add_subplot()
+    with pictures.figure(path) as chart:
+        axes = chart.add_subplot()
         pictures.lines(axes, outcome.series["kappa"], outcome.series["utility"])
         axes.set_xscale("log")
         axes.set_xlabel("κ = U/L")
         axes.set_ylabel("total utility")
 
 
-def _one(options: Options, seed: int) -> list[dict[str, float]]:
-    found = []
+def _run_seed(options: Options, seed: int) -> list[dict[str, float]]:
+    by_setting = []
     for setting in SETTINGS:
         workload, past = contest.workload(seed, setting), contest.past(seed, setting)
-        learnt = units_of(past)
+        learnt = normalised_jobs(past)
         bounds = {_kappa(ratio): kappa(workload, ratio) for ratio in SWEEP}
         bounds |= {_scaled(factor): _wrong_u(kappa(workload), factor) for factor in WRONG_U}
         bounds[_PRINTED] = printed(workload)
         for share in QUANTILES:
             params = replace(options.parameters.price_bounds, low_quantile=share)
             bounds[_quantile(share)] = price_bounds.quantile_reserve(learnt, params)
-        reached = {name: planned(workload, each).utility for name, each in bounds.items()}
+        reached = {name: planned(workload, prices).utility for name, prices in bounds.items()}
         reached[_PRINTED_CUT] = planned(_cut(workload), bounds[_PRINTED]).utility
-        found.append(reached)
-    return found
+        by_setting.append(reached)
+    return by_setting
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,13 @@ def _quantile(share: float) -> str:
     return f"L the {share:g} quantile of past jobs"
 
 
-def _relative(found: Found, name: str, at: int) -> Spread:
+def _relative(utilities: Utilities, name: str, at: int) -> Spread:
     """Return the utility by that of κ = 5·10⁴, seed by seed."""
-    pairs = zip(found[name][at], found[_kappa(KAPPA)][at], strict=True)
-    return spread(here / there for here, there in pairs)
+    pairs = zip(utilities[name][at], utilities[_kappa(KAPPA)][at], strict=True)
+    return spread(reached / reference for reached, reference in pairs)
 
 
-def _estimates(found: Found) -> Table:
+def _estimates(utilities: Utilities) -> Table:
     return Table(
         "Utility with a wrong estimate of U/L, divided by that with the right value: ours / paper",
         ("jobs", *(f"{100 * factor:g} %" for factor in ESTIMATES)),
@@ -152,7 +152,7 @@ def _estimates(found: Found) -> Table:
                 jobs,
                 *(
                     Beside(
-                        _relative(found, _kappa(KAPPA * factor), at),
+                        _relative(utilities, _kappa(KAPPA * factor), at),
                         printed_utility / ESTIMATED[jobs][ESTIMATES.index(1.0)],
                     )
                     for factor, printed_utility in zip(ESTIMATES, ESTIMATED[jobs], strict=True)
@@ -164,17 +164,18 @@ def _estimates(found: Found) -> Table:
     )
 
 
-def _sweep(found: Found) -> Table:
+def _sweep(utilities: Utilities) -> Table:
     return Table(
         "Total utility by κ = U/L, L = U/κ",
         ("κ", *(f"{jobs} jobs" for jobs in JOBS)),
         tuple(
-            (f"{ratio:g}", *(spread(values) for values in found[_kappa(ratio)])) for ratio in SWEEP
+            (f"{ratio:g}", *(spread(values) for values in utilities[_kappa(ratio)]))
+            for ratio in SWEEP
         ),
     )
 
 
-def _others(found: Found) -> Table:
+def _others(utilities: Utilities) -> Table:
     names = (
         _kappa(KAPPA),
         _PRINTED,
@@ -185,27 +186,27 @@ def _others(found: Found) -> Table:
     return Table(
         "Total utility with other bounds",
         ("bounds", *(f"{jobs} jobs" for jobs in JOBS)),
-        tuple((name, *(spread(values) for values in found[name])) for name in names),
+        tuple((name, *(spread(values) for values in utilities[name])) for name in names),
         note="Quantiles are of another sample of as many jobs. U alone: L stays as it was.",
     )
 
 
-def _findings(found: Found) -> Iterator[str]:
+def _findings(utilities: Utilities) -> Iterator[str]:
     most = len(JOBS) - 1
-    half, tenfold = (_relative(found, _kappa(KAPPA * x), most).mean for x in (0.5, 10.0))
+    half, tenfold = (_relative(utilities, _kappa(KAPPA * x), most).mean for x in (0.5, 10.0))
     right = ESTIMATED[JOBS[most]][ESTIMATES.index(1.0)]
     yield (
         f"At {JOBS[most]} jobs half of U/L gives {half:.2f} times the utility (printed "
         f"{ESTIMATED[JOBS[most]][1] / right:.2f}) and tenfold {tenfold:.2f} (printed "
         f"{ESTIMATED[JOBS[most]][-1] / right:.2f})."
     )
-    kappas = ", ".join(f"{_best(found, at):g}" for at in range(len(JOBS)))
+    kappas = ", ".join(f"{_best(utilities, at):g}" for at in range(len(JOBS)))
     yield (
         f"The best κ is {kappas} for {', '.join(map(str, JOBS))} jobs: smaller, and the reserve "
         "price turns most jobs away; larger, and prices stay near 0 until a server is full."
     )
     changes = [
-        abs(_relative(found, _scaled(factor), at).mean - 1.0)
+        abs(_relative(utilities, _scaled(factor), at).mean - 1.0)
         for factor in WRONG_U
         for at in range(len(JOBS))
     ]
@@ -214,7 +215,7 @@ def _findings(found: Found) -> Iterator[str]:
         "the reserve price L is what matters."
     )
     short, cut = (
-        [_relative(found, name, at).mean for at in range(len(JOBS))]
+        [_relative(utilities, name, at).mean for at in range(len(JOBS))]
         for name in (_PRINTED, _PRINTED_CUT)
     )
     yield (
@@ -223,9 +224,9 @@ def _findings(found: Found) -> Iterator[str]:
         f"If such a completion counts 0, they reach {listed(cut)}."
     )
     for share in QUANTILES:
-        reached = [_relative(found, _quantile(share), at).mean for at in range(len(JOBS))]
+        reached = [_relative(utilities, _quantile(share), at).mean for at in range(len(JOBS))]
         yield f"With L the {share:g} quantile of past jobs it is {listed(reached)}."
 
 
-def _best(found: Found, at: int) -> float:
-    return max(SWEEP, key=lambda ratio: (spread(found[_kappa(ratio)][at]).mean, -ratio))
+def _best(utilities: Utilities, at: int) -> float:
+    return max(SWEEP, key=lambda ratio: (spread(utilities[_kappa(ratio)][at]).mean, -ratio))

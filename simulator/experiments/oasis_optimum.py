@@ -16,7 +16,7 @@ from simulator.experiments.oasis import contest, pictures
 from simulator.experiments.oasis.contest import kappa, printed
 from simulator.experiments.oasis.optimum import GAP, NODES, Optimum, optimum
 from simulator.experiments.oasis.paper import OPTIMUM, PRIORITIES, SOURCE
-from simulator.experiments.oasis.planned import Planned, units_of
+from simulator.experiments.oasis.planned import Planned, normalised_jobs
 from simulator.experiments.oasis.workload import ASSUMPTIONS, C4, P2_G3, Setting
 from simulator.experiments.registry import Options
 from simulator.models.slot_world import SlotWorkload, play
@@ -63,8 +63,8 @@ class Instance:
 def run(options: Options) -> Outcome:
     """Solve ten jobs in ten slots exactly, for each number of servers and range of priorities."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
-    found = seeds.over(_one, chosen, TITLE, options.processes)
-    by_case = {case: [one[at] for one in found] for at, case in enumerate(_cases())}
+    by_seed = seeds.over(_run_seed, chosen, TITLE, options.processes)
+    by_case = {case: [instances[at] for instances in by_seed] for at, case in enumerate(_cases())}
     return Outcome(
         name=NAME,
         title=TITLE,
@@ -77,7 +77,7 @@ def run(options: Options) -> Outcome:
         series={
             "medians": {
                 _range(priority): [
-                    _median([each.ratio for each in by_case[servers, priority]])
+                    _median([instance_.ratio for instance_ in by_case[servers, priority]])
                     for servers in OPTIMUM
                 ]
                 for priority in PRIORITIES
@@ -89,8 +89,8 @@ def run(options: Options) -> Outcome:
 
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw the median ratio by servers, a bar for each range of priorities."""
-    with pictures.figure(path) as made:
-        axes = made.add_subplot()
+    with pictures.figure(path) as chart:
+        axes = chart.add_subplot()
         medians = outcome.series["medians"]
         pictures.bars(axes, [str(servers) for servers in OPTIMUM], medians)
         axes.set_xlabel("servers")
@@ -107,15 +107,15 @@ def instance(workload: SlotWorkload) -> Instance:
     """Solve one workload."""
     utility, bound = _certified(workload, printed(workload))
     others = [_certified(workload, kappa(workload, ratio)) for ratio in KAPPAS]
-    certified = min(bound, *(each for _, each in others))
-    return Instance(utility, tuple(each for each, _ in others), optimum(workload), certified)
+    certified = min(bound, *(reached for _, reached in others))
+    return Instance(utility, tuple(reached for reached, _ in others), optimum(workload), certified)
 
 
 def _certified(workload: SlotWorkload, bounds: Bounds) -> tuple[float, float]:
     """Return the utility OASiS reaches, and what the certificate of that run allows at most."""
     policy = Planned(workload, bounds, AdmissionParameters())
     reached = play(workload, policy).utility
-    return reached, certificate(units_of(workload), policy.state).bound
+    return reached, certificate(normalised_jobs(workload), policy.state).bound
 
 
 def _cases() -> Iterator[tuple[int, tuple[float, float]]]:
@@ -124,7 +124,7 @@ def _cases() -> Iterator[tuple[int, tuple[float, float]]]:
             yield servers, priority
 
 
-def _one(seed: int) -> list[Instance]:
+def _run_seed(seed: int) -> list[Instance]:
     return [instance(contest.workload(seed, setting(*case))) for case in _cases()]
 
 
@@ -146,8 +146,8 @@ def _ratios(
     by_case: dict[tuple[int, tuple[float, float]], list[Instance]],
 ) -> Table:
     rows = []
-    for (servers, priority), found in by_case.items():
-        ratios = [each.ratio for each in found]
+    for (servers, priority), instances in by_case.items():
+        ratios = [instance_.ratio for instance_ in instances]
         paper = OPTIMUM[servers][PRIORITIES.index(priority)]
         rows.append(
             (
@@ -156,8 +156,8 @@ def _ratios(
                 Beside(spread([_median(ratios)]), paper) if math.isfinite(_median(ratios)) else "∞",
                 min(ratios),
                 max(ratios) if math.isfinite(max(ratios)) else "∞",
-                _median([each.best_ratio for each in found]),
-                sum(not each.optimum.proven for each in found),
+                _median([instance_.best_ratio for instance_ in instances]),
+                sum(not instance_.optimum.proven for instance_ in instances),
             )
         )
     return Table(
@@ -181,23 +181,27 @@ def _certificates(
             (
                 servers,
                 _range(priority),
-                _certified_ratio(found),
-                f"{sum(_holds(each) for each in found)} of {len(found)}",
+                _certified_ratio(instances),
+                f"{sum(_holds(instance_) for instance_ in instances)} of {len(instances)}",
             )
-            for (servers, priority), found in by_case.items()
+            for (servers, priority), instances in by_case.items()
         ),
         digits=2,
         note="The least certificate of the five runs of OASiS on a workload.",
     )
 
 
-def _certified_ratio(found: Sequence[Instance]) -> Spread | None:
-    some = [each for each in found if each.optimum.utility > 0]
-    return spread(each.certificate / each.optimum.utility for each in some) if some else None
+def _certified_ratio(instances: Sequence[Instance]) -> Spread | None:
+    solved = [instance_ for instance_ in instances if instance_.optimum.utility > 0]
+    return (
+        spread(instance_.certificate / instance_.optimum.utility for instance_ in solved)
+        if solved
+        else None
+    )
 
 
-def _holds(each: Instance) -> bool:
-    return each.certificate >= each.optimum.utility * (1.0 - 1e-9)
+def _holds(instance_: Instance) -> bool:
+    return instance_.certificate >= instance_.optimum.utility * (1.0 - 1e-9)
 
 
 def _assumptions() -> Iterator[str]:
@@ -212,27 +216,29 @@ def _assumptions() -> Iterator[str]:
 
 
 def _findings(cases: Sequence[Sequence[Instance]]) -> Iterator[str]:
-    medians = [_median([each.ratio for each in found]) for found in cases]
+    medians = [_median([instance_.ratio for instance_ in instances]) for instances in cases]
     printed_ratios = [ratio for row in OPTIMUM.values() for ratio in row]
     yield (
         f"The medians lie between {min(medians):.2f} and {max(medians):.2f} (printed bars "
         f"{min(printed_ratios):.2f} to {max(printed_ratios):.2f})."
     )
-    every = [each for found in cases for each in found]
-    ratios = sorted(each.ratio for each in every)
+    every = [instance_ for instances in cases for instance_ in instances]
+    ratios = sorted(instance_.ratio for instance_ in every)
     beyond = sum(ratio > max(printed_ratios) for ratio in ratios)
     yield (
         f"Single workloads reach {ratios[-1]:.1f}; {beyond} of {len(ratios)} lie above the largest "
         "printed bar. One job can fill a cluster of so few servers; the paper's draws are unknown, "
         "so that only range and middle can be compared."
     )
-    best = [_median([each.best_ratio for each in found]) for found in cases]
+    best = [_median([instance_.best_ratio for instance_ in instances]) for instances in cases]
     yield (
         f"With the bounds that suit each workload best the medians are {min(best):.2f} to "
         f"{max(best):.2f}."
     )
-    held = sum(_holds(each) for each in every)
-    tight = _median([_ratio(each.certificate, each.optimum.utility) for each in every])
+    held = sum(_holds(instance_) for instance_ in every)
+    tight = _median(
+        [_ratio(instance_.certificate, instance_.optimum.utility) for instance_ in every]
+    )
     yield (
         f"The certificate was at least the optimum in {held} of {len(every)} workloads, and "
         f"{tight:.2f} times it in the middle."

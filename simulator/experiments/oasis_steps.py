@@ -47,8 +47,8 @@ def run(options: Options) -> Outcome:
     """Run the variants on the workload of Fig. 3."""
     count = options.seeds or SEEDS
     chosen, fresh = seeds.seeds(seeds.IN_SAMPLE, count), seeds.seeds(seeds.HELD_OUT, count)
-    runs = contest.meet(SETTINGS, NAMES, chosen, TITLE, options)
-    held_out = contest.meet(SETTINGS, NAMES, fresh, f"{TITLE}: held out", options)
+    runs = contest.run_all(SETTINGS, NAMES, chosen, TITLE, options)
+    held_out = contest.run_all(SETTINGS, NAMES, fresh, f"{TITLE}: held out", options)
     return Outcome(
         name=NAME,
         title=TITLE,
@@ -71,8 +71,8 @@ def run(options: Options) -> Outcome:
 
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw total utility by jobs, a bar for each variant."""
-    with pictures.figure(path) as made:
-        axes = made.add_subplot()
+    with pictures.figure(path) as chart:
+        axes = chart.add_subplot()
         groups = [str(jobs) for jobs in outcome.series["jobs"]]
         pictures.bars(axes, groups, outcome.series["utility"])
         axes.set_xlabel("jobs")
@@ -86,7 +86,7 @@ def _table(runs: Runs, which: str) -> Table:
         tuple(
             (
                 name,
-                *(utilities(found) for found in runs[name]),
+                *(utilities(by_seed) for by_seed in runs[name]),
                 listed([ratios(runs[name][-1], runs[OASIS][-1])]),
             )
             for name in NAMES
@@ -107,14 +107,14 @@ def _assumptions() -> Iterator[str]:
 
 
 def _findings(runs: Runs, held_out: Runs) -> Iterator[str]:
-    for which, found in (("seeds 1…", runs), ("held-out seeds", held_out)):
+    for which, runs_ in (("seeds 1…", runs), ("held-out seeds", held_out)):
         for name in (QUANTILE, ADMITTED_FIRST, WITHOUT_COMMITMENT, COLOCATED):
-            yield f"{name}, {which}: {_by(found, name, OASIS)} times OASiS."
+            yield f"{name}, {which}: {_by(runs_, name, OASIS)} times OASiS."
         yield (
-            f"{WITHOUT_COMMITMENT}, {which}: {_by(found, WITHOUT_COMMITMENT, DENSITY)} times "
+            f"{WITHOUT_COMMITMENT}, {which}: {_by(runs_, WITHOUT_COMMITMENT, DENSITY)} times "
             "density greedy, which knows no future and no prices."
         )
 
 
-def _by(found: Runs, name: str, reference: str) -> str:
-    return listed(ratios(found[name][at], found[reference][at]) for at in range(len(JOBS)))
+def _by(runs: Runs, name: str, reference: str) -> str:
+    return listed(ratios(runs[name][at], runs[reference][at]) for at in range(len(JOBS)))

@@ -24,14 +24,14 @@ _JOBS: Final = 3
 _PAST: Final = 4
 _PAST_SAMPLES: Final = 8
 
-Found = Sequence[Mapping[str, tuple[float, list[Late]]]]
+BySeed = Sequence[Mapping[str, tuple[float, list[Late]]]]
 """Seed → name → total utility, and how late each job was."""
 
 
 def run(options: Options) -> Outcome:
     """Run everybody on twelve drawn jobs."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
-    found = seeds.over(partial(_one, options), chosen, TITLE, options.processes)
+    by_seed = seeds.over(partial(_run_seed, options), chosen, TITLE, options.processes)
     return Outcome(
         name=NAME,
         title=TITLE,
@@ -39,25 +39,25 @@ def run(options: Options) -> Outcome:
         command=f"shuntyard-sim reproduce {NAME}",
         seeds=(("nothing was chosen by these", chosen[0], chosen[-1]),),
         assumptions=testbed.ASSUMPTIONS,
-        findings=tuple(_findings(found)),
-        tables=(_utilities(found), _lateness(found)),
-        series={"utility": {name: _utility(found, name) for name in SHOWN}},
+        findings=tuple(_findings(by_seed)),
+        tables=(_utilities(by_seed), _lateness(by_seed)),
+        series={"utility": {name: _utility(by_seed, name) for name in SHOWN}},
         parameters=parameters_hash(options.parameters),
     )
 
 
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw the total utilities."""
-    with pictures.figure(path) as made:
-        axes = made.add_subplot()
-        found: Mapping[str, float] = outcome.series["utility"]
-        axes.bar(range(len(found)), list(found.values()), 0.7, color=pictures.COLOURS)
-        axes.set_xticks(range(len(found)), list(found), rotation=15)
+    with pictures.figure(path) as chart:
+        axes = chart.add_subplot()
+        utilities: Mapping[str, float] = outcome.series["utility"]
+        axes.bar(range(len(utilities)), list(utilities.values()), 0.7, color=pictures.COLOURS)
+        axes.set_xticks(range(len(utilities)), list(utilities), rotation=15)
         axes.set_ylabel("total utility")
         axes.spines[["top", "right"]].set_visible(False)
 
 
-def _one(options: Options, seed: int) -> dict[str, tuple[float, list[Late]]]:
+def _run_seed(options: Options, seed: int) -> dict[str, tuple[float, list[Late]]]:
     jobs = testbed.draw(seeds.generator(seed, _JOBS))
     samples = [testbed.draw(seeds.generator(seed, _PAST, n)) for n in range(_PAST_SAMPLES)]
     past = type(jobs)(
@@ -66,32 +66,32 @@ def _one(options: Options, seed: int) -> dict[str, tuple[float, list[Late]]]:
         jobs.cluster,
     )
     runs = {name: RUNNERS[name](jobs, past, options.parameters) for name in SHOWN}
-    return {name: (run.utility, lateness.of(jobs, run)) for name, run in runs.items()}
+    return {name: (run.utility, lateness.late_jobs(jobs, run)) for name, run in runs.items()}
 
 
-def _utility(found: Found, name: str) -> float:
-    return spread(one[name][0] for one in found).mean
+def _utility(by_seed: BySeed, name: str) -> float:
+    return spread(runs[name][0] for runs in by_seed).mean
 
 
-def _utilities(found: Found) -> Table:
+def _utilities(by_seed: BySeed) -> Table:
     return Table(
         "Total utility of twelve jobs, ours ± deviation / paper (ratio)",
         ("policy", "utility", "/ OASiS"),
         tuple(
             (
                 name,
-                Beside(spread(one[name][0] for one in found), TESTBED_UTILITY.get(name)),
-                f"{_utility(found, name) / _utility(found, OASIS):.2f}",
+                Beside(spread(runs[name][0] for runs in by_seed), TESTBED_UTILITY.get(name)),
+                f"{_utility(by_seed, name) / _utility(by_seed, OASIS):.2f}",
             )
             for name in SHOWN
         ),
     )
 
 
-def _lateness(found: Found) -> Table:
+def _lateness(by_seed: BySeed) -> Table:
     rows = []
     for name in SHOWN:
-        late = [one[name][1] for one in found]
+        late = [runs[name][1] for runs in by_seed]
         among = _finished if name in _OURS else _any
         box = lateness.quartiles(late, among)
         cells = lateness.cells(box, TESTBED_LATENESS.get(name))
@@ -113,18 +113,18 @@ def _finished(late: Late) -> bool:
     return late.finished
 
 
-def _findings(found: Found) -> Iterator[str]:
+def _findings(by_seed: BySeed) -> Iterator[str]:
     named = [OASIS, *FOUR]
-    ours = sorted(named, key=lambda name: -_utility(found, name))
+    ours = sorted(named, key=lambda name: -_utility(by_seed, name))
     theirs = sorted(named, key=lambda name: -TESTBED_UTILITY[name])
     yield f"By utility: {', '.join(ours)}; printed: {', '.join(theirs)}."
-    best = max(FOUR, key=lambda name: _utility(found, name))
+    best = max(FOUR, key=lambda name: _utility(by_seed, name))
     yield (
-        f"OASiS (κ = 5·10⁴) has {_utility(found, OASIS) / _utility(found, best):.2f} times the "
+        f"OASiS (κ = 5·10⁴) has {_utility(by_seed, OASIS) / _utility(by_seed, best):.2f} times the "
         f"utility of {best}, the best of the four (printed "
         f"{TESTBED_UTILITY[OASIS] / max(TESTBED_UTILITY[name] for name in FOUR):.2f}); with the "
-        f"printed bounds {_utility(found, PRINTED) / _utility(found, best):.2f} times, and density "
-        f"greedy has {_utility(found, DENSITY) / _utility(found, best):.2f} times."
+        f"printed bounds {_utility(by_seed, PRINTED) / _utility(by_seed, best):.2f} times, and "
+        f"density greedy has {_utility(by_seed, DENSITY) / _utility(by_seed, best):.2f} times."
     )
     yield (
         "Two servers of eight cores carry all parameter servers, so that few workers run at a "

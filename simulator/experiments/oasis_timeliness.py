@@ -23,16 +23,16 @@ CHEAP: Final = (OASIS, QUANTILE, *(name for name in FOUR if name != DORM), DENSI
 SHOWN: Final = (OASIS, QUANTILE, *FOUR, DENSITY)
 KINDS: Final = ("critical", "sensitive")
 
-Found = Mapping[str, Sequence[Sequence[Late]]]
+ByName = Mapping[str, Sequence[Sequence[Late]]]
 """Name → seed → jobs."""
 
 
 def run(options: Options) -> Outcome:
     """Run 100 time-critical and 100 time-sensitive jobs."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or contest.SEEDS)
-    found = {
-        **_met(chosen, CHEAP, options),
-        **_met(chosen[:DORM_SEEDS], (DORM,), options),
+    by_name = {
+        **_run_all(chosen, CHEAP, options),
+        **_run_all(chosen[:DORM_SEEDS], (DORM,), options),
     }
     return Outcome(
         name=NAME,
@@ -45,13 +45,13 @@ def run(options: Options) -> Outcome:
             "An unfinished job counts as completing at T, as the printed whiskers suggest.",
             "κ = U/L = 5·10⁴ for OASiS, as calibrated for Fig. 3.",
         ),
-        findings=tuple(_findings(found)),
-        tables=(*(_table(found, kind) for kind in KINDS), _caveats(found)),
+        findings=tuple(_findings(by_name)),
+        tables=(*(_table(by_name, kind) for kind in KINDS), _caveats(by_name)),
         series={
             kind: {
-                name: [each.mean for each in box]
+                name: [quartile.mean for quartile in box]
                 for name in SHOWN
-                if (box := lateness.quartiles(found[name], partial(_in_box, name, kind)))
+                if (box := lateness.quartiles(by_name[name], partial(_in_box, name, kind)))
             }
             for kind in KINDS
         },
@@ -61,8 +61,8 @@ def run(options: Options) -> Outcome:
 
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw the boxes from first to third quartile, critical jobs left, sensitive ones right."""
-    with pictures.figure(path, 10.0, 3.2) as made:
-        panels = made.subplots(1, len(KINDS), sharey=True)
+    with pictures.figure(path, 10.0, 3.2) as chart:
+        panels = chart.subplots(1, len(KINDS), sharey=True)
         for axes, kind in zip(panels, KINDS, strict=True):
             pictures.boxes(axes, outcome.series[kind])
             axes.set_title(f"time-{kind} jobs")
@@ -70,16 +70,17 @@ def draw(outcome: Outcome, path: Path) -> None:
         panels[0].set_ylabel("actual - target completion, slots")
 
 
-def _met(chosen: Sequence[int], names: Sequence[str], options: Options) -> Found:
-    one = partial(_one, tuple(names), options)
-    runs = seeds.over(one, chosen, f"{TITLE}: {', '.join(names)}", options.processes)
-    return {name: [each[name] for each in runs] for name in names}
+def _run_all(chosen: Sequence[int], names: Sequence[str], options: Options) -> ByName:
+    run_seed = partial(_run_seed, tuple(names), options)
+    runs = seeds.over(run_seed, chosen, f"{TITLE}: {', '.join(names)}", options.processes)
+    return {name: [jobs[name] for jobs in runs] for name in names}
 
 
-def _one(names: tuple[str, ...], options: Options, seed: int) -> dict[str, list[Late]]:
+def _run_seed(names: tuple[str, ...], options: Options, seed: int) -> dict[str, list[Late]]:
     jobs, past = contest.workload(seed, SETTING), contest.past(seed, SETTING)
     return {
-        name: lateness.of(jobs, RUNNERS[name](jobs, past, options.parameters)) for name in names
+        name: lateness.late_jobs(jobs, RUNNERS[name](jobs, past, options.parameters))
+        for name in names
     }
 
 
@@ -96,13 +97,13 @@ def _finished(kind: str, late: Late) -> bool:
     return _is(kind, late) and late.finished
 
 
-def _table(found: Found, kind: str) -> Table:
+def _table(by_name: ByName, kind: str) -> Table:
     at = KINDS.index(kind)
     rows = []
     for name in SHOWN:
         printed = LATENESS[name][at] if name in LATENESS else None
-        box = lateness.quartiles(found[name], partial(_in_box, name, kind))
-        rows.append((name, *lateness.cells(box, printed), len(found[name])))
+        box = lateness.quartiles(by_name[name], partial(_in_box, name, kind))
+        rows.append((name, *lateness.cells(box, printed), len(by_name[name])))
     return Table(
         f"Time-{kind} jobs: actual minus target completion in slots",
         ("policy", *lateness.HEAD, "seeds"),
@@ -112,21 +113,21 @@ def _table(found: Found, kind: str) -> Table:
     )
 
 
-def _caveats(found: Found) -> Table:
+def _caveats(by_name: ByName) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name in SHOWN:
         for kind in KINDS:
             mine = partial(_is, kind)
             done = partial(_finished, kind)
-            everybody = lateness.quartiles(found[name], mine)
-            finished = lateness.quartiles(found[name], done)
+            all_jobs = lateness.quartiles(by_name[name], mine)
+            finished = lateness.quartiles(by_name[name], done)
             rows.append(
                 (
                     name,
                     kind,
-                    lateness.share(found[name], done, mine),
+                    lateness.share(by_name[name], done, mine),
                     finished[1] if finished else None,
-                    everybody[1] if everybody else None,
+                    all_jobs[1] if all_jobs else None,
                 )
             )
     return Table(
@@ -137,18 +138,18 @@ def _caveats(found: Found) -> Table:
     )
 
 
-def _findings(found: Found) -> Iterator[str]:
+def _findings(by_name: ByName) -> Iterator[str]:
     for kind in KINDS:
         mine, done = partial(_is, kind), partial(_finished, kind)
-        box, everybody = (lateness.quartiles(found[OASIS], among) for among in (done, mine))
-        share = lateness.share(found[OASIS], done, mine).mean
-        if box is not None and everybody is not None:
+        box, all_jobs = (lateness.quartiles(by_name[OASIS], among) for among in (done, mine))
+        share = lateness.share(by_name[OASIS], done, mine).mean
+        if box is not None and all_jobs is not None:
             yield (
                 f"OASiS's box of time-{kind} jobs (median {box[1].mean:.1f}) holds only the "
                 f"{share:.0f} % that it admits; over all of them, the rejected as if done at T, "
-                f"the median is {everybody[1].mean:.1f}."
+                f"the median is {all_jobs[1].mean:.1f}."
             )
-    dorm = lateness.quartiles(found[DORM], partial(_is, KINDS[0]))
+    dorm = lateness.quartiles(by_name[DORM], partial(_is, KINDS[0]))
     if dorm is not None:
         yield (
             f"Dorm's median of time-critical jobs is {dorm[1].mean:.1f} (printed "
@@ -157,8 +158,8 @@ def _findings(found: Found) -> Iterator[str]:
         )
     kind = KINDS[0]
     mine, done = partial(_is, kind), partial(_finished, kind)
-    box = lateness.quartiles(found["RRH"], done)
-    share = lateness.share(found["RRH"], done, mine).mean
+    box = lateness.quartiles(by_name["RRH"], done)
+    share = lateness.share(by_name["RRH"], done, mine).mean
     if box is not None:
         yield (
             f"RRH finishes {share:.0f} % of the time-critical jobs, and those with a median of "

@@ -72,18 +72,20 @@ def run(options: Options) -> Outcome:
 
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw total utility by jobs: the paper's five, and the reference."""
-    found = outcome.series["utility"]
+    utilities_ = outcome.series["utility"]
     names = (OASIS, QUANTILE, *FOUR, DENSITY)
-    with pictures.figure(path) as made:
-        axes = made.add_subplot()
-        pictures.bars(axes, [str(jobs) for jobs in JOBS], {name: found[name] for name in names})
+    with pictures.figure(path) as chart:
+        axes = chart.add_subplot()
+        pictures.bars(
+            axes, [str(jobs) for jobs in JOBS], {name: utilities_[name] for name in names}
+        )
         axes.set_xlabel("jobs")
         axes.set_ylabel("total utility")
 
 
 def _runs(chosen: Sequence[int], dorm_seeds: int, options: Options) -> Runs:
-    cheap = contest.meet(SETTINGS, CHEAP, chosen, TITLE, options)
-    dorm = contest.meet(SETTINGS, (DORM,), chosen[:dorm_seeds], f"{TITLE}: Dorm", options)
+    cheap = contest.run_all(SETTINGS, CHEAP, chosen, TITLE, options)
+    dorm = contest.run_all(SETTINGS, (DORM,), chosen[:dorm_seeds], f"{TITLE}: Dorm", options)
     return {**cheap, **dorm}
 
 
@@ -95,8 +97,8 @@ def _utilities(runs: Runs, which: str) -> Table:
             (
                 name,
                 *(
-                    Beside(utilities(found), UTILITY[name][at] if name in UTILITY else None)
-                    for at, found in enumerate(runs[name])
+                    Beside(utilities(by_seed), UTILITY[name][at] if name in UTILITY else None)
+                    for at, by_seed in enumerate(runs[name])
                 ),
                 len(runs[name][0]),
             )
@@ -115,11 +117,11 @@ def _beside_best(runs: Runs, held_out: Runs) -> Table:
             (
                 f"{name}, {which}",
                 *(
-                    _beside(_by_best(found, name, at), BEST_OTHER[at] if name == OASIS else None)
+                    _beside(_by_best(runs_, name, at), BEST_OTHER[at] if name == OASIS else None)
                     for at in range(len(JOBS))
                 ),
             )
-            for which, found in (("seeds 1…", runs), ("held out", held_out))
+            for which, runs_ in (("seeds 1…", runs), ("held out", held_out))
             for name in (OASIS, QUANTILE)
         ),
         digits=2,
@@ -141,9 +143,9 @@ def _by_others(runs: Runs, held_out: Runs) -> Table:
         tuple(
             (
                 f"{name}, {which}",
-                *(ratios(found[OASIS][at], found[name][at]) for at in range(len(JOBS))),
+                *(ratios(runs_[OASIS][at], runs_[name][at]) for at in range(len(JOBS))),
             )
-            for which, found in (("seeds 1…", runs), ("held out", held_out))
+            for which, runs_ in (("seeds 1…", runs), ("held out", held_out))
             for name in REPAIRED
         ),
         digits=2,
@@ -155,15 +157,15 @@ def _use(runs: Runs) -> Table:
         "Jobs completed, and share of the GPU time used, %",
         ("policy", *(f"{jobs} jobs: {what}" for jobs in JOBS for what in ("done", "GPU"))),
         tuple(
-            (name, *(cell for found in runs[name] for cell in _done_and_used(found)))
+            (name, *(cell for by_seed in runs[name] for cell in _done_and_used(by_seed)))
             for name in (*OURS, *FOUR, *REPAIRED)
         ),
     )
 
 
-def _done_and_used(found: Sequence[SlotRun]) -> tuple[float, float]:
-    done = sum(sum(end is not None for end in run.completions) for run in found)
-    return done / len(found), 100.0 * sum(run.gpu_share for run in found) / len(found)
+def _done_and_used(by_seed: Sequence[SlotRun]) -> tuple[float, float]:
+    done = sum(sum(end is not None for end in run.completions) for run in by_seed)
+    return done / len(by_seed), 100.0 * sum(run.gpu_share for run in by_seed) / len(by_seed)
 
 
 def _assumptions() -> Iterator[str]:
@@ -180,13 +182,13 @@ def _assumptions() -> Iterator[str]:
 
 
 def _findings(runs: Runs, held_out: Runs) -> Iterator[str]:
-    for which, found in (("seeds 1…", runs), ("held-out seeds", held_out)):
-        by_best = [_by_best(found, OASIS, at) for at in range(len(JOBS))]
+    for which, runs_ in (("seeds 1…", runs), ("held-out seeds", held_out)):
+        by_best = [_by_best(runs_, OASIS, at) for at in range(len(JOBS))]
         yield (
             f"{OASIS} divided by the best of the paper's four, {which}: {listed(by_best)} "
             f"(printed {listed(BEST_OTHER)})."
         )
-        density = [ratios(found[OASIS][at], found[DENSITY][at]) for at in range(len(JOBS))]
+        density = [ratios(runs_[OASIS][at], runs_[DENSITY][at]) for at in range(len(JOBS))]
         yield (
             f"OASiS divided by density greedy, which makes no plans and no commitments, {which}: "
             f"{listed(density)}: OASiS is better than the paper's four policies, but not than "

@@ -47,7 +47,7 @@ def run(options: Options) -> Outcome:
     by_seed = seeds.over(
         partial(pairs, tuple(CASES.values())), chosen, "SpeCon's 50 jobs", options.processes
     )
-    found = {name: [row[i] for row in by_seed] for i, name in enumerate(CASES)}
+    by_name = {name: [row[i] for row in by_seed] for i, name in enumerate(CASES)}
     return Outcome(
         name=NAME,
         title=TITLE,
@@ -55,9 +55,9 @@ def run(options: Options) -> Outcome:
         command=f"shuntyard-sim reproduce {NAME}",
         seeds=(("all", chosen[0], chosen[-1]),),
         assumptions=(*ASSUMPTIONS, VARIANTS),
-        findings=tuple(_findings(found)),
-        tables=(_quantiles(found), _won_and_lost(found), _by_number(found)),
-        series=_series(found),
+        findings=tuple(_findings(by_name)),
+        tables=(_quantiles(by_name), _won_and_lost(by_name), _by_number(by_name)),
+        series=_series(by_name),
         parameters=parameters_hash(options.parameters),
     )
 
@@ -71,18 +71,21 @@ def _column(run_: Sequence[Pair], which: int) -> list[float]:
     return [pair[which] for pair in run_]
 
 
-def _quantiles(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
+def _quantiles(by_name: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
     rows: list[Row] = []
     for share in QUANTILES:
         cells: list[Cell] = []
         for name in ("W", "T"):
             for which in (0, 1):
-                ours = spread(quantile(_column(run_, which), share) for run_ in found[name])
+                ours = spread(quantile(_column(run_, which), share) for run_ in by_name[name])
                 cells.append(Beside(ours, quantile(_column(paper.FIFTY_JOBS, which), share)))
         rows.append((f"{100 * share:.0f} %", *cells))
     return Table(
         "Completion times in seconds, ours ± deviation over seeds / the authors'",
-        ("quantile", *(f"{who}, {m}" for m in ("W", "T") for who in ("default", "SpeCon"))),
+        (
+            "quantile",
+            *(f"{scheduler}, {m}" for m in ("W", "T") for scheduler in ("default", "SpeCon")),
+        ),
         tuple(rows),
     )
 
@@ -104,12 +107,12 @@ def _summary(run_: Sequence[Pair]) -> Mapping[str, float]:
     }
 
 
-def _won_and_lost(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
+def _won_and_lost(by_name: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
     authors = _summary(paper.FIFTY_JOBS)
     rows: list[Row] = []
-    for name, runs in found.items():
+    for name, runs in by_name.items():
         ours = [_summary(run_) for run_ in runs]
-        cells = [Beside(spread(one[m] for one in ours), authors[m]) for m in MEASURES]
+        cells = [Beside(spread(summary[m] for summary in ours), authors[m]) for m in MEASURES]
         rows.append((name, *cells))
     return Table(
         "Jobs that gain and jobs that lose, in %, ours ± deviation over seeds / the authors'",
@@ -127,12 +130,12 @@ def _group_gains(run_: Sequence[Pair]) -> list[float]:
     ]
 
 
-def _by_number(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
+def _by_number(by_name: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
     authors = _group_gains(paper.FIFTY_JOBS)
     rows: list[Row] = []
-    for name, runs in found.items():
+    for name, runs in by_name.items():
         ours = [_group_gains(run_) for run_ in runs]
-        cells = [Beside(spread(one[i] for one in ours), authors[i]) for i in range(len(GROUPS))]
+        cells = [Beside(spread(gains[i] for gains in ours), authors[i]) for i in range(len(GROUPS))]
         rows.append((name, *cells))
     return Table(
         "Gain of mean job time by the job's number, in %, ours ± deviation over seeds / the "
@@ -143,14 +146,14 @@ def _by_number(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Table:
     )
 
 
-def _series(found: Mapping[str, Sequence[Sequence[Pair]]]) -> dict[str, Any]:
+def _series(by_name: Mapping[str, Sequence[Sequence[Pair]]]) -> dict[str, Any]:
     shares = [i / 50 for i in range(51)]
     curves = [("authors", _curves([paper.FIFTY_JOBS], shares))]
-    curves += [(name, _curves(found[name], shares)) for name in ("W", "T")]
+    curves += [(name, _curves(by_name[name], shares)) for name in ("W", "T")]
     groups = [("authors", _group_gains(paper.FIFTY_JOBS))]
-    for name, runs in found.items():
+    for name, runs in by_name.items():
         ours = [_group_gains(run_) for run_ in runs]
-        groups.append((name, [spread(one[i] for one in ours).mean for i in range(len(GROUPS))]))
+        groups.append((name, [spread(gains[i] for gains in ours).mean for i in range(len(GROUPS))]))
     return {
         "shares": shares,
         "curves": curves,
@@ -167,11 +170,11 @@ def _curves(runs: Sequence[Sequence[Pair]], shares: Sequence[float]) -> list[lis
     ]
 
 
-def _findings(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Iterator[str]:
+def _findings(by_name: Mapping[str, Sequence[Sequence[Pair]]]) -> Iterator[str]:
     authors = _summary(paper.FIFTY_JOBS)
     for name in ("W", "T"):
-        level = spread(sum(_column(run_, 0)) / len(run_) for run_ in found[name])
-        ours = spread(_summary(run_)["mean"] for run_ in found[name])
+        level = spread(sum(_column(run_, 0)) / len(run_) for run_ in by_name[name])
+        ours = spread(_summary(run_)["mean"] for run_ in by_name[name])
         theirs = sum(_column(paper.FIFTY_JOBS, 0)) / len(paper.FIFTY_JOBS)
         yield (
             f"Model {name}: under the default scheduler a job takes {level.mean:.0f} ± "
@@ -183,7 +186,7 @@ def _findings(found: Mapping[str, Sequence[Sequence[Pair]]]) -> Iterator[str]:
         f"In the authors' run jobs 1 to 20 gain {parts[0]:+.1f} %, 21 to 40 {parts[1]:+.1f} %, "
         f"41 to 50 {parts[2]:+.1f} %: early jobs pay for late ones."
     )
-    for name, runs in found.items():
+    for name, runs in by_name.items():
         ours_ = [_group_gains(run_) for run_ in runs]
         means = [spread(one[i] for one in ours_) for i in range(len(GROUPS))]
         alike = sum(one[0] < 0 < min(one[1], one[2]) for one in ours_)

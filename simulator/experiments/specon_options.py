@@ -165,8 +165,8 @@ def _paired(fresh: Columns) -> Table:
         for scenario in (*PRINTED, *NEW):
             row: list[str | float] = []
             for field in ("mean_seconds", "makespan_seconds"):
-                found = _beats(fresh, model, scenario, field)
-                row += [_with_error(spread(found)), 100.0 * sum(x > 0 for x in found) / len(found)]
+                gains = _beats(fresh, model, scenario, field)
+                row += [_with_error(spread(gains)), 100.0 * sum(x > 0 for x in gains) / len(gains)]
             rows.append((model, scenario.name, *row))
     return Table(
         "Count balancing (C) against SpeCon (B) on held-out seeds, paired: by how many % it is "
@@ -176,8 +176,8 @@ def _paired(fresh: Columns) -> Table:
     )
 
 
-def _with_error(found: Spread) -> str:
-    return f"{found.mean:.1f} ± {found.error:.1f}"
+def _with_error(difference: Spread) -> str:
+    return f"{difference.mean:.1f} ± {difference.error:.1f}"
 
 
 def _series(fresh: Columns) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _findings(columns: Columns, fresh: Columns, names: Sequence[str]) -> Iterato
 
 
 def _difference(columns: Columns, name: str, scenario: Scenario, field: str) -> Spread:
-    ours, base = (columns.values(f"{scenario.name} {one}", field) for one in (name, "B"))
+    ours, base = (columns.values(f"{scenario.name} {variant}", field) for variant in (name, "B"))
     return spread(a - b for a, b in zip(ours, base, strict=True))
 
 
@@ -218,9 +218,9 @@ def _option_findings(columns: Columns, names: Sequence[str]) -> Iterator[str]:
     worse: list[str] = []
     alike: list[str] = []
     for name in names[1:]:
-        found = [_difference(columns, name, scenario, "mean") for scenario in PRINTED]
-        mean = sum(one.mean for one in found) / len(found)
-        error = sum(one.error**2 for one in found) ** 0.5 / len(found)
+        differences = [_difference(columns, name, scenario, "mean") for scenario in PRINTED]
+        mean = sum(difference.mean for difference in differences) / len(differences)
+        error = sum(difference.error**2 for difference in differences) ** 0.5 / len(differences)
         text = f"{name} {mean:+.1f} ± {error:.1f}"
         place = alike if abs(mean) <= SURE * error else better if mean > 0 else worse
         place.append(text)
@@ -246,22 +246,23 @@ def _pause_finding(columns: Columns) -> str:
 
 def _count_finding(fresh: Columns, model: str) -> str:
     workloads = (*PRINTED, *NEW)
-    found = {s.name: spread(_beats(fresh, model, s, "mean_seconds")) for s in workloads}
-    sure = [name for name, one in found.items() if one.mean > SURE * one.error]
+    gains = {s.name: spread(_beats(fresh, model, s, "mean_seconds")) for s in workloads}
+    sure = [name for name, spread_ in gains.items() if spread_.mean > SURE * spread_.error]
     spans = [spread(_beats(fresh, model, s, "makespan_seconds")) for s in workloads]
-    longer = sum(one.mean < -SURE * one.error for one in spans)
+    longer = sum(spread_.mean < -SURE * spread_.error for spread_ in spans)
     return (
         f"Model {model}, held out: count balancing has a shorter mean job time than SpeCon (B), "
-        f"beyond {SURE:g} standard errors, in {len(sure)} of {len(found)} workloads (by "
-        f"{min(one.mean for one in found.values()):.1f} to "
-        f"{max(one.mean for one in found.values()):.1f} %), and a longer makespan in {longer}."
+        f"beyond {SURE:g} standard errors, in {len(sure)} of {len(gains)} workloads (by "
+        f"{min(spread_.mean for spread_ in gains.values()):.1f} to "
+        f"{max(spread_.mean for spread_ in gains.values()):.1f} %), and a longer makespan in "
+        f"{longer}."
     )
 
 
 def _weight_finding(fresh: Columns, model: str) -> str:
     def gains(goal: str) -> str:
-        found = [fresh.spread(f"{model} {s.name} C+1", goal).mean for s in (*PRINTED, *NEW)]
-        return f"{GOALS[goal]} {min(found):+.1f} to {max(found):+.1f} %"
+        means = [fresh.spread(f"{model} {s.name} C+1", goal).mean for s in (*PRINTED, *NEW)]
+        return f"{GOALS[goal]} {min(means):+.1f} to {max(means):+.1f} %"
 
     return (
         f"Model {model}, held out: with CPU weights by remaining work (C+1) the gains by workload "
@@ -278,5 +279,5 @@ def _goal_finding(columns: Columns) -> str:
 
 
 def _first(columns: Columns, scenario: Scenario, goal: str) -> str:
-    found = ((columns.spread(f"{scenario.name} {name}", goal).mean, name) for name in RIVALS)
-    return max(found)[1]
+    means = ((columns.spread(f"{scenario.name} {name}", goal).mean, name) for name in RIVALS)
+    return max(means)[1]

@@ -45,8 +45,10 @@ def run(options: Options) -> Outcome:
         series={
             field: {
                 "ours": [
-                    (found.mean, found.deviation)
-                    for found in (columns.spread(_key(one), field) for one in paper.SETTINGS)
+                    (spread_.mean, spread_.deviation)
+                    for spread_ in (
+                        columns.spread(_key(setting_), field) for setting_ in paper.SETTINGS
+                    )
                 ],
                 "paper": [getattr(printed, field) for printed in paper.SETTINGS.values()],
             }
@@ -58,18 +60,20 @@ def run(options: Options) -> Outcome:
 
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw ours with their deviation beside the printed numbers."""
-    with figure(path, 10.0, 2.4) as made:
+    with figure(path, 10.0, 2.4) as chart:
         for axes, (field, what) in zip(
-            made.subplots(1, len(FIELDS), sharey=True), FIELDS.items(), strict=True
+            chart.subplots(1, len(FIELDS), sharey=True), FIELDS.items(), strict=True
         ):
             series = outcome.series[field]
-            marked(axes, [_key(one) for one in paper.SETTINGS], series["ours"], f"{what}, %")
+            marked(
+                axes, [_key(setting) for setting in paper.SETTINGS], series["ours"], f"{what}, %"
+            )
             axes.scatter(
                 series["paper"], range(len(paper.SETTINGS)), s=70, marker="*", color="black",
                 label="paper", zorder=3,
             )  # fmt: skip
-        made.axes[0].invert_yaxis()
-        made.axes[0].legend(fontsize=7)
+        chart.axes[0].invert_yaxis()
+        chart.axes[0].legend(fontsize=7)
 
 
 def _key(setting: tuple[float, float]) -> str:
@@ -103,7 +107,10 @@ def _findings(columns: Columns) -> Iterator[str]:
     )
     others = {setting: _paired(columns, setting) for setting in ours if setting != BEST}
     yield "Mean job time against the paper's best setting, points, paired, ± standard error: " + (
-        "; ".join(f"{_key(s)}: {one.mean:+.1f} ± {one.error:.1f}" for s, one in others.items())
+        "; ".join(
+            f"{_key(s)}: {difference.mean:+.1f} ± {difference.error:.1f}"
+            for s, difference in others.items()
+        )
         + "."
     )
     deviation = columns.spread(_key(BEST), "mean").deviation

@@ -69,19 +69,19 @@ def _cases(options: Options) -> dict[str, Case]:
         "own": variants.own(options.parameters.migration),
         "C": variants.C,
     }
-    found = {
+    cases = {
         _key(model, scenario, rule): Case(scenario, model, variant)
         for model in MODELS
         for scenario in PRINTED
         for rule, variant in rules.items()
     }
-    found |= {
+    cases |= {
         _key(model, scenario, rule): Case(scenario, model, rules[rule])
         for model in (E, WI)
         for scenario in PRINTED
         for rule in ("default", "B")
     }
-    return found | sensitivity.cases()
+    return cases | sensitivity.cases()
 
 
 def _series(columns: Columns) -> dict[str, Any]:
@@ -154,12 +154,12 @@ def _reached(columns: Columns, model: SharingModel) -> Table:
     rows: list[Row] = []
     for scenario in PRINTED:
         printed, case = paper.RUNS[scenario.name], _key(model, scenario, "B")
-        each = [columns.reached(case, field, getattr(printed, field)) for field in THREE]
+        shares = [columns.reached(case, field, getattr(printed, field)) for field in THREE]
         together = [
-            all(getattr(one, field) >= getattr(printed, field) for field in THREE)
-            for one in columns.of(case)
+            all(getattr(measures, field) >= getattr(printed, field) for field in THREE)
+            for measures in columns.measures(case)
         ]
-        rows.append((scenario.name, *each, 100.0 * sum(together) / len(together)))
+        rows.append((scenario.name, *shares, 100.0 * sum(together) / len(together)))
     return Table(
         f"Model {model.name}: seeds on which SpeCon (B) reaches the printed gain, in %",
         ("workload", "mean job time", "makespan", "jobs faster", "all three"),
@@ -226,7 +226,7 @@ def _findings(columns: Columns) -> Iterator[str]:
 
 def _distance(columns: Columns, model: SharingModel) -> str:
     """Say how many deviations the printed gains are away."""
-    found = []
+    texts = []
     for field, name in (("mean", "mean job time"), ("makespan", "makespan")):
         away = []
         for scenario in PRINTED:
@@ -234,25 +234,26 @@ def _distance(columns: Columns, model: SharingModel) -> str:
             printed: float = getattr(paper.RUNS[scenario.name], field)
             deviations = (printed - ours.mean) / ours.deviation if ours.deviation else 0.0
             away.append(f"{scenario.name} {deviations:+.1f}")
-        found.append(f"{name} {', '.join(away)}")
+        texts.append(f"{name} {', '.join(away)}")
     return (
         f"Model {model.name}: the paper's single runs are this many standard "
-        f"deviations above our mean: {'; '.join(found)}."
+        f"deviations above our mean: {'; '.join(texts)}."
     )
 
 
 def _outlier(columns: Columns) -> str:
     printed, case = paper.RUNS[IN_300.name], _key(W, IN_300, "B")
-    each = [columns.reached(case, field, getattr(printed, field)) for field in THREE]
+    shares = [columns.reached(case, field, getattr(printed, field)) for field in THREE]
     together = sum(
-        all(getattr(one, field) >= getattr(printed, field) for field in THREE)
-        for one in columns.of(case)
+        all(getattr(measures, field) >= getattr(printed, field) for field in THREE)
+        for measures in columns.measures(case)
     )
     return (
         f"The paper's run of 20 mixed jobs within 300 s ({printed.mean} % of mean job "
         f"time, {printed.makespan} % of makespan, {printed.faster:.0f} % of jobs faster) is an "
-        f"outlier in our model: {each[0]:.0f}, {each[1]:.0f} and {each[2]:.0f} % of the seeds of "
-        f"model W reach these one by one, {together} of {len(columns.of(case))} all three."
+        f"outlier in our model: {shares[0]:.0f}, {shares[1]:.0f} and {shares[2]:.0f} % of the "
+        f"seeds of model W reach these one by one, {together} of {len(columns.measures(case))} all "
+        "three."
     )
 
 

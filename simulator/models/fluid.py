@@ -109,7 +109,7 @@ class Rule(Protocol):
 class Weigher(Protocol):
     """Who gets which part of a busy host."""
 
-    def weights(self, fluid: "Fluid", here: Sequence[Running]) -> Sequence[float]:
+    def weights(self, fluid: "Fluid", tasks: Sequence[Running]) -> Sequence[float]:
         """Return the weights of tasks on one host, above 0; none of them pauses."""
         ...
 
@@ -148,7 +148,7 @@ class Fluid:
 
     def counts(self) -> dict[NodeName, int]:
         """How many tasks each host has."""
-        return {host: len(here) for host, here in self._here.items()}
+        return {host: len(tasks) for host, tasks in self._here.items()}
 
     def use_ratio(self, host: NodeName) -> float:
         """The part of a host that was in use just before."""
@@ -261,17 +261,17 @@ class Fluid:
         running.done, running.at = done, self.now
 
     def _share(self, host: NodeName, weigher: Weigher | None) -> None:
-        here = []
+        sharing = []
         for running in self._here[host].values():
             self._settle(running)
             if not self.is_pausing(running):
-                here.append(running)
-        limits = [running.task.most for running in here]
-        weights = None if weigher is None or not here else weigher.weights(self, here)
+                sharing.append(running)
+        limits = [running.task.most for running in sharing]
+        weights = None if weigher is None or not sharing else weigher.weights(self, sharing)
         factor = processor_sharing.interference(limits, self._slowdown)
         for running, share in zip(
-            here, processor_sharing.shares(1.0, limits, weights), strict=True
+            sharing, processor_sharing.shares(1.0, limits, weights), strict=True
         ):
             running.rate = share * factor
             running.ends_at = self.now + (running.task.work - running.done) / running.rate
-        self._next_end[host] = min((running.ends_at for running in here), default=math.inf)
+        self._next_end[host] = min((running.ends_at for running in sharing), default=math.inf)

@@ -28,11 +28,11 @@ def shares(
         weights = [1.0] * count
     order = sorted(range(count), key=lambda i: (limits[i] / weights[i], i))
     together = list(accumulate(weights[i] for i in reversed(order)))[::-1]
-    found, left = [0.0] * count, capacity
+    parts, left = [0.0] * count, capacity
     for i, weight in zip(order, together, strict=True):
-        found[i] = min(limits[i], left * weights[i] / weight)
-        left = max(0.0, left - found[i])
-    return found
+        parts[i] = min(limits[i], left * weights[i] / weight)
+        left = max(0.0, left - parts[i])
+    return parts
 
 
 def interference(limits: Sequence[float], slowdown: float) -> float:

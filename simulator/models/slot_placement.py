@@ -122,17 +122,17 @@ class SlotRoom:
 
 def fits(free: FloatMatrix, demand: tuple[float, ...]) -> IntVector:
     """Return how many times a demand fits on each server; what is not asked for does not limit."""
-    asked, amounts = _asked(demand)
-    times = (free[:, asked] / amounts).min(axis=1)
+    columns, amounts = _requested(demand)
+    times = (free[:, columns] / amounts).min(axis=1)
     whole: IntVector = np.maximum(np.floor(times + _ROUNDING), 0).astype(np.int64)
     return whole
 
 
 @lru_cache(maxsize=4096)
-def _asked(demand: tuple[float, ...]) -> tuple[list[int], FloatVector]:
+def _requested(demand: tuple[float, ...]) -> tuple[list[int], FloatVector]:
     """Return the columns that a demand asks for, and how much of each."""
-    asked = [column for column, amount in enumerate(demand) if amount > 0]
-    return asked, np.array([demand[column] for column in asked])
+    columns = [column for column, amount in enumerate(demand) if amount > 0]
+    return columns, np.array([demand[column] for column in columns])
 
 
 def _packed(room: IntVector, count: int) -> IntVector:

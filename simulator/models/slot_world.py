@@ -124,11 +124,11 @@ def _checked(
         raise ValueError("a placement for a job that has not arrived or is done")
     if not running:
         return 0.0
-    found = [placements[state.index] for state in unfinished if state.index in placements]
-    for job, placement in zip(running, found, strict=True):
+    placed = [placements[state.index] for state in unfinished if state.index in placements]
+    for job, placement in zip(running, placed, strict=True):
         _check_job(job, placement)
     cluster = workload.cluster
-    workers, servers = used(running, found, cluster)
+    workers, servers = used(running, placed, cluster)
     if (workers > cluster.worker_capacity + _ROUNDING).any() or (
         servers > cluster.server_capacity + _ROUNDING
     ).any():

@@ -22,7 +22,7 @@ from typing import Final
 
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.rows import Row, of_csv
+from simulator.traces.rows import Row, read_csv
 from simulator.traces.shapes import Points, between
 from simulator.workload import GIB, GPU, Job, Workload, equal_machines, kubernetes_name
 
@@ -42,7 +42,7 @@ def read(path: Path, faults: Faults) -> Workload:
     Raises:
         TraceError: A line, a table or a curve cannot be read.
     """
-    ordered = faults.kept(of_csv(path, COLUMNS, faults), _job)
+    ordered = faults.kept(read_csv(path, COLUMNS, faults), _job)
     jobs = sorted(ordered, key=lambda job: (job.submitted_at, job.name))
     machines = equal_machines(_NODES, gpus=_GPUS, cpu_milli=_CPU, memory=_MEMORY)
     return Workload(tuple(jobs), machines, f"adaptdl {path.name}")
@@ -74,20 +74,20 @@ def _job(row: Row) -> Job:
 def _curve(folder: Path, batch: int, row: Row) -> tuple[Points, float]:
     path = folder / f"validation-{batch}.csv"
     if not path.is_file():
-        known = sorted(int(p.stem.partition("-")[2]) for p in folder.glob("validation-*.csv"))
-        row.wrong("batch_size", f"a measured batch: {', '.join(map(str, known))}")
+        epochs = sorted(int(p.stem.partition("-")[2]) for p in folder.glob("validation-*.csv"))
+        row.wrong("batch_size", f"a measured batch: {', '.join(map(str, epochs))}")
     return _read_curve(path)
 
 
 @cache
 def _read_curve(path: Path) -> tuple[Points, float]:
-    rows = list(of_csv(path, CURVE_COLUMNS, Faults()))
+    rows = list(read_csv(path, CURVE_COLUMNS, Faults()))
     if not rows:
         raise TraceError(path, 0, "file", "", "at least one measured point")
     iterations = [row.above_zero("iteration") for row in rows]
     if iterations != sorted(set(iterations)):
         raise TraceError(path, 0, "iteration", "", "iterations that rise")
-    shares = tuple(found / iterations[-1] for found in iterations)
+    shares = tuple(iteration / iterations[-1] for iteration in iterations)
     return Points(shares, _losses(path, rows)), iterations[-1]
 
 
@@ -148,18 +148,18 @@ class MeasuredSpeed:
         """Return iterations per second; see ``workload.Speed``."""
         if workers <= 0:
             return 0.0
-        asked = workers, max(1, min(nodes, workers))
-        if asked not in self._rates:
-            known = [n for n in sorted(self.table) if min(self.table[n]) <= workers]
-            times = [self._on(n, workers) for n in known]
-            self._rates[asked] = 1.0 / between(known, times, asked[1])
-        return self._rates[asked]
+        key = workers, max(1, min(nodes, workers))
+        if key not in self._rates:
+            measured = [n for n in sorted(self.table) if min(self.table[n]) <= workers]
+            times = [self._on(n, workers) for n in measured]
+            self._rates[key] = 1.0 / between(measured, times, key[1])
+        return self._rates[key]
 
     def _on(self, nodes: int, workers: int) -> float:
         by_workers = self.table[nodes]
-        known = sorted(by_workers)
+        measured = sorted(by_workers)
         share = self.batch / workers
-        return between(known, [by_workers[w].seconds(share) for w in known], workers)
+        return between(measured, [by_workers[w].seconds(share) for w in measured], workers)
 
 
 def measured_speed(folder: Path, batch: int) -> MeasuredSpeed:
@@ -178,24 +178,24 @@ def _speed(folder: Path, batch: int) -> MeasuredSpeed:
 
 @cache
 def _table(folder: Path) -> Mapping[int, Mapping[int, Steps]]:
-    found: dict[tuple[int, int], dict[float, list[tuple[float, float]]]] = {}
+    measured: dict[tuple[int, int], dict[float, list[tuple[float, float]]]] = {}
     for key, row in _measured(folder):
-        by_share = found.setdefault(key, defaultdict(list))
+        by_share = measured.setdefault(key, defaultdict(list))
         times = row.above_zero("step_time"), row.number("sync_time")
         by_share[row.above_zero("local_bsz")].append(times)
     table: dict[int, dict[int, Steps]] = {}
-    for (nodes, workers), by_share in sorted(found.items()):
+    for (nodes, workers), by_share in sorted(measured.items()):
         table.setdefault(nodes, {})[workers] = _steps(by_share)
     return table
 
 
 def _measured(folder: Path) -> Iterable[tuple[tuple[int, int], Row]]:
-    for row in of_csv(folder / "placements.csv", PLACEMENT_COLUMNS, Faults()):
+    for row in read_csv(folder / "placements.csv", PLACEMENT_COLUMNS, Faults()):
         placement = row.text("placement")
         if not placement.isdecimal() or "0" in placement:
             row.wrong("placement", "a digit for the workers of each node, as in 1124")
         yield (len(placement), sum(map(int, placement))), row
-    for row in of_csv(folder / "scalability.csv", SCALABILITY_COLUMNS, Faults()):
+    for row in read_csv(folder / "scalability.csv", SCALABILITY_COLUMNS, Faults()):
         yield (row.whole("num_nodes", least=1), row.whole("num_replicas", least=1)), row
 
 

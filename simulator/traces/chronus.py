@@ -19,7 +19,7 @@ import msgspec
 from extender.policy.utility import Steps
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.rows import Row, of_csv
+from simulator.traces.rows import Row, read_csv
 from simulator.traces.shapes import Located
 from simulator.workload import GIB, GPU, Job, Workload, equal_machines, kubernetes_name
 
@@ -50,7 +50,7 @@ def read(path: Path, faults: Faults) -> Workload:
         TraceError: A line or the locality table cannot be read.
     """
     locality = _locality(path.parent / LOCALITY_FILE)
-    jobs = faults.kept(of_csv(path, COLUMNS, faults), lambda row: _job(row, locality))
+    jobs = faults.kept(read_csv(path, COLUMNS, faults), lambda row: _job(row, locality))
     machines = equal_machines(_NODES, gpus=_GPUS, cpu_milli=_CPU, memory=_MEMORY)
     ordered = sorted(jobs, key=lambda job: (job.submitted_at, job.name))
     return Workload(tuple(ordered), machines, f"chronus {path.name}")

@@ -59,11 +59,11 @@ class _Log:
                 story.ended = now
 
     def _job(self, snapshot: Snapshot, key: JobKey) -> None:
-        seen = jobs.view(snapshot, key)
-        u, _ = ordering.user_priority(seen.namespace, snapshot, _DEFAULT_PRIORITY)
-        story = self.stories.setdefault(key, _Story(seen, u))
-        if len(seen.members) >= len(story.seen.members):
-            story.seen = seen
+        job = jobs.view(snapshot, key)
+        u, _ = ordering.user_priority(job.namespace, snapshot, _DEFAULT_PRIORITY)
+        story = self.stories.setdefault(key, _Story(job, u))
+        if len(job.members) >= len(story.seen.members):
+            story.seen = job
         pods = snapshot.jobs[key]
         if not story.begun and pods and all(pod.scheduled_at for pod in pods):
             story.begun = max(pod.scheduled_at for pod in pods)
@@ -83,8 +83,8 @@ def read(path: Path, faults: Faults) -> Workload:
         _segment(file, log, faults)
     begin = min((story.seen.created_at for story in log.stories.values()), default=0.0)
     stories = [log.stories[key] for key in sorted(log.stories)]
-    found = faults.kept(stories, lambda story: _job(path, story, begin, log.now, faults))
-    ordered = sorted(found, key=lambda job: (job.submitted_at, job.name))
+    jobs_ = faults.kept(stories, lambda story: _job(path, story, begin, log.now, faults))
+    ordered = sorted(jobs_, key=lambda job: (job.submitted_at, job.name))
     machines = tuple(log.machines[name] for name in sorted(log.machines))
     return Workload(tuple(ordered), machines, f"decisions {path.name}")
 
@@ -122,14 +122,14 @@ def _records(path: Path) -> Iterator[tuple[int, recording.Record]]:
 
 
 def _job(path: Path, story: _Story, begin: float, end: float, faults: Faults) -> Job:
-    seen = story.seen
+    pod_job = story.seen
     seconds = _seconds(path, story, end, faults)
-    servers = [m.pod for m in seen.members if m.role == _SERVER]
-    workers = [m.pod for m in seen.members if m.role != _SERVER] or servers
+    servers = [m.pod for m in pod_job.members if m.role == _SERVER]
+    workers = [m.pod for m in pod_job.members if m.role != _SERVER] or servers
     return Job(
-        name=kubernetes_name(seen.key),
-        namespace=seen.namespace,
-        submitted_at=seen.created_at - begin,
+        name=kubernetes_name(pod_job.key),
+        namespace=pod_job.namespace,
+        submitted_at=pod_job.created_at - begin,
         workers=len(workers),
         worker=_asked(workers[0]),
         servers=len(servers) if workers is not servers else 0,
@@ -138,8 +138,8 @@ def _job(path: Path, story: _Story, begin: float, end: float, faults: Faults) ->
         speed=Proportional(),
         user_priority=story.user_priority,
         class_value=workers[0].priority,
-        max_wait_seconds=seen.wishes.max_wait_seconds,
-        expected_seconds=seen.wishes.expected_seconds,
+        max_wait_seconds=pod_job.wishes.max_wait_seconds,
+        expected_seconds=pod_job.wishes.expected_seconds,
     )
 
 
@@ -150,8 +150,8 @@ def _seconds(path: Path, story: _Story, end: float, faults: Faults) -> float:
         return max(1.0, (end if story.ended is None else story.ended) - story.begun)
     expected = story.seen.wishes.expected_seconds
     if expected is None:
-        wanted = "a job that began, or says how long it runs"
-        raise TraceError(path, 0, "job", story.seen.key, wanted)
+        needed = "a job that began, or says how long it runs"
+        raise TraceError(path, 0, "job", story.seen.key, needed)
     faults.notes.append(f"{story.seen.key}: never began; taken to run for what its owner said")
     return expected
 

@@ -35,10 +35,10 @@ class Faults:
         """
         for line in lines:
             try:
-                made = read(line)
+                result = read(line)
             except TraceError as error:
                 if not self.skip:
                     raise
                 self.skipped.append(error)
             else:
-                yield made
+                yield result

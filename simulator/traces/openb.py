@@ -13,7 +13,7 @@ from typing import Final
 
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.rows import Row, of_csv
+from simulator.traces.rows import Row, read_csv
 from simulator.traces.shapes import Proportional
 from simulator.workload import GPU, Job, Machine, Workload, kubernetes_name
 
@@ -49,8 +49,8 @@ def read(path: Path, faults: Faults) -> Workload:
     nodes = path.parent / NODE_FILE
     if not nodes.is_file():
         raise TraceError(nodes, 0, "file", "", "the list of nodes beside the list of pods")
-    machines = tuple(faults.kept(of_csv(nodes, NODE_COLUMNS, faults), _machine))
-    jobs = tuple(faults.kept(of_csv(path, POD_COLUMNS, faults), lambda row: _job(row, faults)))
+    machines = tuple(faults.kept(read_csv(nodes, NODE_COLUMNS, faults), _machine))
+    jobs = tuple(faults.kept(read_csv(path, POD_COLUMNS, faults), lambda row: _job(row, faults)))
     ordered = sorted(jobs, key=lambda job: (job.submitted_at, job.name))
     return Workload(tuple(ordered), machines, f"openb {path.name}")
 

@@ -12,7 +12,7 @@ from typing import Final
 from extender.policy.utility import Sigmoid, Steps
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
-from simulator.traces.rows import Row, of_csv, of_jsonl
+from simulator.traces.rows import Row, read_csv, read_jsonl
 from simulator.traces.shapes import Exponential, Measured, Proportional
 from simulator.workload import GPU, Curve, Job, Machine, Speed, Workload, Worth, kubernetes_name
 
@@ -65,7 +65,7 @@ def read(path: Path, faults: Faults) -> Workload:
 
 
 def _rows(path: Path, needed: tuple[str, ...], faults: Faults) -> Iterator[Row]:
-    return of_jsonl(path, faults) if path.suffix == ".jsonl" else of_csv(path, needed, faults)
+    return read_jsonl(path, faults) if path.suffix == ".jsonl" else read_csv(path, needed, faults)
 
 
 def _once(path: Path, jobs: tuple[Job, ...]) -> None:
@@ -191,13 +191,13 @@ def _pairs(row: Row, field: str, text: str) -> tuple[tuple[float, float], ...]:
         TraceError: It is something else.
     """
     expected = "pairs A=B with ; between them"
-    found = []
+    pairs = []
     for part in text.split(";"):
         left, sign, right = part.partition("=")
         if not sign:
             row.wrong(field, expected)
-        found.append((_number(row, field, left, expected), _number(row, field, right, expected)))
-    return tuple(found)
+        pairs.append((_number(row, field, left, expected), _number(row, field, right, expected)))
+    return tuple(pairs)
 
 
 def _number(row: Row, field: str, text: str, expected: str) -> float:

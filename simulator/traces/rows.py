@@ -35,9 +35,9 @@ class Row:
         Raises:
             TraceError: It is not.
         """
-        found = self.fields.get(field, "").strip()
-        if found:
-            return found
+        value = self.fields.get(field, "").strip()
+        if value:
+            return value
         if default is None:
             self.wrong(field, "a text; it is missing")
         return default
@@ -93,24 +93,24 @@ class Row:
         Raises:
             TraceError: It is neither.
         """
-        found = self.text(field, str(default)).lower()
-        if found not in {"true", "false"}:
+        value = self.text(field, str(default)).lower()
+        if value not in {"true", "false"}:
             self.wrong(field, "true or false")
-        return found == "true"
+        return value == "true"
 
-    def only(self, known: Sequence[str]) -> None:
+    def only(self, fields: Sequence[str]) -> None:
         """Refuse a field that nobody knows: a typing error must not become a default.
 
         Raises:
             TraceError: There is one.
         """
         for name in self.fields:
-            if name not in known:
-                known_ones = ", ".join(known)
+            if name not in fields:
+                known_ones = ", ".join(fields)
                 raise TraceError(self.path, self.line, "column", name, f"one of {known_ones}")
 
 
-def of_csv(path: Path, needed: Sequence[str], faults: Faults) -> Iterator[Row]:
+def read_csv(path: Path, needed: Sequence[str], faults: Faults) -> Iterator[Row]:
     """Yield the rows of a CSV file with a head line.
 
     Raises:
@@ -124,7 +124,7 @@ def of_csv(path: Path, needed: Sequence[str], faults: Faults) -> Iterator[Row]:
             if name not in head:
                 raise TraceError(path, 1, "columns", ",".join(head), f"a head line with {name}")
         numbered = ((reader.line_num, fields) for fields in reader if fields)
-        yield from faults.kept(numbered, lambda found: _row(path, head, *found))
+        yield from faults.kept(numbered, lambda line: _row(path, head, *line))
 
 
 def _row(path: Path, head: Sequence[str], line: int, fields: Sequence[str]) -> Row:
@@ -134,7 +134,7 @@ def _row(path: Path, head: Sequence[str], line: int, fields: Sequence[str]) -> R
     return Row(path, line, dict(zip(head, fields, strict=True)))
 
 
-def of_jsonl(path: Path, faults: Faults) -> Iterator[Row]:
+def read_jsonl(path: Path, faults: Faults) -> Iterator[Row]:
     """Yield the objects of a file with one JSON object a line; their values are plain.
 
     Raises:
@@ -142,14 +142,14 @@ def of_jsonl(path: Path, faults: Faults) -> Iterator[Row]:
     """
     with path.open("rb") as lines:
         numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-        yield from faults.kept(numbered, lambda found: _object(path, *found))
+        yield from faults.kept(numbered, lambda line: _object(path, *line))
 
 
 def _object(path: Path, number: int, line: bytes) -> Row:
     try:
-        found = msgspec.json.decode(line, type=dict[str, str | float | bool | None])
+        fields = msgspec.json.decode(line, type=dict[str, str | float | bool | None])
     except msgspec.MsgspecError as error:
         shown = line[:60].decode(errors="replace").strip()
         expected = f"a JSON object of plain values ({error})"
         raise TraceError(path, number, "line", shown, expected) from error
-    return Row(path, number, {k: "" if v is None else str(v) for k, v in found.items()})
+    return Row(path, number, {k: "" if v is None else str(v) for k, v in fields.items()})

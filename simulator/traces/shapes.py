@@ -76,9 +76,9 @@ class Located:
 
     def rate(self, workers: int, nodes: int) -> float:
         """Return worker-seconds per second; see ``workload.Speed``."""
-        asked = max(1, nodes - self.fewest + 1)
-        known = sorted(self.factors)
-        return workers * between(known, [self.factors[n] for n in known], asked)
+        extra = max(1, nodes - self.fewest + 1)
+        measured = sorted(self.factors)
+        return workers * between(measured, [self.factors[n] for n in measured], extra)
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ from extender.policy import priority
 from extender.policy.migration_gain import GainParameters
 from extender.policy.priority import Candidate, PriorityParameters
 from shared.model import JobKey, Uid
-from simulator.baselines.estimates import Estimates, known
-from simulator.baselines.free_nodes import Seats
+from simulator.baselines.estimates import Estimates, truth_of
+from simulator.baselines.free_nodes import FreeNodes
 from simulator.baselines.kubernetes import start_all
 from simulator.baselines.reconcile import Target, reconcile
-from simulator.baselines.worker_counts import Grower, Pot, worthwhile
+from simulator.baselines.worker_counts import Grower, Pool, worthwhile
 from simulator.cluster.actions import Action, Weigh
 from simulator.cluster.decider import JobView, View, next_tick
 from simulator.comparison.deciders.count_balancing import TICK_SECONDS, Balancer, Hosts, shares_cpu
@@ -108,52 +108,54 @@ class Combined:
             Candidate(
                 job=JobKey(job.name),
                 uid=Uid(job.name),
-                created_at=job.asked.submitted_at,
-                user_priority=job.asked.user_priority,
-                class_value=job.asked.class_value,
-                max_wait_seconds=job.asked.max_wait_seconds,
-                workers=job.asked.workers,
+                created_at=job.spec.submitted_at,
+                user_priority=job.spec.user_priority,
+                class_value=job.spec.class_value,
+                max_wait_seconds=job.spec.max_wait_seconds,
+                workers=job.spec.workers,
             )
             for job in jobs
         ]
         most = 2.0 * params.expansion
-        found = priority.values(candidates, params, now)
-        return {str(one.job): 1.0 + self.parameters.cps_weight * one.v / most for one in found}
+        values = priority.values(candidates, params, now)
+        return {
+            str(value.job): 1.0 + self.parameters.cps_weight * value.v / most for value in values
+        }
 
     def _gangs(self, view: View, weights: dict[str, float]) -> list[Action]:
         running = [job for job in view.running if not shares_cpu(job)]
         jobs = [*running, *(job for job in view.waiting if not shares_cpu(job))]
-        pot = Pot.of(view.machines)
+        pool = Pool.of_machines(view.machines)
         counts = {
             job.name: worthwhile(job, self.estimates, view.machines, self.parameters.knee)
             for job in jobs
         }
-        services = {job.name: self._service(job, counts[job.name], pot, view) for job in jobs}
+        services = {job.name: self._service(job, counts[job.name], pool, view) for job in jobs}
         backlog = sum(services.values())
         keys = {
             job.name: self._key(job, services[job.name], backlog, weights[job.name], view, counts)
             for job in jobs
         }
         order = sorted(jobs, key=lambda job: keys[job.name])
-        chosen = self._chosen(order, counts, pot)
+        chosen = self._chosen(order, counts, pool)
         grower = Grower(
             self.estimates,
             view.machines,
             lambda job: weights[job.name],
             self.parameters.least_pauses,
         )
-        grower.grow(chosen, [job for job in order if job.name in chosen], pot)
+        grower.grow(chosen, [job for job in order if job.name in chosen], pool)
         self._steady(order, chosen, view)
         targets = [Target(job, chosen[job.name]) for job in order if job.name in chosen]
         fillers = [job for job in order if job.name not in chosen]
         pays = GainParameters(minimum_ratio=self.parameters.least_pauses)
-        seating = Gathering(self.estimates, view.machines, pays)
-        return reconcile(Seats(view.snapshot.room), running, targets, fillers, seating)
+        placer = Gathering(self.estimates, view.machines, pays)
+        return reconcile(FreeNodes(view.snapshot.room), running, targets, fillers, placer)
 
-    def _service(self, job: JobView, workers: int, pot: Pot, view: View) -> float:
+    def _service(self, job: JobView, workers: int, pool: Pool, view: View) -> float:
         """Return what a job still needs, as seconds of the whole cluster."""
         seconds = self.estimates.seconds(job, workers, view.machines)
-        return seconds * workers * pot.dominant(job.asked)
+        return seconds * workers * pool.dominant(job.spec)
 
     def _key(
         self,
@@ -169,54 +171,54 @@ class Combined:
         lead = self.parameters.lead if job.placement is not None else 1.0
         urgent = self._urgent(job, seconds, view)
         if urgent > 0:
-            return 0, -urgent / service * lead, job.asked.number
+            return 0, -urgent / service * lead, job.spec.number
         if seconds * lead >= self.parameters.critical * backlog:
-            return 1, -seconds, job.asked.number
-        waited = view.now - job.asked.submitted_at - job.ran_seconds
+            return 1, -seconds, job.spec.number
+        waited = view.now - job.spec.submitted_at - job.ran_seconds
         weight *= 1.0 + self.parameters.ageing * waited / seconds
-        return 2, service / (weight * lead), job.asked.number
+        return 2, service / (weight * lead), job.spec.number
 
     def _urgent(self, job: JobView, seconds: float, view: View) -> float:
         """Return the utility that an urgent job can still have; 0 of one that is not urgent."""
-        worth = job.asked.worth
+        worth = job.spec.worth
         if worth is None or self.slotted.offer(job, self.estimates, view) is None:
             return 0.0
-        soonest = view.now - job.asked.submitted_at + seconds
+        soonest = view.now - job.spec.submitted_at + seconds
         now = worth.of(soonest)
         held = 1.0 if job.placement is None else self.parameters.held
         later = worth.of(soonest + held * self.parameters.slack * seconds)
         return now if now - later > self.parameters.loss * now else 0.0
 
     @staticmethod
-    def _chosen(order: Sequence[JobView], counts: dict[str, int], pot: Pot) -> dict[str, int]:
+    def _chosen(order: Sequence[JobView], counts: dict[str, int], pool: Pool) -> dict[str, int]:
         """Return who runs with how many; who can neither leave nor shrink comes first."""
         chosen: dict[str, int] = {}
         for job in order:
-            if job.placement is not None and not job.asked.movable:
+            if job.placement is not None and not job.spec.movable:
                 chosen[job.name] = job.workers
-                pot.take(job.asked, job.workers)
+                pool.take(job.spec, job.workers)
         for job in order:
-            least = min(job.asked.least_workers, counts[job.name])
+            least = min(job.spec.least_workers, counts[job.name])
             for workers in range(counts[job.name], least - 1, -1):
-                if job.name not in chosen and pot.has(job.asked, workers):
+                if job.name not in chosen and pool.has(job.spec, workers):
                     chosen[job.name] = workers
-                    pot.take(job.asked, workers)
+                    pool.take(job.spec, workers)
         return chosen
 
     def _steady(self, order: Sequence[JobView], chosen: dict[str, int], view: View) -> None:
         """Leave a running job's workers as they are where a change would not pay."""
         needed = any(job.placement is None and job.name in chosen for job in order)
         for job in order:
-            wanted = chosen.get(job.name)
-            if job.placement is None or wanted is None or wanted == job.workers:
+            count = chosen.get(job.name)
+            if job.placement is None or count is None or count == job.workers:
                 continue
-            if wanted < job.workers:
+            if count < job.workers:
                 if not needed:
                     chosen[job.name] = job.workers
                 continue
             before = self.estimates.seconds(job, job.workers, view.machines)
-            saved = before - self.estimates.seconds(job, wanted, view.machines)
-            if saved < self.parameters.least_pauses * known(job).pause_seconds:
+            saved = before - self.estimates.seconds(job, count, view.machines)
+            if saved < self.parameters.least_pauses * truth_of(job).pause_seconds:
                 chosen[job.name] = job.workers
 
     def _containers(
@@ -225,20 +227,20 @@ class Combined:
         waiting = [job for job in view.waiting if shares_cpu(job)]
         if not waiting and not any(shares_cpu(job) for job in view.running):
             return []
-        seats = Hosts.of(view, before).seats
+        free = Hosts.of_view(view, before).free
         waiting.sort(
             key=lambda job: (
                 self.estimates.left(job, view.machines) / weights[job.name],
-                job.asked.number,
+                job.spec.number,
             )
         )
-        starts = start_all(seats, waiting)
-        hosts = Hosts.of(view, [*before, *starts])
+        starts = start_all(free, waiting)
+        hosts = Hosts.of_view(view, [*before, *starts])
         worth_it = {
             name
             for name, job in hosts.jobs.items()
             if self.estimates.seconds(job, 1, view.machines)
-            > self.parameters.worthwhile_pauses * known(job).pause_seconds
+            > self.parameters.worthwhile_pauses * truth_of(job).pause_seconds
         }
         moves = self.balancer.moves(view, hosts, worth_it)
         return [*starts, *moves, *self._weighed(hosts, weights, view)]

@@ -8,16 +8,16 @@ from extender.policy import count_balance
 from extender.policy.count_balance import CountParameters, Resident
 from extender.policy.move import Move as Planned
 from shared.model import NodeName, Uid
-from simulator.baselines.free_nodes import Seats, alone, shape_of
+from simulator.baselines.free_nodes import FreeNodes, is_single_cpu_pod, shape_of
 from simulator.baselines.kubernetes import start_all
-from simulator.baselines.reconcile import placed
+from simulator.baselines.reconcile import placement_of
 from simulator.cluster.actions import WORKER, Action, Move, Placement, Preempt, Scale, Start
 from simulator.cluster.decider import JobView, View, next_tick
 
 
 def shares_cpu(job: JobView) -> bool:
     """Say whether a job is such a container."""
-    return job.asked.movable and alone(job.asked)
+    return job.spec.movable and is_single_cpu_pod(job.spec)
 
 
 @dataclass
@@ -33,39 +33,39 @@ class Hosts:
     jobs: dict[str, JobView]
     on: dict[str, NodeName]
     names: tuple[NodeName, ...]
-    seats: Seats
+    free: FreeNodes
 
     @classmethod
-    def of(cls, view: View, before: Iterable[Action] = ()) -> "Hosts":
+    def of_view(cls, view: View, before: Iterable[Action] = ()) -> "Hosts":
         """Return the containers that run, or are started just now, after what was decided."""
-        seats = Seats(view.snapshot.room)
+        free = FreeNodes(view.snapshot.room)
         jobs = {job.name: job for job in view.running if shares_cpu(job)}
-        on = {name: placed(job).workers[0] for name, job in jobs.items()}
+        on = {name: placement_of(job).workers[0] for name, job in jobs.items()}
         for action in before:
             job = view.job(action.job)
             if job is None:
                 continue
             if isinstance(action, Preempt | Scale):
-                seats.give(job.asked, placed(job))
+                free.give(job.spec, placement_of(job))
             if isinstance(action, Start | Scale):
-                seats.take(job.asked, action.placement)
+                free.take(job.spec, action.placement)
             if isinstance(action, Start) and shares_cpu(job):
                 jobs[job.name], on[job.name] = job, action.placement.workers[0]
         holds = {m.name for j in jobs.values() for m in view.machines if _holds(m.allocatable, j)}
-        return cls(jobs, on, tuple(NodeName(name) for name in sorted(holds)), seats)
+        return cls(jobs, on, tuple(NodeName(name) for name in sorted(holds)), free)
 
     def counts(self) -> dict[NodeName, int]:
         """Return how many containers each host has."""
-        found = dict.fromkeys(self.names, 0)
+        counts = dict.fromkeys(self.names, 0)
         for host in self.on.values():
-            found[host] = found.get(host, 0) + 1
-        return found
+            counts[host] = counts.get(host, 0) + 1
+        return counts
 
     def fits(self, uid: Uid, node: NodeName) -> bool:
         """Say whether a container has room on a host."""
-        index = self.seats.room.index.get(node)
-        shape = shape_of(self.jobs[uid].asked, WORKER)
-        return index is not None and bool(self.seats.room.feasible(shape)[index])
+        index = self.free.room.index.get(node)
+        shape = shape_of(self.jobs[uid].spec, WORKER)
+        return index is not None and bool(self.free.room.feasible(shape)[index])
 
     def moves(self, plan: Sequence[Planned]) -> list[Move]:
         """Return what of a plan has room, one move after the other."""
@@ -74,15 +74,15 @@ class Hosts:
             if not self.fits(move.uid, move.target):
                 continue
             job = self.jobs[move.uid]
-            self.seats.give(job.asked, Placement((self.on[job.name],)))
-            self.seats.take(job.asked, Placement((move.target,)))
+            self.free.give(job.spec, Placement((self.on[job.name],)))
+            self.free.take(job.spec, Placement((move.target,)))
             self.on[job.name] = move.target
             done.append(Move(job.name, WORKER, 0, move.target))
         return done
 
 
 def _holds(has: Mapping[str, int], job: JobView) -> bool:
-    return all(has.get(name, 0) >= amount for name, amount in job.asked.worker.items())
+    return all(has.get(name, 0) >= amount for name, amount in job.spec.worker.items())
 
 
 TICK_SECONDS: Final = 30.0
@@ -130,8 +130,8 @@ class CountBalancing:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Start what fits, then even out."""
-        starts = start_all(Seats(view.snapshot.room), view.waiting)
-        return [*starts, *self.balancer.moves(view, Hosts.of(view, starts))]
+        starts = start_all(FreeNodes(view.snapshot.room), view.waiting)
+        return [*starts, *self.balancer.moves(view, Hosts.of_view(view, starts))]
 
     def wakes_at(self, now: float) -> float | None:
         """Every 30 seconds, as in the model runs."""

@@ -16,12 +16,12 @@ from extender.policy.scaling import ScalingParameters
 from extender.policy.speed import Measured, Mode, Speed, SpeedParameters
 from extender.policy.weighting import Capacity, Waiting, Weight
 from shared.model import JobKey, Uid
-from simulator.baselines.estimates import Estimates, known
-from simulator.baselines.free_nodes import Seats, alone, shape_of
+from simulator.baselines.estimates import Estimates, truth_of
+from simulator.baselines.free_nodes import FreeNodes, is_single_cpu_pod, shape_of
 from simulator.baselines.kubernetes import start_all
-from simulator.baselines.reconcile import placed
+from simulator.baselines.reconcile import placement_of
 from simulator.cluster.actions import SERVER, WORKER, Action, Placement, Scale, Start
-from simulator.cluster.decider import Asked, JobView, View, next_tick
+from simulator.cluster.decider import JobSpec, JobView, View, next_tick
 
 TICK_SECONDS: Final = 15.0
 _PROFILED: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -46,29 +46,27 @@ class Drs:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Start, shrink for it, or grow."""
-        seats = Seats(view.snapshot.room, self.engine)
-        starts = start_all(seats, [job for job in view.waiting if alone(job.asked)])
+        free = FreeNodes(view.snapshot.room, self.engine)
+        starts = start_all(free, [job for job in view.waiting if is_single_cpu_pod(job.spec)])
         every = (*view.running, *view.waiting)
-        jobs = {JobKey(job.name): job for job in every if not alone(job.asked)}
+        jobs = {JobKey(job.name): job for job in every if not is_single_cpu_pod(job.spec)}
         weights = self._weights(view, jobs.values())
         elastic = {key: self._elastic(job, weights[key], view) for key, job in jobs.items()}
         running = [
-            _running(elastic[JobKey(job.name)], placed(job))
+            _running(elastic[JobKey(job.name)], placement_of(job))
             for job in view.running
             if JobKey(job.name) in jobs and not job.pausing
         ]
         waiting = [
-            Candidate(
-                elastic[JobKey(job.name)], job.asked.workers, view.now - job.asked.submitted_at
-            )
+            Candidate(elastic[JobKey(job.name)], job.spec.workers, view.now - job.spec.submitted_at)
             for job in view.waiting
             if JobKey(job.name) in jobs
         ]
 
         def place(key: JobKey, workers: int, room: Room) -> Seated | None:
-            return Seats(room, self.engine).seated(jobs[key].asked, workers)
+            return FreeNodes(room, self.engine).place_gang(jobs[key].spec, workers)
 
-        plan = scaling.decide(running, waiting, seats.room, place, self.parameters)
+        plan = scaling.decide(running, waiting, free.room, place, self.parameters)
         return [*starts, *_actions(plan, jobs)]
 
     def wakes_at(self, now: float) -> float | None:
@@ -80,24 +78,24 @@ class Drs:
             sum(machine.allocatable.get("cpu", 0) for machine in view.machines),
             sum(machine.allocatable.get("memory", 0) for machine in view.machines),
         )
-        found = weighting.weights(map(_waiting, jobs), capacity, self.engine.weighting)
-        return {weight.job: weight for weight in found}
+        weights = weighting.weights(map(_waiting, jobs), capacity, self.engine.weighting)
+        return {weight.job: weight for weight in weights}
 
     def _elastic(self, job: JobView, weight: Weight, view: View) -> Elastic:
-        asked = job.asked
-        fixed = job.placement is not None and asked.least_workers == asked.most_workers
+        spec = job.spec
+        fixed = job.placement is not None and spec.least_workers == spec.most_workers
         return Elastic(
             weight=weight,
-            created_at=asked.submitted_at,
-            uid=Uid(asked.name),
-            least=asked.least_workers,
-            most=asked.most_workers,
-            worker=shape_of(asked, WORKER),
-            server=shape_of(asked, SERVER) if asked.servers else None,
-            servers=asked.servers,
+            created_at=spec.submitted_at,
+            uid=Uid(spec.name),
+            least=spec.least_workers,
+            most=spec.most_workers,
+            worker=shape_of(spec, WORKER),
+            server=shape_of(spec, SERVER) if spec.servers else None,
+            servers=spec.servers,
             speed=None if fixed else self._speed(job, view),
             left=self.estimates.left(job, view.machines),
-            pause_seconds=known(job).pause_seconds,
+            pause_seconds=truth_of(job).pause_seconds,
         )
 
     def _speed(self, job: JobView, view: View) -> Speed | None:
@@ -107,60 +105,61 @@ class Drs:
 
 
 def _fitted(job: JobView, estimates: Estimates, view: View) -> Speed | None:
-    asked = job.asked
-    counts = [w for w in _PROFILED if asked.least_workers <= w <= asked.most_workers]
+    spec = job.spec
+    counts = [w for w in _PROFILED if spec.least_workers <= w <= spec.most_workers]
     params = SpeedParameters()
     if len(counts) < params.least_counts:
         return None
     rates = [estimates.rate(job, w, view.machines) for w in counts]
     measured = [
-        Measured(w, asked.servers, 1.0 / rate) for w, rate in zip(counts, rates, strict=True)
+        Measured(w, spec.servers, 1.0 / rate) for w, rate in zip(counts, rates, strict=True)
     ]
     return Speed(speed.fit(measured, Mode.SYNC, params).step, mode=Mode.SYNC)
 
 
 def _waiting(job: JobView) -> Waiting:
-    asked = job.asked
+    spec = job.spec
     return Waiting(
-        job=JobKey(asked.name),
-        uid=Uid(asked.name),
-        created_at=asked.submitted_at,
-        user_priority=asked.user_priority,
-        class_value=asked.class_value,
-        cpu_milli=_asks(asked, "cpu"),
-        memory_bytes=_asks(asked, "memory"),
+        job=JobKey(spec.name),
+        uid=Uid(spec.name),
+        created_at=spec.submitted_at,
+        user_priority=spec.user_priority,
+        class_value=spec.class_value,
+        cpu_milli=_asks(spec, "cpu"),
+        memory_bytes=_asks(spec, "memory"),
     )
 
 
-def _asks(asked: Asked, name: str) -> int:
-    return asked.workers * asked.worker.get(name, 0) + asked.servers * asked.server.get(name, 0)
+def _asks(spec: JobSpec, name: str) -> int:
+    return spec.workers * spec.worker.get(name, 0) + spec.servers * spec.server.get(name, 0)
 
 
-def _running(elastic: Elastic, here: Placement) -> Running:
-    workers = [Worker(Uid(f"{elastic.job}#{i}"), node) for i, node in enumerate(here.workers)]
-    return Running(elastic, tuple(reversed(workers)), here.servers)
+def _running(elastic: Elastic, placement: Placement) -> Running:
+    workers = [Worker(Uid(f"{elastic.job}#{i}"), node) for i, node in enumerate(placement.workers)]
+    return Running(elastic, tuple(reversed(workers)), placement.servers)
 
 
 def _actions(plan: ScalingPlan, jobs: Mapping[JobKey, JobView]) -> Iterable[Action]:
     """Removals make room, then jobs start, then others grow."""
-    here = {key: job.placement for key, job in jobs.items()}
+    placements = {key: job.placement for key, job in jobs.items()}
     gone: dict[JobKey, set[Uid]] = {}
     for removal in plan.removals:
         gone.setdefault(removal.job, set()).add(removal.worker.uid)
     for key, uids in gone.items():
-        before = placed(jobs[key])
+        before = placement_of(jobs[key])
         left = [node for i, node in enumerate(before.workers) if Uid(f"{key}#{i}") not in uids]
-        here[key] = Placement(tuple(left), before.servers)
+        placements[key] = Placement(tuple(left), before.servers)
         yield Scale(key, Placement(tuple(left), before.servers))
     for start in plan.starts:
         nodes = [
-            start.placement.nodes[uid] for uid in Seats.uids(jobs[start.job].asked, start.workers)
+            start.placement.nodes[uid]
+            for uid in FreeNodes.uids(jobs[start.job].spec, start.workers)
         ]
-        servers = jobs[start.job].asked.servers
+        servers = jobs[start.job].spec.servers
         yield Start(start.job, Placement(tuple(nodes[servers:]), tuple(nodes[:servers])))
     grown = dict.fromkeys(addition.job for addition in plan.additions)
     for key in grown:
-        so_far = here[key]
+        so_far = placements[key]
         if so_far is not None:
-            more = tuple(one.node for one in plan.additions if one.job == key)
+            more = tuple(addition.node for addition in plan.additions if addition.job == key)
             yield Scale(key, Placement((*so_far.workers, *more), so_far.servers))

@@ -18,7 +18,7 @@ from extender.policy.slots import SlotCluster
 from extender.policy.timetable import Schedule
 from extender.policy.training_job import TrainingJob
 from simulator.baselines.estimates import Estimates
-from simulator.baselines.free_nodes import Seats
+from simulator.baselines.free_nodes import FreeNodes
 from simulator.baselines.reconcile import Target, reconcile
 from simulator.cluster.actions import Action
 from simulator.cluster.decider import JobView, View, next_tick
@@ -68,16 +68,16 @@ class Slotted:
         """Decide about a job once; return its plan, None for a job that is turned away."""
         if job.name not in self.plans:
             state = self._state or self._opened(view.machines)
-            asked, worth = job.asked, job.asked.worth
+            spec, worth = job.spec, job.spec.worth
             if worth is None:
                 raise ValueError(f"{job.name} states no utility")
-            seconds = estimates.seconds(job, asked.workers, view.machines)
-            made = self._training(
-                asked.name, self.slot(view.now), asked.workers, asked.most_workers,
-                seconds, asked.worker, worth, view.machines,
+            seconds = estimates.seconds(job, spec.workers, view.machines)
+            training_job = self._training(
+                spec.name, self.slot(view.now), spec.workers, spec.most_workers,
+                seconds, spec.worker, worth, view.machines,
             )  # fmt: skip
-            decision = admission.offer(made, state, self.parameters)
-            state.accept(made, decision)
+            decision = admission.offer(training_job, state, self.parameters)
+            state.accept(training_job, decision)
             self.plans[job.name] = decision.schedule
         return self.plans[job.name]
 
@@ -147,8 +147,8 @@ class Oasis:
         admitted: list[tuple[int, JobView]] = []
         others: list[JobView] = []
         slot = self.slotted.slot(view.now)
-        for job in sorted((*view.running, *view.waiting), key=lambda job: job.asked.number):
-            if job.asked.worth is None:
+        for job in sorted((*view.running, *view.waiting), key=lambda job: job.spec.number):
+            if job.spec.worth is None:
                 others.append(job)
                 continue
             plan = self.slotted.offer(job, self.estimates, view)
@@ -156,14 +156,16 @@ class Oasis:
                 continue
             workers = sum(plan.workers.at(slot).values())
             if plan.completion_slot < slot:
-                late.append(Target(job, job.asked.workers))
+                late.append(Target(job, job.spec.workers))
             elif workers:
                 planned.append(Target(job, _between(job, workers)))
             else:
                 admitted.append((plan.completion_slot, job))
-        early = [job for _, job in sorted(admitted, key=lambda one: (one[0], one[1].asked.number))]
-        seats = Seats(view.snapshot.room)
-        return reconcile(seats, view.running, [*late, *planned], [*early, *others])
+        early = [
+            job for _, job in sorted(admitted, key=lambda entry: (entry[0], entry[1].spec.number))
+        ]
+        free = FreeNodes(view.snapshot.room)
+        return reconcile(free, view.running, [*late, *planned], [*early, *others])
 
     def wakes_at(self, now: float) -> float | None:
         """At the beginning of the next slot."""
@@ -171,4 +173,4 @@ class Oasis:
 
 
 def _between(job: JobView, workers: int) -> int:
-    return min(max(workers, job.asked.least_workers), job.asked.most_workers)
+    return min(max(workers, job.spec.least_workers), job.spec.most_workers)

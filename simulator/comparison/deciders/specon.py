@@ -14,7 +14,7 @@ from shared.convergence.categories import Standing
 from shared.convergence.parameters import ConvergenceParameters
 from shared.model import Uid
 from shared.progress import Category, Goal
-from simulator.baselines.free_nodes import Seats
+from simulator.baselines.free_nodes import FreeNodes
 from simulator.baselines.kubernetes import start_all
 from simulator.cluster.actions import Action, Move
 from simulator.cluster.decider import View, next_tick
@@ -59,8 +59,8 @@ class Speculation:
 
     def _leave(self, name: str, hosts: Hosts, now: float) -> list[Move]:
         source = hosts.on[name]
-        here = [self._category(n) for n, host in hosts.on.items() if host == source and n != name]
-        fast = sum(category is not Category.CONVERGED for category in here)
+        peers = [self._category(n) for n, host in hosts.on.items() if host == source and n != name]
+        fast = sum(category is not Category.CONVERGED for category in peers)
         if fast < self.parameters.min_fast_peers:
             return []
         target = migration_target.choose(
@@ -96,13 +96,13 @@ class Speculation:
             for name, at in sorted(self._moved_at.items())
             if name in hosts.on
         ]
-        everybody = [self._category(name) for name in hosts.on]
+        all_categories = [self._category(name) for name in hosts.on]
         plan = rebalance.plan(
             hosts.counts(),
             movable,
             hosts.fits,
             self.parameters.rebalance,
-            all_converged=all(one is Category.CONVERGED for one in everybody),
+            all_converged=all(category is Category.CONVERGED for category in all_categories),
         )
         moves = hosts.moves(plan)
         for move in moves:
@@ -110,8 +110,8 @@ class Speculation:
         return moves
 
     def _converged_at(self, name: str, moved_at: float) -> float:
-        found = self._standings[name].converged_at
-        return moved_at if found is None else found
+        converged_at = self._standings[name].converged_at
+        return moved_at if converged_at is None else converged_at
 
 
 @dataclass
@@ -123,8 +123,8 @@ class SpeCon:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Start what fits, then move."""
-        starts = start_all(Seats(view.snapshot.room), view.waiting)
-        return [*starts, *self.speculation.moves(view, Hosts.of(view, starts))]
+        starts = start_all(FreeNodes(view.snapshot.room), view.waiting)
+        return [*starts, *self.speculation.moves(view, Hosts.of_view(view, starts))]
 
     def wakes_at(self, now: float) -> float | None:
         """At every interval of Algorithm 1."""

@@ -35,10 +35,10 @@ def reversal(params: EngineParameters) -> Table:
     c, d = _candidate("C", 5, 6, 10), _candidate("D", 9, 1, 6, class_value=1000)
     rows = []
     for name, more in {"A and B": (), "and C": (c,), "and D": (d,)}.items():
-        found = {one.job: one.v for one in priority.values([a, b, *more], _EXAMPLE, 0.0)}
-        first = {True: "A", False: "B"}[found[a.job] > found[b.job]]
-        leads = "equal" if found[a.job] == found[b.job] else f"{first} first"
-        rows.append((name, found[a.job], found[b.job], leads))
+        values = {value.job: value.v for value in priority.values([a, b, *more], _EXAMPLE, 0.0)}
+        first = {True: "A", False: "B"}[values[a.job] > values[b.job]]
+        leads = "equal" if values[a.job] == values[b.job] else f"{first} first"
+        rows.append((name, values[a.job], values[b.job], leads))
     drawn = _reversed_share(params.priority)
     return Table(
         "A job that arrives can reverse the order of two others: V of A and B",
@@ -99,7 +99,7 @@ def _waits(rule: str, params: EngineParameters) -> tuple[float, float]:
         waiting=ReservationParameters(default_max_wait_seconds=None),
     )
     run = simulate(_stream(max_wait), EngineDecider(params))
-    waits = {one.name: (one.queueing_seconds or 0.0) / _MINUTES for one in run.jobs}
+    waits = {record.name: (record.queueing_seconds or 0.0) / _MINUTES for record in run.jobs}
     small = waits.pop("small")
     return small, sum(waits.values()) / len(waits)
 
@@ -146,8 +146,8 @@ def _reversed_share(params: PriorityParameters) -> float:
 
 def _sign(jobs: list[Candidate], params: PriorityParameters) -> int:
     """Return 1 if the first job has the larger V of the first two, -1 if the second, 0: equal."""
-    found = {one.job: one.v for one in priority.values(jobs, params, 0.0)}
-    first, second = found[jobs[0].job], found[jobs[1].job]
+    values = {value.job: value.v for value in priority.values(jobs, params, 0.0)}
+    first, second = values[jobs[0].job], values[jobs[1].job]
     return (first > second) - (first < second)
 
 

@@ -70,7 +70,7 @@ def job(name: str, cpu: int, workers: int, servers: int = 0) -> Job:
 
 def submitted(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Return the jobs submitted a second apart, in the order in which they stand."""
-    return tuple(replace(one, submitted_at=float(i)) for i, one in enumerate(jobs))
+    return tuple(replace(job, submitted_at=float(i)) for i, job in enumerate(jobs))
 
 
 def cycle(
@@ -82,12 +82,12 @@ def cycle(
         store.apply(Upsert(objects.node(machine)))
     for namespace in objects.namespaces(jobs):
         store.apply(Upsert(namespace))
-    for number, one in zip(count(), jobs, strict=False):
-        for pod in objects.pods(one, number):
+    for number, job in zip(count(), jobs, strict=False):
+        for pod in objects.pods(job, number):
             store.apply(Upsert(pod))
-    now = EPOCH_SECONDS + max(one.submitted_at for one in jobs) + 1.0
-    found = queueing.cycle(store.snapshot(), Memory(), Reading(now, now), params)
-    return tuple(_started(one) for one in found.commands if isinstance(one, ReleaseGang))
+    now = EPOCH_SECONDS + max(job.submitted_at for job in jobs) + 1.0
+    outcome = queueing.cycle(store.snapshot(), Memory(), Reading(now, now), params)
+    return tuple(_started(job) for job in outcome.commands if isinstance(job, ReleaseGang))
 
 
 def _started(release: ReleaseGang) -> Started:
@@ -101,8 +101,8 @@ _FULL: Final = 100.0
 
 def order(jobs: Sequence[Job]) -> tuple[str, ...]:
     """Return the names of the jobs in the order in which they start where all fit."""
-    ranked = sorted(jobs, key=lambda one: (-one.class_value, one.submitted_at))
-    return tuple(one.name for one in ranked)
+    ranked = sorted(jobs, key=lambda job: (-job.class_value, job.submitted_at))
+    return tuple(job.name for job in ranked)
 
 
 def placed(job: Job, nodes: Sequence[Machine], dice: np.random.Generator) -> Started:
@@ -113,8 +113,10 @@ def placed(job: Job, nodes: Sequence[Machine], dice: np.random.Generator) -> Sta
     """
     names = [pod_name(job.name, SERVER, i) for i in range(job.servers)]
     names += [pod_name(job.name, WORKER, i) for i in range(job.workers)]
-    asked = [job.server] * job.servers + [job.worker] * job.workers
-    requests = np.array([[one[name] for name in _RESOURCES] for one in asked], dtype=np.float64)
+    demands = [job.server] * job.servers + [job.worker] * job.workers
+    requests = np.array(
+        [[demand[name] for name in _RESOURCES] for demand in demands], dtype=np.float64
+    )
     whole = np.array([[n.allocatable[name] for name in _RESOURCES] for n in nodes], np.float64)
     used = np.zeros_like(whole)
     pods: list[tuple[str, str]] = []

@@ -95,13 +95,13 @@ MEASURES: Final[Mapping[str, str]] = {
 
 def figures(done: Sequence[Done]) -> Figures:
     """Return what a run comes to."""
-    weights = sum(one.job.utility for one in done)
+    weights = sum(job.job.utility for job in done)
     return Figures(
-        makespan=max(one.ended_at for one in done),
-        mean=sum(one.seconds for one in done) / len(done),
-        weighted=sum(one.job.utility * one.seconds for one in done) / weights,
-        urgent=next(one.seconds for one in done if one.job.name == setting.URGENT),
-        rescales=sum(one.rescales for one in done),
+        makespan=max(job.ended_at for job in done),
+        mean=sum(job.seconds for job in done) / len(done),
+        weighted=sum(job.job.utility * job.seconds for job in done) / weights,
+        urgent=next(job.seconds for job in done if job.job.name == setting.URGENT),
+        rescales=sum(job.rescales for job in done),
     )
 
 
@@ -119,12 +119,12 @@ def _run(case: Case, engine: EngineParameters, seed: int) -> Figures:
 class Results:
     """The figures of cases over the same seeds."""
 
-    def __init__(self, found: Mapping[Case, Sequence[Figures]]) -> None:
-        self._found = found
+    def __init__(self, figures: Mapping[Case, Sequence[Figures]]) -> None:
+        self._found = figures
 
     def values(self, case: Case, measure: str) -> list[float]:
         """Return one figure for each seed."""
-        return [float(getattr(one, measure)) for one in self._found[case]]
+        return [float(getattr(run_, measure)) for run_ in self._found[case]]
 
     def spread(self, case: Case, measure: str) -> Spread:
         """Return its mean over seeds."""
@@ -154,8 +154,8 @@ class Results:
 def contest(cases: Sequence[Case], chosen: Sequence[int], options: Options, what: str) -> Results:
     """Run all cases on all seeds; DRAGON is added wherever it is not a case."""
     with_dragon = tuple(
-        dict.fromkeys(one for case in cases for one in (replace(case, contestant=DRAGON), case))
+        dict.fromkeys(case_ for case in cases for case_ in (replace(case, contestant=DRAGON), case))
     )
-    each = partial(one_seed, with_dragon, options.parameters)
-    rows = seeds.over(each, chosen, what, options.processes)
+    run_seed = partial(one_seed, with_dragon, options.parameters)
+    rows = seeds.over(run_seed, chosen, what, options.processes)
     return Results({case: [row[i] for row in rows] for i, case in enumerate(with_dragon)})

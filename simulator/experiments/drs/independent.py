@@ -47,7 +47,7 @@ MEAN_JOB_TIME: Final[Mapping[tuple[str, int], tuple[float, float, float]]] = {
 
 def makespan(speed: str, experiment: int, scheduler: str) -> Spread | None:
     """Return the gain of a makespan; None where that model was not run."""
-    found = _MAKESPAN[speed, experiment][_COLUMNS.index(scheduler)]
-    if found is None:
+    row = _MAKESPAN[speed, experiment][_COLUMNS.index(scheduler)]
+    if row is None:
         return None
-    return Spread(*found, OPERATOR_SEEDS if scheduler == "tf-operator" else SEEDS)
+    return Spread(*row, OPERATOR_SEEDS if scheduler == "tf-operator" else SEEDS)

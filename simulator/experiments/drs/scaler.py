@@ -37,7 +37,7 @@ class Scaler:
         self._any_worker = any_worker
         self._rooms: Rooms | None = None
         self._jobs: dict[JobKey, ServerJob] = {}
-        self._seats: dict[tuple[ServerJob, int, bytes], Placement | None] = {}
+        self._placements: dict[tuple[ServerJob, int, bytes], Placement | None] = {}
         self._settled: tuple[int, frozenset[str]] | None = None
 
     def act(self, site: Site, now: float) -> None:
@@ -85,10 +85,10 @@ class Scaler:
         )
 
     def _place(self, key: JobKey, workers: int, room: Room) -> Placement | None:
-        """Return seats as the extender's gang rule gives them; asked twice, remembered once."""
+        """Return the placement by the extender's gang rule; equal questions are computed once."""
         job = self._jobs[key]
-        asked = (job, workers, room.used.tobytes())
-        if asked not in self._seats:
+        question = (job, workers, room.used.tobytes())
+        if question not in self._placements:
             engine = self._engine
             result = gang.place(
                 list(_pods(job, workers)),
@@ -100,8 +100,8 @@ class Scaler:
                 weights=engine.weights,
                 pricing=engine.pricing,
             )
-            self._seats[asked] = None if isinstance(result, Misfit) else result
-        return self._seats[asked]
+            self._placements[question] = None if isinstance(result, Misfit) else result
+        return self._placements[question]
 
     def _do(self, plan: ScalingPlan, site: Site, now: float) -> None:
         kept = {name: dict(enumerate(t.workers)) for name, t in site.running.items()}
@@ -110,7 +110,9 @@ class Scaler:
         workers = {name: list(left.values()) for name, left in kept.items()}
         for addition in plan.additions:
             workers[addition.job].append(addition.node)
-        changed = [one.job for one in plan.removals] + [one.job for one in plan.additions]
+        changed = [change.job for change in plan.removals] + [
+            change.job for change in plan.additions
+        ]
         site.rescale({name: workers[name] for name in changed}, now)
         for start in plan.starts:
             nodes = start.placement.nodes

@@ -13,19 +13,19 @@ FAR: Final = 2.0
 """Standard errors beyond which two means differ."""
 
 
-def findings(found: Results, held_out: Results, cases: Sequence[Case]) -> Iterator[str]:
+def findings(results: Results, held_out: Results, cases: Sequence[Case]) -> Iterator[str]:
     """Yield what came out."""
-    yield _claim(found, cases)
-    yield _everywhere(found, cases)
-    yield _best_when_small(found, cases)
-    yield _marginal(found, cases)
-    yield _starving(found, cases)
-    yield _urgent(found, cases)
-    yield _fresh(found, held_out, cases)
-    yield from _far(found, cases)
+    yield _claim(results, cases)
+    yield _everywhere(results, cases)
+    yield _best_when_small(results, cases)
+    yield _marginal(results, cases)
+    yield _starving(results, cases)
+    yield _urgent(results, cases)
+    yield _fresh(results, held_out, cases)
+    yield from _far(results, cases)
 
 
-def _of(cases: Sequence[Case], name: str, speed: str, experiment: int) -> Case:
+def _case(cases: Sequence[Case], name: str, speed: str, experiment: int) -> Case:
     return next(
         case
         for case in cases
@@ -33,18 +33,18 @@ def _of(cases: Sequence[Case], name: str, speed: str, experiment: int) -> Case:
     )
 
 
-def _means(found: Results, cases: Sequence[Case], name: str, speed: str) -> list[float]:
-    return [found.gain(_of(cases, name, speed, e)).mean for e in EXPERIMENTS]
+def _means(results: Results, cases: Sequence[Case], name: str, speed: str) -> list[float]:
+    return [results.gain(_case(cases, name, speed, e)).mean for e in EXPERIMENTS]
 
 
 def _listed(values: Sequence[float]) -> str:
     return " / ".join(f"{value:.1f}" for value in values)
 
 
-def _claim(found: Results, cases: Sequence[Case]) -> str:
+def _claim(results: Results, cases: Sequence[Case]) -> str:
     parts = []
     for speed in SPEEDS:
-        shares = [found.share(_of(cases, "DRS", speed, e), CLAIM) for e in EXPERIMENTS]
+        shares = [results.share(_case(cases, "DRS", speed, e), CLAIM) for e in EXPERIMENTS]
         parts.append(f"{speed} {' / '.join(f'{share:.0f}' for share in shares)} %")
     return (
         f"A makespan at least {CLAIM} % shorter than DRAGON's is reached by DRS on this share of "
@@ -52,19 +52,19 @@ def _claim(found: Results, cases: Sequence[Case]) -> str:
     )
 
 
-def _everywhere(found: Results, cases: Sequence[Case]) -> str:
-    parts = [f"{speed} {_listed(_means(found, cases, 'DRS', speed))}" for speed in SPEEDS]
-    better = [s for s in SPEEDS if min(_means(found, cases, "DRS", s)) > 0.0]
+def _everywhere(results: Results, cases: Sequence[Case]) -> str:
+    parts = [f"{speed} {_listed(_means(results, cases, 'DRS', speed))}" for speed in SPEEDS]
+    better = [s for s in SPEEDS if min(_means(results, cases, "DRS", s)) > 0.0]
     return (
         f"Mean gain of DRS in makespan, % (experiments 1 / 2 / 3): {'; '.join(parts)}. Its "
         f"mean is better in all three with: {', '.join(better) or 'none'}."
     )
 
 
-def _best_when_small(found: Results, cases: Sequence[Case]) -> str:
+def _best_when_small(results: Results, cases: Sequence[Case]) -> str:
     best = {}
     for speed in SPEEDS:
-        means = _means(found, cases, "DRS", speed)
+        means = _means(results, cases, "DRS", speed)
         best[speed] = means.index(max(means)) + 1
     agree = [speed for speed, number in best.items() if number == 1]
     return (
@@ -74,22 +74,23 @@ def _best_when_small(found: Results, cases: Sequence[Case]) -> str:
     )
 
 
-def _marginal(found: Results, cases: Sequence[Case]) -> str:
+def _marginal(results: Results, cases: Sequence[Case]) -> str:
     parts = [
-        f"{speed} {_listed(_means(found, cases, 'DRS', speed))} → "
-        f"{_listed(_means(found, cases, 'DRS-m', speed))}"
+        f"{speed} {_listed(_means(results, cases, 'DRS', speed))} → "
+        f"{_listed(_means(results, cases, 'DRS-m', speed))}"
         for speed in SPEEDS
     ]
     return f"Marginal gain (DRS → DRS-m, makespan, %): {'; '.join(parts)}."
 
 
-def _starving(found: Results, cases: Sequence[Case]) -> str:
+def _starving(results: Results, cases: Sequence[Case]) -> str:
     parts = []
     for speed in SPEEDS:
-        without, with_it = (_of(cases, name, speed, 2) for name in ("DRS-m", "DRS-ms"))
+        without, with_it = (_case(cases, name, speed, 2) for name in ("DRS-m", "DRS-ms"))
         parts.append(
-            f"{speed} {found.gain(without).mean:.1f} → {found.gain(with_it).mean:.1f}, mean job "
-            f"time {found.gain(without, 'mean').mean:.1f} → {found.gain(with_it, 'mean').mean:.1f}"
+            f"{speed} {results.gain(without).mean:.1f} → {results.gain(with_it).mean:.1f}, "
+            f"mean job time {results.gain(without, 'mean').mean:.1f} → "
+            f"{results.gain(with_it, 'mean').mean:.1f}"
         )
     return (
         "In experiment 2 three jobs fill the nodes and the fourth waits. Scale-down for jobs "
@@ -97,11 +98,11 @@ def _starving(found: Results, cases: Sequence[Case]) -> str:
     )
 
 
-def _urgent(found: Results, cases: Sequence[Case]) -> str:
+def _urgent(results: Results, cases: Sequence[Case]) -> str:
     parts = [
         f"{speed} "
         + " / ".join(
-            f"{found.gain(_of(cases, name, speed, 3), 'urgent').mean:.0f}"
+            f"{results.gain(_case(cases, name, speed, 3), 'urgent').mean:.0f}"
             for name in ("DRS", "DRS-m")
         )
         for speed in SPEEDS
@@ -109,21 +110,21 @@ def _urgent(found: Results, cases: Sequence[Case]) -> str:
     return f"The important job of experiment 3 gains, DRS / DRS-m, %: {'; '.join(parts)}."
 
 
-def _fresh(found: Results, held_out: Results, cases: Sequence[Case]) -> str:
+def _fresh(results: Results, held_out: Results, cases: Sequence[Case]) -> str:
     apart = [
-        (abs(distance(found.gain(case), held_out.gain(case))), case)
+        (abs(distance(results.gain(case), held_out.gain(case))), case)
         for case in cases
         if case.contestant.name != "DRAGON"
     ]
     far = [case for much, case in apart if much > FAR]
-    most, worst = max(apart, key=lambda one: one[0])
+    most, worst = max(apart, key=lambda gap: gap[0])
     return (
         f"On the held-out seeds {len(far)} of {len(apart)} mean gains are more than {FAR:g} "
         f"standard errors away from these; the farthest is {_name(worst)} with {most:.1f}."
     )
 
 
-def _far(found: Results, cases: Sequence[Case]) -> Iterator[str]:
+def _far(results: Results, cases: Sequence[Case]) -> Iterator[str]:
     compared = 0
     for case in cases:
         name = case.contestant.name
@@ -133,7 +134,7 @@ def _far(found: Results, cases: Sequence[Case]) -> Iterator[str]:
         if other is None:
             continue
         compared += 1
-        ours = found.gain(case)
+        ours = results.gain(case)
         if abs(away := distance(ours, other)) > FAR:
             yield (
                 f"Difference from the independent model: {away:+.1f} standard errors: "

@@ -77,13 +77,13 @@ def jobs(
     lengths = seeds.generator(seed, LENGTHS).uniform(600.0, 1800.0, len(kinds))
     chosen = seeds.generator(seed, CHOICES).random(len(kinds))
     utilities = seeds.generator(seed, PRIORITIES).integers(1, 4, len(kinds))
-    found = []
+    drawn = []
     for i, (kind, arrives_at) in enumerate(zip(kinds, _arrivals(seed, experiment), strict=True)):
         model = MODELS[models[int(chosen[i] * len(models))]]
         rate = model.speed(mode, SpeedParameters(near_cost=assumed.near_cost))
-        wanted = {"least": kind.least, "most": kind.most}.get(assumed.wanted, kind.wanted)
+        workers = {"least": kind.least, "most": kind.most}.get(assumed.wanted, kind.wanted)
         urgent = experiment == 3 and i == len(kinds) - 1  # noqa: PLR2004 - the third
-        found.append(
+        drawn.append(
             ServerJob(
                 name=f"job-{i + 1}",
                 arrives_at=arrives_at,
@@ -92,14 +92,14 @@ def jobs(
                 servers=1,
                 worker=kind.worker,
                 least=kind.least,
-                wanted=wanted,
+                wanted=workers,
                 most=kind.most,
                 speed=rate,
-                work=float(lengths[i]) * rate.rate(wanted, 1, near=1.0),
+                work=float(lengths[i]) * rate.rate(workers, 1, near=1.0),
                 pause_seconds=assumed.pause_seconds,
             )
         )
-    return tuple(found)
+    return tuple(drawn)
 
 
 def _arrivals(seed: int, experiment: int) -> list[float]:

@@ -11,7 +11,7 @@ from extender.policy.price_bounds import Bounds, BoundsParameters, Rule
 from simulator import seeds
 from simulator.baselines import dorm, drf, slot_order
 from simulator.baselines.slot_order import DensityGreedy, Fifo, ShortestRemaining
-from simulator.experiments.oasis.planned import Planned, units_of
+from simulator.experiments.oasis.planned import Planned, normalised_jobs
 from simulator.experiments.oasis.workload import Setting, draw
 from simulator.experiments.registry import Options
 from simulator.models.slot_world import SlotPolicy, SlotRun, SlotWorkload, play
@@ -46,18 +46,20 @@ REPAIRED: Final = ("DRF that drops", "RRH that admits all", "shortest remaining"
 
 def kappa(workload: SlotWorkload, ratio: float = KAPPA) -> Bounds:
     """Return U of the workload's own jobs and L = U/κ."""
-    return price_bounds.by_kappa(units_of(workload), ratio)
+    return price_bounds.by_kappa(normalised_jobs(workload), ratio)
 
 
 def printed(workload: SlotWorkload) -> Bounds:
     """Return the bounds (23) to (26) of the workload's own jobs, as the paper knows them."""
     cluster = slots.normalised(workload.cluster)
-    return price_bounds.printed(units_of(workload), cluster, BoundsParameters(rule=Rule.PRINTED))
+    return price_bounds.printed(
+        normalised_jobs(workload), cluster, BoundsParameters(rule=Rule.PRINTED)
+    )
 
 
 def quantile(past: SlotWorkload, parameters: EngineParameters) -> Bounds:
     """Return the quantile reserve of past jobs."""
-    return price_bounds.quantile_reserve(units_of(past), parameters.price_bounds)
+    return price_bounds.quantile_reserve(normalised_jobs(past), parameters.price_bounds)
 
 
 def planned(
@@ -119,7 +121,7 @@ def past(seed: int, setting: Setting) -> SlotWorkload:
     return draw(setting, seeds.generator(seed, _PAST, setting.jobs))
 
 
-def meet(
+def run_all(
     settings: Sequence[Setting],
     names: Sequence[str],
     chosen: Sequence[int],
@@ -127,21 +129,22 @@ def meet(
     options: Options,
 ) -> Runs:
     """Run everybody on every setting and seed."""
-    one = partial(_one, tuple(settings), tuple(names), options)
-    found = seeds.over(one, chosen, what, options.processes)
+    run_seed = partial(_run_seed, tuple(settings), tuple(names), options)
+    by_seed = seeds.over(run_seed, chosen, what, options.processes)
     return {
-        name: [[runs[at][name] for runs in found] for at in range(len(settings))] for name in names
+        name: [[runs[at][name] for runs in by_seed] for at in range(len(settings))]
+        for name in names
     }
 
 
-def _one(
+def _run_seed(
     settings: tuple[Setting, ...], names: tuple[str, ...], options: Options, seed: int
 ) -> list[dict[str, SlotRun]]:
-    found = []
+    runs = []
     for setting in settings:
         jobs, before = workload(seed, setting), past(seed, setting)
-        found.append({name: RUNNERS[name](jobs, before, options.parameters) for name in names})
-    return found
+        runs.append({name: RUNNERS[name](jobs, before, options.parameters) for name in names})
+    return runs
 
 
 def utilities(runs: Sequence[SlotRun]) -> Spread:
@@ -155,8 +158,8 @@ def ratios(above: Sequence[SlotRun], below: Sequence[SlotRun]) -> Spread | None:
     Seeds with which the lower one reached nothing are left out; None where those are all.
     """
     pairs = zip(above, below, strict=False)
-    found = [ours.utility / theirs.utility for ours, theirs in pairs if theirs.utility > 0]
-    return spread(found) if found else None
+    quotients = [ours.utility / theirs.utility for ours, theirs in pairs if theirs.utility > 0]
+    return spread(quotients) if quotients else None
 
 
 def listed(values: Iterable[Spread | float | None]) -> str:
@@ -167,5 +170,5 @@ def listed(values: Iterable[Spread | float | None]) -> str:
 
 def best(rivals: Sequence[Sequence[SlotRun]]) -> list[SlotRun]:
     """Return, seed by seed, the best run of several rivals, over the seeds all have."""
-    found = zip(*rivals, strict=False)
-    return [max(runs, key=lambda run: run.utility) for runs in found]
+    by_seed = zip(*rivals, strict=False)
+    return [max(runs, key=lambda run: run.utility) for runs in by_seed]

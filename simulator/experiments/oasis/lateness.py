@@ -29,7 +29,7 @@ class Late:
     critical: bool
 
 
-def of(workload: SlotWorkload, run: SlotRun) -> list[Late]:
+def late_jobs(workload: SlotWorkload, run: SlotRun) -> list[Late]:
     """Return how late each job was."""
     return [
         Late(
@@ -53,14 +53,14 @@ def sigmoid(job: TrainingJob) -> Sigmoid:
 
 
 def quartiles(
-    found: Sequence[Sequence[Late]], among: Callable[[Late], bool]
+    by_seed: Sequence[Sequence[Late]], among: Callable[[Late], bool]
 ) -> tuple[Spread, Spread, Spread] | None:
     """Return first quartile, median and third, over seeds; None where there are no such jobs."""
-    chosen = [[late.slots for late in one if among(late)] for one in found]
-    some = [one for one in chosen if one]
-    if not some:
+    chosen = [[late.slots for late in jobs if among(late)] for jobs in by_seed]
+    non_empty = [jobs for jobs in chosen if jobs]
+    if not non_empty:
         return None
-    low, middle, high = (spread(quantile(one, q) for one in some) for q in (0.25, 0.5, 0.75))
+    low, middle, high = (spread(quantile(jobs, q) for jobs in non_empty) for q in (0.25, 0.5, 0.75))
     return low, middle, high
 
 
@@ -77,10 +77,10 @@ def cells(
 
 
 def share(
-    found: Sequence[Sequence[Late]], among: Callable[[Late], bool], of_all: Callable[[Late], bool]
+    by_seed: Sequence[Sequence[Late]], among: Callable[[Late], bool], of_all: Callable[[Late], bool]
 ) -> Spread:
     """Return how many percent of some jobs are of a kind, over seeds."""
     return spread(
-        100.0 * sum(among(late) for late in one if of_all(late)) / sum(map(of_all, one))
-        for one in found
+        100.0 * sum(among(late) for late in jobs if of_all(late)) / sum(map(of_all, jobs))
+        for jobs in by_seed
     )

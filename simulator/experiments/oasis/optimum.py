@@ -90,8 +90,8 @@ class _Program:
         return LinearConstraint(matrix, -np.inf, np.array(self._upper))
 
     def _add(self, parts: list[tuple[list[int], float]], upper: float) -> None:
-        columns = [column for found, _ in parts for column in found]
-        values = [value for found, value in parts for _ in found]
+        columns = [column for group, _ in parts for column in group]
+        values = [value for group, value in parts for _ in group]
         self._rows.append((columns, values))
         self._upper.append(upper)
 

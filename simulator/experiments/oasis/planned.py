@@ -38,7 +38,7 @@ class Planned:
         self._workload = workload
         self._params = params
         self._densest_first = densest_first
-        self._jobs = units_of(workload)
+        self._jobs = normalised_jobs(workload)
         self._index = {job.name: index for index, job in enumerate(self._jobs)}
         self._offered = 0
         self._by_slot: dict[int, dict[int, Placement]] = {}
@@ -70,10 +70,10 @@ class Planned:
 
     def _replan(self, slot: int, unfinished: Sequence[Unfinished]) -> None:
         waiting = []
-        for each in unfinished:
-            if best_worth(each.job, slot, each.remaining) > VIABLE * each.job.best_utility:
-                whole = self._jobs[each.index]
-                done = (whole.work - each.remaining) / whole.whole_work
+        for state in unfinished:
+            if best_worth(state.job, slot, state.remaining) > VIABLE * state.job.best_utility:
+                whole = self._jobs[state.index]
+                done = (whole.work - state.remaining) / whole.whole_work
                 waiting.append(replace(whole, done=done))
         self.state = admission.replan(self.state, slot, waiting, self._params).state
         self._by_slot = {}
@@ -87,7 +87,7 @@ class Planned:
             self._by_slot.setdefault(slot, {})[index] = placement
 
 
-def units_of(workload: SlotWorkload) -> list[TrainingJob]:
+def normalised_jobs(workload: SlotWorkload) -> list[TrainingJob]:
     """Return the jobs with demands as shares of the largest server's."""
     cluster = workload.cluster
     by: FloatVector = slots.units(cluster.worker_capacity, cluster.server_capacity)
@@ -114,8 +114,8 @@ def placements(
 
 def _by_slot(seats: Seats, machines: int) -> dict[int, IntVector]:
     """Return slot → count on each machine, for the slots in use."""
-    found: dict[int, IntVector] = {}
+    by_slot: dict[int, IntVector] = {}
     for slot, machine, count in zip(seats.slots, seats.machines, seats.counts, strict=True):
-        at = found.setdefault(int(slot), np.zeros(machines, dtype=np.int64))
+        at = by_slot.setdefault(int(slot), np.zeros(machines, dtype=np.int64))
         at[machine] += count
-    return found
+    return by_slot

@@ -119,8 +119,8 @@ def draw(setting: Setting, dice: np.random.Generator) -> SlotWorkload:
         for number, (arrival, kind) in enumerate(zip(arrivals, kinds, strict=True), 1)
     )
     widths = dice.integers(1, setting.widest, len(jobs), endpoint=True)
-    asked = tuple(min(int(width), job.chunks) for width, job in zip(widths, jobs, strict=True))
-    return SlotWorkload(jobs, asked, cluster)
+    requested = tuple(min(int(width), job.chunks) for width, job in zip(widths, jobs, strict=True))
+    return SlotWorkload(jobs, requested, cluster)
 
 
 def _servers(

@@ -102,23 +102,23 @@ def played(case: Case, jobs: Sequence[Task]) -> tuple[Times, Tally]:
     return times(run, jobs), tally
 
 
-def compared(default: Times, found: Times, tally: Tally) -> Measures:
+def compared(default: Times, changed: Times, tally: Tally) -> Measures:
     """Return what a rule changed."""
-    before, after = list(default.to_end.values()), list(found.to_end.values())
+    before, after = list(default.to_end.values()), list(changed.to_end.values())
     gains = [gain(a, b) for a, b in zip(after, before, strict=True)]
     won = [g for g, a, b in zip(gains, after, before, strict=True) if a < b - SAME]
     lost = [-g for g, a, b in zip(gains, after, before, strict=True) if a > b + SAME]
     return Measures(
         mean=gain(fmean(after), fmean(before)),
-        makespan=gain(found.makespan, default.makespan),
+        makespan=gain(changed.makespan, default.makespan),
         faster=100.0 * len(won) / len(gains),
         slower=100.0 * len(lost) / len(gains),
         best=max(gains),
         winners=fmean(won) if won else 0.0,
         losers=fmean(lost) if lost else 0.0,
-        nearly=gain(fmean(found.nearly.values()), fmean(default.nearly.values())),
+        nearly=gain(fmean(changed.nearly.values()), fmean(default.nearly.values())),
         mean_seconds=fmean(after),
-        makespan_seconds=found.makespan,
+        makespan_seconds=changed.makespan,
         requests=tally.requests,
         moves=tally.moves,
         stays=tally.stays,
@@ -128,14 +128,14 @@ def compared(default: Times, found: Times, tally: Tally) -> Measures:
 
 def measured(cases: Sequence[Case], seed: int) -> list[Measures]:
     """Run all cases on one seed, in the order given."""
-    return [compared(*one) for one in _both(cases, seed)]
+    return [compared(*pair) for pair in _both(cases, seed)]
 
 
 def pairs(cases: Sequence[Case], seed: int) -> list[list[Pair]]:
     """Run all cases on one seed; return the times of each job, in order of submission."""
     return [
-        list(zip(default.to_end.values(), found.to_end.values(), strict=True))
-        for default, found, _ in _both(cases, seed)
+        list(zip(default.to_end.values(), changed.to_end.values(), strict=True))
+        for default, changed, _ in _both(cases, seed)
     ]
 
 
@@ -209,13 +209,13 @@ class Columns:
         self.digest = parameters_hash(options.parameters)
         self._found = {name: [row[i] for row in by_seed] for i, name in enumerate(cases)}
 
-    def of(self, case: str) -> Sequence[Measures]:
+    def measures(self, case: str) -> Sequence[Measures]:
         """Return a case's measures, in the order of the seeds."""
         return self._found[case]
 
     def values(self, case: str, field: str) -> list[float]:
         """Return one field of a case, in the order of the seeds."""
-        return [float(getattr(one, field)) for one in self._found[case]]
+        return [float(getattr(measures, field)) for measures in self._found[case]]
 
     def spread(self, case: str, field: str) -> Spread:
         """Return one field of a case over the seeds."""
@@ -227,5 +227,5 @@ class Columns:
 
     def reached(self, case: str, field: str, paper: float) -> float:
         """Return on how many % of the seeds a field is at least the printed number."""
-        found = self.values(case, field)
-        return 100.0 * sum(value >= paper for value in found) / len(found)
+        values = self.values(case, field)
+        return 100.0 * sum(value >= paper for value in values) / len(values)

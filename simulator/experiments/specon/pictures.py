@@ -26,8 +26,8 @@ def scattered(series: Mapping[str, Any], path: Path) -> None:
         path: Of the SVG.
     """
     runs, printed, names = series["runs"], series["paper"], series["workloads"]
-    with figure(path, 10.0, 2.7) as made:
-        for axes, name in zip(made.subplots(1, len(names), sharey=True), names, strict=True):
+    with figure(path, 10.0, 2.7) as chart:
+        for axes, name in zip(chart.subplots(1, len(names), sharey=True), names, strict=True):
             for model in series["models"]:
                 mean, makespan = runs[name][model]
                 axes.scatter(mean, makespan, s=9, alpha=0.6, color=_COLOURS[model], label=model)
@@ -37,9 +37,9 @@ def scattered(series: Mapping[str, Any], path: Path) -> None:
             axes.margins(0.12)
             axes.set_title(name, fontsize=9)
             axes.set_xlabel("gain of mean job time, %")
-        made.axes[0].set_ylabel("gain of makespan, %")
-        handles, labels = made.axes[0].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside right center", fontsize=7)
+        chart.axes[0].set_ylabel("gain of makespan, %")
+        handles, labels = chart.axes[0].get_legend_handles_labels()
+        chart.legend(handles, labels, loc="outside right center", fontsize=7)
 
 
 def marked(axes: Axes, names: Sequence[str], ours: Sequence[Sequence[float]], title: str) -> None:
@@ -71,20 +71,22 @@ def distributed(series: Mapping[str, Any], path: Path) -> None:
     """
     shares = [100.0 * share for share in series["shares"]]
     colours = {"authors": "black", **_COLOURS}
-    with figure(path, 10.0, 3.0) as made:
-        left, right = made.subplots(1, 2)
-        for who, (default, specon) in series["curves"]:
-            left.plot(default, shares, color=colours[who], label=f"{who}, default")
-            left.plot(specon, shares, color=colours[who], linestyle="--", label=f"{who}, SpeCon")
+    with figure(path, 10.0, 3.0) as chart:
+        left, right = chart.subplots(1, 2)
+        for source, (default, specon) in series["curves"]:
+            left.plot(default, shares, color=colours[source], label=f"{source}, default")
+            left.plot(
+                specon, shares, color=colours[source], linestyle="--", label=f"{source}, SpeCon"
+            )
         left.set_xlabel("completion time, s")
         left.set_ylabel("% of the 50 jobs")
         left.grid(visible=True, alpha=0.3)
         left.legend(fontsize=7)
         bars = ("black", BLUE, ORANGE, PINK, GREEN)
         width = 0.8 / len(series["groups"])
-        for number, (who, gains) in enumerate(series["groups"]):
+        for number, (source, gains) in enumerate(series["groups"]):
             places = [i + (number - 2) * width for i in range(len(gains))]
-            right.bar(places, gains, width * 0.9, color=bars[number], label=who)
+            right.bar(places, gains, width * 0.9, color=bars[number], label=source)
         right.axhline(0.0, color=GREY, linewidth=0.5)
         right.set_xticks(range(len(series["group_names"])), series["group_names"])
         right.set_xlabel("jobs by number")
@@ -102,8 +104,8 @@ def compared(series: Mapping[str, Any], path: Path) -> None:
     """
     charts, workloads = series["charts"], series["workloads"]
     colours = (GREY, GREEN, ORANGE, PINK)
-    with figure(path, 10.0, 2.8) as made:
-        for axes, (what, rules) in zip(made.subplots(1, len(charts)), charts, strict=True):
+    with figure(path, 10.0, 2.8) as chart:
+        for axes, (what, rules) in zip(chart.subplots(1, len(charts)), charts, strict=True):
             width = 0.8 / len(rules)
             for number, (name, gains) in enumerate(rules):
                 places = [i + (number - (len(rules) - 1) / 2) * width for i in range(len(gains))]
@@ -111,5 +113,5 @@ def compared(series: Mapping[str, Any], path: Path) -> None:
             axes.axhline(0.0, color="black", linewidth=0.5)
             axes.set_xticks(range(len(workloads)), workloads, fontsize=7)
             axes.set_title(what, fontsize=8)
-        handles, labels = made.axes[0].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside right center", fontsize=7)
+        handles, labels = chart.axes[0].get_legend_handles_labels()
+        chart.legend(handles, labels, loc="outside right center", fontsize=7)

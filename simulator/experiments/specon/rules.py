@@ -67,8 +67,8 @@ class Monitor:
         self._standings[uid] = after
         counted = value is not None or self._params.count_silent_ticks
         falls = after.growth < self._params.alpha and after.growth < after.previous_growth
-        known = self._on_enter or before.category is Category.CONVERGED
-        if after.category is Category.CONVERGED and counted and falls and known:
+        may_request = self._on_enter or before.category is Category.CONVERGED
+        if after.category is Category.CONVERGED and counted and falls and may_request:
             return after.converged_at
         return None
 
@@ -139,8 +139,8 @@ class Specon:
             self._monitor.settled.add(uid)
 
     def _compared(self, fluid: Fluid, host: NodeName) -> Host:
-        here = [(self._category(r), r.task.uid in self._moved_at) for r in fluid.on(host)]
-        return counted(Host(host, use_ratio=fluid.use_ratio(host)), here, self._params.target)
+        residents = [(self._category(r), r.task.uid in self._moved_at) for r in fluid.on(host)]
+        return counted(Host(host, use_ratio=fluid.use_ratio(host)), residents, self._params.target)
 
     def _rebalance(self, fluid: Fluid) -> None:
         movable = [
@@ -212,11 +212,11 @@ class Weighing:
         self._params = params
         self._monitor = monitor
 
-    def weights(self, fluid: Fluid, here: Sequence[Running]) -> Sequence[float]:
+    def weights(self, fluid: Fluid, tasks: Sequence[Running]) -> Sequence[float]:
         """Return the requests in milli-CPU."""
-        sharers = [self._sharer(fluid, running) for running in here]
-        found = cpu_weights.requests(sharers, self._params)
-        return [float(found[sharer.uid]) for sharer in sharers]
+        sharers = [self._sharer(fluid, running) for running in tasks]
+        requests = cpu_weights.requests(sharers, self._params)
+        return [float(requests[sharer.uid]) for sharer in sharers]
 
     def _sharer(self, fluid: Fluid, running: Running) -> Sharer:
         task = running.task

@@ -187,13 +187,13 @@ def tasks(
     steepness = np.exp(dice(_STEEPNESS).uniform(-STEEPNESS_SPREAD, STEEPNESS_SPREAD, count))
     noises = noise * dice(_NOISE).standard_normal((count, ITERATIONS))
     errors = dice(_ESTIMATES).uniform(-ESTIMATE_ERROR, ESTIMATE_ERROR, count)
-    made: list[Task] = []
+    drawn: list[Task] = []
     for i in range(count):
         kind = CLASSES[int(kinds[i])] if scenario.mixed else VAE
         base = CURVES[kind]
         curve = replace(base, steepness=base.steepness * float(steepness[i]))
         spread = 1.0 + model.framework_spread * float(frameworks[i])
-        made.append(
+        drawn.append(
             Task(
                 uid=Uid(f"job-{i + 1:03d}"),
                 arrives_at=arrivals[i],
@@ -205,11 +205,11 @@ def tasks(
                 estimate_ratio=1.0 + float(errors[i]),
             )
         )
-    return tuple(made)
+    return tuple(drawn)
 
 
 def _arrivals(scenario: Scenario, dice: np.random.Generator) -> Sequence[float]:
     if not scenario.window_seconds:
         return [i * scenario.every_seconds for i in range(scenario.jobs)]
-    found: list[float] = np.sort(dice.uniform(0.0, scenario.window_seconds, scenario.jobs)).tolist()
-    return found
+    times: list[float] = np.sort(dice.uniform(0.0, scenario.window_seconds, scenario.jobs)).tolist()
+    return times

@@ -31,8 +31,8 @@ MIXED: Final = (IN_300, IN_600, IN_1200)
 
 def _with_lengths(power: float) -> SharingModel:
     """Return W with the classes' distances from their geometric mean to a power."""
-    middle = exp(sum(log(W.work[one]) for one in CLASSES) / len(CLASSES))
-    work = {one: middle * (W.work[one] / middle) ** power for one in CLASSES}
+    middle = exp(sum(log(W.work[name]) for name in CLASSES) / len(CLASSES))
+    work = {name: middle * (W.work[name] / middle) ** power for name in CLASSES}
     return replace(W, name=f"lengths to the power of {power:g}", work=work)
 
 
@@ -100,7 +100,7 @@ def findings(columns: Columns) -> Iterator[str]:
 
 
 def _ratio(power: float) -> float:
-    work = [_LENGTH[power].work[one] for one in CLASSES if one != VAE]
+    work = [_LENGTH[power].work[name] for name in CLASSES if name != VAE]
     return max(work) / min(work)
 
 

@@ -67,14 +67,14 @@ class Chaos:
     seed: int
     until: float = 100.0
     oracle: bool = False
-    looks: int = 0
+    decisions: int = 0
     dice: random.Random = field(init=False)
 
     def __post_init__(self):
         self.dice = random.Random(self.seed)
 
     def decide(self, view):
-        self.looks += 1
+        self.decisions += 1
         check(view)
         if view.now < self.until and view.running and self.dice.random() < 0.7:
             return [self._disturb(view)]
@@ -93,7 +93,7 @@ class Chaos:
             node = next((n for n, left in free.items() if left["cpu"] >= 1000), None)
             return Weigh(one.name, 2.0) if node is None else Move(one.name, "worker", 0, node)
         if kind == "scale":
-            many = self.dice.randint(one.asked.least_workers, one.asked.most_workers)
+            many = self.dice.randint(one.spec.least_workers, one.spec.most_workers)
             for node in (*one.placement.workers, *one.placement.servers):
                 free[node]["cpu"] += 1000
             start = fitting(one, free, many)
@@ -119,8 +119,8 @@ def check(view):
     assert bound.keys() == running.keys()
     for name, one in running.items():
         assert bound[name] == len(one.placement.workers) + len(one.placement.servers)
-        assert one.workers >= one.asked.least_workers
-        assert len(one.placement.servers) == one.asked.servers
+        assert one.workers >= one.spec.least_workers
+        assert len(one.placement.servers) == one.spec.servers
 
 
 @dataclass
@@ -171,14 +171,14 @@ class Thorough(Checked):
 
 @settings(max_examples=50)
 @given(jobs(), st.sampled_from(Order))
-def test_looks_that_are_left_out_would_have_changed_nothing(found, order):
+def test_skipped_cycles_would_have_changed_nothing(found, order):
     decider, thorough = (
         Checked(EngineParameters(order=order)),
         Thorough(EngineParameters(order=order)),
     )
-    run, all_looks = simulate(workload(found), decider), simulate(workload(found), thorough)
-    assert run.looks <= all_looks.looks
-    assert (run.jobs, run.placements) == (all_looks.jobs, all_looks.placements)
+    run, all_cycles = simulate(workload(found), decider), simulate(workload(found), thorough)
+    assert run.decisions <= all_cycles.decisions
+    assert (run.jobs, run.placements) == (all_cycles.jobs, all_cycles.placements)
     assert decider.last.memory.runs == thorough.last.memory.runs
 
 

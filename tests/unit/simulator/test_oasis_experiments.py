@@ -252,7 +252,7 @@ def test_the_ratio_to_the_best_other_is_that_of_the_printed_utilities() -> None:
 
 
 def test_the_best_rival_is_chosen_seed_by_seed() -> None:
-    runs = contest.meet((SMALL,), ("FIFO", "DRF", ADMITTED_FIRST), (1, 2), "", QUICK)
+    runs = contest.run_all((SMALL,), ("FIFO", "DRF", ADMITTED_FIRST), (1, 2), "", QUICK)
     best = contest.best([runs[name][0] for name in runs])
     for seed, run in enumerate(best):
         assert run.utility == max(runs[name][0][seed].utility for name in runs)

@@ -1,4 +1,4 @@
-"""Virtual time: what happens when, and what the clocks say."""
+"""Virtual time: order of events, and the clocks."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from simulator.cluster.decider import next_tick
 from simulator.cluster.events import EPOCH_SECONDS, EventHeap, Kind, VirtualClock
 
 
-def test_both_clocks_say_the_time_of_the_workload():
+def test_both_clocks_show_the_time_of_the_workload():
     clock = VirtualClock()
     clock.advance(12.5)
     assert clock.now() == clock.monotonic() == EPOCH_SECONDS + 12.5
@@ -14,27 +14,27 @@ def test_both_clocks_say_the_time_of_the_workload():
 
 def test_the_clock_never_goes_back():
     clock = VirtualClock(5.0)
-    with pytest.raises(ValueError, match="never goes back"):
+    with pytest.raises(ValueError, match="in the past"):
         clock.advance(4.0)
 
 
-def test_events_come_by_time_then_by_kind_then_as_they_were_put_in():
+def test_events_come_by_time_then_by_kind_then_in_order_of_insertion():
     heap = EventHeap()
-    heap.push(2.0, Kind.LOOK)
+    heap.push(2.0, Kind.DECIDE)
     heap.push(2.0, Kind.ARRIVAL, "second")
     heap.push(2.0, Kind.ARRIVAL, "a third")
     heap.push(2.0, Kind.END, "first")
-    heap.push(1.0, Kind.LOOK)
+    heap.push(1.0, Kind.DECIDE)
     found = []
     while heap:
         event = heap.pop()
         found.append((event.at, event.job or event.kind.name))
     assert found == [
-        (1.0, "LOOK"),
+        (1.0, "DECIDE"),
         (2.0, "first"),
         (2.0, "second"),
         (2.0, "a third"),
-        (2.0, "LOOK"),
+        (2.0, "DECIDE"),
     ]
 
 

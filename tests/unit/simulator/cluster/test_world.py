@@ -5,7 +5,7 @@ import pytest
 from shared import labels
 from simulator.cluster.actions import Move, Preempt, Scale, Start, Weigh, placement
 from simulator.cluster.errors import EndlessDeciderError, IllegalActionError, WorkloadError
-from simulator.cluster.run import MOST_LOOKS_AT_ONCE, simulate
+from simulator.cluster.run import MOST_DECISIONS_AT_ONCE, simulate
 from tests.unit.simulator.cluster.workloads import Scripted, first_fit, job, workload
 
 ILLEGAL = {
@@ -108,18 +108,18 @@ def test_a_scheduler_that_acts_for_ever_at_one_moment_is_stopped():
     decider = Eager()
     with pytest.raises(EndlessDeciderError):
         simulate(workload(job()), decider)
-    assert len(decider.views) == MOST_LOOKS_AT_ONCE + 1
+    assert len(decider.views) == MOST_DECISIONS_AT_ONCE + 1
 
 
-def test_many_moments_at_each_of_which_it_looks_again_are_no_fault():
+def test_many_moments_with_one_more_decision_each_raise_no_error():
     class Twice(Scripted):
         def wakes_at(self, now):
             return now if len(self.views) % 2 else None
 
-    jobs = [job(f"j{i}", at=float(i), seconds=0.5) for i in range(MOST_LOOKS_AT_ONCE // 2 + 10)]
+    jobs = [job(f"j{i}", at=float(i), seconds=0.5) for i in range(MOST_DECISIONS_AT_ONCE // 2 + 10)]
     found = simulate(workload(*jobs), Twice(rule=first_fit))
     assert len(found.completed) == len(jobs)
-    assert found.looks > MOST_LOOKS_AT_ONCE
+    assert found.decisions > MOST_DECISIONS_AT_ONCE
 
 
 def test_a_job_that_never_fits_ends_the_run_and_not_the_waiting():
@@ -187,12 +187,12 @@ def test_the_store_holds_what_a_user_wrote_and_lets_go_of_what_ended():
     assert sorted(seen[-1].pods) == ["default/l-worker-0"]
 
 
-def test_two_priorities_of_one_namespace_are_a_fault_of_the_workload():
+def test_two_priorities_of_one_namespace_raise_a_workload_error():
     jobs = [job(user_priority=3), job("k", user_priority=4)]
-    with pytest.raises(WorkloadError, match="another job says 3"):
+    with pytest.raises(WorkloadError, match="another job states 3"):
         simulate(workload(*jobs), Scripted())
 
 
-def test_two_jobs_of_one_name_are_a_fault_of_the_workload():
-    with pytest.raises(WorkloadError, match="one name"):
+def test_two_jobs_with_one_name_raise_a_workload_error():
+    with pytest.raises(WorkloadError, match="same name"):
         simulate(workload(job(), job()), Scripted())

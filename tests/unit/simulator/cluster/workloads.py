@@ -79,14 +79,14 @@ class Scripted:
 def first_fit(view: View) -> list[Action]:
     """Start every waiting job whose gang fits, each pod on the first node that has room."""
     free = view.free
-    found = (fitting(one, free, one.asked.workers) for one in view.waiting)
+    found = (fitting(one, free, one.spec.workers) for one in view.waiting)
     return [start for start in found if start is not None]
 
 
 def fitting(one: JobView, free: dict[Any, dict[str, int]], workers: int) -> Start | None:
     """Return a start with so many workers, and take its room from ``free``; None without room."""
-    asked = one.asked
-    wanted = [dict(asked.server, pods=1)] * asked.servers + [dict(asked.worker, pods=1)] * workers
+    spec = one.spec
+    wanted = [dict(spec.server, pods=1)] * spec.servers + [dict(spec.worker, pods=1)] * workers
     trial = {node: dict(left) for node, left in free.items()}
     nodes = []
     for amounts in wanted:
@@ -104,4 +104,4 @@ def fitting(one: JobView, free: dict[Any, dict[str, int]], workers: int) -> Star
             trial[node][name] -= amount
         nodes.append(node)
     free.update(trial)
-    return Start(one.name, placement(nodes[asked.servers :], nodes[: asked.servers]))
+    return Start(one.name, placement(nodes[spec.servers :], nodes[: spec.servers]))
