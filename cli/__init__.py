@@ -1,1 +1,1 @@
-"""``shuntyard`` and ``kubectl-shuntyard``: people ask the read API. Imports ``shared`` only."""
+"""``shuntyard`` and ``kubectl-shuntyard``: a client of the read API. Imports ``shared`` only."""

@@ -1,8 +1,8 @@
 """Entry point of ``shuntyard`` and ``kubectl-shuntyard``.
 
-Exit codes: 0 done, 1 the extender could not answer, or the API server would refuse the manifest, 2
-the command line is wrong, 3 ``what-if`` is answered, but the API server has not checked the
-manifest. Those of ``doctor``: 0 well, 1 there is a fault, 2 the API server could not be asked.
+Exit codes: 0 success; 1 no answer from the extender, or the API server would refuse the manifest;
+2 wrong command line; 3 ``what-if`` was answered, but the API server has not checked the manifest.
+Those of ``doctor``: 0 no fault, 1 a fault, 2 no answer from the API server.
 """
 
 import os
@@ -12,40 +12,40 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TextIO
 
-from cli import arguments, harmless
+from cli import arguments, sanitize
 from cli.errors import UnansweredError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; ``argv`` without the program's name, None: that of the process."""
-    asked = arguments.parse(argv)
-    if isinstance(sys.stdout, TextIOWrapper):  # names and messages may hold what it cannot show
+    """Run one command; ``argv`` is without the program's name, None: that of the process."""
+    options = arguments.parse(argv)
+    if isinstance(sys.stdout, TextIOWrapper):  # names may hold what its encoding cannot
         sys.stdout.reconfigure(errors="replace")
     try:
-        return _run(asked)
+        return _run(options)
     except UnansweredError as error:
-        print(f"{arguments.program()}: {harmless.lines(str(error))}", file=sys.stderr)
-        return 2 if asked.command == "doctor" else 1
+        print(f"{arguments.program()}: {sanitize.lines(str(error))}", file=sys.stderr)
+        return 2 if options.command == "doctor" else 1
     except KeyboardInterrupt:  # how a --watch ends
         return 0
-    except BrokenPipeError:  # the reader, say `head`, has seen enough
+    except BrokenPipeError:  # the reader, say `head`, has closed its end
         _close_silently(sys.stdout)
     return 0
 
 
-def _run(asked: Namespace) -> int:
-    """Load what the command needs, which a wrong command line or --help need not wait for."""
-    if asked.command == "doctor":
-        from cli.doctor import running  # noqa: PLC0415 - as said
+def _run(options: Namespace) -> int:
+    """Load what the command needs; --help and wrong command lines need none of it."""
+    if options.command == "doctor":
+        from cli.doctor import running  # noqa: PLC0415 - see the docstring
 
-        return running.run(asked, sys.stdout)
-    if asked.command == "rotate-seat-key":
-        from cli import rotating  # noqa: PLC0415 - as said
+        return running.run(options, sys.stdout)
+    if options.command == "rotate-signing-key":
+        from cli import signing_key  # noqa: PLC0415 - see the docstring
 
-        return rotating.run(asked, sys.stdout)
-    from cli import commands  # noqa: PLC0415 - as said
+        return signing_key.run(options, sys.stdout)
+    from cli import commands  # noqa: PLC0415 - see the docstring
 
-    return commands.run(asked, sys.stdout)
+    return commands.run(options, sys.stdout)
 
 
 def _close_silently(stream: TextIO) -> None:

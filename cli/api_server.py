@@ -18,14 +18,13 @@ _UNAUTHORIZED: Final = 401
 
 
 class ApiServer:
-    """See the module.
+    """A client of the API server; it answers to the user's credentials.
 
     Attributes:
-        url: Where it is.
-        namespace: Where whoever asks works, as the context says.
+        namespace: The context's namespace.
 
     Raises:
-        UnansweredError: The kubeconfig's server is no URL.
+        UnansweredError: The kubeconfig's server is not a URL.
     """
 
     def __init__(self, credentials: Credentials) -> None:
@@ -41,7 +40,7 @@ class ApiServer:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Base URL of the API server."""
         return self._server.url.geturl()
 
     def ask(
@@ -51,17 +50,17 @@ class ApiServer:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Return what it says to a GET, with a ``body`` to a POST; whatever the status.
+        """Return the answer to a GET, with a ``body`` to a POST, whatever its status.
 
-        A refused token is renewed once if it can be. ``headers`` go along, for what it proxies.
+        A refused token is renewed once if possible. ``headers`` are for the server behind a proxy.
 
         Raises:
-            UnansweredError: It cannot be reached, or there is no token to show.
+            UnansweredError: It cannot be reached, or there is no token to send.
         """
         return self._renewed(Request(path, query or {}, headers or {}, body))
 
     def patch(self, path: str, body: bytes) -> Answer:
-        """Return what it says to a merge patch; otherwise as ``ask``."""
+        """Return the answer to a merge patch; otherwise as ``ask``."""
         return self._renewed(Request(path, body=body, changes=True))
 
     def _renewed(self, request: Request) -> Answer:
@@ -87,18 +86,18 @@ class ApiServer:
         return connection.authorization(token or "")
 
 
-def of(asked: Namespace) -> ApiServer:
-    """Return the API server of the kubeconfig that was asked for, or that the environment names.
+def of_options(options: Namespace) -> ApiServer:
+    """Return the API server of the options' kubeconfig, else of the environment.
 
     Raises:
-        UnansweredError: There is none, or what is said of it cannot be used.
+        UnansweredError: There is none, or its configuration cannot be used.
     """
-    file = asked.kubeconfig
-    if asked.context and not file and not os.environ.get("KUBECONFIG"):
+    file = options.kubeconfig
+    if options.context and not file and not os.environ.get("KUBECONFIG"):
         file = Path.home() / ".kube" / "config"  # a pod's service account has no contexts
     try:
-        credentials = auth.load(file, asked.context, unverified_allowed=True)
+        credentials = auth.load(file, options.context, unverified_allowed=True)
     except (SettingsError, OSError) as error:
-        hint = "--kubeconfig and --context, or --url or SHUNTYARD_URL, say how to reach Shuntyard"
+        hint = "use --kubeconfig and --context, or --url or SHUNTYARD_URL"
         raise UnansweredError(f"{error}; {hint}") from error
     return ApiServer(credentials)

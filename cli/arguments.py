@@ -1,4 +1,4 @@
-"""The command line, and what the environment says where it says nothing."""
+"""The command line, with environment variables for what it leaves out."""
 
 import argparse
 import os
@@ -9,87 +9,112 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from cli import asking, options, pricing, service, subject
+from cli import options as declared
+from cli import service
 from shared import signing_secret
 
 _COMMANDS: Final = {
     "queue": "waiting jobs in the order in which they will be placed, and why each waits",
-    "nodes": "nodes: what is free and used, what they cost, and what their agents say",
+    "nodes": "nodes: free and used resources, prices, and what their agents report",
     "jobs": "all jobs with their pods by state, and how far their training is",
-    "migrations": "which jobs moved, why, what it cost, and which were not moved",
-    "rescales": "whose workers changed, why, for whom, and whose did not",
-    "prices": "what resources cost now, and in the time slots to come",
+    "migrations": "which jobs were moved, why and at what cost, and which were not moved",
+    "rescales": "which jobs changed their number of workers, why and for which job",
+    "prices": "prices of resources now, and in the time slots to come",
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
-    "doctor": "whether Shuntyard is installed as it should be, and how to mend what is not",
-    "rotate-seat-key": "make a new key that signs seats; the one before it still counts",
+    "doctor": "check the installation, and how to fix what is wrong",
+    "rotate-signing-key": "make a new signing key; signatures of the previous key stay valid",
 }
 _SUBJECTS: Final = {"explain": ("POD|JOB",), "migrations": ("[NAME]",)}
-_ONCE: Final = frozenset({"doctor", "rotate-seat-key"})
+_ONCE: Final = frozenset({"doctor", "rotate-signing-key"})
+_FORMS: Final = "NAME, pod/NAME, job/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME"
 _WRONG: Final = 2
 _EPILOG: Final = (
-    "COMMAND --help lists what a command understands. "
-    "Exit codes: 0 done, 1 the extender could not answer, 2 wrong command line, "
-    "3 what-if has answered, but the API server has not checked the manifest; "
-    "doctor: 0 well, 1 a fault, 2 the API server could not be asked"
+    "COMMAND --help lists the options of a command. "
+    "Exit codes: 0 success, 1 no answer from the extender, 2 wrong command line, "
+    "3 what-if was answered, but the API server has not checked the manifest; "
+    "doctor: 0 no fault, 1 a fault, 2 no answer from the API server"
 )
 
 
 def program() -> str:
-    """Return the name people call it by; as a plugin, with ``kubectl`` before it."""
+    """Return the name that the user called; as a plugin, with ``kubectl`` before it."""
     name = Path(sys.argv[0]).name
     return "kubectl shuntyard" if name.startswith("kubectl-") else "shuntyard"
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command and its options; ends the process with 2 if they cannot be used."""
-    parser, asked = _understood(argv)
-    if asked.all_namespaces:
-        asked.namespace = None
-    if asked.command == "explain":
-        asked.namespace = subject.split(asked.subject)[0] or asked.namespace
-    if asked.command == "migrations" and "/" in (asked.migration or ""):
-        asked.namespace, asked.migration = asked.migration.split("/", 1)
-    if asked.command == "what-if":
-        asking.check(parser, asked)
-    if asked.command == "prices":
-        pricing.check(parser, asked)
-    if asked.command in _ONCE and (asked.url or asked.watch):
-        said = "asks the API server, once: --url and --watch do not go with it"
-        parser.error(f"{asked.command} {said}")
-    _choose_way(parser, asked)
-    return asked
+    parser, options = _parsed(argv)
+    if options.all_namespaces:
+        options.namespace = None
+    if options.command == "explain":
+        options.namespace = _split_subject(options.subject)[0] or options.namespace
+    if options.command == "migrations" and "/" in (options.migration or ""):
+        options.namespace, options.migration = options.migration.split("/", 1)
+    if options.command == "what-if":
+        declared.check_what_if(parser, options)
+    if options.command == "prices":
+        declared.check_prices(parser, options)
+    if options.command in _ONCE and (options.url or options.watch):
+        parser.error(f"--url and --watch cannot be combined with {options.command}")
+    _choose_way(parser, options)
+    return options
 
 
-def _understood(argv: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
-    """Return the parser of the command, which knows its usage, and what it was given."""
+def subject_query(text: str, namespace: str) -> dict[str, str]:
+    """Return the query of the subject of ``explain``: the pod of that name, else the job."""
+    stated, kind, name = _split_subject(text)
+    parts = {"namespace": stated or namespace}
+    if kind == "pod" or not kind:
+        return parts | {"pod" if kind else "name": name}
+    named = {"kind": kind} if stated else {}  # `job/NAME` alone is a job of any kind
+    return parts | {"job": name} | named
+
+
+def _split_subject(text: str) -> tuple[str | None, str, str]:
+    """Return namespace, kind and name of a pod or job.
+
+    The namespace is None and the kind empty where they are not given. ``NAMESPACE/KIND/NAME`` is
+    how all tables name jobs.
+    """
+    first, _, rest = text.partition("/")
+    if not rest:
+        return None, "", first
+    if first in {"pod", "job"} and "/" not in rest:
+        return None, first, rest
+    kind, _, name = rest.partition("/")
+    return (first, kind, name) if name else (first, "", rest)
+
+
+def _parsed(argv: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+    """Return the command's parser, which knows its usage, and the parsed options."""
     parser, commands = _parsers()
-    asked, unknown = parser.parse_known_args(argv)
-    if not asked.command:
+    options, unknown = parser.parse_known_args(argv)
+    if not options.command:
         parser.print_help(sys.stderr)
         sys.exit(_WRONG)
-    parser = commands[asked.command]
+    parser = commands[options.command]
     if unknown:
-        listed = f"`{parser.prog} --help` lists what it understands"
-        parser.error(f"{' '.join(unknown)} is not understood: {listed}")
-    return parser, asked
+        parser.error(f"unknown option {' '.join(unknown)}: see `{parser.prog} --help`")
+    return parser, options
 
 
-def _choose_way(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
-    """Fill in what the environment says; an option of one way wins over it for the other."""
-    proxied = asked.kubeconfig or asked.context or asked.service
-    if asked.url and proxied:
-        parser.error("--url goes past the API server: --kubeconfig, --context and --service do not")
-    if not proxied:
-        asked.url = asked.url or os.environ.get("SHUNTYARD_URL")
-    if asked.url:
-        asked.ca = asked.ca or _path("SHUNTYARD_CA")
-        asked.token_file = asked.token_file or _path("SHUNTYARD_TOKEN_FILE")
-    elif asked.ca or asked.token_file or asked.server_name:
-        parser.error("--ca, --token-file and --server-name go with --url")
-    text = asked.service or os.environ.get("SHUNTYARD_SERVICE") or service.DEFAULT_SERVICE
+def _choose_way(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Fill in the environment's values; an option of one way wins over a variable of the other."""
+    through_api_server = options.kubeconfig or options.context or options.service
+    if options.url and through_api_server:
+        parser.error("--url cannot be combined with --kubeconfig, --context or --service")
+    if not through_api_server:
+        options.url = options.url or os.environ.get("SHUNTYARD_URL")
+    if options.url:
+        options.ca = options.ca or _path("SHUNTYARD_CA")
+        options.token_file = options.token_file or _path("SHUNTYARD_TOKEN_FILE")
+    elif options.ca or options.token_file or options.server_name:
+        parser.error("--ca, --token-file and --server-name need --url")
+    text = options.service or os.environ.get("SHUNTYARD_SERVICE") or service.DEFAULT_SERVICE
     try:
-        asked.service = service.parse(text)
+        options.service = service.parse(text)
     except ValueError as error:
         parser.error(f"--service or SHUNTYARD_SERVICE: {error}")
 
@@ -100,11 +125,11 @@ def _path(variable: str) -> Path | None:
 
 
 class _Version(argparse.Action):
-    """Looks the release up only when somebody asks for it, which takes a moment."""
+    """Looks the release up only when it is asked for, because that is slow."""
 
     @override
     def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> None:
-        from cli import release  # noqa: PLC0415 - as said
+        from cli import release  # noqa: PLC0415 - see the docstring
 
         print(release.sentence())
         parser.exit()
@@ -114,11 +139,11 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
     """Return the parser of the whole line, and that of each command."""
     name = program()
     usage = f"{name} COMMAND [OPTION ...]"
-    text = "Ask Shuntyard about training jobs."
+    text = "Show how Shuntyard schedules training jobs."
     parser = argparse.ArgumentParser(prog=name, usage=usage, epilog=_EPILOG, description=text)
-    parser.add_argument("--version", action=_Version, nargs=0, help="say which release this is")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the release")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    options.add(parser)
+    declared.add_common(parser)
     for command in _COMMANDS:
         _add(commands, command)
     return parser, commands.choices
@@ -128,21 +153,21 @@ def _add(commands: Any, name: str) -> None:
     prog, text = f"{program()} {name}", _COMMANDS[name]
     usage = " ".join([prog, *_SUBJECTS.get(name, ()), "[OPTION ...]"])
     command = commands.add_parser(
-        name, prog=prog, usage=usage, help=text, description=f"Show {text}."
+        name, prog=prog, usage=usage, help=text, description=f"{text[0].upper()}{text[1:]}."
     )
     if name == "explain":
-        command.add_argument("subject", metavar="POD|JOB", help=subject.FORMS)
+        command.add_argument("subject", metavar="POD|JOB", help=_FORMS)
     if name == "migrations":
-        one = "show all of this one: NAME or NAMESPACE/NAME"
-        command.add_argument("migration", metavar="NAME", nargs="?", help=one)
+        details = "show all details of one migration: NAME or NAMESPACE/NAME"
+        command.add_argument("migration", metavar="NAME", nargs="?", help=details)
     if name == "what-if":
-        asking.add(command)
+        declared.add_what_if(command)
     if name == "prices":
-        pricing.add(command)
-    if name == "rotate-seat-key":
-        kept = f"Secret in the namespace of --service (default: {signing_secret.NAME})"
-        command.add_argument("--secret", metavar="NAME", default=signing_secret.NAME, help=kept)
+        declared.add_prices(command)
+    if name == "rotate-signing-key":
+        secret = f"Secret in the namespace of --service (default: {signing_secret.NAME})"
+        command.add_argument("--secret", metavar="NAME", default=signing_secret.NAME, help=secret)
     if name == "queue":
-        by = "a line for each job, or for each namespace: what it holds and may hold"
+        by = "a line for each job (default), or for each namespace: what it holds and may hold"
         command.add_argument("--by", choices=("job", "namespace"), default="job", help=by)
-    options.add(command, name)
+    declared.add_common(command, name)

@@ -1,27 +1,17 @@
-"""The commands: fetch, narrow to what was asked for, show; with ``--watch`` again and again."""
+"""The commands: fetch an answer, narrow it to the options, show it; with ``--watch`` repeatedly."""
 
 import sys
 import time
 from argparse import Namespace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, TextIO
+from typing import Final, NamedTuple, TextIO, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from cli import (
-    client,
-    harmless,
-    heatmap,
-    ledger,
-    narrowing,
-    pages,
-    picture,
-    screen,
-    subject,
-    trying,
-    views,
-)
+from cli import arguments, client, manifest, sanitize
 from cli.errors import UnansweredError
+from cli.views import explain, heatmap, jobs, ledger, nodes, queue, terminal, what_if
 from shared import api
 from shared.ledgers import RescalesResponse
 from shared.pricing import PricesResponse, SlotPrices
@@ -39,13 +29,19 @@ _KINDS: Final[dict[str, type[api.Response]]] = {
     "namespaces": NamespacesResponse,
     "explain": api.ExplainResponse,
 }
-
 _OF_NAMESPACES: Final = frozenset({"queue", "jobs", "migrations", "rescales"})
-"""Commands whose answer is of all namespaces unless one is asked for."""
-
-
+"""Commands that list all namespaces unless one is chosen."""
+_LISTS: Final = (
+    api.QueueResponse,
+    api.JobsResponse,
+    api.MigrationsResponse,
+    RescalesResponse,
+    NamespacesResponse,
+)
 UNCHECKED: Final = 3
 """Exit code of a what-if that is answered, but whose manifest the API server has not checked."""
+
+Answer = TypeVar("Answer", bound=api.Response)
 
 
 class _Shown(NamedTuple):
@@ -55,94 +51,153 @@ class _Shown(NamedTuple):
     code: int = 0
 
 
-def run(asked: Namespace, out: TextIO) -> int:
+def run(options: Namespace, out: TextIO) -> int:
     """Run the command once, or until Ctrl-C; return the exit code.
 
     Raises:
-        UnansweredError: The extender could not answer; under ``--watch`` only the first time.
+        UnansweredError: No answer; under ``--watch`` only the first time.
     """
-    way = client.way(asked)
-    text, code = _show(asked, way, out)
+    way = client.way(options)
+    text, code = _show(options, way, out)
     print(text, file=out, flush=True)
-    while asked.watch:
-        time.sleep(asked.watch)
+    while options.watch:
+        time.sleep(options.watch)
         try:
-            text, code = _show(asked, way, out)
+            text, code = _show(options, way, out)
         except UnansweredError as error:
             print(error, file=sys.stderr, flush=True)
             continue
-        print(_between(asked, out) + text, file=out, flush=True)
+        print(_separator(options, out) + text, file=out, flush=True)
     return code
 
 
-def _show(asked: Namespace, way: client.Way, out: TextIO) -> _Shown:
-    namespace = asked.namespace or way.namespace or "default"
-    if asked.command == "what-if":
-        return _what_if(asked, way, namespace, out)
-    query: dict[str, str] = {}
-    if asked.command == "explain":
-        query = subject.query(asked.subject, namespace)
-    if asked.command == "prices" and (asked.slots or asked.svg):
-        query = {"slots": "true"}
-    if asked.namespace and asked.command in _OF_NAMESPACES:
-        query = {"namespace": asked.namespace}
-    path = "namespaces" if asked.command == "queue" and asked.by == "namespace" else asked.command
-    body, whole = pages.fetch(way, f"/v1/{path}", _KINDS[path], query)
-    answer = _narrowed(asked, whole)
-    if asked.output == "json":
-        is_as_told = answer is whole and body
-        return _Shown(_json(asked, body if is_as_told else msgspec.json.encode(answer)))
-    if isinstance(answer, api.MigrationsResponse) and asked.migration:
-        return _Shown("\n\n".join("\n".join(ledger.details(one)) for one in answer.entries))
+def lines(answer: api.Response, *, wide: bool, blocks: bool) -> list[str]:
+    """Return an answer as lines; ``blocks``: the terminal can show block characters."""
+    match answer:
+        case api.QueueResponse():
+            return queue.queue(answer, wide=wide)
+        case NamespacesResponse():
+            return queue.namespaces(answer, wide=wide)
+        case api.NodesResponse():
+            return nodes.nodes(answer, wide=wide)
+        case PricesResponse():
+            return nodes.prices(answer, wide=wide)
+        case api.JobsResponse():
+            return jobs.jobs(answer, wide=wide, blocks=blocks)
+        case _:
+            return _of_changes(answer, wide=wide)
+
+
+def _of_changes(answer: api.Response, *, wide: bool) -> list[str]:
+    match answer:
+        case api.MigrationsResponse():
+            return ledger.migrations(answer, wide=wide)
+        case RescalesResponse():
+            return ledger.rescales(answer, wide=wide)
+        case api.ExplainResponse():
+            return explain.explain(answer, wide=wide)
+        case api.WhatIfResponse():
+            return what_if.what_if(answer, wide=wide)
+        case _:
+            raise TypeError(f"no view for {type(answer).__name__}")
+
+
+def _show(options: Namespace, way: client.Way, out: TextIO) -> _Shown:
+    namespace = options.namespace or way.namespace or "default"
+    if options.command == "what-if":
+        return _what_if(options, way, namespace, out)
+    by_namespace = options.command == "queue" and options.by == "namespace"
+    path = "namespaces" if by_namespace else options.command
+    query = _query(options, namespace)
+    body, whole = client.fetch_all(way, f"/v1/{path}", _KINDS[path], query)
+    answer = _narrowed(options, whole)
+    if options.output == "json":
+        is_unchanged = answer is whole and body
+        return _Shown(_json(options, body if is_unchanged else msgspec.json.encode(answer)))
+    if isinstance(answer, api.MigrationsResponse) and options.migration:
+        return _Shown("\n\n".join("\n".join(ledger.details(entry)) for entry in answer.entries))
     if isinstance(answer, PricesResponse) and query:
-        return _Shown(_slots(asked, answer, out))
-    return _Shown(_table(asked, answer, out))
+        return _Shown(_slots(options, answer, out))
+    return _Shown(_text(options, answer, out))
 
 
-def _what_if(asked: Namespace, way: client.Way, namespace: str, out: TextIO) -> _Shown:
-    """Have the API server check the manifest, then ask what would become of its job."""
-    trial = trying.of(asked, way, namespace)
+def _query(options: Namespace, namespace: str) -> dict[str, str]:
+    if options.command == "explain":
+        return arguments.subject_query(options.subject, namespace)
+    if options.command == "prices" and (options.slots or options.svg):
+        return {"slots": "true"}
+    if options.namespace and options.command in _OF_NAMESPACES:
+        return {"namespace": options.namespace}
+    return {}
+
+
+def _what_if(options: Namespace, way: client.Way, namespace: str, out: TextIO) -> _Shown:
+    """Have the API server check the manifest, then ask the extender about its job."""
+    trial = manifest.trial(options, way, namespace)
     body = way.fetch("/v1/what-if", question=trial.body, namespace=namespace)
-    answer = client.understand(body, api.WhatIfResponse)
+    answer = client.parse(body, api.WhatIfResponse)
     code = UNCHECKED if trial.is_unchecked else 0
-    if asked.output == "json":
-        return _Shown(_json(asked, trial.told_as_json(body)), code)
-    return _Shown(_table(asked, trial.told(answer), out), code)
+    if options.output == "json":
+        return _Shown(_json(options, trial.add_to_json(body)), code)
+    return _Shown(_text(options, trial.add_to(answer), out), code)
 
 
-def _json(asked: Namespace, body: bytes) -> str:
-    indent = 0 if asked.watch else 2
-    return msgspec.json.format(harmless.as_json(body), indent=indent).decode()
+def _json(options: Namespace, body: bytes) -> str:
+    indent = 0 if options.watch else 2
+    return msgspec.json.format(sanitize.raw_json(body), indent=indent).decode()
 
 
-def _table(asked: Namespace, answer: api.Response, out: TextIO) -> str:
-    blocks = screen.of(out).blocks
-    return "\n".join(views.lines(answer, wide=asked.output == "wide", blocks=blocks))
+def _text(options: Namespace, answer: api.Response, out: TextIO) -> str:
+    blocks = terminal.of_stream(out).blocks
+    return "\n".join(lines(answer, wide=options.output == "wide", blocks=blocks))
 
 
-def _slots(asked: Namespace, answer: PricesResponse, out: TextIO) -> str:
+def _slots(options: Namespace, answer: PricesResponse, out: TextIO) -> str:
     """Return the prices of the slots as a heat map, or where its picture was written."""
     slots: SlotPrices | None = answer.slots
     if slots is None:
-        raise UnansweredError(answer.slots_problem or "nothing is known of the slots")
-    if asked.svg:
-        picture.write(slots, asked.resource, asked.svg)
-        return f"{asked.svg} is written"
-    wide = asked.output == "wide"
-    return "\n".join(heatmap.lines(slots, asked.resource, screen.of(out), wide=wide))
+        raise UnansweredError(answer.slots_problem or "the slots have no prices yet")
+    if options.svg:
+        heatmap.write_svg(slots, options.resource, options.svg)
+        return f"wrote {options.svg}"
+    wide, screen = options.output == "wide", terminal.of_stream(out)
+    return "\n".join(heatmap.lines(slots, options.resource, screen, wide=wide))
 
 
-def _narrowed(asked: Namespace, answer: api.Response) -> api.Response:
-    if asked.namespace:
-        answer = narrowing.to_namespace(answer, asked.namespace)
-    if isinstance(answer, api.MigrationsResponse) and asked.migration:
-        answer = narrowing.to_migration(answer, asked.migration)
+def _narrowed(options: Namespace, answer: api.Response) -> api.Response:
+    if options.namespace:
+        answer = _to_namespace(answer, options.namespace)
+    if isinstance(answer, api.MigrationsResponse) and options.migration:
+        answer = _to_migration(answer, options.migration)
     return answer
 
 
-def _between(asked: Namespace, out: TextIO) -> str:
-    """Return what separates two showings: a terminal is redrawn, a file gets time stamps."""
-    if asked.output == "json":
+def _to_namespace(answer: Answer, namespace: str) -> Answer:
+    """Return the answer with the entries of one namespace; nodes are in none."""
+    if isinstance(answer, _LISTS):
+        entries = [entry for entry in answer.entries if entry.namespace == namespace]
+        answer = replace(answer, entries=tuple(entries))
+    if isinstance(answer, api.MigrationsResponse | RescalesResponse):
+        declined = [entry for entry in answer.declined if entry.job.startswith(f"{namespace}/")]
+        answer = replace(answer, declined=tuple(declined))
+    return answer
+
+
+def _to_migration(answer: api.MigrationsResponse, name: str) -> api.MigrationsResponse:
+    """Return the answer with the migrations of one name only.
+
+    Raises:
+        UnansweredError: There is none.
+    """
+    entries = tuple(entry for entry in answer.entries if entry.name == name)
+    if not entries:
+        raise UnansweredError(f"migration {name} not found")
+    return replace(answer, entries=entries, declined=())
+
+
+def _separator(options: Namespace, out: TextIO) -> str:
+    """Return what goes before a repeated output: a terminal is redrawn, a file gets time stamps."""
+    if options.output == "json":
         return ""
     if out.isatty():
         return _HOME_AND_CLEAR

@@ -1,7 +1,6 @@
-"""One request over http or https: no redirect is followed, no proxy of the environment is asked.
+"""One request over http or https, without redirects and without proxies of the environment.
 
-The standard library alone: a command that answers in a moment should start in one, and importing
-aiohttp takes longer than everything else here.
+It uses the standard library only, because importing aiohttp takes longer than a whole command.
 """
 
 from base64 import b64encode
@@ -18,7 +17,7 @@ from cli.errors import UnansweredError
 
 TIMEOUT_SECONDS: Final = 10.0
 QUESTION_TIMEOUT_SECONDS: Final = 60.0
-"""For what is worked out for whoever asks; longer no API server waits for what it proxies."""
+"""For answers that are computed on request; an API server's proxy waits no longer."""
 OK: Final = 200
 FAILURES: Final = (OSError, HTTPException)
 _PORTS: Final = {"http": 80, "https": 443}
@@ -26,13 +25,13 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Server:
-    """Whom to ask.
+    """A server and how to connect to it.
 
     Attributes:
-        url: Where it is; its path goes before every path asked for.
-        tls: For https; None: the system's authorities.
-        name: Name expected in its certificate if it is not the URL's host.
-        proxy: HTTP proxy on the way there; None if there is none.
+        url: Base URL; its path goes before every requested path.
+        tls: For https; None: the CA certificates of the system.
+        name: Expected name in its certificate if it is not the URL's host.
+        proxy: HTTP proxy on the way; None: none.
         headers: Sent with every request; a name may come several times.
     """
 
@@ -45,7 +44,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Request:
-    """What to ask for: a GET, with a ``body`` (JSON) a POST, with ``changes`` a merge patch."""
+    """A GET, with a ``body`` (JSON) a POST, with ``changes`` a merge patch."""
 
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +54,7 @@ class Request:
 
 
 class Answer(NamedTuple):
-    """What came back; ``date`` is the header of that name, empty if there is none."""
+    """A response; ``date`` is the header of that name, empty without one."""
 
     status: int
     body: bytes
@@ -63,42 +62,42 @@ class Answer(NamedTuple):
 
 
 class AnyApiServer(Protocol):
-    """An API server, asked with somebody's credentials: ``cli.api_server.ApiServer``."""
+    """What ``cli.api_server.ApiServer`` offers to its users."""
 
     def ask(
         self, path: str, query: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> Answer:
-        """Return what it says to a GET, with a ``body`` to a POST; whatever the status.
+        """Return the answer to a GET, with a ``body`` to a POST, whatever its status.
 
         Raises:
-            UnansweredError: It cannot be reached, or there is no token to show.
+            UnansweredError: It cannot be reached, or there is no token to send.
         """
         ...
 
 
 def split(text: str) -> SplitResult | None:
-    """Return the parts of an http or https URL; None if the text is something else."""
+    """Return the parts of an http or https URL; None if the text is not one."""
     try:
         url = urlsplit(text.rstrip("/"))
         usable = url.scheme in _PORTS and url.hostname and url.port != 0
-    except ValueError:  # a bracket that is not closed, a port that is no number
+    except ValueError:  # an open bracket, or a port that is not a number
         return None
     return url if usable else None
 
 
 def ask(server: Server, request: Request) -> Answer:
-    """Return status, body, and when it was said.
+    """Send a request and return the response.
 
     Raises:
-        OSError: No connection, a certificate that is not trusted, or no time left.
-        HTTPException: Something that does not speak HTTP, or stopped in between.
+        OSError: No connection, an untrusted certificate, or a timeout.
+        HTTPException: The peer does not speak HTTP, or stopped in the middle.
     """
     query = f"?{urlencode(request.query)}" if request.query else ""
-    asks = request.body is not None
-    connection = _Connection(server, QUESTION_TIMEOUT_SECONDS if asks else TIMEOUT_SECONDS)
+    has_body = request.body is not None
+    connection = _Connection(server, QUESTION_TIMEOUT_SECONDS if has_body else TIMEOUT_SECONDS)
     headers = [*connection.headers, *server.headers, *request.headers.items()]
     content = "application/merge-patch+json" if request.changes else "application/json"
-    writes = "PATCH" if request.changes else "POST"
+    method = "PATCH" if request.changes else "POST"
     if request.body is not None:
         headers += [
             ("Content-Type", content),
@@ -106,7 +105,7 @@ def ask(server: Server, request: Request) -> Answer:
         ]
     try:
         path = f"{connection.root}{server.url.path}{request.path}{query}"
-        connection.putrequest(writes if asks else "GET", path)
+        connection.putrequest(method if has_body else "GET", path)
         for name, text in headers:
             connection.putheader(name, text)
         connection.endheaders(request.body)
@@ -117,10 +116,10 @@ def ask(server: Server, request: Request) -> Answer:
 
 
 def authorization(token: str) -> dict[str, str]:
-    """Return the header that shows a token; none for an empty one.
+    """Return the header that carries a token; none for an empty token.
 
     Raises:
-        UnansweredError: It cannot stand in a header. Nothing of it is said.
+        UnansweredError: It cannot be in a header. The message holds nothing of it.
     """
     if not all(" " <= character <= "~" for character in token):
         raise UnansweredError("the token is not one line of ASCII")
@@ -128,16 +127,16 @@ def authorization(token: str) -> dict[str, str]:
 
 
 def failure(server: Server, error: OSError | HTTPException) -> str:
-    """Return what went wrong in words."""
+    """Return the message of an error."""
     where = server.url.geturl()
     if isinstance(error, SSLCertVerificationError):
         return f"the certificate of {where} is not trusted: {error.verify_message}"
-    said = error.strerror if isinstance(error, OSError) else None
-    return f"no answer from {where}: {said or error}"
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"no answer from {where}: {reason or error}"
 
 
 class _Connection(HTTPConnection):
-    """Unlike ``HTTPSConnection`` it can expect another name than the host's."""
+    """A connection that, unlike ``HTTPSConnection``, can expect another name than the host's."""
 
     def __init__(self, server: Server, timeout_seconds: float) -> None:
         host, port = _address(server.url)
@@ -146,7 +145,7 @@ class _Connection(HTTPConnection):
         self._server, self._host = server, host
         self.headers = [("User-Agent", "shuntyard")]
         self.root = ""
-        """What stands before the path: of a plain server behind a proxy its scheme and host."""
+        """Prefix of the path: scheme and host of a plain server behind a proxy."""
         if proxy and server.url.scheme == "https":
             self.set_tunnel(host, port, dict(_proxy_authorization(proxy)))
         elif proxy:
@@ -169,5 +168,5 @@ def _address(url: SplitResult) -> tuple[str, int]:
 def _proxy_authorization(proxy: SplitResult) -> list[tuple[str, str]]:
     if proxy.username is None:
         return []
-    shown = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
-    return [("Proxy-Authorization", f"Basic {b64encode(shown).decode()}")]
+    login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+    return [("Proxy-Authorization", f"Basic {b64encode(login).decode()}")]

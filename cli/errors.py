@@ -4,14 +4,14 @@
 
     ShuntyardError
     ├── UnansweredError         the extender could not be reached, or its answer cannot be used
-    └── UnreadableError         whoever asks may not read something, or the server does not say it
+    └── UnreadableError         one object cannot be read: no right, or another refusal
 """
 
 from shared.errors import ShuntyardError
 
 
 class UnansweredError(ShuntyardError):
-    """The extender could not be reached, or what it said cannot be used."""
+    """The extender could not be reached, or its answer cannot be used."""
 
 
 class UnreadableError(ShuntyardError):

@@ -1,32 +1,124 @@
-"""What ``shuntyard what-if`` asks about: a file's objects, or one made of a few words."""
+"""The manifest of a ``what-if``: read or made of options, and checked by the API server."""
 
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from cli import harmless
+from cli import sanitize
+from cli.client import Way
 from cli.errors import UnansweredError
-from shared import labels
+from shared import api, labels
+from shared.explanation import Checked
+from shared.plain import plain
 
+MOST_VALUES: Final = 1_000_000
+"""Of a manifest with all that its aliases repeat."""
+BY_URL: Final = "asked by --url, without a kubeconfig"
 _STDIN: Final = "-"
 _CONTENT: Final = frozenset({"ConfigMap", "Secret"})
 
 
-def of(asked: Namespace) -> list[Any]:
-    """Return the objects of the manifest; those of a ``List`` one by one.
+class Trial(NamedTuple):
+    """The question of a what-if.
+
+    Attributes:
+        body: The objects, as they are sent.
+        checked: Whether the API server has checked them; None where there is no manifest.
+    """
+
+    body: bytes
+    checked: Checked | None
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether there is a manifest that the API server has not checked."""
+        return self.checked is not None and not self.checked.by_api_server
+
+    def add_to(self, answer: api.WhatIfResponse) -> api.WhatIfResponse:
+        """Return the extender's answer with what was checked."""
+        return replace(answer, checked=self.checked)
+
+    def add_to_json(self, body: bytes) -> bytes:
+        """Return an answer's JSON with what was checked; fields unknown to this command stay."""
+        answer: Any = msgspec.json.decode(sanitize.raw_json(body))
+        return msgspec.json.encode({**answer, "checked": self.checked})
+
+
+def trial(options: Namespace, way: Way, namespace: str) -> Trial:
+    """Return the question of the options, checked by the API server where there is one.
 
     Raises:
-        UnansweredError: The file cannot be read, or is no YAML.
+        UnansweredError: The file cannot be read, or the API server would refuse an object of it.
     """
-    return _of_file(asked.file) if asked.file else [_of_words(asked)]
+    if not options.file:
+        return Trial(_encoded([_from_options(options)]), None)
+    documents = read(options.file)
+    if way.api_server is None:
+        return Trial(_encoded(documents), Checked(by_api_server=False, reason=BY_URL))
+    from cli.dry_run import checking  # noqa: PLC0415 - loaded for a manifest only
+
+    result = checking.check(way.api_server, documents, namespace)
+    checked = replace(result.checked, reason=plain(result.checked.reason))
+    return Trial(_encoded(result.documents), checked)
 
 
-def encoded(documents: list[Any]) -> bytes:
-    """Return objects as one JSON body; what is in Secrets and ConfigMaps stays here."""
-    sent = [_without_content(one) for one in documents]
+def read(name: str) -> list[Any]:
+    """Return the objects of a manifest, those of a ``List`` one by one; ``-``: standard input.
+
+    Raises:
+        UnansweredError: The file cannot be read, or is not YAML.
+    """
+    import yaml  # noqa: PLC0415 - loaded for a manifest only
+
+    try:
+        text = sys.stdin.read() if name == _STDIN else Path(name).read_text()
+        documents = [document for document in yaml.safe_load_all(text) if document is not None]
+        check_size(documents)
+        documents = msgspec.json.decode(msgspec.json.encode(documents))  # without aliases
+    except RecursionError as error:
+        raise UnansweredError(f"cannot read {name}: it is nested too deeply") from error
+    except (OSError, TypeError, UnicodeError, yaml.YAMLError) as error:
+        raise UnansweredError(f"cannot read {name}: {error}") from error
+    if not documents:
+        raise UnansweredError(f"{name} holds no object")
+    return [item for document in documents for item in _items(document)]
+
+
+def check_size(document: Any) -> None:
+    """Check that a YAML document is a tree, and not too large with its aliases written out.
+
+    Raises:
+        UnansweredError: An alias contains itself, or aliases repeat too much.
+    """
+    if _values(document, {}) > MOST_VALUES:
+        raise UnansweredError(f"the manifest repeats itself to more than {MOST_VALUES} values")
+
+
+def _values(document: Any, counted: dict[int, int]) -> int:
+    """Return how many values a document holds; each shared part is counted once and reused."""
+    if not isinstance(document, dict | list):
+        return 1
+    if id(document) not in counted:
+        counted[id(document)] = MOST_VALUES + 1  # a part that contains itself has no end
+        parts = document.values() if isinstance(document, dict) else document
+        counted[id(document)] = 1 + sum(_values(part, counted) for part in parts)
+    return counted[id(document)]
+
+
+def _items(document: Any) -> list[Any]:
+    if not isinstance(document, dict) or document.get("kind") != "List":
+        return [document]
+    items = document.get("items")
+    return items if isinstance(items, list) and items else [document]
+
+
+def _encoded(documents: list[Any]) -> bytes:
+    """Return objects as one JSON body; the content of Secrets and ConfigMaps is left out."""
+    sent = [_without_content(document) for document in documents]
     if len(sent) == 1:
         return msgspec.json.encode(sent[0])
     return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": sent})
@@ -41,62 +133,39 @@ def _without_content(document: Any) -> Any:
     return {**kept, "metadata": {"name": name}}
 
 
-def _of_file(name: str) -> list[Any]:
-    import yaml  # noqa: PLC0415 - only who gives a file waits for it
-
-    try:
-        text = sys.stdin.read() if name == _STDIN else Path(name).read_text()
-        documents = [one for one in yaml.safe_load_all(text) if one is not None]
-        harmless.check_size(documents)
-        documents = msgspec.json.decode(msgspec.json.encode(documents))  # without aliases
-    except RecursionError as error:
-        raise UnansweredError(f"cannot read {name}: it is nested too deeply") from error
-    except (OSError, TypeError, UnicodeError, yaml.YAMLError) as error:
-        raise UnansweredError(f"cannot read {name}: {error}") from error
-    if not documents:
-        raise UnansweredError(f"{name} holds no object")
-    return [one for document in documents for one in _single(document)]
-
-
-def _single(document: Any) -> list[Any]:
-    if not isinstance(document, dict) or document.get("kind") != "List":
-        return [document]
-    items = document.get("items")
-    return items if isinstance(items, list) and items else [document]
-
-
-def _of_words(asked: Namespace) -> dict[str, Any]:
-    """Return a Job, or with parameter servers a TFJob: the simplest kinds that say it all."""
-    meta = {"name": asked.name}
-    if not asked.servers:
-        spec = {"parallelism": asked.workers, "completions": asked.workers}
-        indexed = {**spec, "completionMode": "Indexed", "template": _template(asked, asked.gpu)}
+def _from_options(options: Namespace) -> dict[str, Any]:
+    """Return a Job, or with parameter servers a TFJob: the simplest kinds that can express it."""
+    meta = {"name": options.name}
+    if not options.servers:
+        spec = {"parallelism": options.workers, "completions": options.workers}
+        template = _template(options, options.gpu)
+        indexed = {**spec, "completionMode": "Indexed", "template": template}
         return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": indexed}
     roles = {
-        "PS": {"replicas": asked.servers, "template": _template(asked, None)},
-        "Worker": {"replicas": asked.workers, "template": _template(asked, asked.gpu)},
+        "PS": {"replicas": options.servers, "template": _template(options, None)},
+        "Worker": {"replicas": options.workers, "template": _template(options, options.gpu)},
     }
     spec = {"tfReplicaSpecs": roles}
     return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": meta, "spec": spec}
 
 
-def _template(asked: Namespace, gpus: int | None) -> dict[str, Any]:
-    requests = {"cpu": asked.cpu, "memory": asked.memory, asked.gpu_resource: gpus}
-    stated = {
-        labels.EXPECTED_DURATION: asked.duration,
-        labels.MAX_WAIT: asked.max_wait,
-        labels.MIN_AVAILABLE: asked.min_available,
+def _template(options: Namespace, gpus: int | None) -> dict[str, Any]:
+    requests = {"cpu": options.cpu, "memory": options.memory, options.gpu_resource: gpus}
+    annotations = {
+        labels.EXPECTED_DURATION: options.duration,
+        labels.MAX_WAIT: options.max_wait,
+        labels.MIN_AVAILABLE: options.min_available,
     }
-    resources = {"requests": _said(requests)}
+    resources = {"requests": _given(requests)}
     return {
-        "metadata": {"annotations": _said(stated)},
+        "metadata": {"annotations": _given(annotations)},
         "spec": {
             "schedulerName": labels.SCHEDULER_NAME,
             "containers": [{"name": "main", "resources": resources}],
-            **_said({"priorityClassName": asked.priority_class}),
+            **_given({"priorityClassName": options.priority_class}),
         },
     }
 
 
-def _said(values: dict[str, Any]) -> dict[str, str]:
+def _given(values: dict[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items() if value is not None}

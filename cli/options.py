@@ -1,4 +1,4 @@
-"""The options that every command has; each may stand before or after the command."""
+"""The options of the commands; the common ones may stand before or after the command."""
 
 import argparse
 from functools import partial
@@ -8,24 +8,25 @@ from typing import Any, Final
 from cli import service
 
 DEFAULT_WATCH_SECONDS: Final = 2.0
+_FILE: Final = "-f/--file"
 _NAMESPACES: Final = frozenset({"--namespace", "--all-namespaces"})
-_ANOTHER_WAY: Final = frozenset({"--url", "--ca", "--token-file", "--server-name", "--watch"})
-_POINTLESS: Final = {
+_PAST_API_SERVER: Final = frozenset({"--url", "--ca", "--token-file", "--server-name", "--watch"})
+_WITHOUT_EFFECT: Final = {
     "nodes": _NAMESPACES,
     "prices": _NAMESPACES,
-    "doctor": _NAMESPACES | _ANOTHER_WAY,
-    "rotate-seat-key": _NAMESPACES | _ANOTHER_WAY | {"--output"},
+    "doctor": _NAMESPACES | _PAST_API_SERVER,
+    "rotate-signing-key": _NAMESPACES | _PAST_API_SERVER | {"--output"},
 }
-"""By command the options that say nothing to it."""
+"""By command the common options that have no effect there."""
 
 
-def add(parser: argparse.ArgumentParser, command: str = "") -> None:
-    """Add the options to a command's parser, or to that above all of them.
+def add_common(parser: argparse.ArgumentParser, command: str = "") -> None:
+    """Add the common options to a command's parser, or to the one above all of them.
 
-    Below a command only what is given may count, so that it does not undo what stands before it.
-    An option that is pointless there is understood, but not listed.
+    A command's parser sets only what is given, so that it does not undo options before the command.
+    An option without effect is accepted there, but not listed.
     """
-    hidden = _POINTLESS.get(command, frozenset())
+    hidden = _WITHOUT_EFFECT.get(command, frozenset())
     ways = parser.add_argument_group("how to reach the extender")
 
     def option(*names: str, way: bool = False, default: object = None, **more: Any) -> None:
@@ -35,7 +36,7 @@ def add(parser: argparse.ArgumentParser, command: str = "") -> None:
         group.add_argument(*names, default=argparse.SUPPRESS if command else default, **more)
 
     _add_ways(partial(option, way=True))
-    option("-n", "--namespace", help="only this namespace; explain: where to look")
+    option("-n", "--namespace", help="only this namespace; explain: namespace of NAME")
     option(
         *("-A", "--all-namespaces"),
         action="store_true",
@@ -46,7 +47,7 @@ def add(parser: argparse.ArgumentParser, command: str = "") -> None:
         *("-o", "--output"),
         choices=("table", "wide", "json"),
         default="table",
-        help="how to show it (default: table)",
+        help="output format (default: table)",
     )
     option(
         *("-w", "--watch"),
@@ -54,30 +55,95 @@ def add(parser: argparse.ArgumentParser, command: str = "") -> None:
         nargs="?",
         const=DEFAULT_WATCH_SECONDS,
         metavar="SECONDS",
-        help=f"show it again every SECONDS (default: {DEFAULT_WATCH_SECONDS:g})",
+        help=f"repeat every SECONDS (default: {DEFAULT_WATCH_SECONDS:g})",
     )
 
 
+def add_what_if(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``what-if``: a manifest, or a job described by options."""
+    parser.add_argument(
+        *("-f", "--file"),
+        metavar="FILE",
+        help="manifest, YAML or JSON, as for kubectl apply; - for standard input",
+    )
+    short = parser.add_argument_group("without a manifest")
+    short.add_argument("--name", default="what-if", help="name of the job (default: what-if)")
+    short.add_argument("--workers", type=_count, metavar="N", help="number of worker pods")
+    short.add_argument("--servers", type=_count, metavar="N", help="number of parameter servers")
+    short.add_argument("--cpu", metavar="AMOUNT", help="CPU of each pod, such as 2 or 500m")
+    short.add_argument("--memory", metavar="AMOUNT", help="memory of each pod, such as 4Gi")
+    short.add_argument("--gpu", type=_count, metavar="N", help="GPUs of each worker")
+    short.add_argument(
+        "--gpu-resource",
+        default="nvidia.com/gpu",
+        metavar="NAME",
+        help="resource name of the GPUs (default: nvidia.com/gpu)",
+    )
+    short.add_argument("--priority-class", metavar="NAME", help="PriorityClass of the pods")
+    short.add_argument("--duration", metavar="TIME", help="expected run time, such as 2h")
+    short.add_argument("--max-wait", metavar="TIME", help="longest acceptable wait, such as 20m")
+    short.add_argument(
+        "--min-available", type=_count, metavar="N", help="pods that must start together"
+    )
+
+
+def check_what_if(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End the process with 2 unless there is a manifest, or the options that replace it."""
+    required = ("workers", "cpu")
+    given = [name for name in required if getattr(options, name) is not None]
+    if options.file and given:
+        parser.error(f"--{given[0]} cannot be combined with {_FILE}")
+    if options.file == "-" and options.watch:
+        parser.error("--watch needs a file: standard input can be read once")
+    missing = [f"--{name}" for name in required if name not in given]
+    if not options.file and missing:
+        parser.error(f"expected {_FILE}, or --workers and --cpu: {missing[0]} is missing")
+
+
+def add_prices(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``prices``."""
+    parser.add_argument(
+        "--slots", action="store_true", help="show the time slots to come as a heat map"
+    )
+    parser.add_argument(
+        "--svg", type=Path, metavar="FILE", help="write the heat map as a picture (SVG)"
+    )
+    parser.add_argument(
+        "--resource",
+        metavar="NAME",
+        help="heat map of this resource (default: the most expensive one of each slot; "
+        "in a picture a map of each)",
+    )
+
+
+def check_prices(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End the process with 2 if options cannot be combined."""
+    if options.svg and options.output == "json":
+        parser.error("--svg cannot be combined with -o json")
+    if options.resource and not options.slots and not options.svg:
+        parser.error("--resource needs --slots or --svg")
+
+
 def _add_ways(option: Any) -> None:
-    option("--url", help="read API of the extender, past the API server; else $SHUNTYARD_URL")
+    option("--url", help="URL of the read API, past the API server; else $SHUNTYARD_URL")
     option(
         "--ca",
         type=Path,
         metavar="FILE",
-        help="with an https --url: whom to trust, PEM; else $SHUNTYARD_CA, the system's",
+        help="with an https --url: trusted CA, PEM; else $SHUNTYARD_CA, the system's",
     )
     option(
         "--token-file",
         type=Path,
         metavar="FILE",
-        help="with --url: bearer token to show; else $SHUNTYARD_TOKEN_FILE, none",
+        help="with --url: bearer token to send; else $SHUNTYARD_TOKEN_FILE, none",
     )
-    option("--server-name", metavar="NAME", help="with --url: name in its certificate")
+    option("--server-name", metavar="NAME", help="with --url: name in the server's certificate")
     option(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="way to the API server; else $KUBECONFIG, a pod's service account, ~/.kube/config",
+        help="kubeconfig; else $KUBECONFIG, a pod's service account, ~/.kube/config",
     )
     option("--context", metavar="NAME", help="context of the kubeconfig")
     option(
@@ -95,3 +161,9 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    return int(text)

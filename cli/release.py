@@ -1,4 +1,4 @@
-"""Which release this command is of, and what it speaks: what ``--version`` prints."""
+"""The release of this command and its version of the read API, as ``--version`` prints them."""
 
 from importlib.metadata import PackageNotFoundError, version
 
@@ -6,7 +6,7 @@ from shared import api
 
 
 def name() -> str:
-    """Return the release; ``unknown`` when run from sources that are not installed."""
+    """Return the release; ``unknown`` when run from sources without an installation."""
     try:
         return version("shuntyard")
     except PackageNotFoundError:
@@ -14,5 +14,5 @@ def name() -> str:
 
 
 def sentence() -> str:
-    """Return the release and the version of the read API that it understands."""
+    """Return the line that ``--version`` prints."""
     return f"shuntyard {name()}, reads {api.API_VERSION}"

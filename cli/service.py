@@ -1,4 +1,4 @@
-"""The Service before the read API, as the API server's proxy names it.
+"""The Service of the read API, as the API server's proxy names it.
 
 Source:
     https://kubernetes.io/docs/tasks/access-application-cluster/access-cluster-services/#manually-constructing-apiserver-proxy-urls
@@ -16,11 +16,11 @@ _TEXT: Final = re.compile(
 )
 
 
-class Service(NamedTuple):  # a dataclass would double the time that --help takes
+class Service(NamedTuple):  # a dataclass would double the time of --help
     """A port of a Service.
 
     Attributes:
-        scheme: How the API server speaks with it: ``http`` or ``https``.
+        scheme: Protocol between the API server and it: ``http`` or ``https``.
         port: Its name or number.
     """
 
@@ -31,7 +31,7 @@ class Service(NamedTuple):  # a dataclass would double the time that --help take
 
     @property
     def key(self) -> str:
-        """The name in the proxy's path. RBAC's ``resourceNames`` must have exactly this text."""
+        """The name in the proxy's path; RBAC's ``resourceNames`` must have exactly this text."""
         return f"{self.scheme}:{self.name}:{self.port}"
 
     def path(self, below: str) -> str:
@@ -43,9 +43,9 @@ def parse(text: str) -> Service:
     """Return the Service of ``NAMESPACE/NAME:PORT`` or ``NAMESPACE/SCHEME:NAME:PORT``.
 
     Raises:
-        ValueError: The text is something else.
+        ValueError: The text has another form.
     """
-    found = _TEXT.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not {FORM}, such as {DEFAULT_SERVICE}")
-    return Service(found["namespace"], found["name"], found["port"], found["scheme"] or "http")
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not of the form {FORM}, such as {DEFAULT_SERVICE}")
+    return Service(match["namespace"], match["name"], match["port"], match["scheme"] or "http")

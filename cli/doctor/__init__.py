@@ -1,5 +1,5 @@
-"""``shuntyard doctor``: is Shuntyard installed as it should be, and how is it mended?
+"""``shuntyard doctor``: check an installation and say how to fix it.
 
-One file a check: it reads, with the rights of whoever asks, and judges. Judgements are functions of
-what was read. Nothing is written; what may not be read is said to be not known.
+Each check reads with the user's rights and judges what it read; judgements are pure functions.
+Nothing is written; what may not be read is reported as not known.
 """

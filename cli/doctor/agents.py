@@ -1,51 +1,84 @@
-"""Do the agents run on every node, and are they heard?"""
+"""Checks of the agents: they run and report on every node, and mount a usable volume."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cli.doctor.findings import Finding, fault, ok, warning
-from cli.doctor.read_api import nodes
+from cli.doctor.findings import Finding, fault, ok, shortened, unknown, warning
 from cli.doctor.reading import Object
-from cli.doctor.site import AGENT, AGENTS_NAMESPACE, INSTALL, Site
+from cli.doctor.replicas import nodes
+from cli.doctor.site import AGENT, AGENTS_NAMESPACE, INSTALL, Site, mounted
 from shared.api import NodeEntry
+from shared.kube import paths
 
-CHECK: Final = "agents"
-MOST_NAMES: Final = 5
+AGENTS: Final = "agents"
+VOLUME: Final = "volume"
+_READ_WRITE_MANY: Final = "ReadWriteMany"
 _LOGS: Final = f"kubectl -n {AGENTS_NAMESPACE} logs daemonset/{AGENT}"
 
 
-def check(site: Site) -> Iterator[Finding]:
-    """Read the DaemonSet, and ask the extender whom it hears."""
-    found = site.daemon_set
-    if found is None:
-        said = f"there is no DaemonSet {AGENT} in the namespace {AGENTS_NAMESPACE}"
-        yield fault(CHECK, f"{said}: nothing is known of training", INSTALL)
+def check_agents(site: Site) -> Iterator[Finding]:
+    """Read the DaemonSet, and ask the extender which agents report."""
+    if site.daemon_set is None:
+        problem = f"there is no DaemonSet {AGENT} in the namespace {AGENTS_NAMESPACE}"
+        yield fault(AGENTS, f"{problem}: training progress is unknown", INSTALL)
     else:
-        yield of_the_pods(found.get("status") or {})
+        yield of_pods(site.daemon_set.get("status") or {})
     answer = nodes(site)
     if answer is not None:
-        yield of_the_heartbeats(answer.entries)
+        yield of_heartbeats(answer.entries)
 
 
-def of_the_pods(status: Object) -> Finding:
+def of_pods(status: Object) -> Finding:
     """Judge the DaemonSet's ``status``."""
-    wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
-    if ready >= wanted > 0:
-        return ok(CHECK, f"{ready} of {wanted} agents are ready")
-    said = f"{ready} of {wanted} agents are ready"
+    desired, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
+    message = f"{ready} of {desired} agents are ready"
+    if ready >= desired > 0:
+        return ok(AGENTS, message)
     judge = warning if ready else fault
-    return judge(CHECK, said, f"kubectl -n {AGENTS_NAMESPACE} describe pods")
+    return judge(AGENTS, message, f"kubectl -n {AGENTS_NAMESPACE} describe pods")
 
 
-def of_the_heartbeats(entries: Iterable[NodeEntry]) -> Finding:
-    """Judge what the extender hears of nodes that are ready."""
-    ready = [one for one in entries if one.ready]
-    silent = [one.name for one in ready if one.agent is None or one.agent.stale]
+def of_heartbeats(entries: Iterable[NodeEntry]) -> Finding:
+    """Judge the heartbeats that the extender receives from ready nodes."""
+    ready = [node for node in entries if node.ready]
+    silent = [node.name for node in ready if node.agent is None or node.agent.stale]
     if not ready:
-        return warning(CHECK, "there is no node that is ready", "kubectl get nodes")
+        return warning(AGENTS, "no node is ready", "kubectl get nodes")
     if not silent:
-        return ok(CHECK, f"the extender hears the agents of all {len(ready)} nodes that are ready")
-    names = ", ".join(silent[:MOST_NAMES]) + (" …" if len(silent) > MOST_NAMES else "")
-    said = f"the extender hears no agent on {len(silent)} of {len(ready)} ready nodes: {names}"
+        return ok(AGENTS, f"the agents of all {len(ready)} ready nodes report to the extender")
+    count = f"{len(silent)} of {len(ready)} ready nodes"
+    message = f"no agent reports to the extender from {count}: {shortened(silent)}"
     judge = fault if len(silent) == len(ready) else warning
-    return judge(CHECK, said, f"{_LOGS}; `certificates` is the most frequent cause")
+    return judge(AGENTS, message, f"{_LOGS}; `certificates` is the most frequent cause")
+
+
+def check_volume(site: Site) -> Iterator[Finding]:
+    """Read the claims that the agents mount for metrics and checkpoints of jobs."""
+    if site.daemon_set is None:
+        yield unknown(VOLUME, "there is no DaemonSet to check")
+        return
+    names = list(mounted(site.daemon_set, "persistentVolumeClaim", "claimName"))
+    if not names:
+        message = "the agents mount no volume claim: they read logs, but request no checkpoints"
+        yield warning(VOLUME, message, "docs/install.md, the volume")
+    desired = (site.daemon_set.get("status") or {}).get("desiredNumberScheduled", 0)
+    for name in names:
+        path = paths.namespaced(paths.VOLUME_CLAIMS, AGENTS_NAMESPACE, name)
+        yield of_claim(name, site.reader.get(path), desired)
+
+
+def of_claim(name: str, claim: Object | None, nodes: int) -> Finding:
+    """Judge a claim that agents on so many nodes mount."""
+    named = f"the claim {name} in the namespace {AGENTS_NAMESPACE}"
+    if claim is None:
+        fix = "create it, on a ReadWriteMany volume: overlays demo-pv and nfs are examples"
+        return fault(VOLUME, f"{named} does not exist: no agent starts", fix)
+    phase = (claim.get("status") or {}).get("phase", "Pending")
+    if phase != "Bound":
+        fix = f"kubectl -n {AGENTS_NAMESPACE} describe pvc {name}"
+        return fault(VOLUME, f"{named} is {phase}, not Bound: no agent starts", fix)
+    modes = (claim.get("spec") or {}).get("accessModes") or []
+    if nodes > 1 and _READ_WRITE_MANY not in modes:
+        message = f"{named} is bound, but {', '.join(modes)}: not every node can write to it"
+        return warning(VOLUME, message, "use a ReadWriteMany volume")
+    return ok(VOLUME, f"{named} is bound")

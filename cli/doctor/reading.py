@@ -1,4 +1,4 @@
-"""Objects of the API server, read with the rights of whoever asks."""
+"""Reader of the API server's objects, with the user's rights."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -13,10 +13,10 @@ from shared.clock import Clock
 from shared.kube import errors
 
 Object = dict[str, Any]
-"""An object as the API server says it, raw."""
+"""An object as the API server returns it."""
 
 MOST_ITEMS: Final = 10_000
-"""Of a list; a look should not cost more than that."""
+"""Of a list; a check should not cost more."""
 _PAGE_ITEMS: Final = 500
 _GONE: Final = 404
 _FORBIDDEN: Final = 403
@@ -25,33 +25,33 @@ _CREATED: Final = 201
 
 @dataclass
 class Reader:
-    """Asks, and remembers what was said: several checks look at the same objects.
+    """Reads and caches objects, because several checks need the same ones.
 
     Attributes:
-        ask: Path, query and body to the API server's answer.
+        ask: Sends path, query and body to the API server.
         clock: This machine's.
         ahead_seconds: How far this machine's clock is ahead of the API server's; None: not known.
-            Its stamp has whole seconds, so one second means nothing.
+            The server's stamp has whole seconds, so one second means nothing.
     """
 
     ask: Callable[[str, Mapping[str, str], bytes | None], Answer]
     clock: Clock
     ahead_seconds: float | None = None
-    _known: dict[str, Object | None] = field(default_factory=dict)
+    _cache: dict[str, Object | None] = field(default_factory=dict)
 
     def get(self, path: str) -> Object | None:
         """Return the object; None if there is none.
 
         Raises:
-            UnreadableError: It may not be read, or the server does not say it.
+            UnreadableError: The user may not read it, or the server answers otherwise.
         """
-        return self._known[path] if path in self._known else self.fresh(path)
+        return self._cache[path] if path in self._cache else self.fresh(path)
 
     def fresh(self, path: str) -> Object | None:
-        """Return the object as it is now; else as ``get``."""
+        """Return the object as it is now; otherwise as ``get``."""
         answer = self.answer(path)
-        self._known[path] = None if answer.status == _GONE else _object(answer, "get", path)
-        return self._known[path]
+        self._cache[path] = None if answer.status == _GONE else _object(answer, "get", path)
+        return self._cache[path]
 
     def items(self, path: str, **query: str) -> list[Object]:
         """Return a collection, ``MOST_ITEMS`` at most.
@@ -62,7 +62,7 @@ class Reader:
         return list(self._items(path, query))
 
     def create(self, path: str, body: Object) -> Object:
-        """Post a review, which writes nothing, and return it with its answer.
+        """Post a review, which stores nothing, and return it with its result.
 
         Raises:
             UnreadableError: As above.
@@ -70,17 +70,17 @@ class Reader:
         return _object(self.ask(path, {}, json.dumps(body).encode()), "create", path)
 
     def answer(self, path: str, query: Mapping[str, str] | None = None) -> Answer:
-        """Return the bare answer, and take its date for the server's clock.
+        """Return the raw answer; the first one with a date sets ``ahead_seconds``.
 
         Raises:
             UnansweredError: There is none.
         """
-        asked_at = self.clock.now()
-        found = self.ask(path, query or {}, None)
-        if self.ahead_seconds is None and found.date:
-            middle = (asked_at + self.clock.now()) / 2
-            self.ahead_seconds = middle - _stamp(found.date, middle)
-        return found
+        sent_at = self.clock.now()
+        answer = self.ask(path, query or {}, None)
+        if self.ahead_seconds is None and answer.date:
+            middle = (sent_at + self.clock.now()) / 2
+            self.ahead_seconds = middle - _stamp(answer.date, middle)
+        return answer
 
     def _items(self, path: str, query: Mapping[str, str]) -> Iterator[Object]:
         rest = {"limit": str(_PAGE_ITEMS), **query}
@@ -94,7 +94,7 @@ class Reader:
 
 
 def right(verb: str, path: str) -> str:
-    """Return the right that a request needs, as RBAC says it."""
+    """Return the right that a request needs, in RBAC's terms."""
     parts = path.strip("/").split("/")
     group, parts = (parts[1], parts[3:]) if parts[0] == "apis" else ("", parts[2:])
     if not parts:
@@ -109,18 +109,18 @@ def right(verb: str, path: str) -> str:
 
 def _object(answer: Answer, verb: str, path: str) -> Object:
     if answer.status in {connection.OK, _CREATED}:
-        found = json.loads(answer.body)
-        if isinstance(found, dict):
-            return found
-        raise UnreadableError(f"{path} is no object")
+        body = json.loads(answer.body)
+        if isinstance(body, dict):
+            return body
+        raise UnreadableError(f"{path} is not an object")
     if answer.status == _FORBIDDEN:
         raise UnreadableError(f"needs the right {right(verb, path)}")
-    said = errors.from_response(answer.status, answer.body).message.strip()
-    raise UnreadableError(f"the API server says of {path}: {said} (status {answer.status})")
+    message = errors.from_response(answer.status, answer.body).message.strip()
+    raise UnreadableError(f"{path} cannot be read: {message} (status {answer.status})")
 
 
 def _stamp(date: str, default: float) -> float:
     try:
         return parsedate_to_datetime(date).timestamp()
-    except ValueError:  # a proxy in between may say anything
+    except ValueError:  # a proxy on the way may send anything
         return default

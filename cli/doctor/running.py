@@ -1,4 +1,4 @@
-"""The whole look: all checks in an order in which causes come before what they cause."""
+"""The whole run: all checks, ordered so that causes come before what they cause."""
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -10,20 +10,12 @@ from cli import api_server, release
 from cli.doctor import (
     agents,
     certificates,
-    clock,
-    configuration,
-    definition,
-    deployment,
-    gate,
-    lease,
-    namespaces,
-    neighbours,
-    our_keys,
-    read_api,
-    report,
+    cluster,
+    findings,
+    policies,
+    replicas,
     rights,
-    versions,
-    volume,
+    schedulers,
 )
 from cli.doctor.findings import Finding, unknown
 from cli.doctor.reading import Reader
@@ -34,47 +26,57 @@ from shared.system_clock import SystemClock
 Check = Callable[[Site], Iterator[Finding]]
 
 CHECKS: Final[dict[str, Check]] = {
-    module.CHECK: module.check
-    for module in (
-        *(versions, clock, namespaces, definition, rights, deployment, configuration),
-        *(lease, read_api, certificates, volume, agents, gate, our_keys, neighbours),
-    )
+    cluster.VERSIONS: cluster.check_versions,
+    cluster.CLOCK: cluster.check_clock,
+    cluster.NAMESPACES: cluster.check_namespaces,
+    cluster.DEFINITION: cluster.check_definition,
+    rights.RIGHTS: rights.check_rights,
+    replicas.DEPLOYMENT: replicas.check_deployment,
+    schedulers.CONFIGURATION: schedulers.check_configuration,
+    replicas.LEASE: replicas.check_lease,
+    replicas.READ_API: replicas.check_read_api,
+    certificates.CERTIFICATES: certificates.check_certificates,
+    agents.VOLUME: agents.check_volume,
+    agents.AGENTS: agents.check_agents,
+    policies.GATE: policies.check_gate,
+    policies.OUR_KEYS: policies.check_our_keys,
+    schedulers.NEIGHBOURS: schedulers.check_neighbours,
 }
-_ODD: Final = (KeyError, TypeError, ValueError, AttributeError)
-"""What reading an object raises that is not as Kubernetes has it."""
+_MALFORMED: Final = (KeyError, TypeError, ValueError, AttributeError)
+"""Errors from reading an object that does not have Kubernetes' form."""
 
 
-def run(asked: Namespace, out: TextIO) -> int:
-    """Look, print, and return the exit code.
+def run(options: Namespace, out: TextIO) -> int:
+    """Check, print, and return the exit code.
 
     Raises:
-        UnansweredError: The API server cannot be asked.
+        UnansweredError: The API server does not answer.
     """
-    server = api_server.of(asked)
+    server = api_server.of_options(options)
     reader = Reader(server.ask, SystemClock())
-    _greet(reader)
-    findings = list(look(Site(reader, asked.service, release.name())))
-    if asked.output == "json":
-        print(msgspec.json.format(report.as_json(findings), indent=2).decode(), file=out)
+    _connect(reader)
+    results = list(check_all(Site(reader, options.service, release.name())))
+    if options.output == "json":
+        print(msgspec.json.format(findings.as_json(results), indent=2).decode(), file=out)
     else:
-        print("\n".join(report.lines(findings)), file=out)
-    return report.exit_code(findings)
+        print("\n".join(findings.report(results)), file=out)
+    return findings.exit_code(results)
 
 
-def look(site: Site) -> Iterator[Finding]:
-    """Yield what each check says; one that cannot be made does not keep others from it."""
+def check_all(site: Site) -> Iterator[Finding]:
+    """Yield the findings of each check; a check that fails does not stop the others."""
     for name, check in CHECKS.items():
         try:
             yield from check(site)
         except (UnreadableError, UnansweredError) as error:
             yield unknown(name, str(error))
-        except _ODD as error:
-            said = f"an object is not as it should be: {type(error).__name__} {error}"
-            yield unknown(name, said)
+        except _MALFORMED as error:
+            message = f"an object is malformed: {type(error).__name__} {error}"
+            yield unknown(name, message)
 
 
-def _greet(reader: Reader) -> None:
-    """Find out early that nobody answers, or that the credentials are refused."""
+def _connect(reader: Reader) -> None:
+    """Fail early if the API server does not answer or refuses the credentials."""
     try:
         reader.get("/version")
     except UnreadableError as error:

@@ -1,4 +1,4 @@
-"""What all checks look at: where Shuntyard should be, and what its settings say."""
+"""The installation that all checks look at: its places, workloads and settings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +13,9 @@ from cli.service import Service
 from shared import labels
 from shared.kube import paths
 
+SCHEDULER: Final = "kube-scheduler"
+"""Its container in the extender's pod."""
+SECRETS: Final = "/api/v1/secrets"
 DAEMON_SETS: Final = "/apis/apps/v1/daemonsets"
 AGENTS_NAMESPACE: Final = "shuntyard-agents"
 AGENT: Final = "shuntyard-agent"
@@ -23,34 +26,34 @@ SCHEDULER_KEY: Final = "scheduler.yaml"
 
 @dataclass(frozen=True)
 class Settings:
-    """The extender's settings file, as far as it says something; defaults are the extender's."""
+    """The extender's settings file; for what it leaves out the caller knows the default."""
 
     sections: Object
 
     def of(self, section: str, key: str, default: Any) -> Any:
         """Return one value."""
-        found = self.sections.get(section)
-        value = found.get(key) if isinstance(found, dict) else None
+        values = self.sections.get(section)
+        value = values.get(key) if isinstance(values, dict) else None
         return default if value is None else value
 
     @property
     def scheduler_name(self) -> str:
-        """Whose pods are ours."""
+        """The ``schedulerName`` of our pods."""
         return str(self.of("scheduler", "scheduler_name", labels.SCHEDULER_NAME))
 
     @property
     def lease(self) -> tuple[str, str]:
-        """Namespace and name of the Lease that says who acts."""
+        """Namespace and name of the Lease that elects the leader."""
         namespace = self.of("lease", "namespace", "kube-system")
         return str(namespace), str(self.of("lease", "name", labels.SCHEDULER_NAME))
 
 
 @dataclass
 class Site:
-    """See the module.
+    """An installation, read when a check needs it.
 
     Attributes:
-        service: Of the read API; the extender is in its namespace, under its name.
+        service: Of the read API; the extender's Deployment has its namespace and name.
         release: Of this command.
     """
 
@@ -60,7 +63,7 @@ class Site:
 
     @property
     def namespace(self) -> str:
-        """Where the extender is."""
+        """Namespace of the extender."""
         return self.service.namespace
 
     @cached_property
@@ -77,11 +80,11 @@ class Site:
 
     @cached_property
     def settings(self) -> Settings:
-        """What the extender is told; the defaults where there is no Deployment to ask."""
+        """The extender's settings; empty without a Deployment."""
         sections = document(self._file(SETTINGS_KEY) or "", SETTINGS_KEY)
         for section, key, value in _variables(self.deployment or {}):
-            said = sections.get(section)
-            sections[section] = {**(said if isinstance(said, dict) else {}), key: value}
+            values = sections.get(section)
+            sections[section] = {**(values if isinstance(values, dict) else {}), key: value}
         return Settings(sections)
 
     @cached_property
@@ -91,10 +94,10 @@ class Site:
         return None if text is None else document(text, SCHEDULER_KEY)
 
     def _file(self, key: str) -> str | None:
-        """Return a file out of the ConfigMaps that the Deployment mounts."""
+        """Return a file of the ConfigMaps that the Deployment mounts."""
         for name in mounted(self.deployment or {}, "configMap", "name"):
-            found = self.reader.get(paths.namespaced(paths.CONFIG_MAPS, self.namespace, name))
-            data = (found or {}).get("data") or {}
+            config_map = self.reader.get(paths.namespaced(paths.CONFIG_MAPS, self.namespace, name))
+            data = (config_map or {}).get("data") or {}
             if key in data:
                 return str(data[key])
         return None
@@ -104,19 +107,19 @@ def document(text: str, name: str) -> Object:
     """Return a YAML document.
 
     Raises:
-        UnreadableError: It is none.
+        UnreadableError: It is not YAML, or not a mapping.
     """
     try:
-        found = yaml.safe_load(text)
+        sections = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise UnreadableError(f"{name} is no YAML: {error}") from error
-    if found is not None and not isinstance(found, dict):
-        raise UnreadableError(f"{name} holds no sections")
-    return found or {}
+        raise UnreadableError(f"{name} is not YAML: {error}") from error
+    if sections is not None and not isinstance(sections, dict):
+        raise UnreadableError(f"{name} is not a mapping of sections")
+    return sections or {}
 
 
 def mounted(workload: Object, kind: str, key: str) -> Iterator[str]:
-    """Yield the names of what a workload's pods mount, e.g. of ConfigMaps."""
+    """Yield the names of the volumes of one kind that a workload's pods mount."""
     for volume in pod_spec(workload).get("volumes") or ():
         if kind in volume:
             yield volume[kind][key]
@@ -124,11 +127,12 @@ def mounted(workload: Object, kind: str, key: str) -> Iterator[str]:
 
 def containers(workload: Object) -> dict[str, str]:
     """Return the images of a workload's containers by name."""
-    return {one["name"]: one["image"] for one in pod_spec(workload).get("containers") or ()}
+    specs = pod_spec(workload).get("containers") or ()
+    return {container["name"]: container["image"] for container in specs}
 
 
 def _variables(workload: Object) -> Iterator[tuple[str, str, Any]]:
-    """Yield section, key and value of the settings that are variables: they win over the file."""
+    """Yield section, key and value of settings in variables, which win over the file."""
     for container in pod_spec(workload).get("containers") or ():
         for variable in container.get("env") or ():
             prefix, _, path = str(variable["name"]).lower().partition("__")

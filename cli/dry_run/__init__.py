@@ -1,6 +1,6 @@
-"""What the API server would make of a manifest: a dry run of each object, with the user's rights.
+"""A dry run of a manifest by the API server, object by object, with the user's rights.
 
-Nothing is written (``dryRun=All``). An object that the API server accepts comes back with all its
-defaults; one that it refuses is refused with the field. Where it cannot be asked, the reason is
-said, and defaults are applied by ``shared.kube.pod_defaults`` alone.
+Nothing is stored (``dryRun=All``). An accepted object comes back with all its defaults; a refused
+one is reported with the field. For an object that cannot be checked the reason is reported, and
+the extender applies the defaults of ``shared.kube.pod_defaults`` alone.
 """

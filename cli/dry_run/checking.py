@@ -16,10 +16,9 @@ from cli.errors import UnansweredError
 from shared.explanation import Checked
 
 MOST_OBJECTS: Final = 64
-"""Of a manifest: each is a request. Manifests of a job have a handful; a List of its Pods may have
-thousands, and they are like one another."""
+"""Of a manifest, because each costs a request; a List of Pods may have thousands, all alike."""
 MOST_TEMPLATES: Final = 16
-"""Different pod templates: a job has one for each role."""
+"""Different pod templates; a job has one for each role."""
 _QUERY: Final = {"dryRun": "All", "fieldValidation": "Strict", "fieldManager": "shuntyard-what-if"}
 _OF_THE_SERVER: Final = (
     *("managedFields", "uid", "creationTimestamp", "resourceVersion", "generation", "selfLink"),
@@ -31,11 +30,11 @@ _BUILT_IN: Final = frozenset({"v1", "apps/v1", "batch/v1"})
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a manifest.
+    """A checked manifest.
 
     Attributes:
         documents: Its objects, with the API server's defaults where it has checked them.
-        checked: Whether it has, and why not.
+        checked: Whether it has checked all, and if not, why.
     """
 
     documents: list[Any]
@@ -48,14 +47,14 @@ def check(server: AnyApiServer, documents: Sequence[Any], namespace: str) -> Res
     Args:
         server: With the user's credentials.
         documents: The objects.
-        namespace: Where those go that state none.
+        namespace: Of objects that state none.
 
     Raises:
-        UnansweredError: It would refuse one of them: the text has each field. Or it cannot be
+        UnansweredError: It would refuse an object (the message names each field), cannot be
             reached, or does not accept the credentials.
     """
     run = _Run(Served(server), namespace, _made(documents))
-    checked = [run.document(one) for one in documents]
+    checked = [run.check(one) for one in documents]
     if run.refused:
         raise UnansweredError("\n".join(run.refused))
     checked_pods = run.pods_checked > 0 and not run.pods_unchecked
@@ -71,12 +70,12 @@ def check(server: AnyApiServer, documents: Sequence[Any], namespace: str) -> Res
 
 @dataclass
 class _Run:
-    """A check under way.
+    """State of one dry run.
 
     Attributes:
-        made: Kind (plural) and name of what the manifest itself makes.
+        made: Kind (singular and plural) and name of the objects of the manifest itself.
         reasons: Why something was not checked, each once.
-        refused: What would be refused, in lines.
+        refused: Lines about what would be refused.
         pods_checked: Pods and templates that were checked.
         pods_unchecked: Those that were not.
     """
@@ -89,44 +88,44 @@ class _Run:
     pods_checked: int = 0
     pods_unchecked: int = 0
     _objects: int = 0
-    _known: dict[bytes, Document | None] = field(default_factory=dict)
+    _pods_by_template: dict[bytes, Document | None] = field(default_factory=dict)
     _lasting: dict[tuple[str, str], Unchecked] = field(default_factory=dict)
 
-    def document(self, found: Any) -> Any:
-        """Return an object with what the API server fills in; as it is where it does not say."""
-        if not _is_object(found):
-            return found  # the extender names the field
+    def check(self, document: Any) -> Any:
+        """Return an object with the API server's defaults; unchanged if it does not check it."""
+        if not _is_object(document):
+            return document  # the extender reports the field
         self._objects += 1
         if self._objects > MOST_OBJECTS:
             self.reasons[f"only the first {MOST_OBJECTS} objects of a manifest are checked"] = None
             self.pods_unchecked += 1
-            return found
-        return self._filled(found)
+            return document
+        return self._filled(document)
 
-    def _filled(self, found: Document) -> Document:
-        what = self._named(found)
-        verdict = self._judged(found)
+    def _filled(self, document: Document) -> Document:
+        what = self._named(document)
+        verdict = self._judged(document)
         if isinstance(verdict, Exists):
-            verdict = self._under_another_name(found)
+            verdict = self._under_another_name(document)
         match self._weighed(verdict):
-            case Accepted(document):
-                found = document
+            case Accepted(stored):
+                document = stored
             case Refused() as refused:
-                self._refuse(what, refused, _explained(found, refused))
-                return found
+                self._refuse(what, refused, _explained(document, refused))
+                return document
             case Unchecked(reason):
                 self.reasons[reason] = None
-        if found["kind"] == "Pod":
+        if document["kind"] == "Pod":
             self._count_pod(checked=isinstance(verdict, Accepted))
-        for template in templates.found(found):
-            self._template(template, found, what)
-        return found
+        for template in templates.find(document):
+            self._template(template, document, what)
+        return document
 
     def _template(self, template: Template, owner: Document, what: str) -> None:
         key = self._place(owner).encode() + b"/" + template.key
-        if key not in self._known:
-            self._known[key] = self._pod(template, owner, what)
-        pod = self._known[key]
+        if key not in self._pods_by_template:
+            self._pods_by_template[key] = self._pod(template, owner, what)
+        pod = self._pods_by_template[key]
         self._count_pod(checked=pod is not None)
         if pod is not None:
             template.take_over(pod)
@@ -136,66 +135,66 @@ class _Run:
         self.pods_unchecked += not checked
 
     def _pod(self, template: Template, owner: Document, what: str) -> Document | None:
-        """Return the pod of a template as the API server would make it; None if it does not say."""
-        if len(self._known) >= MOST_TEMPLATES:
+        """Return the pod of a template with the API server's defaults; None without a check."""
+        if len(self._pods_by_template) >= MOST_TEMPLATES:
             self.reasons[f"only {MOST_TEMPLATES} different pod templates are checked"] = None
             return None
         pod = template.pod(_name(owner), self._place(owner))
         match self._weighed(self._judged(pod)):
-            case Accepted(document):
-                return document
+            case Accepted(stored):
+                return stored
             case Refused() as refused if refused.is_open and owner["apiVersion"] not in _BUILT_IN:
                 problems = ", ".join(refused.problems)
-                self.reasons[f"the pods of {what} lack what its operator may add: {problems}"] = (
-                    None
-                )
+                self.reasons[
+                    f"the pods of {what} lack fields that its operator may add: {problems}"
+                ] = None
             case Refused() as refused:
                 self._refuse(f"the pods of {what}", refused, "")
             case Unchecked(reason):
                 self.reasons[reason] = None
         return None
 
-    def _judged(self, found: Document) -> Verdict:
-        resource = self.served.find(found["apiVersion"], found["kind"])
+    def _judged(self, document: Document) -> Verdict:
+        resource = self.served.find(document["apiVersion"], document["kind"])
         if isinstance(resource, Unchecked):
             return resource
-        place = self._place(found) if resource.namespaced else ""
+        place = self._place(document) if resource.namespaced else ""
         if place and not _NAMESPACE.fullmatch(place):
-            return Unchecked(f"{place[:63]!r} is not the name of a namespace")
-        known = self._lasting.get((resource.name, place))
-        if known is not None:
-            return known
-        body = msgspec.json.encode(found)
+            return Unchecked(f"{place[:63]!r} is not a valid name of a namespace")
+        lasting = self._lasting.get((resource.name, place))
+        if lasting is not None:
+            return lasting
+        body = msgspec.json.encode(document)
         answer = self.served.server.ask(_path(resource, place), _QUERY, body)
         where = f" in the namespace {place}" if place else ""
-        verdict = verdicts.of(answer, resource.name, where)
+        verdict = verdicts.parse(answer, resource.name, where)
         if isinstance(verdict, Unchecked) and verdict.lasting:
             self._lasting[resource.name, place] = verdict
-        return _cleaned(verdict, found)
+        return _cleaned(verdict, document)
 
-    def _under_another_name(self, found: Document) -> Verdict:
-        """Check an object whose name is taken: all but its name is new."""
-        name = _name(found)
-        meta = {key: value for key, value in found["metadata"].items() if key != "name"}
-        other = {**found, "metadata": {**meta, "generateName": f"{name[:40]}-"}}
+    def _under_another_name(self, document: Document) -> Verdict:
+        """Check an object whose name is taken with a generated name instead."""
+        name = _name(document)
+        meta = {key: value for key, value in document["metadata"].items() if key != "name"}
+        other = {**document, "metadata": {**meta, "generateName": f"{name[:40]}-"}}
         verdict = self._judged(other)
         if not isinstance(verdict, Accepted):
             return verdict
         generated = verdict.document["metadata"].get("name") or name
         text = msgspec.json.encode(verdict.document).decode().replace(generated, name)
-        document = msgspec.json.decode(text)
-        document["metadata"].pop("generateName", None)
-        return Accepted(document)
+        renamed = msgspec.json.decode(text)
+        renamed["metadata"].pop("generateName", None)
+        return Accepted(renamed)
 
     def _weighed(self, verdict: Verdict) -> Accepted | Refused | Unchecked:
-        """Return what counts of a verdict: no refusal for what the manifest itself makes."""
+        """Return a verdict without refusals for objects that the manifest itself creates."""
         if isinstance(verdict, Exists):
-            return Unchecked("there is an object of the same name already")
+            return Unchecked("an object of the same name exists")
         missing = verdict.missing if isinstance(verdict, Refused) else None
         if missing is None:
             return verdict
         if missing in self.made:
-            return Unchecked(f"the manifest itself makes {missing[0]} {missing[1]}")
+            return Unchecked(f"the manifest itself creates {missing[0]} {missing[1]}")
         if missing[0] == "namespaces":
             hint = "`kubectl get namespaces` lists those that exist"
             raise UnansweredError(f"namespace {missing[1]} not found: {hint}")
@@ -209,32 +208,32 @@ class _Run:
             self.refused += [f"{first}:", *(f"  {one}" for one in refused.problems)]
             self.refused += [hint.removeprefix("; ")] if hint else []
 
-    def _named(self, found: Document) -> str:
-        resource = self.served.find(found["apiVersion"], found["kind"])
+    def _named(self, document: Document) -> str:
+        resource = self.served.find(document["apiVersion"], document["kind"])
         is_apart = isinstance(resource, Resource) and not resource.namespaced
-        place = "" if is_apart else f"{self._place(found)}/"
-        return f"{found['kind']} {place}{_name(found)}"
+        place = "" if is_apart else f"{self._place(document)}/"
+        return f"{document['kind']} {place}{_name(document)}"
 
-    def _place(self, found: Document) -> str:
-        stated = found["metadata"].get("namespace")
+    def _place(self, document: Document) -> str:
+        stated = document["metadata"].get("namespace")
         return stated if isinstance(stated, str) and stated else self.namespace
 
 
-def _is_object(found: Any) -> bool:
-    if not isinstance(found, dict) or not isinstance(found.get("metadata"), dict):
+def _is_object(document: Any) -> bool:
+    if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
         return False
-    return all(isinstance(found.get(key), str) for key in ("apiVersion", "kind"))
+    return all(isinstance(document.get(key), str) for key in ("apiVersion", "kind"))
 
 
 def _made(documents: Sequence[Any]) -> frozenset[tuple[str, str]]:
-    """Return what a manifest makes, as the API server names what is missing."""
-    kinds = [(one["kind"].lower(), _name(one)) for one in documents if _is_object(one)]
+    """Return kinds and names of a manifest's objects, in the form of the API server's messages."""
+    kinds = [(each["kind"].lower(), _name(each)) for each in documents if _is_object(each)]
     plural = [(f"{kind}{'es' if kind.endswith('s') else 's'}", name) for kind, name in kinds]
     return frozenset((*kinds, *plural))
 
 
-def _name(found: Mapping[str, Any]) -> str:
-    meta = found["metadata"]
+def _name(document: Mapping[str, Any]) -> str:
+    meta = document["metadata"]
     return str(meta.get("name") or meta.get("generateName") or "what-if")
 
 
@@ -245,24 +244,24 @@ def _path(resource: Resource, namespace: str) -> str:
     return f"{parent}/namespaces/{namespace}/{plural}"
 
 
-def _cleaned(verdict: Verdict, found: Document) -> Verdict:
-    """Return what was accepted without what only a stored object has."""
+def _cleaned(verdict: Verdict, sent: Document) -> Verdict:
+    """Return an accepted object without the fields that only a stored one has."""
     if not isinstance(verdict, Accepted):
         return verdict
     document = dict(verdict.document)
     meta = document.get("metadata") or {}
     document["metadata"] = {k: v for k, v in meta.items() if k not in _OF_THE_SERVER}
     document.pop("status", None)
-    return Accepted({"apiVersion": found["apiVersion"], "kind": found["kind"], **document})
+    return Accepted({"apiVersion": sent["apiVersion"], "kind": sent["kind"], **document})
 
 
-def _explained(found: Document, refused: Refused) -> str:
-    """Return where the fields of a kind are listed, if an unknown one was named."""
+def _explained(document: Document, refused: Refused) -> str:
+    """Return a hint where the fields of a kind are listed, if one of them is unknown."""
     unknown = next((one for one in refused.problems if one.startswith("unknown field ")), "")
     if not unknown:
         return ""
     names = unknown.removeprefix("unknown field ").split(".")[:-1]
-    path = ".".join([found["kind"].lower(), *(name.partition("[")[0] for name in names)])
+    path = ".".join([document["kind"].lower(), *(name.partition("[")[0] for name in names)])
     return f"; `kubectl explain {path}` lists the fields"
 
 

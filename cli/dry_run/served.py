@@ -1,4 +1,4 @@
-"""Which kinds the API server serves, and under which path.
+"""The kinds that the API server serves, and their paths.
 
 Source:
     https://kubernetes.io/docs/reference/using-api/api-concepts/#api-terminology
@@ -21,11 +21,11 @@ _NOT_FOUND: Final = 404
 
 @dataclass(frozen=True)
 class Resource:
-    """A kind that is served.
+    """A served kind.
 
     Attributes:
         path: Of its collection, over all namespaces.
-        name: In the plural, as RBAC names it: ``jobs.batch``.
+        name: Plural, as in RBAC: ``jobs.batch``.
         namespaced: Whether its objects are in namespaces.
     """
 
@@ -48,13 +48,13 @@ class _Resources(Struct):
 
 @dataclass
 class Served:
-    """Asks for each version of an API group once."""
+    """Discovery; each version of an API group is requested once."""
 
     server: AnyApiServer
-    _known: dict[str, list[_Resource] | None] = field(default_factory=dict)
+    _by_version: dict[str, list[_Resource] | None] = field(default_factory=dict)
 
     def find(self, api_version: str, kind: str) -> Resource | Unchecked:
-        """Return where objects of a kind are created.
+        """Return the resource of a kind; ``Unchecked`` if there is none.
 
         Raises:
             UnansweredError: The API server cannot be reached.
@@ -63,20 +63,20 @@ class Served:
         if not _VERSION.fullmatch(api_version):
             return absent
         parent = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        if api_version not in self._known:
-            self._known[api_version] = self._asked(parent)
-        found = self._known[api_version]
-        if found is None:
-            return Unchecked(f"the API server does not say which kinds of {api_version} it serves")
-        for one in found:
-            if one.kind == kind and "/" not in one.name:
+        if api_version not in self._by_version:
+            self._by_version[api_version] = self._listed(parent)
+        resources = self._by_version[api_version]
+        if resources is None:
+            return Unchecked(f"the API server does not list the kinds of {api_version}")
+        for resource in resources:
+            if resource.kind == kind and "/" not in resource.name:
                 group = api_version.rpartition("/")[0]
-                name = f"{one.name}.{group}" if group else one.name
-                return Resource(f"{parent}/{one.name}", name, one.namespaced)
+                name = f"{resource.name}.{group}" if group else resource.name
+                return Resource(f"{parent}/{resource.name}", name, resource.namespaced)
         return absent
 
-    def _asked(self, path: str) -> list[_Resource] | None:
-        """Return the kinds below a path; None if nobody says."""
+    def _listed(self, path: str) -> list[_Resource] | None:
+        """Return the kinds below a path; None if they cannot be listed."""
         answer = self.server.ask(path)
         if answer.status == _NOT_FOUND:
             return []

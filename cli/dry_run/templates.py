@@ -1,4 +1,4 @@
-"""Pod templates inside any object, found by what they look like."""
+"""Pod templates inside any object, found by their shape."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Template:
-    """A pod template, in place.
+    """A pod template inside an object.
 
     Attributes:
-        body: ``metadata`` and ``spec``, part of the object that it was found in.
-        claims: Names of volumes that a StatefulSet, or its like, adds to each pod.
+        body: ``metadata`` and ``spec``; changes to it change the object.
+        claims: Names of volumes that a StatefulSet or similar owner adds to each pod.
     """
 
     body: Document
@@ -23,13 +23,13 @@ class Template:
 
     @property
     def key(self) -> bytes:
-        """What equal templates have in common."""
+        """Equal for equal templates."""
         return msgspec.json.encode((self.body, self.claims), order="deterministic")
 
     def pod(self, name: str, namespace: str) -> Document:
-        """Return a pod of the template, whose name the API server completes."""
+        """Return a pod of the template; the API server completes its name."""
         meta, spec = self.body.get("metadata") or {}, self.body["spec"]
-        volumes = [{"name": one, "emptyDir": {}} for one in self.claims]
+        volumes = [{"name": claim, "emptyDir": {}} for claim in self.claims]
         added = {"volumes": [*(spec.get("volumes") or ()), *volumes]} if volumes else {}
         kept = {key: meta[key] for key in ("labels", "annotations") if meta.get(key)}
         return {
@@ -40,7 +40,7 @@ class Template:
         }
 
     def take_over(self, pod: Document) -> None:
-        """Change the template to what the API server made of its pod."""
+        """Write the API server's version of a pod back to its template."""
         meta, spec = pod.get("metadata") or {}, pod["spec"]
         mine = dict(self.body.get("metadata") or {})
         for key in ("labels", "annotations"):
@@ -48,25 +48,25 @@ class Template:
                 mine[key] = meta[key]
         if self.claims:
             volumes = spec.get("volumes") or ()
-            spec = {**spec, "volumes": [one for one in volumes if one["name"] not in self.claims]}
+            spec = {**spec, "volumes": [v for v in volumes if v["name"] not in self.claims]}
         self.body["metadata"], self.body["spec"] = mine, spec
 
 
-def found(document: Document) -> Iterator[Template]:
+def find(document: Document) -> Iterator[Template]:
     """Yield the pod templates of an object; a Pod has none."""
-    stack: list[tuple[Any, tuple[str, ...]]] = [(one, ()) for one in document.values()]
+    stack: list[tuple[Any, tuple[str, ...]]] = [(value, ()) for value in document.values()]
     if document.get("kind") == "Pod":
         return
     while stack:
         value, claims = stack.pop()
         if isinstance(value, list):
-            stack += [(one, claims) for one in reversed(value)]
+            stack += [(item, claims) for item in reversed(value)]
         elif isinstance(value, dict):
             if _is_template(value):
                 yield Template(value, claims)
                 continue
             below = tuple(_names(value.get("volumeClaimTemplates")))
-            stack += [(one, below) for one in reversed(value.values())]
+            stack += [(item, below) for item in reversed(value.values())]
 
 
 def _is_template(value: Document) -> bool:
@@ -78,8 +78,8 @@ def _is_template(value: Document) -> bool:
 
 
 def _names(claims: Any) -> Iterator[str]:
-    for one in claims if isinstance(claims, list) else ():
-        meta = one.get("metadata") if isinstance(one, dict) else None
+    for claim in claims if isinstance(claims, list) else ():
+        meta = claim.get("metadata") if isinstance(claim, dict) else None
         name = meta.get("name") if isinstance(meta, dict) else None
         if isinstance(name, str):
             yield name

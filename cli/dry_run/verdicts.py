@@ -1,4 +1,4 @@
-"""What the API server's answer to a dry run says: accepted, refused with the field, or not checked.
+"""The API server's verdict on a dry run: accepted, refused with the field, or not checked.
 
 Source:
     https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run, and k8s.io/apiserver
@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from cli import sanitize
 from cli.connection import Answer
 from cli.errors import UnansweredError
-from cli.harmless import answer as harmless
 
 UNAUTHORIZED: Final = 401
 FORBIDDEN: Final = 403
@@ -65,10 +65,10 @@ class Refused:
 
     Attributes:
         problems: Each names the field where there is one.
-        missing: Kind (lower case, singular or plural) and name of an object that is not there; None
-            if it is refused for something else.
-        is_open: Whether only something is missing that a controller may fill in before it makes
-            the object.
+        missing: Kind (lower case, singular or plural) and name of a missing object; None if it is
+            refused for another reason.
+        is_open: Whether it only lacks fields that a controller may fill in before it creates the
+            object.
     """
 
     problems: tuple[str, ...]
@@ -78,16 +78,16 @@ class Refused:
 
 @dataclass(frozen=True)
 class Exists:
-    """There is an object of that name already."""
+    """An object of that name exists."""
 
 
 @dataclass(frozen=True)
 class Unchecked:
-    """Nobody knows.
+    """It was not checked.
 
     Attributes:
         reason: Why the API server did not check it.
-        lasting: Whether it says the same of every object of the kind in the namespace.
+        lasting: Whether the reason holds for every object of the kind in the namespace.
     """
 
     reason: str
@@ -97,16 +97,16 @@ class Unchecked:
 Verdict = Accepted | Refused | Exists | Unchecked
 
 
-def of(answer: Answer, resource: str, where: str) -> Verdict:
+def parse(answer: Answer, resource: str, where: str) -> Verdict:
     """Return the verdict of an answer.
 
     Args:
         answer: To a POST with ``dryRun=All``.
-        resource: What was to be created, in the plural.
-        where: Namespace, in words; empty for what is in none.
+        resource: Its kind, plural.
+        where: Its namespace, in words; empty for an object without one.
 
     Raises:
-        UnansweredError: The API server does not accept the credentials, or answers with no JSON.
+        UnansweredError: The API server does not accept the credentials, or its answer is not JSON.
     """
     if answer.status in _ACCEPTED:
         return Accepted(_decoded(answer.body, dict[str, Any]))
@@ -120,12 +120,12 @@ def of(answer: Answer, resource: str, where: str) -> Verdict:
         return _not_found(status, resource)
     if answer.status in _REFUSED:
         return _unasked(status, answer.status, resource, where) or _refused(status)
-    said = status.message or status.reason or "no reason given"
-    return Unchecked(f"the API server answered {answer.status}: {said}")
+    reason = status.message or status.reason or "no reason given"
+    return Unchecked(f"the API server answered {answer.status}: {reason}")
 
 
 def _unasked(status: _Status, code: int, resource: str, where: str) -> Unchecked | None:
-    """Return why an object was not looked at; None if it was, and is refused for what it is."""
+    """Return why an object was not checked; None if it was checked and refused."""
     no_dry_run = _NO_DRY_RUN.search(status.message)
     if no_dry_run:
         return Unchecked(f"the admission webhook {no_dry_run[1]} does not support dry runs")
@@ -136,7 +136,7 @@ def _unasked(status: _Status, code: int, resource: str, where: str) -> Unchecked
 
 def _not_found(status: _Status, resource: str) -> Verdict:
     missing = _missing(status.message)
-    if missing is None:  # that is what a path says which is not served
+    if missing is None:  # as of a path that is not served
         return Unchecked(f"the API server does not serve {resource}", lasting=True)
     return Refused((status.message,), missing)
 
@@ -153,17 +153,17 @@ def _refused(status: _Status) -> Refused:
 
 
 def _missing(message: str) -> tuple[str, str] | None:
-    found = _MISSING.search(message)
-    if found is None:
+    match = _MISSING.search(message)
+    if match is None:
         return None
-    return (found[1] or found[3]).lower(), found[2] or found[4]
+    return (match[1] or match[3]).lower(), match[2] or match[4]
 
 
 def _status(answer: Answer) -> _Status:
     try:
-        return msgspec.json.decode(harmless(answer.body), type=_Status)
-    except msgspec.MsgspecError:  # something in between
-        return _Status(harmless(answer.body)[:200].decode(errors="replace").strip())
+        return msgspec.json.decode(sanitize.json_texts(answer.body), type=_Status)
+    except msgspec.MsgspecError:  # from a proxy on the way
+        return _Status(sanitize.json_texts(answer.body)[:200].decode(errors="replace").strip())
 
 
 def _decoded(body: bytes, kind: Any) -> Any:

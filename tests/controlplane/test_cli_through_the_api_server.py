@@ -94,8 +94,8 @@ async def test_the_viewers_role_is_enough_for_every_command(yard: Yard, viewer: 
         ("jobs", "-n", yard.team): ("wide", "job"),
         ("explain", f"{yard.team}/{pod}"): (pod, "GangDoesNotFit"),
         ("explain", f"{yard.team}/wide"): ("6 pods at once", "What would make it run"),
-        ("migrations",): ("there is no migration",),
-        ("rescales",): ("there is no rescale",),
+        ("migrations",): ("no migrations",),
+        ("rescales",): ("no rescales",),
         ("prices",): ("kwok-0000", "TIMES-IDLE"),
         ("what-if", "--workers", "3", "--cpu", "1", "-n", yard.team): (
             "Starts:   now",
@@ -291,8 +291,8 @@ async def test_without_the_role_one_sentence_says_which_right_is_missing(yard: Y
 
 ELSEWHERE: dict[str, str] = {
     f"{SYSTEM}/shuntyard-extender:web": "no extender is ready at port web",
-    f"{SYSTEM}/other:api": f"there is no Service other in the namespace {SYSTEM}",
-    "nowhere/other:api": "there is no Service other in the namespace nowhere",
+    f"{SYSTEM}/other:api": f"Service other in the namespace {SYSTEM} not found",
+    "nowhere/other:api": "Service other in the namespace nowhere not found",
 }
 
 

@@ -1,4 +1,4 @@
-"""`shuntyard doctor` before a real API server: what is there is judged, what is not is told."""
+"""`shuntyard doctor` against a real API server."""
 
 import asyncio
 import json
@@ -30,22 +30,22 @@ async def doctor(kubeconfig: Path) -> tuple[int, dict[str, list[dict[str, Any]]]
 
 @pytest.fixture
 async def stranger(yard: Yard) -> Path:
-    """The kubeconfig of somebody without any right."""
+    """The kubeconfig of a user without any right."""
     return await asyncio.to_thread(yard.cluster.kubeconfig_for, "stranger")
 
 
-async def test_an_administrator_is_told_what_is_there_and_what_is_not(yard: Yard) -> None:
-    """The extender of the devcluster is no Deployment, and it has no agents here."""
+async def test_an_administrator_gets_all_checks(yard: Yard) -> None:
+    """The extender of the devcluster is not a Deployment, and there are no agents here."""
     await yard.nodes(KwokNodes(1, cpu="4"))
 
-    async def seen() -> Any:
+    async def reported() -> Any:
         _, found = await doctor(yard.cluster.kubeconfig)
-        (heard,) = [one for one in found["agents"] if "node" in one["said"]]
-        assert heard["said"].startswith("the extender hears no agent on 1 of 1")
+        (heartbeats,) = [one for one in found["agents"] if "node" in one["message"]]
+        assert "no agent reports to the extender from 1 of 1" in heartbeats["message"]
         assert [one["level"] for one in found["read-api"]] == ["ok"], found["read-api"]
         return found
 
-    found = await eventually(seen, 60, "the extender knows the node, and acts")
+    found = await eventually(reported, 60, "the extender knows the node, and acts")
     levels = {check: [one["level"] for one in entries] for check, entries in found.items()}
     assert levels["versions"][0] == "ok", found["versions"]
     assert set(levels["clock"]) == {"ok"}, found["clock"]
@@ -55,13 +55,13 @@ async def test_an_administrator_is_told_what_is_there_and_what_is_not(yard: Yard
     assert levels["neighbours"] == ["ok"]
     assert levels["deployment"] == ["fault"]
     assert levels["configuration"] == ["not known"]
-    assert all(one["mend"] for ones in found.values() for one in ones if one["level"] == "fault")
+    assert all(one["fix"] for ones in found.values() for one in ones if one["level"] == "fault")
 
 
-async def test_who_has_no_rights_is_told_which_are_needed_and_of_no_fault(stranger: Path) -> None:
+async def test_a_user_without_rights_learns_which_are_needed(stranger: Path) -> None:
     code, found = await doctor(stranger)
     assert code == 0
     entries = [one for ones in found.values() for one in ones]
     assert {one["level"] for one in entries} == {"ok", "not known"}, entries
     assert {"ok"} == {one["level"] for one in (*found["definition"], *found["versions"][:1])}
-    assert all("right" in one["said"] for one in entries if one["level"] == "not known"), entries
+    assert all("right" in one["message"] for one in entries if one["level"] == "not known"), entries

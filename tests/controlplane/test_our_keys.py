@@ -302,7 +302,9 @@ async def test_after_two_rotations_jobs_are_bound_as_before(ruled: Yard) -> None
     await ruled.until_bound("before")
     kubeconfig = str(ruled.cluster.kubeconfig)
     for _ in range(2):
-        assert await asyncio.to_thread(main, ["rotate-seat-key", "--kubeconfig", kubeconfig]) == 0
+        assert (
+            await asyncio.to_thread(main, ["rotate-signing-key", "--kubeconfig", kubeconfig]) == 0
+        )
     await ruled.submit(jobs.job("after", 4))
     await ruled.until_bound("after")
 

@@ -1,4 +1,4 @@
-"""Names and messages of others: in our logs and tables they are texts, and nothing else."""
+"""Hostile names and messages stay plain text in our logs and tables."""
 
 import io
 import json
@@ -7,8 +7,7 @@ import logging
 import msgspec
 import pytest
 
-from cli import client, harmless, manifest, views
-from cli.arguments import parse
+from cli import client, commands, manifest, sanitize
 from cli.errors import UnansweredError
 from shared import logs
 from shared.errors import InputError
@@ -16,7 +15,7 @@ from shared.plain import plain
 from tests.fakes.answers import QUEUE
 
 FORGED = (
-    "a\n12:00:00.000 error   extender.main the yard burns",
+    "a\n12:00:00.000 error   extender.main the cluster burns",
     'x\r\n{"level":"error","message":"forged"}',
     "\x1b[2J\x1b]0;title\x07",
     "\x9b31m",
@@ -52,28 +51,28 @@ def test_a_text_makes_one_cell_of_a_table(text: str, output: str) -> None:
     (entry,) = QUEUE.entries[:1]
     odd = msgspec.structs.replace(entry, job=text, message=text, estimate=text)
     body = msgspec.json.encode(msgspec.structs.replace(QUEUE, entries=(odd,)))
-    answer = client.understand(body, type(QUEUE))
-    shown = "\n".join(views.lines(answer, wide=output == "wide", blocks=False))
-    plainly = views.lines(
+    answer = client.parse(body, type(QUEUE))
+    shown = "\n".join(commands.lines(answer, wide=output == "wide", blocks=False))
+    expected = commands.lines(
         msgspec.structs.replace(QUEUE, entries=(entry,)), wide=output == "wide", blocks=False
     )
-    assert len(shown.splitlines()) == len(plainly)
+    assert len(shown.splitlines()) == len(expected)
     assert all(plain(line) == line for line in shown.split("\n"))
 
 
 @pytest.mark.parametrize("text", FORGED)
-def test_json_means_the_same_and_moves_no_terminal(text: str) -> None:
-    body = harmless.as_json(msgspec.json.encode({"a": text}))
+def test_json_keeps_its_meaning_without_control_codes(text: str) -> None:
+    body = sanitize.raw_json(msgspec.json.encode({"a": text}))
     assert json.loads(body) == {"a": text}
     assert plain(body.decode()) == body.decode()
 
 
-def test_what_is_no_control_code_stays() -> None:
+def test_texts_without_control_codes_are_unchanged() -> None:
     text = 'ß 漢 "quoted" \\n back\\\\slash \\u001b spelled'
-    assert msgspec.json.decode(harmless.answer(msgspec.json.encode(text))) == text
+    assert msgspec.json.decode(sanitize.json_texts(msgspec.json.encode(text))) == text
 
 
-def test_what_somebody_wrote_is_told_at_bearable_length() -> None:
+def test_an_error_shortens_a_long_value() -> None:
     error = InputError("annotation x", "9" * 10**6, "a number")
     assert len(str(error)) < 300
     assert len(error.value) == 10**6
@@ -94,14 +93,12 @@ MANIFESTS = {
 def test_a_manifest_that_is_a_bomb_is_refused(text: str, tmp_path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(text)
-    asked = parse(["what-if", "-f", str(file)])
     with pytest.raises(UnansweredError):
-        manifest.of(asked)
+        manifest.read(str(file))
 
 
-def test_an_alias_is_no_bomb(tmp_path) -> None:
+def test_a_harmless_alias_is_accepted(tmp_path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text("a: &a {x: 1}\nb: *a\nc: [*a, *a]\n")
-    (document,) = manifest.of(parse(["what-if", "-f", str(file)]))
-    found = json.loads(manifest.encoded([document]))
-    assert found == {"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}, {"x": 1}]}
+    (document,) = manifest.read(str(file))
+    assert document == {"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}, {"x": 1}]}

@@ -1,4 +1,4 @@
-"""Servers that give canned answers: a read API, and an API server before it."""
+"""Servers with canned answers: a read API, and an API server before it."""
 
 import ssl
 import threading
@@ -31,7 +31,7 @@ from tests.fakes.answers import (
 )
 
 PASS_PATH = paths.service_account_token("shuntyard-system", VIEWERS_ACCOUNT)
-"""Where the API server gives the token that shows the Role ``shuntyard-viewer``."""
+"""Where the API server issues the token for the Role ``shuntyard-viewer``."""
 
 CANNED = {
     "queue": QUEUE,
@@ -52,14 +52,14 @@ NOT_SERVED: Canned = (404, b"404 page not found\n")
 
 @dataclass
 class ReadApi:
-    """A server; ``answers`` maps a path to status and body, which is where a redirect leads.
+    """A server; ``answers`` maps a path to status and body; the body of a redirect is its target.
 
-    A function is given the body that was posted, and returns both.
+    A function takes the posted body and returns both.
 
     Attributes:
-        asked: Paths with their queries.
+        asked: Requested paths with their queries.
         headers: Of each request.
-        pairs: The same, with names that come several times.
+        pairs: The same, with repeated names.
         subjects: Common name of each request's client certificate, None without one.
         bodies: Of the POSTs.
     """
@@ -102,7 +102,7 @@ def serving(known: ReadApi, tls: ssl.SSLContext | None = None) -> Iterator[ReadA
             pass
 
     class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:  # a client that does not trust us just leaves
+        def handle_error(self, *_: object) -> None:  # a client that does not trust us disconnects
             pass
 
     with Server(("127.0.0.1", 0), Handler) as server:
@@ -121,7 +121,7 @@ def serving(known: ReadApi, tls: ssl.SSLContext | None = None) -> Iterator[ReadA
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of this machine says how Shuntyard is reached."""
+    """Remove this machine's configuration of Shuntyard."""
     ways = ("SHUNTYARD_URL", "SHUNTYARD_CA", "SHUNTYARD_TOKEN_FILE", "SHUNTYARD_SERVICE")
     for name in (*ways, "KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
@@ -184,7 +184,7 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def api_server(
     pki: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ApiServer]:
-    """The environment names its kubeconfig."""
+    """An API server whose kubeconfig is in the environment."""
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(pki.certificate))
     tls.load_cert_chain(pki.directory / "server.crt", pki.directory / "server.key")
     tls.verify_mode = ssl.CERT_OPTIONAL

@@ -1,9 +1,9 @@
-"""Amounts and times as people read them."""
+"""Amounts and times in human-readable form, and tables."""
 
 import pytest
 
-from cli import amounts
-from cli.table import columns
+from cli.views import amounts
+from cli.views.table import Column, table
 
 DURATIONS = {
     -1: "0s",
@@ -39,11 +39,18 @@ AMOUNTS = {
 }
 
 
-@pytest.mark.parametrize(("asked", "want"), AMOUNTS.items())
-def test_amounts_have_their_unit(asked: tuple[str, int], want: str) -> None:
-    assert amounts.amount(*asked) == want
+@pytest.mark.parametrize(("arguments", "want"), AMOUNTS.items())
+def test_amounts_have_their_unit(arguments: tuple[str, int], want: str) -> None:
+    assert amounts.amount(*arguments) == want
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    lines = columns(["A", "NUMBER"], [["long name", "1"], ["x", "22"]], right="NUMBER")
-    assert lines == ["A          NUMBER", "long name       1", "x              22"]
+    columns = [
+        Column[tuple[str, int]]("A", lambda row: row[0]),
+        Column[tuple[str, int]]("NUMBER", lambda row: str(row[1]), right=True),
+        Column[tuple[str, int]]("WIDE", lambda _: "w", wide=True),
+    ]
+    rows = [("long name", 1), ("x", 22)]
+    lines = ["A          NUMBER", "long name       1", "x              22"]
+    assert table(columns, rows) == lines
+    assert [line.split()[-1] for line in table(columns, rows, wide=True)] == ["WIDE", "w", "w"]

@@ -1,4 +1,4 @@
-"""What the command line says of itself, and to who gets it wrong."""
+"""Help and errors of the command line."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from shared import api
 
 
 def ended(argv: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> str:
-    """Run a command line that ends at once; return what it said."""
+    """Run a command line that ends at once; return its output, or its error."""
     with pytest.raises(SystemExit) as caught:
         main(argv)
     assert caught.value.code == code
@@ -16,29 +16,29 @@ def ended(argv: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> str
 
 
 WRONG: dict[str, tuple[list[str], str, str]] = {
-    "an option that no command has": (
+    "an unknown option": (
         ["queue", "--sort", "v"],
         "usage: shuntyard queue [OPTION ...]",
-        "--sort v is not understood: `shuntyard queue --help`",
+        "unknown option --sort v: see `shuntyard queue --help`",
     ),
     "an option of another command": (
         ["nodes", "--slots"],
         "usage: shuntyard nodes",
-        "--slots is not understood",
+        "unknown option --slots",
     ),
     "no job to explain": (["explain"], "usage: shuntyard explain POD|JOB", "POD|JOB"),
     "a command that does not exist": (["queu"], "usage: shuntyard COMMAND", "'doctor'"),
     "doctor past the API server": (
         ["doctor", "--url", "http://127.0.0.1:1"],
         "usage: shuntyard doctor",
-        "--url and --watch do not go with it",
+        "--url and --watch cannot be combined with doctor",
     ),
     "a resource without its slots": (
         ["prices", "--resource", "cpu"],
         "usage: shuntyard prices",
-        "shuntyard prices: error: --resource is for --slots",
+        "shuntyard prices: error: --resource needs --slots",
     ),
-    "a job of which nothing is said": (
+    "a job without a description": (
         ["what-if"],
         "usage: shuntyard what-if",
         "shuntyard what-if: error: expected -f/--file, or --workers and --cpu",
@@ -46,13 +46,13 @@ WRONG: dict[str, tuple[list[str], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("argv", "usage", "said"), WRONG.values(), ids=WRONG.keys())
-def test_who_gets_it_wrong_is_told_what_that_command_expects(
-    argv: list[str], usage: str, said: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("argv", "usage", "message"), WRONG.values(), ids=WRONG.keys())
+def test_an_error_shows_the_usage_of_that_command(
+    argv: list[str], usage: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     err = ended(argv, 2, capsys)
     assert err.startswith(usage)
-    assert said in err
+    assert message in err
 
 
 def test_without_a_command_all_of_them_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_without_a_command_all_of_them_are_listed(capsys: pytest.CaptureFixture[
     assert [name for name in ("queue", "explain", "doctor", "--version") if name not in err] == []
 
 
-def test_the_release_is_said_with_what_it_reads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_has_the_release_and_its_read_api(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(["--version"], 0, capsys).split(", ")[1] == f"reads {api.API_VERSION}\n"
 
 
@@ -75,7 +75,7 @@ LISTED: dict[str, tuple[str, bool]] = {
 
 
 @pytest.mark.parametrize("option", LISTED)
-def test_help_lists_only_options_that_mean_something(
+def test_help_lists_only_options_with_an_effect(
     option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command, listed = LISTED[option]

@@ -73,7 +73,7 @@ def test_a_bearer_token_is_sent(api_server: ApiServer, user: dict[str, Any], wan
     assert api_server.known.headers[0]["Authorization"] == f"Bearer {want}"
 
 
-def test_a_token_that_no_header_can_have_is_not_told(
+def test_a_token_that_fits_no_header_is_not_printed(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = api_server.kubeconfig({"token": "secret\nhidden"})
@@ -83,7 +83,7 @@ def test_a_token_that_no_header_can_have_is_not_told(
     assert "secret" not in said
 
 
-def test_a_plugins_token_that_is_refused_is_asked_for_once_more(
+def test_a_refused_token_of_a_plugin_is_renewed_once(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     count = api_server.directory / "count"
@@ -94,7 +94,7 @@ def test_a_plugins_token_that_is_refused_is_asked_for_once_more(
     assert "does not accept the credentials" in capsys.readouterr().err
 
 
-def test_a_plugin_that_fails_is_one_sentence(
+def test_a_failed_plugin_is_an_error_of_one_line(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     user = plugin(api_server.directory, "#!/bin/sh\necho log in first >&2\nexit 3\n")
@@ -104,7 +104,7 @@ def test_a_plugin_that_fails_is_one_sentence(
     assert err.count("\n") == 1
 
 
-def test_no_redirect_takes_the_credentials_elsewhere(
+def test_redirects_are_not_followed(
     api_server: ApiServer, read_api: ReadApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SHUNTYARD_URL")
@@ -114,7 +114,7 @@ def test_no_redirect_takes_the_credentials_elsewhere(
     assert read_api.asked == []
 
 
-def test_the_api_server_may_be_below_a_path(api_server: ApiServer) -> None:
+def test_the_api_server_may_have_a_path_prefix(api_server: ApiServer) -> None:
     below = f"/k8s/clusters/c-1{PROXY}/v1/queue"
     api_server.known.answers[below] = api_server.known.answers[f"{PROXY}/v1/queue"]
     file = api_server.kubeconfig(server=f"{api_server.known.url}/k8s/clusters/c-1")
@@ -134,15 +134,15 @@ REFUSALS: dict[str, tuple[tuple[int, bytes], tuple[str, ...]]] = {
     ),
     "no Service": (
         status(404, "NotFound", 'endpoints "shuntyard-extender" not found'),
-        ("no Service shuntyard-extender in the namespace shuntyard-system", "installed"),
+        ("Service shuntyard-extender in the namespace shuntyard-system not found", "installed"),
     ),
-    "nobody behind the Service": (
+    "no endpoint of the Service": (
         status(503, "ServiceUnavailable", 'no endpoints available for service "x"'),
         ("no extender is ready at port api",),
     ),
     "the extender does not listen": (
         status(503, "ServiceUnavailable", "error trying to reach service: dial tcp: refused"),
-        ("the API server does not reach the extender", "refused"),
+        ("the API server cannot reach the extender", "refused"),
     ),
     "an API server in trouble": (
         status(500, "InternalError", "etcd is away"),
@@ -153,16 +153,16 @@ REFUSALS: dict[str, tuple[tuple[int, bytes], tuple[str, ...]]] = {
         (404, b"there is no pod default/x\n"),
         ("shuntyard: there is no pod default/x (status 404)\n",),
     ),
-    "somebody else's page": ((200, b"<html>"), ("not that of a Shuntyard read API",)),
+    "a page of another server": ((200, b"<html>"), ("not that of a Shuntyard read API",)),
     "another version": (
         (200, b'{"apiVersion":"v9","generated_at":0,"acting":true,"order":"cps"}'),
-        ("the extender speaks v9",),
+        ("the extender serves v9",),
     ),
 }
 
 
 @pytest.mark.parametrize(("answer", "words"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_a_refusal_is_one_sentence_that_says_what_helps(
+def test_a_refusal_is_one_line_with_a_remedy(
     api_server: ApiServer,
     answer: tuple[int, bytes],
     words: tuple[str, ...],
@@ -175,7 +175,7 @@ def test_a_refusal_is_one_sentence_that_says_what_helps(
     assert [word for word in words if word not in captured.err] == []
 
 
-def test_a_certificate_of_nobody_we_know_is_one_sentence(
+def test_an_untrusted_certificate_is_an_error_of_one_line(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stranger = ssl.get_default_verify_paths().cafile
@@ -188,12 +188,12 @@ def test_a_certificate_of_nobody_we_know_is_one_sentence(
 NAMES: dict[str, tuple[dict[str, Any], int]] = {
     "the name that the certificate has": ({"tls-server-name": "api.example.org"}, 0),
     "a name that it does not have": ({"tls-server-name": "other.example.org"}, 1),
-    "not to be looked at": ({"insecure-skip-tls-verify": True, "tls-server-name": "other"}, 0),
+    "not to be verified": ({"insecure-skip-tls-verify": True, "tls-server-name": "other"}, 0),
 }
 
 
 @pytest.mark.parametrize(("cluster", "code"), NAMES.values(), ids=NAMES.keys())
-def test_the_expected_name_in_the_certificate_is_the_kubeconfigs(
+def test_the_kubeconfig_sets_the_expected_server_name(
     api_server: ApiServer, cluster: dict[str, Any], code: int
 ) -> None:
     assert main(["queue", "--kubeconfig", str(api_server.kubeconfig(**cluster))]) == code
@@ -201,13 +201,13 @@ def test_the_expected_name_in_the_certificate_is_the_kubeconfigs(
 
 NO_WAY: dict[str, tuple[list[str], str]] = {
     "nothing at all": ([], "no credentials"),
-    "a file that is not there": (["--kubeconfig", "missing"], "none of missing exists"),
+    "a missing file": (["--kubeconfig", "missing"], "none of missing exists"),
     "a context without a file": (["--context", "east"], "/.kube/config exists"),
 }
 
 
 @pytest.mark.parametrize(("argv", "want"), NO_WAY.values(), ids=NO_WAY.keys())
-def test_without_any_way_it_is_said_how_to_name_one(
+def test_without_a_way_the_error_names_the_options(
     argv: list[str], want: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["queue", *argv]) == 1
@@ -216,7 +216,7 @@ def test_without_any_way_it_is_said_how_to_name_one(
     assert "--url or SHUNTYARD_URL" in err
 
 
-def test_a_context_that_is_not_there_is_named(
+def test_an_unknown_context_is_named(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["queue", "--context", "west"]) == 1
@@ -224,7 +224,7 @@ def test_a_context_that_is_not_there_is_named(
     assert api_server.known.asked == []
 
 
-def test_an_api_server_that_is_away_is_named(
+def test_an_unreachable_api_server_is_named(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = api_server.kubeconfig(server="https://127.0.0.1:1")
@@ -240,7 +240,7 @@ WAYS: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize(("argv", "want"), WAYS.values(), ids=WAYS.keys())
-def test_what_is_said_with_the_command_wins_over_the_environment(
+def test_options_win_over_the_environment(
     api_server: ApiServer, read_api: ReadApi, argv: list[str], want: str
 ) -> None:
     assert main(["queue", *argv]) == 0
@@ -258,7 +258,7 @@ SERVICES: dict[str, Service] = {
 
 
 @pytest.mark.parametrize(("text", "want"), SERVICES.items(), ids=SERVICES.keys())
-def test_a_service_is_named_as_the_proxys_path_has_it(text: str, want: Service) -> None:
+def test_a_service_is_parsed_and_has_its_proxy_path(text: str, want: Service) -> None:
     assert parse(text) == want
     key = f"{want.scheme}:{want.name}:{want.port}"
     assert want.path("/v1/queue") == f"/api/v1/namespaces/a/services/{key}/proxy/v1/queue"
@@ -268,7 +268,7 @@ def test_a_service_is_named_as_the_proxys_path_has_it(text: str, want: Service) 
     "text",
     ["", "a", "a/b", "b:c", "a/b:c:d", "a/ftp:b:c", "a/b/c:d", "a/B:c", "a/../b:c", "a/b:c\n"],
 )
-def test_what_names_no_service_is_refused(text: str) -> None:
+def test_a_malformed_service_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="NAMESPACE/NAME:PORT"):
         parse(text)
 
@@ -289,7 +289,7 @@ def test_the_environment_can_name_another_service(
     path = "/api/v1/namespaces/team/services/http:yard:web/proxy/v1/queue"
     api_server.known.answers[path] = status(404, "NotFound", "not found")
     assert main(["queue"]) == 1
-    assert "no Service yard in the namespace team" in capsys.readouterr().err
+    assert "Service yard in the namespace team not found" in capsys.readouterr().err
     monkeypatch.setenv("SHUNTYARD_SERVICE", "yard")
     with pytest.raises(SystemExit, match="2"):
         main(["queue"])

@@ -1,4 +1,4 @@
-"""Straight to the read API: whom to trust, and which token to show."""
+"""The read API by URL: trust, server names and tokens."""
 
 import ssl
 from pathlib import Path
@@ -36,7 +36,7 @@ def token(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_token_is_shown_to_whom_the_authority_has_signed(
+def test_a_token_is_sent_to_a_trusted_server(
     over_tls: ReadApi, authority: Authority, tmp_path: Path
 ) -> None:
     options = ["--ca", str(authority.certificate), "--token-file", str(token(tmp_path))]
@@ -44,7 +44,7 @@ def test_a_token_is_shown_to_whom_the_authority_has_signed(
     assert over_tls.headers[0]["Authorization"] == "Bearer secret"
 
 
-def test_the_environment_may_say_it(
+def test_the_environment_may_configure_it(
     over_tls: ReadApi, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHUNTYARD_URL", over_tls.url)
@@ -54,7 +54,7 @@ def test_the_environment_may_say_it(
     assert over_tls.headers[0]["Authorization"] == "Bearer secret"
 
 
-def test_the_name_in_the_certificate_may_be_another_than_the_hosts(
+def test_the_expected_name_may_differ_from_the_host(
     authority: Authority, read_api: ReadApi
 ) -> None:
     tls = server(authority.issue_server("named", [NAME], []))
@@ -64,28 +64,28 @@ def test_the_name_in_the_certificate_may_be_another_than_the_hosts(
         assert main(["queue", "--url", known.url, *options, "--server-name", NAME]) == 0
 
 
-def test_who_is_not_trusted_hears_no_token(over_tls: ReadApi, tmp_path: Path) -> None:
+def test_an_untrusted_server_gets_no_token(over_tls: ReadApi, tmp_path: Path) -> None:
     assert main(["queue", "--url", over_tls.url, "--token-file", str(token(tmp_path))]) == 1
     assert over_tls.headers == []
 
 
 PROBLEMS = {
-    "in the clear": (["--url", "http://10.0.0.1:1", "--token-file", "T"], "over https only"),
+    "in plain text": (["--url", "http://10.0.0.1:1", "--token-file", "T"], "over https only"),
     "no token": (["--url", "https://127.0.0.1:1", "--token-file", "missing"], "missing"),
     "no authority": (["--url", "https://127.0.0.1:1", "--ca", "missing"], "--ca missing"),
 }
 
 
-@pytest.mark.parametrize(("options", "said"), PROBLEMS.values(), ids=PROBLEMS)
-def test_what_cannot_be_done_is_said(
-    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("options", "message"), PROBLEMS.values(), ids=PROBLEMS)
+def test_an_unusable_option_is_an_error(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["queue", *options]) == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["secret\nhidden", "secr\u00e9t", "secret\x00", " \n"])
-def test_a_token_that_no_header_can_have_is_refused_and_not_told(
+def test_a_token_that_fits_no_header_is_refused_and_not_printed(
     text: str, tmp_path: Path, read_api: ReadApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "token"
@@ -98,12 +98,12 @@ def test_a_token_that_no_header_can_have_is_refused_and_not_told(
 
 
 @pytest.mark.parametrize("option", ["--ca", "--token-file", "--server-name"])
-def test_they_go_with_a_url_alone(option: str) -> None:
+def test_options_of_a_url_need_one(option: str) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["queue", option, "x"])
     assert caught.value.code == 2
 
 
-def test_a_token_may_go_in_the_clear_on_this_machine(read_api: ReadApi, tmp_path: Path) -> None:
+def test_a_token_may_be_sent_in_plain_text_on_loopback(read_api: ReadApi, tmp_path: Path) -> None:
     assert main(["queue", "--url", read_api.url, "--token-file", str(token(tmp_path))]) == 0
     assert read_api.headers[0]["Authorization"] == "Bearer secret"

@@ -1,4 +1,4 @@
-"""The whole command against a server that gives canned answers."""
+"""The whole command against a server with canned answers."""
 
 import json
 
@@ -16,13 +16,13 @@ POSITION  JOB     NAMESPACE     V  U   B  L  M   WAIT  START  REASON
        2  bert    team-b        0  5  50  5  6    10s      -  GangSizeUnknown
 """
 NODES_TABLE = """\
-NODE    STATE           CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  SEATS  PRICE  AGENT  P/W/C
-node-a  Ready,Cordoned       5.5       2.5    31.5Gi     512Mi  3/110      2  0.312     3s  2/0/1
+NODE    STATE           CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  RESERVED  PRICE  AGENT  P/W/C
+node-a  Ready,Cordoned       5.5       2.5    31.5Gi     512Mi  3/110         2  0.312     3s  2/0/1
 """
 JOBS_TABLE = (
-    "JOB     NAMESPACE  KIND  GANG  WAITING  SEATED  BOUND  SUCCEEDED  FAILED     AGE"
+    "JOB     NAMESPACE  KIND  GANG  WAITING  RELEASED  BOUND  SUCCEEDED  FAILED     AGE"
     "  CATEGORY  METRIC            CURVE                  STEP  ETA\n"
-    "resnet  team-a     Job      3        0       0      2          1       0  16m40s"
+    "resnet  team-a     Job      3        0         0      2          1       0  16m40s"
     "  watching  eval_loss=0.1235  ██▇▇▆▆▅▅▄▄▃▃▂▂▁▁  1200/5000  12m30s (10m00s to 15m00s)\n"
 )
 MIGRATIONS_TABLE = (
@@ -39,14 +39,14 @@ MIGRATIONS_TABLE = (
 )
 
 
-def test_proxies_of_the_environment_are_passed_by(
+def test_proxies_of_the_environment_are_ignored(
     read_api: ReadApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     assert main(["queue", "--url", read_api.url]) == 0
 
 
-def test_a_url_may_have_a_path_before_the_read_apis(read_api: ReadApi) -> None:
+def test_a_url_may_have_a_path_prefix(read_api: ReadApi) -> None:
     read_api.answers["/below/v1/queue"] = read_api.answers["/v1/queue"]
     assert main(["queue", "--url", f"{read_api.url}/below/"]) == 0
     assert read_api.asked == ["/below/v1/queue"]
@@ -70,9 +70,7 @@ def test_tables_are_plain_aligned_columns(
 
 
 @pytest.mark.parametrize("command", ["queue", "jobs", "migrations", "rescales"])
-def test_the_extender_is_asked_about_the_one_namespace_alone(
-    command: str, read_api: ReadApi
-) -> None:
+def test_one_namespace_is_requested_from_the_extender(command: str, read_api: ReadApi) -> None:
     assert main([command, "-n", "team-a"]) == 0
     assert read_api.asked == [f"/v1/{command}?namespace=team-a"]
 
@@ -94,7 +92,7 @@ def test_wide_shows_more(command: str, want: list[str], capsys: pytest.CaptureFi
 
 
 @pytest.mark.usefixtures("read_api")
-def test_json_is_what_the_extender_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_answer_of_the_extender(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-o", "json", "queue"]) == 0
     out = capsys.readouterr().out
     assert msgspec.json.decode(out, type=api.QueueResponse) == QUEUE
@@ -103,7 +101,7 @@ def test_json_is_what_the_extender_said(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("where", ["before", "after"])
 @pytest.mark.usefixtures("read_api")
-def test_options_count_before_and_after_the_command(
+def test_options_may_stand_before_and_after_the_command(
     where: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["-n", "team-b", "-o", "json"]
@@ -115,7 +113,7 @@ def test_options_count_before_and_after_the_command(
 @pytest.mark.parametrize(
     "argv", [["explain", "resnet-0", "-n", "team-a"], ["explain", "team-a/resnet-0"]]
 )
-def test_explain_asks_for_one_pod_and_shows_its_best_nodes(
+def test_explain_requests_one_pod_and_shows_its_best_nodes(
     read_api: ReadApi, argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(argv) == 0
@@ -128,18 +126,18 @@ def test_explain_asks_for_one_pod_and_shows_its_best_nodes(
 
 
 EMPTY = {
-    "queue": (api.QueueResponse(generated_at=0, acting=True, order="cps"), "no job waits\n"),
-    "nodes": (api.NodesResponse(generated_at=0), "there is no node\n"),
-    "jobs": (api.JobsResponse(generated_at=0), "there is no job\n"),
+    "queue": (api.QueueResponse(generated_at=0, acting=True, order="cps"), "no jobs waiting\n"),
+    "nodes": (api.NodesResponse(generated_at=0), "no nodes\n"),
+    "jobs": (api.JobsResponse(generated_at=0), "no jobs\n"),
     "migrations": (
         api.MigrationsResponse(generated_at=0, acting=True),
-        "there is no migration\n",
+        "no migrations\n",
     ),
 }
 
 
 @pytest.mark.parametrize("command", EMPTY)
-def test_nothing_to_show_is_said(
+def test_an_empty_list_says_so(
     read_api: ReadApi, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer, want = EMPTY[command]
@@ -148,13 +146,11 @@ def test_nothing_to_show_is_said(
     assert capsys.readouterr().out == want
 
 
-def test_a_standby_says_that_it_is_one(
-    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_standby_is_named(read_api: ReadApi, capsys: pytest.CaptureFixture[str]) -> None:
     standby = msgspec.structs.replace(QUEUE, acting=False)
     read_api.answers["/v1/queue"] = (200, msgspec.json.encode(standby))
     main(["queue"])
-    assert "this replica does not act" in capsys.readouterr().out
+    assert "this replica is a standby" in capsys.readouterr().out
 
 
 FAILURES: dict[str, tuple[int, bytes, str]] = {
@@ -165,13 +161,13 @@ FAILURES: dict[str, tuple[int, bytes, str]] = {
     "another version": (
         200,
         msgspec.json.encode(msgspec.structs.replace(EXPLAIN, api_version="shuntyard.io/read/v9")),
-        "the extender speaks shuntyard.io/read/v9",
+        "the extender serves shuntyard.io/read/v9",
     ),
 }
 
 
 @pytest.mark.parametrize(("status", "body", "want"), FAILURES.values(), ids=FAILURES.keys())
-def test_an_answer_that_cannot_be_used_is_one_sentence_and_code_1(
+def test_an_unusable_answer_is_one_line_and_exit_code_1(
     read_api: ReadApi, status: int, body: bytes, want: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     read_api.answers["/v1/explain"] = (status, body)
@@ -191,7 +187,7 @@ def test_an_answer_that_cannot_be_used_is_one_sentence_and_code_1(
         ("http://127.0.0.1:port", "is not a URL such as"),
     ],
 )
-def test_a_url_that_leads_nowhere_is_said_with_code_1(
+def test_an_unusable_url_is_an_error_with_exit_code_1(
     url: str, want: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--url", url, "queue"]) == 1
@@ -211,7 +207,7 @@ def test_a_url_that_leads_nowhere_is_said_with_code_1(
     ],
     ids=" ".join,
 )
-def test_a_wrong_command_line_is_code_2(
+def test_a_wrong_command_line_has_exit_code_2(
     argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -233,7 +229,7 @@ class Stop:
         self.slept.append(seconds)
 
 
-def test_watch_shows_it_again_until_ctrl_c_and_survives_a_gap(
+def test_watch_repeats_until_ctrl_c_and_survives_an_outage(
     read_api: ReadApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stop = Stop(2)

@@ -1,6 +1,6 @@
-"""`shuntyard what-if -f`: the API server checks the manifest before the extender is asked.
+"""`shuntyard what-if -f`: the API server checks the manifest first, the extender answers then.
 
-Defect B1: what it fills in, such as requests that follow limits, was not seen.
+Defect B1: its defaults, such as requests that follow limits, were missing.
 """
 
 import json
@@ -51,7 +51,7 @@ def torch(**roles: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stored(body: bytes) -> Canned:
-    """What an API server makes of an object: the defaults that matter here, and a name."""
+    """Return an object with the API server's defaults that matter here, and a name."""
     found = json.loads(body)
     meta = found["metadata"]
     meta["name"] = meta.get("name") or f"{meta['generateName']}x7k2p"
@@ -88,14 +88,14 @@ def forbidden(text: str) -> Canned:
 
 
 @dataclass
-class Yard:
-    """An API server that creates, and the extender behind it."""
+class Cluster:
+    """An API server that accepts objects, and the extender behind it."""
 
     server: ApiServer
     capsys: pytest.CaptureFixture[str]
 
     def what_if(self, *documents: Any, more: tuple[str, ...] = ()) -> tuple[int, str, str]:
-        """Ask about a manifest; return exit code, what was printed, and the errors."""
+        """Run what-if on a manifest; return exit code, output, and errors."""
         file = self.server.directory / "job.yaml"
         file.write_text(yaml.safe_dump_all(documents))
         code = main(["what-if", "-f", str(file), "-n", "vision", *more])
@@ -104,7 +104,7 @@ class Yard:
 
     @property
     def sent(self) -> Any:
-        """What the extender was asked, None if it was not."""
+        """The extender's request body; None without a request."""
         paths = [path for path in self.posts if path.startswith(PROXY)]
         return json.loads(self.server.known.bodies[-1]) if paths else None
 
@@ -113,65 +113,65 @@ class Yard:
         return [path for path in self.server.known.asked if path.split("?")[0] not in KINDS]
 
     def created(self, path: str) -> list[Any]:
-        """What was tried to be created there."""
+        """The objects that were sent to a path."""
         bodies = zip(self.posts, self.server.known.bodies, strict=True)
         return [json.loads(body) for found, body in bodies if found.startswith(path)]
 
 
 @pytest.fixture
-def yard(api_server: ApiServer, capsys: pytest.CaptureFixture[str]) -> Yard:
+def cluster(api_server: ApiServer, capsys: pytest.CaptureFixture[str]) -> Cluster:
     for path, kinds in KINDS.items():
         listed = [{"name": n, "kind": k, "namespaced": s} for n, k, s in kinds]
         api_server.known.answers[path] = (200, json.dumps({"resources": listed}).encode())
     for path in (JOBS, PODS, TORCH, SETS, "/api/v1/namespaces/vision/secrets"):
         api_server.known.answers[path] = stored
     api_server.known.answers["/api/v1/namespaces"] = stored
-    return Yard(api_server, capsys)
+    return Cluster(api_server, capsys)
 
 
 def resources(template: Mapping[str, Any]) -> Any:
     return template["spec"]["containers"][0]["resources"]
 
 
-def test_the_extender_hears_what_the_api_server_would_make_of_the_manifest(yard: Yard) -> None:
-    code, out, _ = yard.what_if(job())
+def test_the_extender_gets_the_defaults_of_the_api_server(cluster: Cluster) -> None:
+    code, out, _ = cluster.what_if(job())
     assert code == 0
     assert "Checked:  by the API server, in a dry run" in out
-    assert resources(yard.sent["spec"]["template"])["requests"] == {"cpu": "100m", GPU: 1}
-    assert yard.sent["metadata"] == {"name": "mine"}
-    assert "status" not in yard.sent
+    assert resources(cluster.sent["spec"]["template"])["requests"] == {"cpu": "100m", GPU: 1}
+    assert cluster.sent["metadata"] == {"name": "mine"}
+    assert "status" not in cluster.sent
 
 
-def test_nothing_is_written_and_no_unknown_field_is_passed_over(yard: Yard) -> None:
-    yard.what_if(job())
-    of_job, of_pod, *_ = yard.posts  # a token and the question follow
+def test_nothing_is_stored_and_unknown_fields_are_strict(cluster: Cluster) -> None:
+    cluster.what_if(job())
+    of_job, of_pod, *_ = cluster.posts  # a token and the question follow
     query = "?dryRun=All&fieldValidation=Strict&fieldManager=shuntyard-what-if"
     assert (of_job, of_pod) == (f"{JOBS}{query}", f"{PODS}{query}")
 
 
-def test_each_different_template_of_an_operators_job_is_checked_once(yard: Yard) -> None:
+def test_each_different_template_of_an_operators_job_is_checked_once(cluster: Cluster) -> None:
     more = {"spec": {"containers": [{"name": "other"}]}, "metadata": {"labels": {"a": "b"}}}
-    code, _, _ = yard.what_if(torch(Master=LIMITED, Worker=LIMITED, Other=more))
+    code, _, _ = cluster.what_if(torch(Master=LIMITED, Worker=LIMITED, Other=more))
     assert code == 0
-    roles = yard.sent["spec"]["pytorchReplicaSpecs"]
+    roles = cluster.sent["spec"]["pytorchReplicaSpecs"]
     asked = [resources(roles[role]["template"])["requests"] for role in ("Master", "Worker")]
     assert asked == [{"cpu": "100m", GPU: 1}] * 2
-    first, second = yard.created(PODS)
+    first, second = cluster.created(PODS)
     assert (first["metadata"]["generateName"], "labels" in first["metadata"]) == ("mine-", False)
     assert second["metadata"]["labels"] == {"a": "b"}
     assert roles["Other"]["template"]["metadata"]["labels"] == {"a": "b"}
 
 
-def test_volumes_that_a_stateful_set_adds_are_there_in_the_check_alone(yard: Yard) -> None:
+def test_volumes_that_a_stateful_set_adds_are_in_the_check_only(cluster: Cluster) -> None:
     mounted = {"spec": {"containers": [{"name": "c", "volumeMounts": [{"name": "data"}]}]}}
     claims = [{"metadata": {"name": "data"}, "spec": {}}]
     spec = {"template": mounted, "volumeClaimTemplates": claims}
     meta = {"name": "mine"}
     body = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec}
-    assert yard.what_if(body)[0] == 0
-    (pod,) = yard.created(PODS)
+    assert cluster.what_if(body)[0] == 0
+    (pod,) = cluster.created(PODS)
     assert [one["name"] for one in pod["spec"]["volumes"]] == ["data"]
-    assert yard.sent["spec"]["template"]["spec"]["volumes"] == []
+    assert cluster.sent["spec"]["template"]["spec"]["volumes"] == []
 
 
 REFUSED: dict[str, tuple[str, Canned, tuple[str, ...]]] = {
@@ -201,7 +201,7 @@ REFUSED: dict[str, tuple[str, Canned, tuple[str, ...]]] = {
         status(400, "BadRequest", "json: cannot unmarshal string into Go struct field x"),
         ("refuse Job vision/mine: json: cannot unmarshal",),
     ),
-    "a quota that is used up": (
+    "an exceeded quota": (
         PODS,
         forbidden('pods "mine-x" is forbidden: exceeded quota: gpus, requested: 1, used: 4'),
         ("refuse the pods of Job vision/mine: ", "exceeded quota: gpus"),
@@ -211,12 +211,12 @@ REFUSED: dict[str, tuple[str, Canned, tuple[str, ...]]] = {
         forbidden('admission webhook "police" denied the request: no'),
         ("refuse Job vision/mine", "denied the request: no"),
     ),
-    "a namespace that is not there": (
+    "a missing namespace": (
         JOBS,
         status(404, "NotFound", 'namespaces "vision" not found'),
         ("namespace vision not found", "kubectl get namespaces"),
     ),
-    "a service account that is not there": (
+    "a missing service account": (
         PODS,
         forbidden('error looking up service account x: serviceaccount "x" not found'),
         ('serviceaccount "x" not found',),
@@ -226,19 +226,19 @@ REFUSED: dict[str, tuple[str, Canned, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("path", "answer", "words"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_the_api_server_would_refuse_is_an_error_that_names_the_field(
-    yard: Yard, path: str, answer: Canned, words: tuple[str, ...]
+def test_a_refusal_is_an_error_that_names_the_field(
+    cluster: Cluster, path: str, answer: Canned, words: tuple[str, ...]
 ) -> None:
-    yard.server.known.answers[path] = answer
-    code, out, err = yard.what_if(job())
+    cluster.server.known.answers[path] = answer
+    code, out, err = cluster.what_if(job())
     assert (code, out) == (1, "")
     assert [word for word in words if word not in err] == []
-    assert yard.sent is None
+    assert cluster.sent is None
 
 
-def test_all_refusals_of_a_manifest_are_said_at_once(yard: Yard) -> None:
-    yard.server.known.answers[JOBS] = strict('unknown field "spec.a"')
-    code, _, err = yard.what_if(job("one"), job("two"))
+def test_all_refusals_of_a_manifest_are_reported_together(cluster: Cluster) -> None:
+    cluster.server.known.answers[JOBS] = strict('unknown field "spec.a"')
+    code, _, err = cluster.what_if(job("one"), job("two"))
     assert (code, "Job vision/one" in err, "Job vision/two" in err) == (1, True, True)
 
 
@@ -272,7 +272,7 @@ NOT_CHECKED: dict[str, tuple[str, Canned, str]] = {
     "kinds that may not be listed": (
         "/apis/batch/v1",
         forbidden("no"),
-        "the API server does not say which kinds of batch/v1 it serves",
+        "the API server does not list the kinds of batch/v1",
     ),
     "a webhook that is down": (
         JOBS,
@@ -280,7 +280,7 @@ NOT_CHECKED: dict[str, tuple[str, Canned, str]] = {
         'the API server answered 500: failed calling webhook "police": refused',
     ),
     "too many requests": (PODS, status(429, "TooManyRequests", "later"), "answered 429: later"),
-    "something in between": (
+    "a proxy on the way": (
         JOBS,
         (502, b"<html>\x1b"),
         "the API server answered 502: <html>\\u001b",
@@ -289,11 +289,11 @@ NOT_CHECKED: dict[str, tuple[str, Canned, str]] = {
 
 
 @pytest.mark.parametrize(("path", "answer", "why"), NOT_CHECKED.values(), ids=NOT_CHECKED.keys())
-def test_what_cannot_be_checked_is_answered_with_the_reason(
-    yard: Yard, path: str, answer: Canned, why: str
+def test_an_unchecked_manifest_is_answered_with_the_reason(
+    cluster: Cluster, path: str, answer: Canned, why: str
 ) -> None:
-    yard.server.known.answers[path] = answer
-    code, out, err = yard.what_if(job())
+    cluster.server.known.answers[path] = answer
+    code, out, err = cluster.what_if(job())
     assert (code, err) == (UNCHECKED, "")
     (note,) = (line for line in out.splitlines() if "not checked" in line)
     assert note.startswith("Note:     not checked by the API server: ")
@@ -301,15 +301,15 @@ def test_what_cannot_be_checked_is_answered_with_the_reason(
     then = "its pods are checked, other defaults" if is_job else "defaults"
     assert f"{why}; {then} applied locally" in note
     assert "Checked:" not in out
-    assert yard.sent["spec"]["template"]["spec"]["containers"][0]["name"] == "c"
+    assert cluster.sent["spec"]["template"]["spec"]["containers"][0]["name"] == "c"
 
 
-def test_what_cannot_be_checked_for_one_object_is_not_asked_for_the_next(yard: Yard) -> None:
-    yard.server.known.answers[PODS] = forbidden(CANNOT_CREATE.format("pods"))
+def test_a_missing_right_is_not_tried_again(cluster: Cluster) -> None:
+    cluster.server.known.answers[PODS] = forbidden(CANNOT_CREATE.format("pods"))
     other = {"spec": {"containers": [{"name": "other"}]}}
-    code, out, _ = yard.what_if(job("one"), job("two", other))
+    code, out, _ = cluster.what_if(job("one"), job("two", other))
     assert (code, out.count("you may not create")) == (UNCHECKED, 1)
-    assert len(yard.created(PODS)) == 1
+    assert len(cluster.created(PODS)) == 1
 
 
 def exists(kept: Callable[[bytes], Canned]) -> Callable[[bytes], Canned]:
@@ -321,53 +321,53 @@ def exists(kept: Callable[[bytes], Canned]) -> Callable[[bytes], Canned]:
     return answer
 
 
-def test_an_object_that_exists_is_checked_under_another_name(yard: Yard) -> None:
-    yard.server.known.answers[JOBS] = exists(stored)
-    code, out, _ = yard.what_if(job())
+def test_an_object_that_exists_is_checked_under_another_name(cluster: Cluster) -> None:
+    cluster.server.known.answers[JOBS] = exists(stored)
+    code, out, _ = cluster.what_if(job())
     assert (code, "Checked:" in out) == (0, True)
-    assert [one["metadata"] for one in yard.created(JOBS)] == [
+    assert [one["metadata"] for one in cluster.created(JOBS)] == [
         {"name": "mine"},
         {"generateName": "mine-"},
     ]
-    assert yard.sent["metadata"] == {"name": "mine"}
-    assert yard.sent["spec"]["template"]["metadata"]["labels"] == {
+    assert cluster.sent["metadata"] == {"name": "mine"}
+    assert cluster.sent["spec"]["template"]["metadata"]["labels"] == {
         "batch.kubernetes.io/job-name": "mine"
     }
 
 
-def test_what_is_wrong_with_an_object_that_exists_is_said_too(yard: Yard) -> None:
-    yard.server.known.answers[JOBS] = exists(lambda _: strict('unknown field "spec.a"'))
-    assert yard.what_if(job())[0] == 1
+def test_an_existing_object_may_be_refused_too(cluster: Cluster) -> None:
+    cluster.server.known.answers[JOBS] = exists(lambda _: strict('unknown field "spec.a"'))
+    assert cluster.what_if(job())[0] == 1
 
 
-def test_what_the_manifest_itself_makes_cannot_be_missing(yard: Yard) -> None:
-    yard.server.known.answers[JOBS] = status(404, "NotFound", 'namespaces "vision" not found')
-    yard.server.known.answers[PODS] = forbidden("no PriorityClass with name high was found")
+def test_objects_of_the_manifest_itself_are_not_missing(cluster: Cluster) -> None:
+    cluster.server.known.answers[JOBS] = status(404, "NotFound", 'namespaces "vision" not found')
+    cluster.server.known.answers[PODS] = forbidden("no PriorityClass with name high was found")
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
     high = {"apiVersion": "v1", "kind": "PriorityClass", "metadata": {"name": "high"}}
-    code, out, _ = yard.what_if(namespace, high, job())
+    code, out, _ = cluster.what_if(namespace, high, job())
     assert code == UNCHECKED
-    assert "the manifest itself makes namespaces vision" in out
-    assert "the manifest itself makes priorityclass high" in out
+    assert "the manifest itself creates namespaces vision" in out
+    assert "the manifest itself creates priorityclass high" in out
 
 
-def test_what_an_operator_may_add_to_its_pods_is_not_missing(yard: Yard) -> None:
+def test_fields_that_an_operator_may_add_are_not_missing(cluster: Cluster) -> None:
     where = "spec.containers[0].image"
-    yard.server.known.answers[PODS] = invalid((where, "Required value", "FieldValueRequired"))
-    code, out, _ = yard.what_if(torch(Worker=LIMITED))
+    cluster.server.known.answers[PODS] = invalid((where, "Required value", "FieldValueRequired"))
+    code, out, _ = cluster.what_if(torch(Worker=LIMITED))
     assert code == UNCHECKED
-    assert f"lack what its operator may add: {where}: Required value" in out
-    assert yard.what_if(job())[0] == 1
-    yard.server.known.answers[PODS] = invalid((where, "Invalid value", "FieldValueInvalid"))
-    assert yard.what_if(torch(Worker=LIMITED))[0] == 1
+    assert f"lack fields that its operator may add: {where}: Required value" in out
+    assert cluster.what_if(job())[0] == 1
+    cluster.server.known.answers[PODS] = invalid((where, "Invalid value", "FieldValueInvalid"))
+    assert cluster.what_if(torch(Worker=LIMITED))[0] == 1
 
 
-def test_json_says_whether_the_api_server_has_checked_it(yard: Yard) -> None:
-    code, out, _ = yard.what_if(job(), more=("-o", "json"))
+def test_json_has_the_check_of_the_api_server(cluster: Cluster) -> None:
+    code, out, _ = cluster.what_if(job(), more=("-o", "json"))
     whole = {"by_api_server": True, "reason": "", "pods_by_api_server": True}
     assert (code, json.loads(out)["checked"]) == (0, whole)
-    yard.server.known.answers[JOBS] = forbidden(CANNOT_CREATE.format("jobs"))
-    code, out, _ = yard.what_if(job(), more=("-o", "json"))
+    cluster.server.known.answers[JOBS] = forbidden(CANNOT_CREATE.format("jobs"))
+    code, out, _ = cluster.what_if(job(), more=("-o", "json"))
     why = "you may not create jobs.batch in the namespace vision"
     assert (code, json.loads(out)["checked"]) == (
         UNCHECKED,
@@ -376,44 +376,46 @@ def test_json_says_whether_the_api_server_has_checked_it(yard: Yard) -> None:
 
 
 def test_without_a_manifest_there_is_nothing_to_check(
-    yard: Yard, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["what-if", "--workers", "1", "--cpu", "1", "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["checked"] is None
-    assert len(yard.server.known.asked) == 2  # a token for the question, and the question
+    assert len(cluster.server.known.asked) == 2  # a token for the question, and the question
 
 
-def test_a_secret_is_checked_and_not_told_to_the_extender(yard: Yard) -> None:
+def test_a_secret_is_checked_and_not_sent_to_the_extender(cluster: Cluster) -> None:
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "s"},
         "data": {"k": "eA=="},
     }
-    assert yard.what_if(secret, job())[0] == 0
-    assert yard.created("/api/v1/namespaces/vision/secrets")[0]["data"] == {"k": "eA=="}
-    assert yard.sent["items"][0] == {
+    assert cluster.what_if(secret, job())[0] == 0
+    assert cluster.created("/api/v1/namespaces/vision/secrets")[0]["data"] == {"k": "eA=="}
+    assert cluster.sent["items"][0] == {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "s"},
     }
 
 
-def test_a_large_manifest_is_checked_in_part(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_manifest_is_checked_in_part(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(checking, "MOST_OBJECTS", 2)
-    code, out, _ = yard.what_if(job("a"), job("b"), job("c"))
-    assert (code, len(yard.created(JOBS))) == (UNCHECKED, 2)
+    code, out, _ = cluster.what_if(job("a"), job("b"), job("c"))
+    assert (code, len(cluster.created(JOBS))) == (UNCHECKED, 2)
     assert "only the first 2 objects of a manifest are checked" in out
     monkeypatch.setattr(checking, "MOST_TEMPLATES", 1)
     other = {"spec": {"containers": [{"name": "other"}]}}
-    code, out, _ = yard.what_if(torch(Master=LIMITED, Worker=other))
+    code, out, _ = cluster.what_if(torch(Master=LIMITED, Worker=other))
     assert "only 1 different pod templates are checked" in out
 
 
-def test_a_list_is_checked_object_by_object(yard: Yard) -> None:
+def test_a_list_is_checked_object_by_object(cluster: Cluster) -> None:
     body = {"apiVersion": "v1", "kind": "List", "items": [job("a"), job("b")]}
-    assert yard.what_if(body)[0] == 0
-    assert [one["metadata"]["name"] for one in yard.sent["items"]] == ["a", "b"]
+    assert cluster.what_if(body)[0] == 0
+    assert [one["metadata"]["name"] for one in cluster.sent["items"]] == ["a", "b"]
 
 
 ODD: dict[str, Any] = {
@@ -425,19 +427,19 @@ ODD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("document", ODD.values(), ids=ODD.keys())
-def test_what_is_no_object_is_left_to_the_extender(yard: Yard, document: Any) -> None:
-    yard.what_if(document)
-    paths = [path for path in yard.server.known.asked if ".." in path]
+def test_a_malformed_object_is_left_to_the_extender(cluster: Cluster, document: Any) -> None:
+    cluster.what_if(document)
+    paths = [path for path in cluster.server.known.asked if ".." in path]
     assert paths == []
 
 
-def test_by_url_the_answer_says_that_nothing_was_checked(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_by_url_nothing_is_checked(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    known = yard.server.known
+    known = cluster.server.known
     known.answers["/v1/what-if"] = known.answers[f"{PROXY}/v1/what-if"]
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(job()))
-    ca = ("--ca", str(yard.server.authority))
+    ca = ("--ca", str(cluster.server.authority))
     assert main(["what-if", "-f", str(file), "--url", known.url, *ca]) == UNCHECKED
-    assert "not checked by the API server: asked by --url" in yard.capsys.readouterr().out
+    assert "not checked by the API server: asked by --url" in cluster.capsys.readouterr().out

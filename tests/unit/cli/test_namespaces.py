@@ -20,8 +20,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 def test_a_namespace_that_does_not_exist_is_an_error(
     read_api: ReadApi, path: str, argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = b"namespace absent not found: `kubectl get namespaces` lists those that exist"
-    read_api.answers[f"/v1/{path}"] = (404, said)
+    refusal = b"namespace absent not found: `kubectl get namespaces` lists those that exist"
+    read_api.answers[f"/v1/{path}"] = (404, refusal)
     assert main([*argv, "-n", "absent"]) == 1
     printed = capsys.readouterr()
     assert (printed.out, "namespace absent not found" in printed.err) == ("", True)

@@ -1,4 +1,4 @@
-"""A long list comes in pages, and is shown as one (defect A8)."""
+"""A list in pages is shown as one (defect A8)."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cli import pages
+from cli import client
 from cli.__main__ import main
 from cli.errors import UnansweredError
 from shared import api
@@ -18,7 +18,7 @@ FIRST = JOBS.entries[0]
 
 
 class Paged:
-    """A read API that tells a page at a time."""
+    """A read API that answers a page at a time."""
 
     namespace: str | None = None
 
@@ -36,32 +36,32 @@ def page(*names: str, more: str = "") -> api.JobsResponse:
     return replace(JOBS, entries=tuple(replace(FIRST, job=name) for name in names), more=more)
 
 
-def test_all_pages_are_asked_for_and_each_job_is_shown_once() -> None:
+def test_all_pages_are_fetched_and_each_job_is_listed_once() -> None:
     way = Paged(page("a", "b", more="x"), page("b", "c", more="y"), page("d"))
-    body, whole = pages.fetch(way, "/v1/jobs", api.JobsResponse, {"namespace": "n"})
+    body, whole = client.fetch_all(way, "/v1/jobs", api.JobsResponse, {"namespace": "n"})
     assert [entry.job for entry in whole.entries] == ["a", "b", "c", "d"]
     assert (body, whole.more) == (b"", "")
     asked = [{"namespace": "n", **more} for more in ({}, {"continue": "x"}, {"continue": "y"})]
     assert way.asked == asked
 
 
-def test_one_page_is_the_answer_as_it_came() -> None:
+def test_a_single_page_is_returned_unchanged() -> None:
     way = Paged(NODES)
-    body, whole = pages.fetch(way, "/v1/nodes", api.NodesResponse, {})
+    body, whole = client.fetch_all(way, "/v1/nodes", api.NodesResponse, {})
     assert (msgspec.json.decode(body, type=api.NodesResponse), whole) == (NODES, NODES)
 
 
-def test_pages_without_end_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "MOST_PAGES", 3)
+def test_pages_without_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_PAGES", 3)
     way = Paged(*(page("a", more="again") for _ in range(10)))
     with pytest.raises(UnansweredError, match="more than 3 pages"):
-        pages.fetch(way, "/v1/jobs", api.JobsResponse, {})
+        client.fetch_all(way, "/v1/jobs", api.JobsResponse, {})
 
 
 def test_json_of_several_pages_is_one_answer(
     read_api: ReadApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The canned server says the same page again, with the same jobs, and then the last one."""
+    """The server answers with a first page, then with the last one."""
     told = iter([page("a", more="x"), page("b")])
 
     class Once(dict[str, tuple[int, bytes]]):

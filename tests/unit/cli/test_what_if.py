@@ -1,4 +1,4 @@
-"""`shuntyard what-if`: what is sent, and what is shown."""
+"""`shuntyard what-if`: its request and its output."""
 
 import io
 import json
@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cli import commands, supposed
+from cli import commands
 from cli.__main__ import main
+from cli.views import what_if
 from shared import api
 from shared.explanation import Bill
 from tests.fakes.answers import EXPLAIN_JOB, WHAT_IF
@@ -20,7 +21,7 @@ SHOWN = """\
 Job:      team-a/job/mine, 3 pods
 Starts:   now
 Queue:    2 of 3, V 1250 (u 5, b 50, l 5, m 6)
-Bill:     1, on an idle cluster 0.5, 2.00 times as much
+Bill:     1 (0.5 on an idle cluster; 2.00x)
 Note:     left out: Service of v1
 
 NODE    ROLE    PODS
@@ -44,7 +45,7 @@ def sent(read_api: ReadApi) -> Any:
     return json.loads(body)
 
 
-def test_the_answer_says_when_where_for_how_much_and_who_waits_longer(
+def test_the_answer_has_start_place_price_and_delayed_jobs(
     read_api: ReadApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["what-if", "--workers", "3", "--cpu", "2"]) == 0
@@ -52,7 +53,7 @@ def test_the_answer_says_when_where_for_how_much_and_who_waits_longer(
     assert read_api.asked == ["/v1/what-if?namespace=default"]
 
 
-def test_a_few_words_become_a_job(read_api: ReadApi) -> None:
+def test_options_become_a_job(read_api: ReadApi) -> None:
     words = "--workers 4 --cpu 2 --memory 4Gi --gpu 1 --duration 2h --max-wait 20m"
     more = "--min-available 3 --priority-class hp -n team-a --name big"
     assert main(["what-if", *words.split(), *more.split()]) == 0
@@ -71,7 +72,7 @@ def test_a_few_words_become_a_job(read_api: ReadApi) -> None:
     assert read_api.asked == ["/v1/what-if?namespace=team-a"]
 
 
-def test_parameter_servers_ask_for_no_gpu(read_api: ReadApi) -> None:
+def test_parameter_servers_request_no_gpu(read_api: ReadApi) -> None:
     assert main(["what-if", "--workers", "6", "--servers", "2", "--cpu", "500m", "--gpu", "1"]) == 0
     roles = sent(read_api)["spec"]["tfReplicaSpecs"]
     asks = {
@@ -82,7 +83,7 @@ def test_parameter_servers_ask_for_no_gpu(read_api: ReadApi) -> None:
     assert asks == {"PS": {"cpu": "500m"}, "Worker": {"cpu": "500m", "nvidia.com/gpu": "1"}}
 
 
-def test_a_file_is_sent_as_it_is(read_api: ReadApi, tmp_path: Path) -> None:
+def test_a_file_is_sent_unchanged(read_api: ReadApi, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB)
     assert main(["what-if", "-f", str(file)]) == commands.UNCHECKED
@@ -98,17 +99,17 @@ def test_several_objects_are_sent_as_a_list(
 
 
 UNREADABLE: dict[str, tuple[bytes | None, str]] = {
-    "it is not there": (None, "No such file"),
-    "it is no YAML": (b"a: [", "while parsing"),
-    "it is no text": (b"\xff\xfe\xff", "decode"),
+    "it does not exist": (None, "No such file"),
+    "it is not YAML": (b"a: [", "while parsing"),
+    "it is not text": (b"\xff\xfe\xff", "decode"),
     "it is empty": (b"---\n", "holds no object"),
-    "a key that no JSON has": (b"on: x", "-like keys"),
+    "a key that JSON cannot have": (b"on: x", "-like keys"),
 }
 
 
 @pytest.mark.parametrize(("text", "words"), UNREADABLE.values(), ids=UNREADABLE.keys())
 @pytest.mark.usefixtures("read_api")
-def test_a_file_that_cannot_be_read_is_said(
+def test_an_unreadable_file_is_an_error(
     text: bytes | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "job.yaml"
@@ -123,14 +124,14 @@ def test_a_file_that_cannot_be_read_is_said(
 WRONG: dict[str, tuple[str, str]] = {
     "nothing at all": ("what-if", "-f/--file, or --workers and --cpu"),
     "no CPU": ("what-if --workers 3", "--cpu is missing"),
-    "both": ("what-if -f job.yaml --cpu 2", "--cpu does not go with it"),
+    "both": ("what-if -f job.yaml --cpu 2", "--cpu cannot be combined with -f/--file"),
     "no worker": ("what-if --workers 0 --cpu 2", "'0' is not a number of at least 1"),
     "input again and again": ("what-if -f - -w", "can be read once"),
 }
 
 
 @pytest.mark.parametrize(("argv", "words"), WRONG.values(), ids=WRONG.keys())
-def test_a_wrong_command_line_ends_with_2(
+def test_a_wrong_command_line_has_exit_code_2(
     argv: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -158,7 +159,7 @@ STARTS: dict[str, tuple[api.WhatIfResponse, str]] = {
     "now": (WHAT_IF, "Starts:   now"),
     "with less than all": (replace(WHAT_IF, pods=4), "Starts:   now, with 3 of 4 pods"),
     "later": (LATER, "Starts:   in 10m (durations by annotation)"),
-    "nobody knows": (
+    "unknown": (
         replace(LATER, entry=replace(LATER.entry, estimated_start=None, estimate="behind x")),
         "Starts:   unknown: behind x",
     ),
@@ -166,28 +167,28 @@ STARTS: dict[str, tuple[api.WhatIfResponse, str]] = {
 
 
 @pytest.mark.parametrize(("answer", "line"), STARTS.values(), ids=STARTS.keys())
-def test_the_start_is_said_in_one_line(answer: api.WhatIfResponse, line: str) -> None:
-    assert line in supposed.lines(answer, wide=False)
+def test_the_start_is_one_line(answer: api.WhatIfResponse, line: str) -> None:
+    assert line in what_if.what_if(answer, wide=False)
 
 
-def test_why_it_waits_and_what_it_would_cost_is_said() -> None:
-    shown = supposed.lines(LATER, wide=False)
+def test_reason_and_cost_are_shown() -> None:
+    shown = what_if.what_if(LATER, wide=False)
     assert "Reason:   GangDoesNotFit: full" in shown
     assert "Bill:     0.5 on an idle cluster" in shown
     assert shown[-1] == "no other waiting job would start earlier or later; running jobs stay"
 
 
 def test_wide_names_every_pod() -> None:
-    assert "mine-2  worker  node-b" in supposed.lines(WHAT_IF, wide=True)
+    assert "mine-2  worker  node-b" in what_if.what_if(WHAT_IF, wide=True)
 
 
-def test_many_other_jobs_are_shortened_but_for_wide() -> None:
+def test_many_other_jobs_are_cut_unless_wide() -> None:
     many = replace(WHAT_IF, shifts=WHAT_IF.shifts * 12)
-    assert supposed.lines(many, wide=False)[-1] == "… and 2 more, see -o wide"
-    assert len(supposed.lines(many, wide=True)) == len(supposed.lines(many, wide=False)) + 2
+    assert what_if.what_if(many, wide=False)[-1] == "… and 2 more, see -o wide"
+    assert len(what_if.what_if(many, wide=True)) == len(what_if.what_if(many, wide=False)) + 2
 
 
-def test_json_is_what_the_extender_said(
+def test_json_is_the_answer_of_the_extender(
     read_api: ReadApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["what-if", "--workers", "1", "--cpu", "1", "-o", "json"]) == 0
@@ -199,7 +200,7 @@ def test_through_the_api_server_it_is_a_post(api_server: ApiServer) -> None:
     assert main(["what-if", "--workers", "1", "--cpu", "1"]) == 0
     assert api_server.known.asked[-1] == f"{PROXY}/v1/what-if?namespace=default"
     assert api_server.known.headers[-1]["Content-Type"] == "application/json"
-    assert len(api_server.known.bodies) == 2  # a token was asked for first
+    assert len(api_server.known.bodies) == 2  # the first one requested a token
 
 
 def test_the_right_that_is_missing_is_create(

@@ -1,4 +1,4 @@
-"""Ways to break an installation that is well."""
+"""Ways to break a healthy installation."""
 
 import base64
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from tests.unit.cli.doctor.healthy import FakeCluster, Object
 
 Break = Callable[[FakeCluster], object]
 
-POLICIES = f"{healthy.ADMISSION}/mutatingadmissionpolicies"
-BINDINGS = f"{healthy.ADMISSION}/mutatingadmissionpolicybindings"
+MUTATING = f"{healthy.ADMISSION}/mutatingadmissionpolicies"
+MUTATING_BINDINGS = f"{healthy.ADMISSION}/mutatingadmissionpolicybindings"
 DAY = 24 * 3600.0
 
 
@@ -52,7 +52,7 @@ def settings(text: str, path: str = healthy.EXTENDER_YAML, key: str = "extender.
 
 
 def more(**sections: Object) -> Break:
-    """More in the extender's settings."""
+    """Add to the extender's settings."""
 
     def change(one: Object) -> None:
         whole = yaml.safe_load(one["data"]["extender.yaml"])
@@ -64,7 +64,7 @@ def more(**sections: Object) -> Break:
 
 
 def configured(change: Callable[[Any], object]) -> Break:
-    """Something else in kube-scheduler's configuration."""
+    """Change kube-scheduler's configuration."""
 
     def with_it(one: Object) -> None:
         whole = yaml.safe_load(one["data"]["scheduler.yaml"])
@@ -80,14 +80,14 @@ def spec(**values: Any) -> Break:
 
 def nodes(*names: str, silent: tuple[str, ...] = (), ahead_seconds: float = 0.0) -> Break:
     def change(cluster: FakeCluster) -> None:
-        answer = healthy.heard(cluster.clock.now() + ahead_seconds, *names, silent=silent)
+        answer = healthy.reporting(cluster.clock.now() + ahead_seconds, *names, silent=silent)
         cluster.bodies[healthy.NODES] = msgspec.json.encode(answer)
 
     return change
 
 
 def bound(**values: Any) -> Callable[[Any], object]:
-    """Something else in the binding of a policy."""
+    """Change the binding of a policy."""
     return lambda one: one["items"][0]["spec"].update(values)
 
 
@@ -100,7 +100,7 @@ def ahead(seconds: float) -> Break:
 
 
 def later(seconds: float) -> Break:
-    """Time goes by, and everything but the certificates goes with it."""
+    """Let time pass for everything but the certificates."""
 
     def change(cluster: FakeCluster) -> None:
         cluster.clock.pass_by(seconds)
@@ -110,7 +110,7 @@ def later(seconds: float) -> Break:
     return change
 
 
-def held_by_nobody(cluster: FakeCluster) -> None:
+def without_holder(cluster: FakeCluster) -> None:
     cluster.objects[healthy.LEASE]["spec"].pop("holderIdentity")
 
 
@@ -123,7 +123,7 @@ def queue(cluster: FakeCluster) -> None:
     cluster.bodies[healthy.QUEUE] = msgspec.json.encode(answer)
 
 
-def another_authority(cluster: FakeCluster) -> None:
+def another_ca(cluster: FakeCluster) -> None:
     leaf = base64.b64decode(cluster.objects[healthy.SECRET]["data"]["tls.crt"])
     cluster.objects[healthy.AUTHORITY]["data"]["ca.crt"] = leaf.decode()
 

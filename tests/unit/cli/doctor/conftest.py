@@ -8,7 +8,7 @@ from tests.unit.cli.doctor.healthy import FakeCluster
 
 @pytest.fixture(scope="session")
 def pems(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
-    """A leaf and its authority, made when the fake clock stands."""
+    """A leaf and its CA, issued at the fake clock's time."""
     authority = Authority.create(tmp_path_factory.mktemp("pki"), FakeClock())
     authority.issue_server("server", names=("x",), addresses=())
     leaf = (authority.directory / "server.crt").read_bytes()
@@ -22,5 +22,5 @@ def well(pems: tuple[bytes, bytes]) -> FakeCluster:
 
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch, well: FakeCluster) -> None:
-    """What would be waited for goes by at once."""
-    monkeypatch.setattr("cli.doctor.lease.time.sleep", well.clock.pass_by)
+    """Waiting only advances the fake clock."""
+    monkeypatch.setattr("cli.doctor.replicas.time.sleep", well.clock.pass_by)

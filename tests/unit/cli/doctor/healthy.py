@@ -1,4 +1,4 @@
-"""An installation as deploy/base makes it, in a fake API server; tests break one thing each."""
+"""A fake API server with the installation of deploy/base; tests break one thing each."""
 
 import base64
 import copy
@@ -15,13 +15,12 @@ import msgspec
 import yaml
 
 from cli.connection import Answer
-from cli.doctor import gate, needed, our_keys
+from cli.doctor import policies, rights
 from cli.doctor import running as checks
-from cli.doctor.certificates import SECRETS
 from cli.doctor.findings import Finding
 from cli.doctor.reading import Reader
 from cli.doctor.rights import REVIEWS
-from cli.doctor.site import DAEMON_SETS, Site
+from cli.doctor.site import DAEMON_SETS, SECRETS, Site
 from cli.service import DEFAULT_SERVICE, parse
 from shared import api
 from shared.kube import paths, stamps
@@ -43,19 +42,19 @@ KEYS = paths.namespaced(SECRETS, SYSTEM, "shuntyard-signing-keys")
 SECRET = paths.namespaced(SECRETS, SYSTEM, "shuntyard-certificates")
 AUTHORITY = paths.namespaced(paths.CONFIG_MAPS, AGENTS, "shuntyard-ca")
 GROUP = "/apis/shuntyard.io/v1alpha1"
-ADMISSION = f"{paths.GROUPS}/{gate.GROUP}/v1"
+ADMISSION = f"{paths.GROUPS}/{policies.GROUP}/v1"
 QUEUE, NODES, METRICS = (SERVICE.path(p) for p in ("/v1/queue", "/v1/nodes", "/metrics"))
 
 
 @dataclass
 class FakeCluster:
-    """Objects by path; what is in no table is not found.
+    """Objects by path; any other path is not found.
 
     Attributes:
         forbidden: Paths that may not be read.
         lacking: Rights that the extender's account does not have: on all, or on one by its name.
         lent: Rights that every other account has.
-        ahead_seconds: Of this machine before the API server.
+        ahead_seconds: How far this machine is ahead of the API server.
     """
 
     objects: dict[str, Object] = field(default_factory=dict)
@@ -72,8 +71,8 @@ class FakeCluster:
     def ask(self, path: str, query: Mapping[str, str], body: bytes | None) -> Answer:
         date = self._date()
         if path in self.forbidden:
-            said = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}
-            return Answer(403, json.dumps(said).encode(), date)
+            refusal = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}
+            return Answer(403, json.dumps(refusal).encode(), date)
         if path == REVIEWS:
             return Answer(201, self._review(json.loads(body or b"")), date)
         if path == paths.PODS:
@@ -94,14 +93,14 @@ class FakeCluster:
         return {"items": [p for p in pods if (p["spec"]["schedulerName"] == "shuntyard") == ours]}
 
     def _review(self, review: Object) -> bytes:
-        asked = review["spec"]["resourceAttributes"]
-        if not review["spec"]["user"].endswith(f":{needed.ACCOUNT}"):
-            allowed = f"{asked['verb']} {asked['resource']}" in self.lent
+        attributes = review["spec"]["resourceAttributes"]
+        if not review["spec"]["user"].endswith(f":{rights.ACCOUNT}"):
+            allowed = f"{attributes['verb']} {attributes['resource']}" in self.lent
             return json.dumps({**review, "status": {"allowed": allowed}}).encode()
-        resource = ".".join(filter(None, (asked["resource"], asked.get("group"))))
-        resource += f"/{asked['subresource']}" if "subresource" in asked else ""
-        right = f"{asked['verb']} {resource}"
-        allowed = self.lacking.isdisjoint({right, f"{right} {asked.get('name')}"})
+        resource = ".".join(filter(None, (attributes["resource"], attributes.get("group"))))
+        resource += f"/{attributes['subresource']}" if "subresource" in attributes else ""
+        right = f"{attributes['verb']} {resource}"
+        allowed = self.lacking.isdisjoint({right, f"{right} {attributes.get('name')}"})
         return json.dumps({**review, "status": {"allowed": allowed}}).encode()
 
     def _date(self) -> str:
@@ -110,20 +109,20 @@ class FakeCluster:
 
 
 def manifests() -> list[Object]:
-    """What deploy/base makes, for whoever wants to change it."""
+    """Return the objects of deploy/base, as a copy that may be changed."""
     return copy.deepcopy(_manifests())
 
 
 @cache
 def _manifests() -> list[Object]:
-    found = [one for file in sorted(BASE.glob("*.yaml")) for one in _documents(file)]
-    return [one for one in found if "metadata" in one]  # the Kustomization has none
+    objects = [one for file in sorted(BASE.glob("*.yaml")) for one in _documents(file)]
+    return [one for one in objects if "metadata" in one]  # the Kustomization has none
 
 
 def cluster(leaf: bytes, authority: bytes) -> FakeCluster:
-    """Return an installation that is well, with these certificates."""
-    found = FakeCluster()
-    clock, objects = found.clock, found.objects
+    """Return a healthy installation with these certificates."""
+    healthy = FakeCluster()
+    clock, objects = healthy.clock, healthy.objects
     by_name = {(one["kind"], one.get("metadata", {}).get("name")): one for one in manifests()}
     for name in (SYSTEM, AGENTS):
         objects[paths.namespace(name)] = by_name["Namespace", name]
@@ -155,18 +154,18 @@ def cluster(leaf: bytes, authority: bytes) -> FakeCluster:
     objects[SECRET] = {"data": {"tls.crt": _packed(leaf), "ca.crt": _packed(authority)}}
     objects |= _policies()
     objects[KEYS] = {"data": {"current": _packed(b"k" * 32)}}
-    for kind, collection in (("", our_keys.POLICIES), ("Binding", our_keys.BINDINGS)):
+    for kind, collection in (("", policies.VALIDATING), ("Binding", policies.VALIDATING_BINDINGS)):
         one = by_name[f"ValidatingAdmissionPolicy{kind}", "shuntyard-our-keys"]
         objects[collection] = {"items": [one]}
-    found.bodies[METRICS] = b'shuntyard_build_info{version="0.1.0"} 1.0\n'
+    healthy.bodies[METRICS] = b'shuntyard_build_info{version="0.1.0"} 1.0\n'
     queue = api.QueueResponse(generated_at=clock.now(), acting=True, order="cps")
-    found.bodies[QUEUE] = msgspec.json.encode(queue)
-    found.bodies[NODES] = msgspec.json.encode(heard(clock.now(), "node-a", "node-b"))
-    return found
+    healthy.bodies[QUEUE] = msgspec.json.encode(queue)
+    healthy.bodies[NODES] = msgspec.json.encode(reporting(clock.now(), "node-a", "node-b"))
+    return healthy
 
 
-def heard(now: float, *names: str, silent: tuple[str, ...] = ()) -> api.NodesResponse:
-    """What the extender says of nodes that are ready."""
+def reporting(now: float, *names: str, silent: tuple[str, ...] = ()) -> api.NodesResponse:
+    """Return the extender's answer about ready nodes."""
     agent = api.AgentEntry(age_seconds=1.0, stale=False, complete=True)
     entries = tuple(
         api.NodeEntry(
@@ -193,21 +192,23 @@ def running(name: str, node: str, scheduler: str = "shuntyard", owner: str = "Jo
     }
 
 
-def found(cluster: FakeCluster, check: str = "", release: str = "0.1.0") -> list[Finding]:
-    return [one for one in checks.look(cluster.site(release)) if check in {"", one.check}]
+def findings(cluster: FakeCluster, check: str = "", release: str = "0.1.0") -> list[Finding]:
+    return [one for one in checks.check_all(cluster.site(release)) if check in {"", one.check}]
 
 
 def _replica(name: str) -> Object:
-    return {"metadata": {"name": name}, "spec": {"serviceAccountName": needed.ACCOUNT}}
+    return {"metadata": {"name": name}, "spec": {"serviceAccountName": rights.ACCOUNT}}
 
 
 def _policies() -> dict[str, Object]:
     policy = {"metadata": {"name": "shuntyard-gate"}, "spec": {"say": "shuntyard.io/queue"}}
     binding = {"metadata": {"name": "b"}, "spec": {"policyName": "shuntyard-gate"}}
     return {
-        ADMISSION: {"resources": [{"name": gate.POLICIES}, {"name": gate.BINDINGS}]},
-        f"{ADMISSION}/{gate.POLICIES}": {"items": [policy]},
-        f"{ADMISSION}/{gate.BINDINGS}": {"items": [binding]},
+        ADMISSION: {
+            "resources": [{"name": policies.MUTATING}, {"name": policies.MUTATING_BINDINGS}]
+        },
+        f"{ADMISSION}/{policies.MUTATING}": {"items": [policy]},
+        f"{ADMISSION}/{policies.MUTATING_BINDINGS}": {"items": [binding]},
     }
 
 

@@ -1,24 +1,23 @@
-"""Each thing that is broken in an installation is found."""
+"""Doctor finds everything that is broken in an installation."""
 
 import pytest
 
-from cli.doctor import our_keys
+from cli.doctor import policies
 from cli.doctor.findings import Level
 from shared.kube import paths, stamps
 from tests.unit.cli.doctor import healthy
 from tests.unit.cli.doctor.breaking import (
-    BINDINGS,
     DAY,
-    POLICIES,
+    MUTATING,
+    MUTATING_BINDINGS,
     Break,
     ahead,
-    another_authority,
+    another_ca,
     bound,
     changed,
     configured,
     entries,
     gone,
-    held_by_nobody,
     image,
     labelled,
     lacking,
@@ -30,8 +29,9 @@ from tests.unit.cli.doctor.breaking import (
     settings,
     spec,
     status,
+    without_holder,
 )
-from tests.unit.cli.doctor.healthy import FakeCluster, found
+from tests.unit.cli.doctor.healthy import FakeCluster, findings
 
 OK, WARNING, FAULT, UNKNOWN = Level
 pytestmark = pytest.mark.usefixtures("patience")
@@ -41,9 +41,9 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
         changed("/version", lambda one: one.update(gitVersion="v1.33.9")),
         "versions", WARNING, "Kubernetes is v1.33.9, tested are 1.34 to 1.36",
     ),
-    "a Kubernetes that nobody knows": (
+    "a Kubernetes without a version": (
         changed("/version", lambda one: one.update(gitVersion="dev")),
-        "versions", UNKNOWN, "'dev' cannot be read",
+        "versions", UNKNOWN, "'dev' cannot be parsed",
     ),
     "a newer kube-scheduler": (
         image(healthy.DEPLOYMENT, 1, "r.example:5000/kube-scheduler:v1.37.0"),
@@ -55,20 +55,20 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     ),
     "a kube-scheduler by digest": (
         image(healthy.DEPLOYMENT, 1, "r.example:5000/kube-scheduler@sha256:00"),
-        "versions", UNKNOWN, "has no version for a tag",
+        "versions", UNKNOWN, "is not a version",
     ),
     "agents of another release": (
         image(healthy.DAEMON_SET, 0, "shuntyard-agent:0.0.9"),
         "versions", WARNING, "the extender's image is 0.1.0, the agents' 0.0.9",
     ),
-    "a clock of this machine that is wrong": (
+    "a wrong clock of this machine": (
         ahead(-40), "clock", WARNING, "this machine is 40 s behind the API server",
     ),
-    "a clock of the extender that is a little wrong": (
+    "a slightly wrong clock of the extender": (
         nodes("node-a", ahead_seconds=-20),
         "clock", WARNING, "the extender's node is 20 s behind the API server",
     ),
-    "a clock of the extender that is wrong": (
+    "a wrong clock of the extender": (
         nodes("node-a", ahead_seconds=90),
         "clock", FAULT, "the extender's node is 90 s ahead of the API server",
     ),
@@ -93,7 +93,7 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "no definition": (
         gone(healthy.GROUP), "definition", FAULT, "shuntyard.io/v1alpha1 is not served",
     ),
-    "a definition of somebody else": (
+    "another definition": (
         changed(healthy.GROUP, lambda one: one["resources"].pop()),
         "definition", FAULT, "served without migrations/status",
     ),
@@ -101,11 +101,11 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
         lacking("patch pods", "list nodes"),
         "rights", FAULT, "lacks `patch` on `pods`, `list` on `nodes`",
     ),
-    "a kind that is not read": (
+    "a kind without the right to list it": (
         lacking("list pytorchjobs.kubeflow.org"),
         "rights", OK, "does not read pytorchjobs.kubeflow.org",
     ),
-    "a right that is a choice": (
+    "an optional right": (
         lacking("patch pods/resize"), "rights", WARNING, "lacks `patch` on `pods/resize`",
     ),
     "kube-scheduler's rights": (
@@ -121,11 +121,11 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
         status(healthy.DEPLOYMENT, readyReplicas=1), "deployment", WARNING, "1 of 2 replicas",
     ),
     "a rollout": (
-        status(healthy.DEPLOYMENT, observedGeneration=2), "deployment", WARNING, "not looked at",
+        status(healthy.DEPLOYMENT, observedGeneration=2), "deployment", WARNING, "not rolled out",
     ),
-    "scaled to nothing": (
+    "no replicas": (
         changed(healthy.DEPLOYMENT, lambda one: one["spec"].update(replicas=0)),
-        "deployment", FAULT, "scaled to no replicas",
+        "deployment", FAULT, "scaled to 0 replicas",
     ),
     "a single replica": (
         changed(healthy.DEPLOYMENT, lambda one: one["spec"].update(replicas=1)),
@@ -134,25 +134,25 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "a kube-scheduler elsewhere": (
         gone(healthy.SCHEDULER_YAML), "configuration", UNKNOWN, "kube-scheduler is elsewhere",
     ),
-    "a configuration that is no YAML": (
+    "a configuration that is not YAML": (
         settings("a: [", healthy.SCHEDULER_YAML, "scheduler.yaml"),
-        "configuration", UNKNOWN, "scheduler.yaml is no YAML",
+        "configuration", UNKNOWN, "scheduler.yaml is not YAML",
     ),
     "another Lease": (
         configured(lambda one: one["leaderElection"].pop("resourceName")),
-        "configuration", FAULT, "holds the Lease kube-system/kube-scheduler, the extender looks",
+        "configuration", FAULT, "kube-system/kube-scheduler, but the extender watches",
     ),
     "no election": (
         configured(lambda one: one["leaderElection"].update(leaderElect=False)),
-        "configuration", FAULT, "without the Lease nobody acts",
+        "configuration", FAULT, "without the Lease there is no leader",
     ),
     "another profile": (
         more(scheduler={"scheduler_name": "yard"}),
-        "configuration", FAULT, "no profile is called yard",
+        "configuration", FAULT, "there is no profile yard",
     ),
     "one more profile": (
         configured(lambda one: one["profiles"].append({"schedulerName": "other"})),
-        "configuration", WARNING, "the profile other is not ours",
+        "configuration", WARNING, "the pods of another profile, other",
     ),
     "preemption": (
         configured(lambda one: one["profiles"][0].pop("plugins")),
@@ -182,68 +182,69 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
         configured(lambda one: one["extenders"][0].pop("prioritizeVerb")),
         "configuration", WARNING, "no prioritizeVerb",
     ),
-    "a bind that ends too soon": (
+    "a short time-out of bind": (
         entries(1, httpTimeout="4m"),
-        "configuration", FAULT, "httpTimeout 4m, a bind call waits 240 s",
+        "configuration", FAULT, "httpTimeout 4m, but a bind call waits 240 s",
     ),
-    "a barrier that waits longer": (
+    "a longer wait for the gang": (
         more(gang={"bind_wait_seconds": 600}),
-        "configuration", FAULT, "httpTimeout 300s, a bind call waits 600 s",
+        "configuration", FAULT, "httpTimeout 300s, but a bind call waits 600 s",
     ),
-    "a filter that may take long": (
+    "a long time-out of filter": (
         entries(0, httpTimeout="2m"), "configuration", WARNING, "holds up kube-scheduler",
     ),
-    "a time-out that is none": (
+    "a malformed time-out": (
         entries(1, httpTimeout="long"), "configuration", FAULT, "httpTimeout long",
     ),
     "whole nodes": (
         entries(0, nodeCacheCapable=False),
         "configuration", WARNING, "the entry with filterVerb is not nodeCacheCapable",
     ),
-    "an extender that may be ignored": (
+    "an ignorable extender": (
         entries(1, ignorable=True),
         "configuration", FAULT, "the entry with bindVerb is ignorable",
     ),
     "another port": (
         more(scheduler={"listen_port": 9999}),
-        "configuration", FAULT, "calls http://127.0.0.1:10261, the port is 9999",
+        "configuration", FAULT, "calls http://127.0.0.1:10261, but the port is 9999",
     ),
-    "no Lease": (gone(healthy.LEASE), "lease", FAULT, "nobody has ever acted"),
-    "a Lease that nobody holds": (
-        held_by_nobody, "lease", FAULT, "nobody holds the Lease",
+    "no Lease": (gone(healthy.LEASE), "lease", FAULT, "there has never been a leader"),
+    "a Lease without a holder": (
+        without_holder, "lease", FAULT, "the Lease has no holder",
     ),
-    "a stranger with our Lease": (
+    "another holder of our Lease": (
         spec(holderIdentity="other-host_12"), "lease", FAULT, "other-host holds the Lease",
     ),
     "a Lease from the future": (
         spec(renewTime=stamps.micros(1_700_000_060.0)),
         "lease", WARNING, "clock is 60 s ahead of the API server's",
     ),
-    "a standby that answers": (queue, "read-api", WARNING, "a replica that does not decide"),
+    "a standby that answers": (queue, "read-api", WARNING, "a standby answers"),
     "a Service without endpoints": (
-        lambda cluster: cluster.bodies.pop(healthy.QUEUE), "read-api", FAULT, "no Service",
+        lambda cluster: cluster.bodies.pop(healthy.QUEUE),
+        "read-api", FAULT, "Service shuntyard-extender in the namespace",
     ),
-    "an answer of something else": (
+    "an answer of another server": (
         lambda cluster: cluster.bodies.update({healthy.QUEUE: b"{}"}),
         "read-api", UNKNOWN, "not that of a Shuntyard read API",
     ),
     "a closed listener": (
         more(agents={"certificate": ""}), "certificates", FAULT, "the agents' listener is closed",
     ),
-    "no authority": (
+    "no CA certificate": (
         changed(healthy.AUTHORITY, lambda one: one.pop("data")),
-        "certificates", FAULT, "has no ca.crt: agents trust nobody",
+        "certificates", FAULT, "has no ca.crt: agents cannot verify",
     ),
     "no Secret": (gone(healthy.SECRET), "certificates", WARNING, "there is no Secret"),
     "an empty Secret": (
         changed(healthy.SECRET, lambda one: one.pop("data")),
         "certificates", FAULT, "shuntyard-certificates is empty",
     ),
-    "a Secret of something else": (
+    "a Secret without a certificate": (
         changed(healthy.SECRET, lambda one: one["data"].update({"tls.crt": "AAAA"})),
         "certificates", FAULT, "holds no certificate",
     ),
-    "a certificate that is cut": (
+    "a truncated certificate": (
         changed(
             healthy.AUTHORITY,
             lambda one: one["data"].update(
@@ -252,20 +253,20 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
         ),
         "certificates", FAULT, "cannot be read: not a certificate",
     ),
-    "an authority that agents do not know": (
-        another_authority, "certificates", FAULT, "another one than agents trust",
+    "a CA that the agents do not trust": (
+        another_ca, "certificates", FAULT, "the agents do not trust the CA",
     ),
-    "certificates that ended": (
+    "expired certificates": (
         later(3660 * DAY), "certificates", FAULT, "tls.crt of the Secret",
     ),
-    "certificates that end soon": (
-        later(3000 * DAY), "certificates", WARNING, "it was not renewed in time",
+    "certificates that expire soon": (
+        later(3000 * DAY), "certificates", WARNING, "it was not renewed",
     ),
-    "certificates that begin later": (
-        later(-2 * DAY), "certificates", FAULT, "begins in",
+    "certificates that are not valid yet": (
+        later(-2 * DAY), "certificates", FAULT, "is not valid for another",
     ),
-    "no claim": (gone(healthy.CLAIM), "volume", FAULT, "is not there: no agent starts"),
-    "a claim that waits": (
+    "no claim": (gone(healthy.CLAIM), "volume", FAULT, "does not exist: no agent starts"),
+    "a pending claim": (
         changed(healthy.CLAIM, lambda one: one.update(status={"phase": "Pending"})),
         "volume", FAULT, "is Pending, not Bound",
     ),
@@ -277,44 +278,45 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "agents that are not ready": (
         status(healthy.DAEMON_SET, numberReady=1), "agents", WARNING, "1 of 2 agents are ready",
     ),
-    "no agent at all": (
+    "no ready agent": (
         status(healthy.DAEMON_SET, numberReady=0), "agents", FAULT, "0 of 2 agents are ready",
     ),
-    "an agent that is not heard": (
+    "an agent that does not report": (
         nodes("node-a", silent=("node-b",)),
-        "agents", WARNING, "hears no agent on 1 of 2 ready nodes: node-b",
+        "agents", WARNING, "from 1 of 2 ready nodes: node-b",
     ),
-    "agents that are not heard": (
+    "agents that do not report": (
         nodes(silent=tuple("abcdefg")),
-        "agents", FAULT, "no agent on 7 of 7 ready nodes: a, b, c, d, e …",
+        "agents", FAULT, "from 7 of 7 ready nodes: a, b, c, d, e …",
     ),
     "no policy": (
-        changed(POLICIES, lambda one: one["items"].clear()), "gate", WARNING, "no Mutating",
+        changed(MUTATING, lambda one: one["items"].clear()), "gate", WARNING, "no Mutating",
     ),
-    "a policy that is not bound": (
-        changed(BINDINGS, lambda one: one["items"].clear()), "gate", WARNING, "has no binding",
+    "a policy without a binding": (
+        changed(MUTATING_BINDINGS, lambda one: one["items"].clear()),
+        "gate", WARNING, "has no binding",
     ),
-    "no such policies": (gone(healthy.ADMISSION), "gate", OK, "gated by hand"),
+    "no such policies": (gone(healthy.ADMISSION), "gate", OK, "must name the gate"),
     "no policy for our keys": (
-        changed(our_keys.POLICIES, lambda one: one["items"].clear()),
+        changed(policies.VALIDATING, lambda one: one["items"].clear()),
         "our-keys", WARNING, "no ValidatingAdmissionPolicy reserves our annotations",
     ),
-    "a policy for our keys that is not bound": (
-        changed(our_keys.BINDINGS, lambda one: one["items"].clear()),
+    "a policy for our keys without a binding": (
+        changed(policies.VALIDATING_BINDINGS, lambda one: one["items"].clear()),
         "our-keys", WARNING, "shuntyard-our-keys has no binding",
     ),
     "a policy for our keys that only warns": (
-        changed(our_keys.BINDINGS, bound(validationActions=["Warn", "Audit"])),
+        changed(policies.VALIDATING_BINDINGS, bound(validationActions=["Warn", "Audit"])),
         "our-keys", WARNING, "no binding of shuntyard-our-keys denies",
     ),
     "a policy for our keys in one namespace": (
-        changed(our_keys.BINDINGS, bound(matchResources={"namespaceSelector": {}})),
-        "our-keys", WARNING, "for a part of the cluster",
+        changed(policies.VALIDATING_BINDINGS, bound(matchResources={"namespaceSelector": {}})),
+        "our-keys", WARNING, "covers a part of the cluster",
     ),
-    "a policy for our keys that stops the extender": (
-        changed(our_keys.POLICIES, lambda one: one["items"][0]["spec"].update(
+    "a policy for our keys that blocks the extender": (
+        changed(policies.VALIDATING, lambda one: one["items"][0]["spec"].update(
             variables=[{"name": "keys", "expression": "['shuntyard.io/seat-signature']"}])),
-        "our-keys", FAULT, "it stops the extender",
+        "our-keys", FAULT, "it blocks the extender",
     ),
     "no signatures": (
         more(signing={"secret": None}), "our-keys", WARNING, "signing.secret is not set",
@@ -342,38 +344,38 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     ),
     "pods of others elsewhere": (
         pods(healthy.running("web-0", "node-b", "default-scheduler")),
-        "neighbours", OK, "nobody else",
+        "neighbours", OK, "no other scheduler",
     ),
     "daemons": (
         pods(healthy.running("logs", "node-a", "default-scheduler", "DaemonSet")),
-        "neighbours", OK, "nobody else",
+        "neighbours", OK, "no other scheduler",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("broken", "check", "level", "said"), BROKEN.values(), ids=BROKEN)
-def test_what_is_broken_is_found(
-    well: FakeCluster, broken: Break, check: str, level: Level, said: str
+@pytest.mark.parametrize(("broken", "check", "level", "message"), BROKEN.values(), ids=BROKEN)
+def test_each_breakage_is_found_and_has_a_fix(
+    well: FakeCluster, broken: Break, check: str, level: Level, message: str
 ) -> None:
     broken(well)
-    findings = found(well, check)
-    assert [one for one in findings if one.level is level and said in one.said], findings
-    worse = [one for one in findings if one.level in {WARNING, FAULT} and not one.mend]
-    assert worse == [], "it is not said how to mend it"
+    found = findings(well, check)
+    assert [one for one in found if one.level is level and message in one.message], found
+    worse = [one for one in found if one.level in {WARNING, FAULT} and not one.fix]
+    assert worse == [], "a finding has no fix"
 
 
-def test_a_lease_that_is_not_renewed_is_looked_at_twice(
+def test_a_lease_that_looks_old_is_read_again(
     well: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     well.objects[healthy.LEASE]["spec"]["renewTime"] = stamps.micros(well.clock.now() - 60)
-    (first, _) = found(well, "lease")
-    assert (first.level, "nobody decides" in first.said) == (FAULT, True)
+    (first, _) = findings(well, "lease")
+    assert (first.level, "there is no leader" in first.message) == (FAULT, True)
 
     def renewed(seconds: float) -> None:
         well.clock.pass_by(seconds)
         late = stamps.micros(well.clock.now() - 60)
         well.objects[healthy.LEASE]["spec"]["renewTime"] = late
 
-    monkeypatch.setattr("cli.doctor.lease.time.sleep", renewed)
-    (first, _) = found(well, "lease")
-    assert (first.level, "s behind" in first.said) == (WARNING, True), first
+    monkeypatch.setattr("cli.doctor.replicas.time.sleep", renewed)
+    (first, _) = findings(well, "lease")
+    assert (first.level, "s behind" in first.message) == (WARNING, True), first

@@ -1,4 +1,4 @@
-"""The command around the checks, and what the checks take for granted."""
+"""The command around the checks, and what the checks assume."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ import yaml
 from cryptography import x509
 
 from cli.__main__ import main
-from cli.doctor import configuration, needed, reading, report, running, validity
+from cli.doctor import certificates, findings, reading, rights, running, schedulers
 from cli.doctor.findings import PAGE, Level, fault, ok, unknown, warning
 from cli.doctor.site import Settings
 from devcluster.certificates import Authority
@@ -22,17 +22,17 @@ from tests.docs.pages import ROOT
 from tests.unit.cli.conftest import ApiServer
 from tests.unit.cli.doctor import healthy
 
-FOUND = [
+FINDINGS = [
     ok("clock", "all have the same time"),
     unknown("rights", "needs the right x", "ask for it"),
     warning("gate", "no gate", "apply it"),
-    fault("lease", "nobody decides", "look there"),
+    fault("lease", "no leader", "look there"),
 ]
 
 
-def test_the_worst_is_mended_first() -> None:
-    text = "\n".join(report.lines(FOUND))
-    assert [line.split()[0] for line in report.lines(FOUND)[:5]] == [
+def test_the_worst_is_fixed_first() -> None:
+    text = "\n".join(findings.report(FINDINGS))
+    assert [line.split()[0] for line in findings.report(FINDINGS)[:5]] == [
         "CHECK", "clock", "rights", "gate", "lease",
     ]  # fmt: skip
     assert re.findall(r"^  \d\. (\S+):", text, re.MULTILINE) == [
@@ -42,46 +42,46 @@ def test_the_worst_is_mended_first() -> None:
     assert "docs/doctor.md#lease" in text
 
 
-def test_programs_get_all_of_it() -> None:
-    entry = json.loads(report.as_json(FOUND))["entries"][3]
+def test_json_has_all_fields() -> None:
+    entry = json.loads(findings.as_json(FINDINGS))["entries"][3]
     assert entry == {
         "check": "lease",
         "level": "fault",
-        "said": "nobody decides",
-        "mend": "look there",
+        "message": "no leader",
+        "fix": "look there",
         "page": "docs/doctor.md#lease",
     }
 
 
-def test_only_a_fault_is_one() -> None:
-    assert [report.exit_code(FOUND[:count]) for count in range(5)] == [0, 0, 0, 0, 1]
+def test_only_a_fault_sets_the_exit_code() -> None:
+    assert [findings.exit_code(FINDINGS[:count]) for count in range(5)] == [0, 0, 0, 0, 1]
 
 
-def test_every_check_is_explained_under_its_name() -> None:
+def test_every_check_has_a_heading_in_the_documentation() -> None:
     headings = re.findall(r"^## `([a-z-]+)`$", (ROOT / PAGE).read_text(), re.MULTILINE)
     assert headings == list(running.CHECKS)
 
 
 def granted() -> Iterator[tuple[str, str, str, str]]:
-    """Verb, resource, namespace, name of what deploy/base grants to the extender's account.
+    """Yield verb, resource, namespace, name of what deploy/base grants to the extender's account.
 
-    Without Kubernetes' own roles, and what kube-scheduler needs of its Lease.
+    Without Kubernetes' own roles, and without kube-scheduler's rights on its Lease.
     """
-    found = healthy.manifests()
-    bindings = [one for one in found if one["kind"].endswith("RoleBinding")]
+    manifests = healthy.manifests()
+    bindings = [one for one in manifests if one["kind"].endswith("RoleBinding")]
     names = {
         (one["roleRef"]["kind"], one["roleRef"]["name"])
         for one in bindings
-        if any(subject["name"] == needed.ACCOUNT for subject in one["subjects"])
+        if any(subject["name"] == rights.ACCOUNT for subject in one["subjects"])
     }
-    for role in found:
+    for role in manifests:
         meta = role["metadata"]
         if (role["kind"], meta["name"]) in names and meta["name"] != "shuntyard-scheduler-lease":
             for rule in role["rules"]:
-                yield from rights(rule, meta.get("namespace", ""))
+                yield from rights_of(rule, meta.get("namespace", ""))
 
 
-def rights(rule: dict[str, list[str]], namespace: str) -> Iterator[tuple[str, str, str, str]]:
+def rights_of(rule: dict[str, list[str]], namespace: str) -> Iterator[tuple[str, str, str, str]]:
     for group in rule["apiGroups"]:
         for plural in rule["resources"]:
             resource, _, below = plural.partition("/")
@@ -91,22 +91,22 @@ def rights(rule: dict[str, list[str]], namespace: str) -> Iterator[tuple[str, st
                     yield verb, f"{whole}/{below}" if below else whole, namespace, name
 
 
-def test_asked_for_are_the_rights_that_are_granted() -> None:
-    """Whoever adds a right to deploy/base, or takes one away, says it in cli/doctor/needed.py."""
-    wanted = [
-        *needed.of_the_extender("shuntyard-system", healthy.cluster(b"", b"").site().settings),
-        *needed.of_the_kinds(),
+def test_doctor_checks_exactly_the_granted_rights() -> None:
+    """A right added to deploy/base, or removed, must be so in cli/doctor/rights.py too."""
+    needed = [
+        *rights.of_extender("shuntyard-system", healthy.cluster(b"", b"").site().settings),
+        *rights.of_kinds(),
     ]
-    asked = {(one.verb, one.resource, one.namespace, one.name) for one in wanted}
+    asked = {(one.verb, one.resource, one.namespace, one.name) for one in needed}
     assert asked == set(granted())
 
 
-def test_an_attached_extender_needs_its_own_lease_and_its_endpoint() -> None:
+def test_an_attached_extender_needs_its_own_lease_and_endpoint() -> None:
     overlay = ROOT / "deploy" / "overlays" / "attached"
     settings = Settings(yaml.safe_load((overlay / "settings.yaml").read_text()))
     asked = {
         (one.verb, one.resource, one.namespace, one.name)
-        for one in needed.of_the_extender("shuntyard-system", settings)
+        for one in rights.of_extender("shuntyard-system", settings)
     }
     given = {
         right
@@ -114,19 +114,19 @@ def test_an_attached_extender_needs_its_own_lease_and_its_endpoint() -> None:
         for one in yaml.safe_load_all((overlay / name).read_text())
         if one["kind"] == "Role"
         for rule in one["rules"]
-        for right in rights(rule, one["metadata"]["namespace"])
+        for right in rights_of(rule, one["metadata"]["namespace"])
     }
     assert len(given) == 5
     assert given <= asked
 
 
 @pytest.mark.parametrize("namespaces", [["one", "two"], "one, two"], ids=["file", "environment"])
-def test_rights_are_asked_for_where_the_settings_say(namespaces: list[str] | str) -> None:
-    said = {"managed": True, "namespace": "pki", "secret": "own", "authority_config_map": "trust"}
-    settings = Settings({"certificates": {**said, "authority_namespaces": namespaces}})
+def test_rights_are_checked_in_the_namespaces_of_the_settings(namespaces: list[str] | str) -> None:
+    stated = {"managed": True, "namespace": "pki", "secret": "own", "authority_config_map": "trust"}
+    settings = Settings({"certificates": {**stated, "authority_namespaces": namespaces}})
     asked = {
         (one.verb, one.resource, one.namespace, one.name)
-        for one in needed.of_the_extender("shuntyard-system", settings)
+        for one in rights.of_extender("shuntyard-system", settings)
         if one.resource in {"secrets", "configmaps"} and not one.optional
     }
     places = (
@@ -137,10 +137,10 @@ def test_rights_are_asked_for_where_the_settings_say(namespaces: list[str] | str
     assert asked == {(verb, *place) for verb in ("get", "patch") for place in places}
 
 
-def test_the_extenders_defaults_are_the_extenders() -> None:
+def test_defaults_equal_those_of_the_extender() -> None:
     settings = ExtenderSettings()
-    assert settings.gang.bind_wait_seconds == configuration.BIND_WAIT_SECONDS
-    assert settings.scheduler.listen_port == configuration.SCHEDULER_PORT
+    assert settings.gang.bind_wait_seconds == schedulers.BIND_WAIT_SECONDS
+    assert settings.scheduler.listen_port == schedulers.SCHEDULER_PORT
     assert (settings.lease.namespace, settings.lease.name) == ("kube-system", "shuntyard")
 
 
@@ -161,23 +161,23 @@ def test_a_right_is_named_as_rbac_names_it(path: str, right: str) -> None:
     assert reading.right("get", path) == right
 
 
-def test_a_certificates_days_are_those_that_are_in_it(pki: Authority) -> None:
+def test_the_validity_of_a_certificate_is_read(pki: Authority) -> None:
     for name in ("ca.crt", "server.crt"):
         pem = (pki.directory / name).read_bytes()
         whole = x509.load_pem_x509_certificate(pem)
-        (found,) = validity.of_all(b"before\n" + pem + b"after")
+        (found,) = certificates.read_validities(b"before\n" + pem + b"after")
         assert found.not_before == whole.not_valid_before_utc.timestamp()
         assert found.not_after == whole.not_valid_after_utc.timestamp()
 
 
-def test_times_after_2049_are_written_otherwise() -> None:
+def test_times_after_2049_have_another_format() -> None:
     long = b"\x18\x0f20510102030405Z"
     start = b"\x17\x0d300102030405Z"
     times = _packed(0x30, start + long)
     body = _packed(0xA0, b"\x02\x01\x02") + b"\x02\x01\x01" + b"\x30\x00" * 2 + times
     der = _packed(0x30, _packed(0x30, body))
     pem = b"-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----" % (base64.b64encode(der))
-    (found,) = validity.of_all(pem)
+    (found,) = certificates.read_validities(pem)
     assert found.not_after == datetime(2051, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
     assert found.not_before == datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
 
@@ -207,7 +207,7 @@ def test_an_empty_cluster_has_faults_and_says_how_to_install(
 
 
 class Everywhere(dict[str, tuple[int, bytes]]):
-    """The same answer for every path that is not there."""
+    """The same answer for every unknown path."""
 
     def __init__(self, default: tuple[int, bytes]) -> None:
         super().__init__()
@@ -217,13 +217,13 @@ class Everywhere(dict[str, tuple[int, bytes]]):
         return self.default
 
 
-UNASKED = {
+FAILED = {
     "refused": (401, "Unauthorized"),
     "broken": (500, "InternalError"),
 }
 
 
-@pytest.mark.parametrize(("status", "reason"), UNASKED.values(), ids=UNASKED)
+@pytest.mark.parametrize(("status", "reason"), FAILED.values(), ids=FAILED)
 def test_an_api_server_that_does_not_answer_is_another_exit_code(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str], status: int, reason: str
 ) -> None:
@@ -234,15 +234,13 @@ def test_an_api_server_that_does_not_answer_is_another_exit_code(
 
 
 @pytest.mark.parametrize("option", [["--url", "http://x"], ["-w"]])
-def test_it_asks_the_api_server_and_once(
-    option: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_url_and_watch_are_refused(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["doctor", *option])
-    assert "doctor asks the API server, once" in capsys.readouterr().err
+    assert "cannot be combined with doctor" in capsys.readouterr().err
 
 
-def test_a_date_that_is_none_is_no_clock() -> None:
+def test_a_malformed_date_is_ignored() -> None:
     cluster = healthy.FakeCluster(objects={"/version": {}})
     cluster._date = lambda: "soon"  # type: ignore[method-assign]
     reader = cluster.site().reader

@@ -1,4 +1,4 @@
-"""What the doctor may not read, or cannot, keeps no other check from its work."""
+"""A check that cannot read something does not stop the others."""
 
 import json
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from cli.connection import Answer
-from cli.doctor import neighbours, running
+from cli.doctor import running, schedulers
 from cli.doctor.findings import Level
 from cli.doctor.rights import REVIEWS
 from shared.kube import paths
 from tests.unit.cli.doctor import healthy
-from tests.unit.cli.doctor.breaking import POLICIES
-from tests.unit.cli.doctor.healthy import FakeCluster, found
+from tests.unit.cli.doctor.breaking import MUTATING
+from tests.unit.cli.doctor.healthy import FakeCluster, findings
 
 OK, WARNING, FAULT, UNKNOWN = Level
 pytestmark = pytest.mark.usefixtures("patience")
@@ -38,43 +38,43 @@ FORBIDDEN: dict[str, tuple[str, str, str]] = {
     ),
     "the claim": (healthy.CLAIM, "volume", "`get` on `persistentvolumeclaims`"),
     "policies": (
-        POLICIES, "gate", "`list` on `mutatingadmissionpolicies.admissionregistration.k8s.io`",
+        MUTATING, "gate", "`list` on `mutatingadmissionpolicies.admissionregistration.k8s.io`",
     ),
     "pods": (paths.PODS, "neighbours", "`list` on `pods`"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "check", "right"), FORBIDDEN.values(), ids=FORBIDDEN)
-def test_what_may_not_be_read_is_not_known_and_no_fault(
+def test_a_forbidden_object_is_not_known_and_not_a_fault(
     well: FakeCluster, path: str, check: str, right: str
 ) -> None:
     well.forbidden.add(path)
-    findings = found(well)
-    assert {one.level for one in findings} <= {OK, UNKNOWN}
-    assert [one for one in findings if one.check == check and right in one.said], findings
+    found = findings(well)
+    assert {one.level for one in found} <= {OK, UNKNOWN}
+    assert [one for one in found if one.check == check and right in one.message], found
 
 
-def test_who_may_read_nothing_is_told_which_rights_are_needed(well: FakeCluster) -> None:
+def test_a_user_without_rights_learns_which_are_needed(well: FakeCluster) -> None:
     well.forbidden.update({*well.objects, *well.bodies, REVIEWS} - {"/version"})
-    findings = found(well)
-    assert {one.level for one in findings} == {OK, UNKNOWN}
-    assert all("right" in one.said for one in findings if one.level is UNKNOWN), findings
+    found = findings(well)
+    assert {one.level for one in found} == {OK, UNKNOWN}
+    assert all("right" in one.message for one in found if one.level is UNKNOWN), found
 
 
-def test_an_object_that_is_none_keeps_no_other_check_from_its_work(well: FakeCluster) -> None:
+def test_a_malformed_object_stops_no_other_check(well: FakeCluster) -> None:
     well.objects[healthy.DEPLOYMENT] = {"spec": 1}
     well.objects[healthy.LEASE] = {"spec": {"holderIdentity": "x", "renewTime": "then"}}
-    findings = found(well)
-    assert {one.check for one in findings} == set(running.CHECKS)
-    assert next(one for one in findings if one.check == "lease").level is UNKNOWN
+    found = findings(well)
+    assert {one.check for one in found} == set(running.CHECKS)
+    assert next(one for one in found if one.check == "lease").level is UNKNOWN
 
 
-def test_another_release_of_the_command_is_told(well: FakeCluster) -> None:
-    (said,) = [one for one in found(well, "versions", "0.2.0") if one.level is WARNING]
-    assert said.said == "the extender is release 0.1.0, this command 0.2.0"
+def test_another_release_of_the_command_is_reported(well: FakeCluster) -> None:
+    (finding,) = [one for one in findings(well, "versions", "0.2.0") if one.level is WARNING]
+    assert finding.message == "the extender is release 0.1.0, this command 0.2.0"
 
 
-def test_a_list_is_read_page_by_page_and_not_for_ever(well: FakeCluster) -> None:
+def test_a_list_is_read_page_by_page_up_to_a_limit(well: FakeCluster) -> None:
     reader, asked = well.site().reader, []
 
     def ask(path: str, query: Any, body: bytes | None) -> Any:
@@ -86,4 +86,4 @@ def test_a_list_is_read_page_by_page_and_not_for_ever(well: FakeCluster) -> None
     reader.ask = ask
     assert len(reader.items(paths.PODS)) == 10_000
     assert asked[:3] == ["", "c1", "c2"]
-    assert neighbours.of_the_pods([], []).level is OK
+    assert schedulers.of_running_pods([], []).level is OK

@@ -1,0 +1,1 @@
+"""How answers of the read API look on a terminal: tables, details, charts."""

@@ -1,0 +1,68 @@
+"""Amounts and times in human-readable form."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+_STEP: Final = 1024
+_TEN_SECONDS: Final = 10
+_MINUTE_SECONDS: Final = 60
+_HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
+_DAY_SECONDS: Final = 24 * _HOUR_SECONDS
+
+
+def duration(seconds: float) -> str:
+    """Return ``45s``, ``3m12s``, ``2h05m`` or ``3d04h``."""
+    whole = max(0, int(seconds))
+    if whole < _MINUTE_SECONDS:
+        return f"{whole}s"
+    if whole < _HOUR_SECONDS:
+        return f"{whole // _MINUTE_SECONDS}m{whole % _MINUTE_SECONDS:02}s"
+    if whole < _DAY_SECONDS:
+        return f"{whole // _HOUR_SECONDS}h{whole % _HOUR_SECONDS // _MINUTE_SECONDS:02}m"
+    return f"{whole // _DAY_SECONDS}d{whole % _DAY_SECONDS // _HOUR_SECONDS:02}h"
+
+
+def span(seconds: float) -> str:
+    """Return a duration, with a decimal below ten seconds: ``0.3s``, ``8.2s``, ``45s``."""
+    tenths = max(0.0, round(seconds, 1))
+    return f"{tenths:.1f}s" if tenths < _TEN_SECONDS else duration(tenths)
+
+
+def coming(at: float, now: float) -> str:
+    """Return a future time as precisely as an estimate can be.
+
+    Within the hour ``in 45s`` or ``in 4m``, within the day the time of day, else with its date;
+    ``now`` for a time that has passed. Times are seconds since the epoch, shown as local time.
+    """
+    left = at - now
+    if left < 1:
+        return "now"
+    if left < _MINUTE_SECONDS:
+        return f"in {int(left)}s"
+    if left < _HOUR_SECONDS:
+        return f"in {int(left // _MINUTE_SECONDS)}m"
+    local = datetime.fromtimestamp(at, UTC).astimezone()
+    return f"{local:%H:%M}" if left < _DAY_SECONDS else f"{local:%m-%d %H:%M}"
+
+
+def amount(resource: str, base_units: int) -> str:
+    """Return an amount of a resource: CPUs, bytes with a binary suffix, or a count."""
+    if resource == "cpu":
+        return f"{base_units / 1000:g}"
+    if resource == "memory" or resource.endswith("storage"):
+        return binary(base_units)
+    return str(base_units)
+
+
+def number(value: float) -> str:
+    """Return a number with at most two decimals, none where it is whole."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def binary(count: int) -> str:
+    """Return a number of bytes with a binary suffix."""
+    scaled, power = float(count), 0
+    while abs(scaled) >= _STEP and power + 1 < len(_BINARY):
+        scaled, power = scaled / _STEP, power + 1
+    return f"{number(round(scaled, 1))}{_BINARY[power]}"

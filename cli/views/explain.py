@@ -1,0 +1,137 @@
+"""What ``shuntyard explain`` shows: why a job or pod waits, and what would make it run."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from cli.views import admission
+from cli.views.amounts import amount, coming, number
+from cli.views.table import NOTHING, Column, more, table
+from shared import api
+from shared.explanation import Change, NodeGroup, Tried
+
+MOST_NODES: Final = 10
+"""Nodes that are shown without ``-o wide``."""
+MOST_NAMED: Final = 3
+"""Names of nodes with the same verdict that are shown without ``-o wide``."""
+_WIDTH: Final = 10
+
+
+def explain(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
+    """Return the lines to print; ``wide``: with all nodes by name."""
+    parts = [list(labelled(_facts(answer))), tried(answer, wide=wide)]
+    parts += [admission.price(answer, wide=wide), admission.rescales(answer, wide=wide)]
+    parts.append(changes(answer))
+    if answer.pod and (answer.nodes or not answer.tried):
+        parts.append(_scores(answer, wide=wide))
+    return [line for part in parts if part for line in ("", *part)][1:]
+
+
+def labelled(facts: Mapping[str, str] | Iterator[tuple[str, str]]) -> Iterator[str]:
+    """Yield a line for each fact: its name, a colon, and its text in a column of its own."""
+    pairs = facts.items() if isinstance(facts, Mapping) else facts
+    yield from (f"{name + ':':{_WIDTH}}{text}" for name, text in pairs)
+
+
+def pods(count: int) -> str:
+    """Return ``1 pod`` or ``3 pods``."""
+    return f"{count} pod{'' if count == 1 else 's'}"
+
+
+def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
+    facts: dict[str, str] = {}
+    if answer.pod:
+        facts["Pod"] = f"{answer.namespace}/{answer.pod}"
+    facts["Job"] = answer.job
+    facts["State"] = answer.state or "not managed by Shuntyard"
+    if answer.pod:
+        facts["Node"] = answer.node or NOTHING
+    message = answer.message or NOTHING
+    facts["Reason"] = f"{answer.reason}: {answer.message}" if answer.reason else message
+    if answer.warnings:
+        facts["Warning"] = "; ".join(answer.warnings)
+    if answer.pod:
+        facts["Decision"] = answer.decision or NOTHING
+    if answer.position is not None:
+        facts["Queue"] = _queue(answer)
+    if answer.needs:
+        facts["Needs"] = _needs(answer)
+    if answer.cause:
+        facts["Cause"] = answer.cause
+    return facts | dict(admission.facts(answer))
+
+
+def _queue(answer: api.ExplainResponse) -> str:
+    if not answer.ahead:
+        return f"{answer.position}"
+    shown = [f"{job.job} ({job.reason}, V {number(job.v)})" for job in answer.ahead[:MOST_NAMED]]
+    hidden = len(answer.ahead) - len(shown)
+    rest = f" and {hidden} more" if hidden else ""
+    return f"{answer.position}, behind {', '.join(shown)}{rest}"
+
+
+def _needs(answer: api.ExplainResponse) -> str:
+    fit = f"{pods(answer.needs)} at once, {answer.fits} fit"
+    missing = [f"{name} {amount(name, value)}" for name, value in sorted(answer.short.items())]
+    return f"{fit}; short of {', '.join(missing)}" if missing else fit
+
+
+def tried(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
+    """Return the table of what each group of nodes answered; empty if no node was tried."""
+    rows = [
+        (attempt if not i else None, group)
+        for attempt in answer.tried
+        for i, group in enumerate(attempt.nodes)
+    ]
+    columns: list[Column[tuple[Tried | None, NodeGroup]]] = [
+        Column("ROLE", lambda row: row[0].role or NOTHING if row[0] else ""),
+        Column("PODS", lambda row: str(row[0].pods) if row[0] else "", right=True),
+        Column("REQUESTS", lambda row: _requests(row[0]) if row[0] else ""),
+        Column("FIT", lambda row: str(row[0].fits) if row[0] else "", right=True),
+        Column("NODES", lambda row: str(len(row[1].nodes)), right=True),
+        Column("VERDICT", lambda row: _verdict(row[1])),
+        Column("NAMES", lambda row: _names(row[1], wide=wide)),
+    ]
+    return table(columns, rows) if rows else []
+
+
+def _requests(attempt: Tried) -> str:
+    requests = sorted(attempt.requests.items())
+    return ",".join(f"{n}={amount(n, v)}" for n, v in requests if n != "pods") or NOTHING
+
+
+def _verdict(group: NodeGroup) -> str:
+    return group.says if group.causes else f"room for {group.fits}"
+
+
+def _names(group: NodeGroup, *, wide: bool) -> str:
+    shown = group.nodes if wide else group.nodes[:MOST_NAMED]
+    return ",".join(shown) + ("" if len(shown) == len(group.nodes) else ",…")
+
+
+def changes(answer: api.ExplainResponse) -> list[str]:
+    """Return the changes that would make it run; empty without any."""
+    if not answer.changes:
+        return []
+    head = "What would make it run" + (", each alone:" if len(answer.changes) > 1 else ":")
+    numbered = enumerate(answer.changes, start=1)
+    return [head, *(f"{i:3}. {_change(change, answer.generated_at)}" for i, change in numbered)]
+
+
+def _change(change: Change, now: float) -> str:
+    times = [step.at for step in change.steps if step.at is not None]
+    return f"{change.says} ({coming(max(times), now)})" if times else change.says
+
+
+def _scores(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
+    shown = answer.nodes if wide else answer.nodes[:MOST_NODES]
+    if not shown:
+        return ["no node can take it now"]
+    columns: list[Column[api.NodeTerms]] = [
+        Column("NODE", lambda node: node.node),
+        Column("TOTAL", lambda node: f"{node.total:.3f}", right=True),
+        Column("AFFINITY", lambda node: f"{node.affinity:.3f}", right=True),
+        Column("LOCALITY", lambda node: f"{node.locality:.3f}", right=True),
+        Column("PACKING", lambda node: f"{node.packing:.3f}", right=True),
+        Column("PRICE", lambda node: f"{node.price:.3f}", right=True),
+    ]
+    return [*table(columns, shown), *more(len(answer.nodes) - len(shown))]

@@ -1,0 +1,192 @@
+"""What ``shuntyard migrations`` and ``shuntyard rescales`` show: what was changed, and what not."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from cli.views.admission import change, phase
+from cli.views.amounts import binary, duration, span
+from cli.views.table import NOTHING, Column, table
+from shared import api
+from shared.ledgers import (
+    Declined,
+    MigrationEntry,
+    MoveEntry,
+    RescaleEntry,
+    RescalesResponse,
+    Transition,
+)
+
+_PHASES: Final = {
+    "Requested": "wait",
+    "TargetReserved": "reserve",
+    "CheckpointRequested": "save",
+    "Checkpointed": "hold",
+    "Evicting": "evict",
+    "Recreating": "recreate",
+    "Resuming": "resume",
+}
+"""Short names of the phases that take time."""
+
+
+def migrations(answer: api.MigrationsResponse, *, wide: bool) -> list[str]:
+    """Return the ledger of migrations, then the jobs that were not moved."""
+    now = answer.generated_at
+    columns: list[Column[MigrationEntry]] = [
+        Column("MIGRATION", lambda entry: entry.name),
+        Column("NAMESPACE", lambda entry: entry.namespace),
+        Column("JOB", lambda entry: entry.job),
+        Column("WHY", lambda entry: entry.trigger),
+        Column("FROM", lambda entry: _distinct(move.source for move in entry.members)),
+        Column("TO", lambda entry: _distinct(move.target for move in entry.members)),
+        Column("AGE", lambda entry: duration(now - entry.created_at), right=True),
+        Column(
+            *("SAVED", lambda entry: _distinct(move.acked_step for move in entry.members)),
+            right=True,
+        ),
+        Column(
+            *("RESUMED", lambda entry: _distinct(move.resumed_step for move in entry.members)),
+            right=True,
+        ),
+        Column("DOWNTIME", lambda entry: _seconds(entry.downtime_seconds), right=True),
+        Column("LOST", lambda entry: _number(entry.lost_steps), right=True),
+        Column("PHASE", lambda entry: phase(entry.phase, entry.reason)),
+        Column("PHASES", _phase_times),
+        Column("GAIN", lambda entry: _seconds(entry.gain_seconds), right=True, wide=True),
+        Column("COST", lambda entry: _seconds(entry.cost_seconds), right=True, wide=True),
+        Column("FIGURES", lambda entry: entry.why or NOTHING, wide=True),
+    ]
+    entries = table(columns, answer.entries, wide=wide) if answer.entries else ["no migrations"]
+    standby = ["this replica is a standby: only the leader knows which jobs were not moved"]
+    head = [] if answer.acting else standby
+    return [*head, *entries, *_declined("NOT-MOVED", answer.declined, now)]
+
+
+def rescales(answer: RescalesResponse, *, wide: bool) -> list[str]:
+    """Return the ledger of rescales, then the jobs that were not changed."""
+    now = answer.generated_at
+    columns: list[Column[RescaleEntry]] = [
+        Column("JOB", lambda entry: entry.job),
+        Column("NAMESPACE", lambda entry: entry.namespace),
+        Column("CAUSE", lambda entry: entry.cause),
+        Column("WORKERS", change),
+        Column("FOR", _beneficiary),
+        Column("AGE", lambda entry: duration(now - entry.begun_at), right=True),
+        Column("TOOK", _took, right=True),
+        Column("SAVES", lambda entry: _seconds(entry.saved_seconds), right=True),
+        Column("STEP", _step_times),
+        Column("PHASE", lambda entry: phase(entry.phase, entry.reason)),
+        Column("KIND", lambda entry: entry.kind, wide=True),
+        Column("ID", lambda entry: entry.id, wide=True),
+        Column("MESSAGE", lambda entry: entry.message or NOTHING, wide=True),
+    ]
+    entries = table(columns, answer.entries, wide=wide) if answer.entries else ["no rescales"]
+    standby = ["this replica is a standby: only the leader knows which jobs were not changed"]
+    head = [] if answer.acting else standby
+    return [*head, *entries, *_declined("NOT-CHANGED", answer.declined, now)]
+
+
+def details(entry: MigrationEntry) -> list[str]:
+    """Return everything about one migration."""
+    lost = NOTHING if entry.lost_steps is None else f"{entry.lost_steps} steps"
+    facts = {
+        "Migration": f"{entry.namespace}/{entry.name}",
+        "Job": f"{entry.job} ({entry.kind})",
+        "Why": f"{entry.trigger}: {entry.why}" if entry.why else entry.trigger,
+        "Gain": _seconds(entry.gain_seconds),
+        "Cost": _seconds(entry.cost_seconds),
+        "Mover": entry.mover,
+        "Phase": phase(entry.phase, entry.reason),
+        "Message": entry.message or NOTHING,
+        "Downtime": _seconds(entry.downtime_seconds),
+        "Work lost": lost,
+    }
+    head = [f"{name + ':':11}{text}" for name, text in facts.items()]
+    return [*head, "", *_transitions(entry.transitions), "", *_members(entry.members)]
+
+
+def _transitions(transitions: Sequence[Transition]) -> list[str]:
+    begun = transitions[0].at if transitions else 0.0
+    columns: list[Column[Transition]] = [
+        Column("PHASE", lambda transition: transition.phase),
+        Column("ENTERED", lambda transition: f"+{span(transition.at - begun)}", right=True),
+        Column("TOOK", lambda transition: _seconds(transition.seconds), right=True),
+    ]
+    return table(columns, transitions)
+
+
+def _members(members: Sequence[MoveEntry]) -> list[str]:
+    columns: list[Column[MoveEntry]] = [
+        Column("POD", lambda move: move.pod),
+        Column("FROM", lambda move: move.source),
+        Column("TO", lambda move: move.target),
+        Column("REPLACEMENT", lambda move: move.replacement or NOTHING),
+        Column("SAVED", lambda move: _number(move.acked_step), right=True),
+        Column("SIZE", lambda move: _bytes(move.ack_bytes), right=True),
+        Column("SAVING", lambda move: _seconds(move.ack_seconds), right=True),
+        Column("RESUMED", lambda move: _number(move.resumed_step), right=True),
+    ]
+    return table(columns, members)
+
+
+def _declined(title: str, jobs: Sequence[Declined], now: float) -> list[str]:
+    """Return the jobs to which something was not done, after a blank line; empty without any."""
+    if not jobs:
+        return []
+    columns: list[Column[Declined]] = [
+        Column(title, _job_name),
+        Column("NAMESPACE", lambda entry: entry.job.partition("/")[0]),
+        Column("REASON", lambda entry: entry.reason),
+        Column("AGO", lambda entry: duration(now - entry.at), right=True),
+        Column("MESSAGE", lambda entry: entry.message),
+    ]
+    return ["", *table(columns, jobs)]
+
+
+def _job_name(entry: Declined) -> str:
+    return entry.job.partition("/")[2].partition("/")[2]  # of NAMESPACE/KIND/NAME
+
+
+def _phase_times(entry: MigrationEntry) -> str:
+    """Return how long each phase took; the current one has no time yet."""
+    times = []
+    for transition in entry.transitions:
+        name = _PHASES.get(transition.phase)
+        if name is not None:
+            seconds = transition.seconds
+            times.append(name if seconds is None else f"{name} {span(seconds)}")
+    return " ".join(times) or NOTHING
+
+
+def _beneficiary(entry: RescaleEntry) -> str:
+    """Return the job that gets the room, and whether it runs by now."""
+    if not entry.starts:
+        return NOTHING
+    return f"{entry.starts} (runs)" if entry.started else entry.starts
+
+
+def _step_times(entry: RescaleEntry) -> str:
+    """Return how long a step took before and after: ``0.41s>0.62s``."""
+    times = (entry.step_seconds_before, entry.step_seconds_after)
+    if times == (None, None):
+        return NOTHING
+    return ">".join("?" if seconds is None else f"{seconds:.2g}s" for seconds in times)
+
+
+def _took(entry: RescaleEntry) -> str:
+    return NOTHING if entry.open else span(entry.since - entry.begun_at)
+
+
+def _distinct(values: Iterable[object]) -> str:
+    return ",".join(dict.fromkeys(str(v) for v in values if v is not None)) or NOTHING
+
+
+def _seconds(seconds: float | None) -> str:
+    return NOTHING if seconds is None else span(seconds)
+
+
+def _number(value: int | None) -> str:
+    return NOTHING if value is None else str(value)
+
+
+def _bytes(count: int | None) -> str:
+    return NOTHING if count is None else binary(count)

@@ -1,0 +1,132 @@
+"""``shuntyard explain``: its subject and its output."""
+
+import msgspec
+import pytest
+
+from cli import arguments
+from cli.views import explain
+from shared import api
+from shared.explanation import Ahead, Change, NodeGroup, Step, StepKind, Tried
+from tests.fakes.answers import EXPLAIN
+
+GPU = "nvidia.com/gpu"
+TAINT = "dedicated=ml:NoSchedule"
+WAITS = api.ExplainResponse(
+    generated_at=1000.0,
+    namespace="default",
+    job="default/job/train",
+    state="gated",
+    reason="GangDoesNotFit",
+    message="the gang asks for more than is free",
+    position=2,
+    ahead=(Ahead(position=1, job="default/job/big", reason="MaxWaitDraining", v=1250.5),),
+    needs=8,
+    fits=5,
+    cause=GPU,
+    short={GPU: 3, "memory": 2**30},
+    tried=(
+        Tried(role="ps", pods=1, fits=1, requests={"cpu": 500, "pods": 1}),
+        Tried(
+            role="worker",
+            pods=8,
+            fits=5,
+            requests={"cpu": 1500, GPU: 1, "pods": 1},
+            nodes=(
+                NodeGroup(says="fit", nodes=("a", "b"), fits=5),
+                NodeGroup(
+                    causes=("taint",),
+                    says=f"taint {TAINT}",
+                    nodes=("c", "d", "e", "f"),
+                    short={},
+                ),
+            ),
+        ),
+    ),
+    changes=(
+        Change(
+            kind=StepKind.LOWER_MIN_AVAILABLE,
+            says="lower shuntyard.io/min-available from 8 to 5, if it can train with less",
+            steps=(),
+        ),
+        Change(
+            kind=StepKind.WAIT,
+            says="wait until default/job/other ends",
+            steps=(Step(kind=StepKind.WAIT, subject="default/job/other", at=1300.0),),
+        ),
+    ),
+)
+TEXT = """\
+Job:      default/job/train
+State:    gated
+Reason:   GangDoesNotFit: the gang asks for more than is free
+Queue:    2, behind default/job/big (MaxWaitDraining, V 1250.5)
+Needs:    8 pods at once, 5 fit; short of memory 1Gi, nvidia.com/gpu 3
+Cause:    nvidia.com/gpu
+
+ROLE    PODS  REQUESTS                  FIT  NODES  VERDICT                        NAMES
+worker     8  cpu=1.5,nvidia.com/gpu=1    5      2  room for 5                     a,b
+                                                 4  taint dedicated=ml:NoSchedule  c,d,e,…
+
+What would make it run, each alone:
+  1. lower shuntyard.io/min-available from 8 to 5, if it can train with less
+  2. wait until default/job/other ends (in 5m)"""
+POD_TEXT = """\
+Pod:      default/train-0
+Job:      default/job/train
+State:    gated
+Node:     -
+Reason:   -
+Decision: -
+
+NODE     TOTAL  AFFINITY  LOCALITY  PACKING  PRICE
+node-00  0.300     0.000     0.500    0.250  1.000"""
+ASKED: dict[str, tuple[str, dict[str, str]]] = {
+    "a pod, else a job, of the namespace that was chosen": (
+        "train",
+        {"namespace": "chosen", "name": "train"},
+    ),
+    "a pod": ("pod/train", {"namespace": "chosen", "pod": "train"}),
+    "a job of any kind": ("job/train", {"namespace": "chosen", "job": "train"}),
+    "a name of another namespace": ("team-a/train", {"namespace": "team-a", "name": "train"}),
+    "a job as the tables name it": (
+        "team-a/pytorchjob/train",
+        {"namespace": "team-a", "job": "train", "kind": "pytorchjob"},
+    ),
+    "a pod of another namespace": ("team-a/pod/train", {"namespace": "team-a", "pod": "train"}),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), ASKED.values(), ids=ASKED.keys())
+def test_a_subject_has_several_forms(text: str, want: dict[str, str]) -> None:
+    assert arguments.subject_query(text, "chosen") == want
+
+
+def test_a_waiting_job_is_shown_with_its_nodes_by_verdict_and_its_changes() -> None:
+    assert "\n".join(explain.explain(WAITS, wide=False)) == TEXT
+
+
+def test_wide_names_every_node() -> None:
+    assert any(line.endswith("c,d,e,f") for line in explain.explain(WAITS, wide=True))
+
+
+def test_a_message_without_a_reason_is_shown() -> None:
+    """As of a job that was released without a pin (defect B8)."""
+    loose = msgspec.structs.replace(WAITS, reason="", message="released without a pin")
+    assert "Reason:   released without a pin" in explain.explain(loose, wide=False)
+
+
+def test_a_pod_is_shown_with_the_terms_of_its_nodes() -> None:
+    pod = msgspec.structs.replace(WAITS, pod="train-0", reason="", message="", needs=0)
+    pod = msgspec.structs.replace(pod, position=None)
+    pod = msgspec.structs.replace(pod, cause="", tried=(), changes=(), nodes=EXPLAIN.nodes[:1])
+    assert "\n".join(explain.explain(pod, wide=False)) == POD_TEXT
+
+
+def test_a_single_change_has_its_own_heading() -> None:
+    one = msgspec.structs.replace(WAITS, changes=WAITS.changes[:1])
+    assert "What would make it run:" in explain.explain(one, wide=False)
+
+
+def test_a_pod_without_a_possible_node_says_so() -> None:
+    alone = msgspec.structs.replace(WAITS, pod="train-0", tried=(), changes=(), nodes=())
+    assert explain.explain(alone, wide=False)[-1] == "no node can take it now"

@@ -1,0 +1,108 @@
+"""The queue as a table: start, wait and order of each job."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from cli.views import queue
+from cli.views.amounts import coming
+from shared import api
+from tests.fakes.answers import QUEUE
+
+NOW = QUEUE.generated_at
+
+
+def cells(answer: api.QueueResponse, *, wide: bool = False) -> dict[str, str]:
+    """The first job's cells by column; no cell here has a blank in it."""
+    header, row = [line for line in queue.queue(answer, wide=wide) if ":" not in line[:6]][:2]
+    return dict(zip(header.split(), row.replace("in ", "in_").split(), strict=True))
+
+
+def changed(**fields: Any) -> api.QueueResponse:
+    """The queue with its first job changed, and alone."""
+    first = replace(QUEUE.entries[0], message="full", **fields)
+    return replace(QUEUE, entries=(first,))
+
+
+@dataclass(frozen=True)
+class Shown:
+    fields: dict[str, Any]
+    want: dict[str, str]
+    order: str = "cps"
+
+
+SHOWN: dict[str, Shown] = {
+    "nothing known": Shown({}, {"START": "-", "LEFT": "-", "ESTIMATE": "-", "MESSAGE": "full"}),
+    "a start in minutes": Shown(
+        {"estimated_start": NOW + 290, "estimate": "durations"},
+        {"START": "in_4m", "ESTIMATE": "durations"},
+    ),
+    "no estimate, with a reason": Shown(
+        {"estimate": "unknown"}, {"START": "-", "ESTIMATE": "unknown"}
+    ),
+    "a maximum wait": Shown({"max_wait_seconds": 1200.0}, {"WAIT": "1m15s", "LEFT": "18m45s"}),
+    "a maximum wait that is over": Shown({"max_wait_seconds": 60.0}, {"LEFT": "over"}),
+    "the order weighting": Shown(
+        {"weight": api.Weight(utility=12, size=0.25, cpu_ratio=0.125, memory_ratio=0.125)},
+        {"UTILITY": "12", "SIZE": "0.250", "V": "1250"},
+        order="weighting",
+    ),
+    "the order weighting before its key is known": Shown(
+        {}, {"UTILITY": "-", "SIZE": "-"}, order="weighting"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHOWN.values(), ids=SHOWN.keys())
+def test_the_queue_shows_each_field_of_a_job(case: Shown) -> None:
+    found = cells(replace(changed(**case.fields), order=case.order), wide=True)
+    assert {name: found[name] for name in case.want} == case.want
+
+
+def test_other_orders_have_no_columns_of_weighting() -> None:
+    assert {"UTILITY", "SIZE"} & cells(changed()).keys() == set()
+
+
+COMING: dict[str, tuple[float, str]] = {
+    "passed": (-5.0, "now"),
+    "at once": (0.5, "now"),
+    "seconds": (45.9, "in 45s"),
+    "a minute": (60.0, "in 1m"),
+    "not quite an hour": (3599.0, "in 59m"),
+    "today": (3 * 3600.0, "14:00"),
+    "tomorrow": (26 * 3600.0, "11-22 13:00"),
+}
+
+
+@pytest.fixture
+def an_hour_east() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "EAST-1")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("an_hour_east")
+@pytest.mark.parametrize(("seconds", "want"), COMING.values(), ids=COMING.keys())
+def test_a_future_time_is_as_precise_as_an_estimate(seconds: float, want: str) -> None:
+    ten_o_clock = 1795255200.0  # 2026-11-21 10:00 UTC
+    assert coming(ten_o_clock + seconds, ten_o_clock) == want
+
+
+def test_jobs_that_cannot_start_are_listed_apart() -> None:
+    """They have no position; each has its reason (defect B5)."""
+    stuck = replace(QUEUE.entries[0], job="huge", position=None, reason="NoSuchNode", message="m")
+    able = replace(QUEUE.entries[0], position=1)
+    lines = queue.queue(replace(QUEUE, entries=(able, stuck)), wide=False)
+    cut = lines.index("")
+    assert [line.split()[1] for line in lines[1:cut]] == [able.job]
+    assert lines[cut + 1] == ("cannot start without a change; `shuntyard explain JOB` shows which:")
+    assert lines[cut + 3].split() == ["huge", stuck.namespace, "1m15s", "NoSuchNode"]
+    alone = queue.queue(replace(QUEUE, entries=(stuck,)), wide=False)
+    assert alone[0] == "no jobs waiting for room"
+    assert max(map(len, alone)) <= 80
