@@ -14,11 +14,10 @@ from typing import Final
 import numpy as np
 
 from bench import results
-from extender.policy import admission, price_bounds, slots
-from extender.policy.admission import AdmissionParameters, SlotState
-from extender.policy.price_bounds import BoundsParameters
-from extender.policy.schedule import SlotParameters
-from extender.policy.training_job import TrainingJob
+from extender.core.parameters.pricing import AdmissionParameters, BoundsParameters, SlotParameters
+from extender.core.pricing import admission, price_bounds, slots
+from extender.core.pricing.admission import SlotState
+from extender.core.pricing.training_job import TrainingJob
 from simulator import seeds
 from simulator.experiments.oasis import workload
 

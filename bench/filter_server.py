@@ -18,14 +18,14 @@ from typing import Final
 from aiohttp import web
 
 from bench import made_up
-from extender.engine.direct import NEVER, Occasion
-from extender.engine.filtering import FilterVerdict
-from extender.engine.parameters import EngineParameters
-from extender.http.answers import SchedulerAnswers
-from extender.http.app import create_runner, create_scheduler_app
-from extender.loops.record import Recorder
-from extender.loops.segments import SegmentFiles
+from extender.core.parameters.combined import CoreParameters
+from extender.core.scheduler.direct_gangs import NEVER, Occasion
+from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
+from extender.servers.applications import create_runner, create_scheduler_app
+from extender.servers.scheduler.answers import SchedulerAnswers
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.decision_log.segments import SegmentFiles
 from shared.health import Heartbeat
 from shared.model import Pod, Upsert
 from shared.system_clock import SystemClock
@@ -73,7 +73,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
     recorder = recorder_of(options.nodes, options.pods, directory)
     answers = SchedulerAnswers(
         store=recorder.store,
-        parameters=EngineParameters(),
+        parameters=CoreParameters(),
         acting=stirring(recorder) if options.changing else lambda: True,
         desk=_Desk(),
         barrier=_nobody,

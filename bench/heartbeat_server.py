@@ -12,14 +12,14 @@ from pathlib import Path
 
 from aiohttp import web
 
-from extender.http.agent_answers import AgentAnswers
-from extender.http.agent_tokens import TokenCheck
-from extender.http.app import create_agents_app, create_runner
-from extender.http.certificate import ServerCertificate
-from extender.loops.record import Recorder
-from extender.loops.segments import SegmentFiles
 from extender.metrics.extender import ExtenderMetrics
-from extender.state.store import ClusterStore
+from extender.servers.agents.answers import AgentAnswers
+from extender.servers.agents.tokens import TokenCheck
+from extender.servers.applications import create_agents_app, create_runner
+from extender.servers.tls.certificate import ServerCertificate
+from extender.store.store import ClusterStore
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.decision_log.segments import SegmentFiles
 from shared import labels, wire
 from shared.health import Heartbeat
 from shared.kube.reviews import NODE_NAME, TokenVerdict, User

@@ -23,7 +23,7 @@ import psutil
 from bench import heartbeat_server as yard
 from bench.heartbeat_server import ACCOUNT, AUDIENCE, TOKEN_PREFIX, review
 from devcluster.certificates import Authority
-from extender.http.agent_tokens import TokenCheck
+from extender.servers.agents.tokens import TokenCheck
 from shared.kube import auth, paths, reviews
 from shared.kube.client import KubeClient
 from shared.kube.reviews import TokenVerdict

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
 from shared import labels
 from shared.kube import parse
 from shared.model import NodeName, Pod, Upsert

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from bench import made_up, results
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import Upsert
 

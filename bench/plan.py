@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Final
 
 from bench import made_up, results
-from extender.engine import jobs, planning, queueing
-from extender.engine.memo import Memo
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters
-from extender.engine.planning import Plan
-from extender.state.store import ClusterStore
+from extender.core.cluster import jobs
+from extender.core.cluster.cache import Cache
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.placement import planner
+from extender.core.placement.planner import Plan
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from extender.store.store import ClusterStore
 from shared.model import JobKey, Upsert
 
 GROWING_NODES: Final = (100, 200, 500, 1000, 2000, 5000)
@@ -94,15 +97,15 @@ def measure(nodes: int, gang: int, rounds: int) -> Row:
 
 
 def _times(store: ClusterStore) -> tuple[float, float, float, bool]:
-    snapshot, params = replace(store.snapshot(), memo=Memo()), EngineParameters()
+    snapshot, params = replace(store.snapshot(), cache=Cache()), CoreParameters()
     (key,) = snapshot.jobs
     begun = time.process_time()
     job = jobs.view(snapshot, JobKey(key))
     viewed = time.process_time()
-    found = planning.plan(job, snapshot.room, params, 0.0, was_whole=False)
+    found = planner.plan(job, snapshot.room, params, 0.0, was_whole=False)
     planned = time.process_time()
-    snapshot = replace(snapshot, memo=Memo())  # nothing is known of the job
-    queueing.cycle(snapshot, Memory(), Reading(NOW_SECONDS, 0.0), params)
+    snapshot = replace(snapshot, cache=Cache())  # nothing is known of the job
+    decision.cycle(snapshot, QueueState(), Reading(NOW_SECONDS, 0.0), params)
     ended = time.process_time()
     return viewed - begun, planned - viewed, ended - planned, isinstance(found, Plan)
 

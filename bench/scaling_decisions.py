@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from bench import results
-from extender.policy.scaling import ScalingParameters
-from extender.policy.speed import Mode, SpeedParameters
+from extender.core.elastic.speed import Mode
+from extender.core.parameters.elastic import ScalingParameters, SpeedParameters
 from simulator.experiments.drs import setting
 from simulator.experiments.drs.scaler import Scaler
 from simulator.models.measured_speeds import MODELS

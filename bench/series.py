@@ -18,13 +18,14 @@ from prometheus_client import CollectorRegistry
 from agent.metrics import MOST_PODS, AgentMetrics
 from agent.reporting.outbox import NodeState
 from bench import made_up, results
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters
-from extender.engine.queueing import cycle
-from extender.engine.snapshot import Snapshot
-from extender.loops.measure import MeasureLoop
+from extender.controllers.measure import MeasureLoop
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.combined import CoreParameters
+from extender.core.queue.decision import cycle
+from extender.core.queue.state import QueueState
 from extender.metrics.extender import ExtenderMetrics
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
 from shared.health import Health
 from shared.kube import parse
 from shared.model import NodeName, Uid, Upsert
@@ -89,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
 
 def of_the_extender(nodes: int, pods: int) -> Row:
     """Return what the extender's page is like with everything of such a cluster on it."""
-    metrics, clock, params = ExtenderMetrics(), SystemClock(), EngineParameters()
+    metrics, clock, params = ExtenderMetrics(), SystemClock(), CoreParameters()
     store = _store(nodes, pods)
     _report(store, clock.monotonic())
     health = Health(clock.monotonic)
@@ -101,7 +102,7 @@ def of_the_extender(nodes: int, pods: int) -> Row:
     look_ms = (time.perf_counter() - begun) * 1000
     metrics.yard.observe_loops(loops)
     reading = Reading(clock.now(), clock.monotonic())
-    metrics.queue.observe(cycle(_queue(), Memory(), reading, params), reading.now)
+    metrics.queue.observe(cycle(_queue(), QueueState(), reading, params), reading.now)
     return _row("extender", metrics.registry, metrics.render, (nodes, pods), look_ms)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from extender.main import main
+from extender.app.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict
 
-from extender.engine.parameters import EngineParameters
+from extender.core.parameters.combined import CoreParameters
 from extender.settings.policy import PolicySettings, engine_parameters
 from shared import labels
 from shared import settings as settings_files
@@ -62,7 +62,7 @@ def add_settings_argument(parser: argparse.ArgumentParser) -> None:
 
 def read_parameters(
     file: Path | None, scheduler_name: str = labels.SCHEDULER_NAME
-) -> EngineParameters:
+) -> CoreParameters:
     """Return the parameters of a file and the environment; None: of the environment alone.
 
     Raises:

@@ -7,8 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from extender import replay
-from extender.state.errors import RecordingError
+from extender.app import replay
+from extender.store.errors import RecordingError
 from shared import labels
 from shared.errors import SettingsError
 from simulator.options import add_settings_argument, read_parameters

@@ -14,8 +14,8 @@ from bench.elastic.manifests import EXAMPLES, environment
 from bench.elastic.scenario import NODES, ElasticJob
 from bench.elastic.testbed import Contestant
 from devcluster.ports import free_ports
-from extender.engine.parameters import EngineParameters
-from extender.policy.scaling import ScalingParameters
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.elastic import ScalingParameters
 from simulator.baselines.dragon import Dragon, TfOperator
 from simulator.experiments.drs.scaler import Scaler
 from simulator.experiments.drs.setting import TICK_SECONDS
@@ -68,4 +68,4 @@ def _scheduler(contestant: Contestant) -> Scheduler:
     if contestant is Contestant.DRAGON:
         return Dragon()
     how = PLAIN if contestant is Contestant.DRS else ScalingParameters()
-    return Scaler(how, EngineParameters(), any_worker=False)
+    return Scaler(how, CoreParameters(), any_worker=False)

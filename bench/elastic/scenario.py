@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from extender.policy.speed import Mode, Speed
+from extender.core.elastic.speed import Mode, Speed
 from simulator.experiments.drs import setting
 from simulator.experiments.drs.setting import Assumed
 from simulator.models.parameter_server import Amounts, ServerJob

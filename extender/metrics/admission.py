@@ -10,16 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from extender.engine.admission.outcome import (
-    AdmissionLook,
-    AdmissionMemory,
-    Book,
-    Promise,
-    Standing,
-)
-from extender.engine.reasons import Reason
+from extender.core.cluster.reasons import Reason
+from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory, Book, Promise, Standing
+from extender.core.pricing.slots import FloatCube
 from extender.metrics.series import Series
-from extender.policy.slots import FloatCube
 from shared.model import JobKey
 
 GAIN_BUCKETS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -18,18 +18,17 @@ from prometheus_client import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
-from extender.engine.receiving import Kind
-from extender.engine.reporting import Reporting
+from extender.core.agents.heartbeats import Kind
+from extender.core.agents.report_view import Reporting
+from extender.core.records.signatures import Fault, Signed
 from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.certificates import CertificateMetrics
+from extender.metrics.cluster import YardMetrics
 from extender.metrics.connections import ConnectionMetrics
 from extender.metrics.migration import MigrationMetrics
 from extender.metrics.queue import QueueMetrics
 from extender.metrics.scaling import ScalingMetrics
 from extender.metrics.series import Series
-from extender.metrics.yard import YardMetrics
-from extender.signing.keys import Fault
-from extender.signing.statements import Signed
 
 # A second series for each one, and nobody reads it.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from extender.engine.commands import ReleaseGang
-from extender.engine.queueing import Cycle
-from extender.engine.reasons import Reason
-from extender.engine.telling import QueueEntry
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import Reason
+from extender.core.queue.decision import Cycle
+from extender.core.queue.notices import QueueEntry
+from extender.core.queue.priority import MOST_TIME_PRIORITY, Value
 from extender.metrics.series import Series
-from extender.policy.priority import MOST_TIME_PRIORITY, Value
 
 CYCLE_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 WAIT_BUCKETS_SECONDS: Final = (

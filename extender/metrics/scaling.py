@@ -1,7 +1,7 @@
 """What is counted of changes of workers: why they were begun, how they ended, how many came."""
 
-from extender.engine.scaling.following import Ended, Outcome
-from extender.engine.scaling.proposal import Cause
+from extender.core.elastic.state import Ended, Outcome
+from extender.core.records.rescale import Cause
 from extender.metrics.series import Series
 
 

@@ -4,25 +4,31 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from extender.engine.admission import slot_time
-from extender.engine.admission.slot_time import SlotTimeParameters, Unmeasured, WhenGone
-from extender.policy import admission, price_bounds, schedule
-from extender.policy.admission import AdmissionParameters, Replanning
-from extender.policy.price_bounds import BoundsParameters, Rule
-from extender.policy.schedule import Granularity, SlotParameters
+from extender.core.parameters import pricing
+from extender.core.parameters.pricing import (
+    AdmissionParameters,
+    BoundsParameters,
+    Granularity,
+    PriceBoundRule,
+    Replanning,
+    SlotParameters,
+    SlotTimeParameters,
+    Unmeasured,
+    WhenGone,
+)
 from shared.settings import Section, bounded
 
 
 def _search(name: str, description: str) -> Any:
-    return bounded(SlotParameters, schedule.BOUNDS, name, description)
+    return bounded(SlotParameters, pricing.SLOT_BOUNDS, name, description)
 
 
 def _bound(name: str, description: str) -> Any:
-    return bounded(BoundsParameters, price_bounds.BOUNDS, name, description)
+    return bounded(BoundsParameters, pricing.PRICE_BOUND_BOUNDS, name, description)
 
 
 def _time(name: str, description: str) -> Any:
-    return bounded(SlotTimeParameters, slot_time.BOUNDS, name, description)
+    return bounded(SlotTimeParameters, pricing.SLOT_TIME_BOUNDS, name, description)
 
 
 class AdmissionSection(Section):
@@ -86,8 +92,8 @@ class AdmissionSection(Section):
     )
     colocation_gbps: float | None = Field(
         default=AdmissionParameters.colocation_bandwidth,
-        ge=admission.BOUNDS["colocation_bandwidth"][0],
-        le=admission.BOUNDS["colocation_bandwidth"][1],
+        ge=pricing.ADMISSION_BOUNDS["colocation_bandwidth"][0],
+        le=pricing.ADMISSION_BOUNDS["colocation_bandwidth"][1],
         description="Bandwidth inside one machine, for jobs that may have all workers and "
         "parameter servers on one; no value: they never share a machine. "
         "`shuntyard-sim` alone: the service lets them share, and counts no gain.",
@@ -132,7 +138,7 @@ class PriceBoundsSection(Section):
     Read where jobs are admitted by price; a node's price for placement is in `pricing`.
     """
 
-    rule: Rule = Field(
+    rule: PriceBoundRule = Field(
         default=BoundsParameters.rule,
         description="`quantile`: from the value past jobs put on a unit; `kappa`: the highest "
         "value and a κ-th of it; `printed`: equations (23)-(26), corrected.",

@@ -4,32 +4,35 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from extender.engine.migration import parameters as migration
-from extender.engine.migration.parameters import MigrationParameters, MigrationPolicy
-from extender.policy import count_balance, cpu_weights, migration_gain, migration_target
-from extender.policy.count_balance import CountParameters
-from extender.policy.cpu_weights import WeightParameters
-from extender.policy.migration_gain import GainParameters
-from extender.policy.migration_target import TargetParameters
-from extender.policy.rebalance import RebalanceParameters, RebalanceWhen
+from extender.core.parameters import cpu_shares, migration
+from extender.core.parameters.cpu_shares import CpuShareParameters
+from extender.core.parameters.migration import (
+    CountParameters,
+    GainParameters,
+    MigrationParameters,
+    MigrationPolicy,
+    RebalanceParameters,
+    RebalanceWhen,
+    TargetParameters,
+)
 from shared.settings import Section, bounded
 
 
 def _limit(name: str, description: str) -> Any:
-    return bounded(MigrationParameters, migration.BOUNDS, name, description)
+    return bounded(MigrationParameters, migration.MIGRATION_BOUNDS, name, description)
 
 
 def _weight(name: str, description: str) -> Any:
-    return bounded(TargetParameters, migration_target.BOUNDS, name, description)
+    return bounded(TargetParameters, migration.TARGET_BOUNDS, name, description)
 
 
 def _gain(name: str, description: str) -> Any:
-    return bounded(GainParameters, migration_gain.BOUNDS, name, description)
+    return bounded(GainParameters, migration.GAIN_BOUNDS, name, description)
 
 
 def _count(name: str, description: str) -> Any:
     return bounded(
-        CountParameters, count_balance.BOUNDS, name, f"With `policy: count`: {description}"
+        CountParameters, migration.COUNT_BOUNDS, name, f"With `policy: count`: {description}"
     )
 
 
@@ -174,7 +177,7 @@ class MigrationSection(Section):
 
 
 def _cpu(name: str, description: str) -> Any:
-    return bounded(WeightParameters, cpu_weights.BOUNDS, name, description)
+    return bounded(CpuShareParameters, cpu_shares.CPU_SHARE_BOUNDS, name, description)
 
 
 class CpuWeightsSection(Section):
@@ -185,7 +188,7 @@ class CpuWeightsSection(Section):
     """
 
     enabled: bool = Field(
-        default=WeightParameters.enabled, description="Whether requests are changed at all."
+        default=CpuShareParameters.enabled, description="Whether requests are changed at all."
     )
     interval_seconds: float = Field(
         default=30.0, ge=1, le=3600, description="Requests are set this often."
@@ -211,6 +214,8 @@ class CpuWeightsSection(Section):
         "floor_milli", "No request is brought below this many thousandths of a CPU."
     )
 
-    def parameters(self) -> WeightParameters:
+    def parameters(self) -> CpuShareParameters:
         """Return what the engine is told."""
-        return WeightParameters(self.enabled, self.exponent, self.converged_ratio, self.floor_milli)
+        return CpuShareParameters(
+            self.enabled, self.exponent, self.converged_ratio, self.floor_milli
+        )

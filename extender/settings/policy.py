@@ -11,16 +11,22 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from extender.engine.parameters import EngineParameters, Order
-from extender.policy import gang, pricing, priority, reservation, scoring, topology, weighting
-from extender.policy.domains import Level
-from extender.policy.gang import GangParameters
-from extender.policy.pricing import PricingParameters
-from extender.policy.priority import PriorityParameters
-from extender.policy.reservation import ReservationParameters
-from extender.policy.scoring import ScoringWeights
-from extender.policy.topology import TopologyParameters
-from extender.policy.weighting import WeightingParameters
+from extender.core.parameters import placement, queue
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.placement import (
+    GangParameters,
+    Level,
+    NodePriceParameters,
+    ScoringWeights,
+    TopologyParameters,
+)
+from extender.core.parameters.queue import (
+    BackfillParameters,
+    Order,
+    PriorityParameters,
+    WeightingParameters,
+)
+from extender.core.queue import priority
 from extender.settings.admission import AdmissionSection, PriceBoundsSection
 from extender.settings.migration import CpuWeightsSection, MigrationSection
 from extender.settings.scaling import ScalingSection
@@ -32,7 +38,7 @@ class QueueSection(Section):
     """How waiting jobs are ordered, and how often they are looked at."""
 
     order: Order = Field(
-        default=EngineParameters.order,
+        default=CoreParameters.order,
         description="`cps`: by the combined priority V; `creation`: first come, first served; "
         "`weighting`: by utility, then by size (DRS).",
     )
@@ -58,7 +64,7 @@ class GangSection(Section):
 
     spares: int = bounded(
         GangParameters,
-        gang.BOUNDS,
+        placement.GANG_BOUNDS,
         "spares",
         "Further nodes each pod is pinned to beside the planned one, for the case that it is lost.",
     )
@@ -71,7 +77,7 @@ class GangSection(Section):
         "the largest gang, and below the `httpTimeout` of the bind entry in its configuration.",
     )
     bind_burst_seconds: float = Field(
-        default=EngineParameters.bind_burst_seconds,
+        default=CoreParameters.bind_burst_seconds,
         ge=1,
         le=300,
         description="How long a gang with some members bound may wait for its next Binding; after "
@@ -81,33 +87,33 @@ class GangSection(Section):
         default=32, ge=1, le=512, description="Bindings, or releases, sent at the same time."
     )
     pin_lost_seconds: float = Field(
-        default=EngineParameters.pin_lost_seconds,
+        default=CoreParameters.pin_lost_seconds,
         ge=0,
         le=3600,
         description="How long none of the nodes a released pod is pinned to may be usable before "
         "the pod is deleted, so that its owner makes a new one.",
     )
     backoff_seconds: float = Field(
-        default=EngineParameters.backoff_seconds,
+        default=CoreParameters.backoff_seconds,
         ge=0,
         le=3600,
         description="How long a job waits after it had to give its seats back; doubles each time.",
     )
     most_backoff_seconds: float = Field(
-        default=EngineParameters.most_backoff_seconds,
+        default=CoreParameters.most_backoff_seconds,
         ge=0,
         le=86400,
         description="Where that doubling ends; not below `backoff_seconds`.",
     )
     direct_wait_seconds: float = Field(
-        default=EngineParameters.direct_wait_seconds,
+        default=CoreParameters.direct_wait_seconds,
         ge=1,
         le=3600,
         description="How long seats are kept for members of a gang without our gate that do not "
         "exist yet, counted from the last one that came.",
     )
     show_unplaceable_seconds: float | None = Field(
-        default=EngineParameters.show_unplaceable_seconds,
+        default=CoreParameters.show_unplaceable_seconds,
         ge=0,
         le=86400,
         description="After how long a job that the nodes could not hold even if all were empty "
@@ -139,11 +145,11 @@ _PRESETS: Mapping[Weights, PriorityParameters] = {
 
 
 def _priority(name: str, description: str) -> Any:
-    return bounded(PriorityParameters, priority.BOUNDS, name, description)
+    return bounded(PriorityParameters, queue.PRIORITY_BOUNDS, name, description)
 
 
 def _weight(name: str, what: str) -> Any:
-    least, most = priority.BOUNDS[name]
+    least, most = queue.PRIORITY_BOUNDS[name]
     text = f"b of {what}; no value: as `weights` says."
     return Field(default=None, ge=least, le=most, description=text)
 
@@ -199,7 +205,7 @@ class PrioritySection(Section):
 
 
 def _utility(name: str, description: str) -> Any:
-    return bounded(WeightingParameters, weighting.BOUNDS, name, description)
+    return bounded(WeightingParameters, queue.WEIGHTING_BOUNDS, name, description)
 
 
 class WeightingSection(Section):
@@ -213,15 +219,15 @@ class WaitingSection(Section):
     """How long a job may wait until room is kept for it (docs/policies/reservation.md)."""
 
     default_max_wait_seconds: float | None = bounded(
-        ReservationParameters,
-        reservation.BOUNDS,
+        BackfillParameters,
+        queue.BACKFILL_BOUNDS,
         "default_max_wait_seconds",
         "Maximum wait of a job that states none; no value: such a job may wait for ever. The order "
         "of jobs does not look at it.",
     )
     passing_tries: int = bounded(
-        ReservationParameters,
-        reservation.BOUNDS,
+        BackfillParameters,
+        queue.BACKFILL_BOUNDS,
         "passing_tries",
         "For how many jobs a cycle the one for which room is kept is planned anew, to see whether "
         "they can start before it.",
@@ -236,7 +242,7 @@ class BucketsSection(Section):
         description="Whether workers of a job that declares relations avoid each other too.",
     )
     topology_key: str = Field(
-        default=EngineParameters.topology_key,
+        default=CoreParameters.topology_key,
         description="Node label whose values are the places buckets go to, e.g. "
         "`topology.kubernetes.io/zone`; empty: the node itself. A job's own annotation wins.",
     )
@@ -261,14 +267,14 @@ class TopologySection(Section):
     """The levels of the cluster's topology (docs/policies/topology.md)."""
 
     levels: Annotated[tuple[LevelSection, ...], BeforeValidator(_levels)] = Field(
-        default=tuple(LevelSection(name=one.name, label=one.label) for one in topology.LEVELS),
+        default=tuple(LevelSection(name=one.name, label=one.label) for one in placement.LEVELS),
         description="From the coarsest to the finest: the `name` that annotations may use, and the "
         "node `label` whose values are the domains; in the environment `name=label`, separated by "
         "commas. Nodes without the label are in no domain of that level.",
     )
     most_tries: int = bounded(
         TopologyParameters,
-        topology.BOUNDS,
+        placement.TOPOLOGY_BOUNDS,
         "most_tries",
         "In how many domains a gang of several shapes is tried, if it might fit in more.",
     )
@@ -292,15 +298,15 @@ class PricingSection(Section):
     """What a node costs (docs/policies/pricing.md)."""
 
     kappa: float = bounded(
-        PricingParameters,
-        pricing.BOUNDS,
+        NodePriceParameters,
+        placement.NODE_PRICE_BOUNDS,
         "kappa",
         "How many times dearer a full resource is than an idle one.",
     )
 
 
 def _term(name: str, description: str) -> Any:
-    return bounded(ScoringWeights, scoring.BOUNDS, name, description)
+    return bounded(ScoringWeights, placement.SCORING_BOUNDS, name, description)
 
 
 class ScoringSection(Section):
@@ -347,9 +353,9 @@ class PolicySettings(Section):
     price_bounds: PriceBoundsSection = PriceBoundsSection()
 
 
-def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EngineParameters:
+def engine_parameters(settings: PolicySettings, scheduler_name: str) -> CoreParameters:
     """Return what the engine is told once; ``scheduler_name`` says which pods are ours."""
-    return EngineParameters(
+    return CoreParameters(
         scheduler_name=scheduler_name,
         order=settings.queue.order,
         topology_key=settings.buckets.topology_key,
@@ -363,12 +369,12 @@ def engine_parameters(settings: PolicySettings, scheduler_name: str) -> EnginePa
         weighting=WeightingParameters(
             settings.weighting.class_weight, settings.weighting.user_weight
         ),
-        waiting=ReservationParameters(
+        waiting=BackfillParameters(
             settings.waiting.default_max_wait_seconds, settings.waiting.passing_tries
         ),
         fair_share=settings.tenancy.parameters(),
         gang=GangParameters(settings.gang.spares, settings.buckets.worker_spreading),
-        pricing=PricingParameters(settings.pricing.kappa),
+        pricing=NodePriceParameters(settings.pricing.kappa),
         weights=settings.scoring.parameters(),
         topology=settings.topology.parameters(),
         migration=replace(settings.migration.parameters(), topology=settings.topology.parameters()),

@@ -4,24 +4,22 @@ from typing import Any
 
 from pydantic import Field
 
-from extender.engine.scaling import parameters as scaling_parameters
-from extender.engine.scaling.parameters import RescaleParameters
-from extender.policy import scaling, speed
-from extender.policy.scaling import ScalingParameters
-from extender.policy.speed import SpeedParameters
+from extender.core.parameters import elastic
+from extender.core.parameters import elastic as scaling_parameters
+from extender.core.parameters.elastic import RescaleParameters, ScalingParameters, SpeedParameters
 from shared.settings import Section, bounded
 
 
 def _scaling(name: str, description: str) -> Any:
-    return bounded(ScalingParameters, scaling.BOUNDS, name, description)
+    return bounded(ScalingParameters, elastic.SCALING_BOUNDS, name, description)
 
 
 def _limit(name: str, description: str) -> Any:
-    return bounded(RescaleParameters, scaling_parameters.BOUNDS, name, description)
+    return bounded(RescaleParameters, scaling_parameters.RESCALE_BOUNDS, name, description)
 
 
 def _speed(name: str, description: str) -> Any:
-    return bounded(SpeedParameters, speed.BOUNDS, name, description)
+    return bounded(SpeedParameters, elastic.SPEED_BOUNDS, name, description)
 
 
 class ScalingSection(Section):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from extender.policy.fair_share import BOUNDS, FairShareParameters
+from extender.core.parameters.queue import FAIR_SHARE_BOUNDS, FairShareParameters
 from shared.settings import Section, bounded
 
 
@@ -20,7 +20,7 @@ class TenancySection(Section):
     )
     tolerance_ratio: float = bounded(
         FairShareParameters,
-        BOUNDS,
+        FAIR_SHARE_BOUNDS,
         "tolerance",
         "With that: width of the steps in which weighted shares are compared; between namespaces "
         "in one step the order of jobs decides. 0: every difference counts.",

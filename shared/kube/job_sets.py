@@ -6,7 +6,7 @@ A replicated job may have to wait for others (``dependsOn``), or for all before 
 (``startupPolicy`` with order ``InOrder``). Its pods are not there until then, and a gang that
 counted them would wait for ever. So the size grows when the next ones may start; those that have
 finished stay counted, as their pods do. The initializers of a TrainJob are never counted: each is a
-job of its own (``extender.adapters.job_set``).
+job of its own (``extender.core.kinds.job_set``).
 
 Source:
     JobSet v0.12.0, pkg/controllers/{depends_on,startup_policy}.go.

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, sparray
 
-from extender.policy.slots import FloatVector, SlotCluster
+from extender.core.pricing.slots import FloatVector, SlotCluster
 from simulator.baselines.drf import fluid_shares
 from simulator.baselines.slot_order import fill
 from simulator.models.slot_placement import (

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.policy.slots import FloatMatrix, FloatVector, SlotCluster
-from extender.policy.training_job import TrainingJob
+from extender.core.pricing.slots import FloatMatrix, FloatVector, SlotCluster
+from extender.core.pricing.training_job import TrainingJob
 from simulator.models.slot_placement import Placement, server_shares, worker_shares
 from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth
 

@@ -10,12 +10,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from extender.engine.parameters import EngineParameters
-from extender.policy import gang
-from extender.policy.elastic import freed
-from extender.policy.gang import GangPod
-from extender.policy.placement import Placement as Seated
-from extender.policy.room import Room
+from extender.core.elastic.scaling_values import freed
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.combined import CoreParameters
+from extender.core.placement import gang
+from extender.core.placement.gang import GangPod
+from extender.core.placement.placement import Placement as Seated
 from shared.model import PODS, NodeName, PodShape, Uid
 from simulator.cluster.actions import SERVER, WORKER, Placement
 from simulator.cluster.decider import JobSpec
@@ -32,8 +32,8 @@ class FreeNodes:
         parameters: Of the gang rule.
     """
 
-    room: Room
-    parameters: EngineParameters = field(default_factory=EngineParameters)
+    room: NodeTable
+    parameters: CoreParameters = field(default_factory=CoreParameters)
 
     def find(self, spec: JobSpec, workers: int) -> Placement | None:
         """Return the fewest nodes that fit all servers and so many workers; None if not all fit."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.policy.slots import SlotCluster
+from extender.core.pricing.slots import SlotCluster
 from simulator.models.slot_placement import Placement, SlotRoom, dominant
 from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth, decay, done_after
 

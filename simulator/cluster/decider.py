@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, Self
 
-from extender.engine.memory import Reading
-from extender.engine.snapshot import Snapshot
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
 from shared.model import NodeName
 from simulator.cluster.actions import Action, Placement
 from simulator.cluster.events import VirtualClock

@@ -7,16 +7,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.engine import jobs, queueing, refusing
-from extender.engine.commands import ReleaseGang
-from extender.engine.memory import Memory
-from extender.engine.parameters import EngineParameters
-from extender.engine.planning import Plan
-from extender.engine.queueing import Cycle
-from extender.engine.reasons import Reason
-from extender.engine.snapshot import Snapshot
-from extender.policy import reservation
-from extender.policy.room import Room
+from extender.core.cluster import jobs
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.combined import CoreParameters
+from extender.core.placement import refusal_cache
+from extender.core.placement.planner import Plan
+from extender.core.queue import backfill, decision
+from extender.core.queue.decision import Cycle
+from extender.core.queue.state import QueueState
 from shared.model import JobKey, NodeName
 from simulator.cluster import objects
 from simulator.cluster.actions import SERVER, Action, Placement, Scale, Start
@@ -32,7 +33,7 @@ class _Rest:
     seconds of the workload.
     """
 
-    room: Room
+    room: NodeTable
     judged: AbstractSet[JobKey]
     until: float | None
 
@@ -50,10 +51,10 @@ class EngineDecider:
         last: The last cycle; None before the first.
     """
 
-    parameters: EngineParameters = field(default_factory=EngineParameters)
+    parameters: CoreParameters = field(default_factory=CoreParameters)
     last: Cycle | None = field(default=None, repr=False)
     oracle: Final = False
-    _memory: Memory = field(default_factory=Memory, repr=False)
+    _memory: QueueState = field(default_factory=QueueState, repr=False)
     _rest: _Rest | None = field(default=None, repr=False)
 
     def decide(self, view: View) -> Sequence[Action]:
@@ -63,7 +64,7 @@ class EngineDecider:
             if self._rest is not None:
                 return ()
         memory = self._caught_up(view.snapshot)
-        cycle = queueing.cycle(view.snapshot, memory, view.reading, self.parameters)
+        cycle = decision.cycle(view.snapshot, memory, view.reading, self.parameters)
         self._memory, self.last = cycle.memory, cycle
         released = [_started(release, view) for release in _released(cycle)]
         if not released and cycle.holder is None:
@@ -87,7 +88,7 @@ class EngineDecider:
         ahead = self.last.wake_after_seconds
         return None if ahead is None else now + ahead
 
-    def _caught_up(self, snapshot: Snapshot) -> Memory:
+    def _caught_up(self, snapshot: Snapshot) -> QueueState:
         """Return the memory with starts of jobs that began and ended between two cycles."""
         running = dict(self._memory.running)
         for release in () if self.last is None else _released(self.last):
@@ -99,7 +100,7 @@ class EngineDecider:
         return replace(self._memory, running=running)
 
 
-def _resting(rest: _Rest, view: View, params: EngineParameters) -> _Rest | None:
+def _resting(rest: _Rest, view: View, params: CoreParameters) -> _Rest | None:
     """Return the rest with the new jobs included; None if a cycle could release something.
 
     Whether a job fits depends on the free room and the job alone, so judged jobs are not retried.
@@ -109,12 +110,12 @@ def _resting(rest: _Rest, view: View, params: EngineParameters) -> _Rest | None:
         return None
     for key in sorted(snapshot.waiting - rest.judged):
         job = jobs.view(snapshot, key)
-        plan = refusing.plan(
-            snapshot.memo, job, rest.room, params, 0.0, was_whole=False, targets={}
+        plan = refusal_cache.plan(
+            snapshot.cache, job, rest.room, params, 0.0, was_whole=False, targets={}
         )
         if isinstance(plan, Plan):
             return None
-        late = reservation.deadline(job.created_at, job.wishes.max_wait_seconds, params.waiting)
+        late = backfill.deadline(job.created_at, job.wishes.max_wait_seconds, params.waiting)
         if late is not None:
             late -= EPOCH_SECONDS
             until = late if until is None else min(until, late)

@@ -6,7 +6,7 @@ scheduler has a bug.
 
 from collections.abc import Iterable, Iterator
 
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import Delete, NodeName, Pod, Upsert
 from simulator.cluster import objects

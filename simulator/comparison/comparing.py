@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from extender.engine.parameters import EngineParameters
+from extender.core.parameters.combined import CoreParameters
 from simulator.cluster.run import simulate
 from simulator.comparison import metrics, windows
 from simulator.comparison.deciders.combined import CombinedParameters
@@ -94,7 +94,7 @@ class Comparison:
     source: Source
     policies: tuple[str, ...]
     error: float = 0.15
-    engine: EngineParameters = field(default_factory=EngineParameters)
+    engine: CoreParameters = field(default_factory=CoreParameters)
     combined: CombinedParameters = field(default_factory=CombinedParameters)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from extender.policy.utility import Sigmoid
+from extender.core.cluster.utility import Sigmoid
 from simulator.seeds import generator
 from simulator.traces.shapes import Exponential, Proportional
 from simulator.workload import GIB, GPU, Job, Machine, Workload

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from extender.engine.parameters import EngineParameters, Order
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
 from simulator.baselines.estimates import Estimates
 from simulator.baselines.kubernetes import DefaultSpread, Volcano
 from simulator.baselines.marginal_gain import Optimus, SlaqLike
@@ -34,7 +35,7 @@ class Setting:
     seed: int
     error: float = 0.15
     history: Sequence[Job] = ()
-    engine: EngineParameters = field(default_factory=EngineParameters)
+    engine: CoreParameters = field(default_factory=CoreParameters)
     combined: CombinedParameters = field(default_factory=CombinedParameters)
 
     @property

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from extender.engine.parameters import EngineParameters, Order
-from extender.engine.replaying import parameters_hash
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
 from simulator.experiments.cps import live, paper, pictures
 from simulator.experiments.registry import Options
 from simulator.results import Outcome, Table
@@ -95,7 +96,7 @@ def draw(outcome: Outcome, path: Path) -> None:
         chart.axes[0].legend(fontsize=7, loc="upper left")
 
 
-def _cluster(nodes: int, cpu: int, params: EngineParameters) -> Cluster:
+def _cluster(nodes: int, cpu: int, params: CoreParameters) -> Cluster:
     waiting = live.submitted(_jobs())
     machines = live.machines(nodes, cpu)
     started = {

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from extender.engine.parameters import EngineParameters, Order
-from extender.engine.replaying import parameters_hash
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
 from simulator import seeds
 from simulator.experiments.cps import flaws, live, paper, pictures
 from simulator.experiments.cps.paper import GROUPS, Group
@@ -98,7 +99,7 @@ class _Row:
         return f"{self.group.number}: {self.group.scenario}"
 
 
-def _run_seed(params: EngineParameters, seed: int) -> Orders:
+def _run_seed(params: CoreParameters, seed: int) -> Orders:
     shuffle = tuple(int(i) for i in seeds.generator(seed).permutation(paper.JOBS))
     cps: dict[int, Found] = {}
     built_in: dict[int, Found] = {}
@@ -176,7 +177,7 @@ def _assumptions() -> Iterator[str]:
     yield '"Built-in" is Volcano\'s plugin `priority`: by PriorityClass, then by creation.'
 
 
-def _findings(rows: Sequence[_Row], params: EngineParameters) -> Iterator[str]:
+def _findings(rows: Sequence[_Row], params: CoreParameters) -> Iterator[str]:
     right = [row for row in rows if row.cps.mean == _ALL]
     yield (
         f"With CPS {len(right)} of {len(rows)} groups start in the order that the paper states, in "

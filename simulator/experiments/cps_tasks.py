@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from extender.engine.parameters import EngineParameters
-from extender.engine.replaying import parameters_hash
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.parameters.combined import CoreParameters
 from simulator import seeds
 from simulator.cluster import objects
 from simulator.cluster.actions import SERVER
@@ -90,11 +90,11 @@ def draw(outcome: Outcome, path: Path) -> None:
         right.spines[["top", "right"]].set_visible(False)
 
 
-def _run_seed(params: EngineParameters, seed: int) -> list[Execution]:
+def _run_seed(params: CoreParameters, seed: int) -> list[Execution]:
     return [_execution(group, params, seed) for group in TASK_GROUPS]
 
 
-def _execution(group: TaskGroup, params: EngineParameters, seed: int) -> Execution:
+def _execution(group: TaskGroup, params: CoreParameters, seed: int) -> Execution:
     job = live.job("job", group.cpu, group.workers, group.servers)
     nodes = live.machines(group.nodes, NODE_CPU)
     (ours,) = live.cycle([job], nodes, params)

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from extender.policy.scaling import ScalingParameters
+from extender.core.parameters.elastic import ScalingParameters
 from simulator import seeds
 from simulator.baselines.dragon import DragonParameters
 from simulator.experiments.drs import pictures

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from extender.engine.replaying import parameters_hash
-from extender.policy import price_bounds
-from extender.policy.price_bounds import Bounds
-from extender.policy.utility import Utility
+from extender.core.cluster.utility import Utility
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.pricing import price_bounds
+from extender.core.pricing.price_bounds import Bounds
 from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
 from simulator.experiments.oasis.contest import KAPPA, kappa, listed, planned, printed

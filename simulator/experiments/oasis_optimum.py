@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from extender.engine.replaying import parameters_hash
-from extender.policy.admission import AdmissionParameters
-from extender.policy.certificate import certificate
-from extender.policy.price_bounds import Bounds
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.parameters.pricing import AdmissionParameters
+from extender.core.pricing.certificate import certificate
+from extender.core.pricing.price_bounds import Bounds
 from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
 from simulator.experiments.oasis.contest import kappa, printed

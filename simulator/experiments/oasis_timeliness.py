@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from extender.engine.replaying import parameters_hash
+from extender.core.decisionlog.replay import parameters_hash
 from simulator import seeds
 from simulator.experiments.oasis import contest, lateness, pictures
 from simulator.experiments.oasis.contest import DENSITY, DORM, FOUR, OASIS, QUANTILE, RUNNERS

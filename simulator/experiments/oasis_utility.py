@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from extender.engine.replaying import parameters_hash
+from extender.core.decisionlog.replay import parameters_hash
 from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
 from simulator.experiments.oasis.contest import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from extender.engine.parameters import EngineParameters
+from extender.core.parameters.combined import CoreParameters
 from simulator.results import Outcome
 
 
@@ -25,7 +25,7 @@ class Options:
 
     seeds: int | None = None
     processes: int | None = None
-    parameters: EngineParameters = EngineParameters()  # noqa: RUF009 - frozen
+    parameters: CoreParameters = CoreParameters()  # noqa: RUF009 - frozen
 
 
 class Experiment(Protocol):

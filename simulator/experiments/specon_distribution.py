@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from extender.engine.replaying import parameters_hash
+from extender.core.decisionlog.replay import parameters_hash
 from simulator import seeds
 from simulator.experiments.registry import Options
 from simulator.experiments.specon import paper, variants

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from extender.policy.speed import Mode, Speed, SpeedParameters, StepTime
+from extender.core.elastic.speed import Mode, Speed, StepTime
+from extender.core.parameters.elastic import SpeedParameters
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Training with parameter servers as a fluid: jobs on nodes, each as fast as its workers let it.
 
 A job has its servers and so many workers on nodes of the cluster. It does its work at the rate that
-``extender.policy.speed`` gives for that number and those places; while its workers change it does
-nothing. Time jumps from event to event: an arrival, a completion, or the scheduler's tick.
+``extender.core.elastic.speed`` gives for that number and those places; while its workers change
+it does nothing. Time jumps from event to event: an arrival, a completion, or the scheduler's tick.
 """
 
 import math
@@ -12,9 +12,9 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from extender.policy.room import Room
-from extender.policy.speed import Speed
-from extender.state.classes import MaskCache
+from extender.core.elastic.speed import Speed
+from extender.core.nodes.class_masks import MaskCache
+from extender.core.nodes.node_table import NodeTable
 from shared.model import Node, NodeName, PodShape, Uid
 
 Amounts = tuple[int, int]
@@ -267,10 +267,10 @@ class Rooms:
         )
         self._index = {node.name: i for i, node in enumerate(self._nodes)}
 
-    def of(self, site: Site) -> Room:
+    def of(self, site: Site) -> NodeTable:
         """Return the room as it is now; how many pods there are is not counted."""
         free = np.array([(*site.free[node.name], MOST_PODS) for node in self._nodes], np.int64)
-        return Room(
+        return NodeTable(
             nodes=self._nodes,
             resources=RESOURCES,
             allocatable=self._allocatable,

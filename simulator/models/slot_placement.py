@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.policy.slots import FloatMatrix, FloatVector, SlotCluster, offline
-from extender.policy.training_job import TrainingJob
+from extender.core.pricing.slots import FloatMatrix, FloatVector, SlotCluster, offline
+from extender.core.pricing.training_job import TrainingJob
 
 IntVector = NDArray[np.int64]
 

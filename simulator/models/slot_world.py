@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from extender.policy.slots import SlotCluster
-from extender.policy.training_job import TrainingJob
-from extender.policy.utility import Utility
+from extender.core.cluster.utility import Utility
+from extender.core.pricing.slots import SlotCluster
+from extender.core.pricing.training_job import TrainingJob
 from simulator.models.slot_placement import Placement, used
 
 _ROUNDING: Final = 1e-6

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from extender.policy.utility import Steps
+from extender.core.cluster.utility import Steps
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
 from simulator.traces.rows import Row, read_csv

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from extender.engine import jobs, ordering
-from extender.engine.jobs import Job as Seen
-from extender.engine.snapshot import Snapshot
-from extender.state import recording
-from extender.state.errors import RecordingError
-from extender.state.recording import Checkpoint, DecisionRecord, Header
-from extender.state.store import ClusterStore
+from extender.core.cluster import jobs
+from extender.core.cluster.jobs import Job as Seen
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.queue import order
+from extender.store import recording
+from extender.store.errors import RecordingError
+from extender.store.recording import Checkpoint, DecisionRecord, Header
+from extender.store.store import ClusterStore
 from shared.model import PODS, JobKey, Pod
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
@@ -60,7 +61,7 @@ class _Log:
 
     def _job(self, snapshot: Snapshot, key: JobKey) -> None:
         job = jobs.view(snapshot, key)
-        u, _ = ordering.user_priority(job.namespace, snapshot, _DEFAULT_PRIORITY)
+        u, _ = order.user_priority(job.namespace, snapshot, _DEFAULT_PRIORITY)
         story = self.stories.setdefault(key, _Story(job, u))
         if len(job.members) >= len(story.seen.members):
             story.seen = job

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from extender.policy.utility import Sigmoid, Steps
+from extender.core.cluster.utility import Sigmoid, Steps
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
 from simulator.traces.rows import Row, read_csv, read_jsonl

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ("agent", "extender", "shared", "cli", "devcluster", "monitoring", "simulator")
-CORE = ("extender/policy", "extender/engine", "extender/adapters", "extender/state")
+CORE = ("extender/core", "extender/store")
 
 
 def python_files(*folders: str) -> list[Path]:
@@ -17,7 +17,7 @@ def python_files(*folders: str) -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """``extender/http/app.py`` → ``extender.http.app``; a package for its ``__init__.py``."""
+    """``extender/app/main.py`` → ``extender.app.main``; a package for its ``__init__.py``."""
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -2,10 +2,10 @@
 
 import ast
 
-from extender.engine.owner_index import OwnerIndex
+from extender.core.cluster.owner_index import OwnerIndex
 from tests.architecture.sources import python_files, tree
 
-MODULE = "extender/engine/owner_index.py"
+MODULE = "extender/core/cluster/owner_index.py"
 
 
 def test_the_index_of_owners_is_no_mapping() -> None:

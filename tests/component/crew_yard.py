@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from extender.engine.migration import asking
-from extender.engine.migration.asking import Ask, Cancel
-from extender.engine.receiving import Heard
-from extender.engine.scaling.record import Rescale
-from extender.loops.record import Recorder
+from extender.core.agents import requests
+from extender.core.agents.heartbeats import NodeHeartbeat
+from extender.core.agents.requests import Ask, Cancel
+from extender.core.records.rescale import Rescale
+from extender.writers.decision_log.recorder import Recorder
 from shared import labels
 from shared.kube import paths
 from shared.model import NodeName, Uid
@@ -202,14 +202,14 @@ class Crew:
         for node in self.fake.objects(paths.NODES):
             name = NodeName(node["metadata"]["name"])
             recorder.report(self._heard(name))
-            for command in asking.commands(recorder.store.snapshot(), name):
+            for command in requests.commands(recorder.store.snapshot(), name):
                 self._obey(command)
 
-    def _heard(self, node: NodeName) -> Heard:
+    def _heard(self, node: NodeName) -> NodeHeartbeat:
         checkpoint = Checkpoint(phase=self.phase, request=self.request)
         here = [p for p in self._pods(JOB) if p["spec"].get("nodeName") == node]
         running = [p for p in here if p["status"]["phase"] == "Running" and index_of(p) == 0]
-        return Heard(
+        return NodeHeartbeat(
             node=node,
             boot="boot",
             sequence=next(self._sequence),

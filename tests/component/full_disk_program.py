@@ -4,8 +4,8 @@ import asyncio
 import resource
 import sys
 
-from extender.loops.record import Recorder
 from extender.metrics.extender import ExtenderMetrics
+from extender.writers.decision_log.recorder import Recorder
 from shared.kube import paths
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
 from tests.fakes.eventually import eventually

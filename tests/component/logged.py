@@ -10,12 +10,12 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from extender.loops.record import Recorder
-from extender.loops.segments import SegmentFiles
 from extender.metrics.extender import ExtenderMetrics
-from extender.state import recording
-from extender.state.recording import Header, Record
-from extender.state.store import ClusterStore
+from extender.store import recording
+from extender.store.recording import Header, Record
+from extender.store.store import ClusterStore
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.decision_log.segments import SegmentFiles
 from shared import labels
 from shared.health import Heartbeat
 from shared.kube import parse

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from extender.engine.scaling.record import Rescale
+from extender.core.records.rescale import Rescale
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import node, pod

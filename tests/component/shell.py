@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from extender.main import Parts, serve
-from extender.policy import feasibility
+from extender.app.main import Parts, serve
+from extender.core.nodes import feasibility
 from extender.settings.extender import ExtenderSettings
 from shared import labels
 from shared.kube import parse, paths

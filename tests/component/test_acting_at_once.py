@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from extender.engine.binding import STANDBY
-from extender.loops.lead import Leadership
-from extender.loops.observe import Observer
+from extender.controllers.observe.observer import Observer
+from extender.core.scheduler.binding import STANDBY
+from extender.writers.leadership import Leadership
 from shared.kube import lease, paths
 from tests.component.shell import IDENTITY, Extender, extender, node
 from tests.fakes import kube_faults

@@ -12,31 +12,32 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from extender import replay
-from extender.engine.admission import offering, slot_plan
-from extender.engine.admission.history import History, with_jobs
-from extender.engine.admission.outcome import AdmissionLook
-from extender.engine.admission.slot_time import SlotTimeParameters
-from extender.engine.owner_changes import ChangeOwner
-from extender.engine.parameters import EngineParameters
-from extender.engine.reasons import Reason
-from extender.engine.replaying import parameters_hash
-from extender.loops import admission as admission_loop
-from extender.loops.admission import NOT_ACTING, NOTHING_YET, AdmissionLoop, pause
-from extender.loops.record import Recorder
-from extender.loops.segments import SegmentFiles
+from extender.app import replay
+from extender.controllers import admit as admission_loop
+from extender.controllers.admit import NOT_ACTING, NOTHING_YET, AdmissionLoop, pause
+from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.reasons import Reason
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.pricing import SlotTimeParameters
+from extender.core.pricing import decision
+from extender.core.pricing.history import History, with_jobs
+from extender.core.pricing.outcome import AdmissionLook
+from extender.core.records import slot_plan
 from extender.metrics.extender import ExtenderMetrics
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.decision_log.segments import SegmentFiles
 from shared import labels
 from shared.health import Health
 from shared.model import Entity, Owner, Upsert
 from tests.fakes.builders import make_node
 from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
-from tests.unit.engine.clusters import queued_job
+from tests.unit.core.clusters import queued_job
 
 SLOT = 600.0
-PARAMS = EngineParameters(
+PARAMS = CoreParameters(
     slot_time=SlotTimeParameters(enabled=True, slot_seconds=SLOT, horizon=12, share=0.5)
 )
 
@@ -190,7 +191,7 @@ async def test_looks_replay_although_the_cluster_changes_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    look = offering.look
+    look = decision.look
 
     def slow(*given: object) -> AdmissionLook:
         begun.set()

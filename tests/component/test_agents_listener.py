@@ -9,10 +9,10 @@ import ssl
 import aiohttp
 import pytest
 
-from extender import replay
-from extender.loops.agents import AgentsLoop
-from extender.loops.renewal import RenewalLoop
+from extender.app import replay
+from extender.controllers.agents import AgentsLoop
 from extender.metrics.certificates import Door
+from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import api, labels

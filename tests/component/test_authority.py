@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from extender.certificates import found
-from extender.loops import authority
-from extender.loops.authority import AuthorityLoop
+from extender.core import certificates
 from extender.metrics.extender import ExtenderMetrics
+from extender.servers.tls import authority
+from extender.servers.tls.authority import AuthorityLoop
 from shared.health import Heartbeat
 from shared.kube import paths
 from shared.kube.client import KubeClient
@@ -25,12 +25,12 @@ from tests.fakes.kube_faults import Answer
 
 AGENTS, NAME = "shuntyard-agents", "shuntyard-ca"
 PATH = paths.namespaced(paths.CONFIG_MAPS, AGENTS, NAME)
-LOG = "extender.loops.authority"
+LOG = "extender.servers.tls.authority"
 
 
 def pem() -> bytes:
     """Return an authority that nobody has seen before."""
-    return fresh(FakeClock().now())[found.AUTHORITY]
+    return fresh(FakeClock().now())[certificates.AUTHORITY]
 
 
 def ship(fake: FakeKube) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from extender.certificates import found, making
-from extender.certificates.deciding import Wanted
-from extender.loops.certificates import CertificateKeeper, Places
+from extender.core import certificates
+from extender.core.certificates import Wanted
 from extender.metrics.extender import ExtenderMetrics
+from extender.servers.tls import making
+from extender.servers.tls.upkeep import CertificateKeeper, Places
 from shared.errors import SettingsError
 from shared.health import Heartbeat
 from shared.kube import paths
@@ -27,7 +28,7 @@ from tests.fakes.kube_faults import Answer, LostAnswer
 
 SYSTEM, AGENTS = "shuntyard-system", "shuntyard-agents"
 SECRET, AUTHORITY = "shuntyard-certificates", "shuntyard-ca"
-LOG = "extender.loops.certificates"
+LOG = "extender.servers.tls.upkeep"
 FORBIDDEN = Answer(403, "Forbidden")
 
 
@@ -104,10 +105,10 @@ async def test_a_real_handshake_accepts_what_was_made(
     clock = FakeClock(epoch=SystemClock().now() - 81 * DAY)
     one = keeper(client, tmp_path, clock)
     await one.look()
-    old = kept(fake)[found.AUTHORITY]
+    old = kept(fake)[certificates.AUTHORITY]
     clock.pass_by(81 * DAY)
     await one.look()
-    new = kept(fake)[found.AUTHORITY]
+    new = kept(fake)[certificates.AUTHORITY]
     assert made(one, "authority") == 2
     only_new = new.replace(old, b"")
     for name, trusted in {"old": old, "both": new, "new": only_new}.items():

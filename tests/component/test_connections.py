@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
-from extender.http.app import create_runner
+from extender.servers.applications import create_runner
 from shared.connections import Connections, Site, most_connections
 from tests.fakes.eventually import eventually
 

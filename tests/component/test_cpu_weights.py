@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender import replay
+from extender.app import replay
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import labels

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from extender import replay
-from extender.engine.parameters import EngineParameters
+from extender.app import replay
+from extender.core.parameters.combined import CoreParameters
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import labels
@@ -43,7 +43,7 @@ async def _segments(directory):
     return await asyncio.to_thread(lambda: len(list(directory.glob("decisions-*"))) > 1)
 
 
-def parameters() -> EngineParameters:
+def parameters() -> CoreParameters:
     settings = ExtenderSettings.model_validate(QUICK)
     return engine_parameters(settings, labels.SCHEDULER_NAME)
 
@@ -76,5 +76,5 @@ async def test_a_decision_that_differs_is_named(log, capsys):
 
 
 async def test_other_parameters_are_refused(log, capsys):
-    assert await asyncio.to_thread(replay.run, log, EngineParameters(pin_lost_seconds=99)) == 1
+    assert await asyncio.to_thread(replay.run, log, CoreParameters(pin_lost_seconds=99)) == 1
     assert "written with other parameters" in capsys.readouterr().err

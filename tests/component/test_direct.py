@@ -6,8 +6,8 @@ import contextlib
 import aiohttp
 import pytest
 
-from extender import replay
-from extender.engine import filtering
+from extender.app import replay
+from extender.core.scheduler import filtering
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import labels

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from extender.engine.migration.commands import ResumeJob, SuspendJob
-from extender.engine.owner_changes import ChangeOwner
-from extender.loops.departures import Departures
-from extender.loops.moving import Mover
-from extender.loops.owners import OwnerWriter
-from extender.loops.record import Recorder
-from extender.loops.tell import Teller
+from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.migration.commands import ResumeJob, SuspendJob
 from extender.metrics.extender import ExtenderMetrics
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.departures import Departures
+from extender.writers.events import Teller
+from extender.writers.migrations import Mover
+from extender.writers.owners import OwnerWriter
 from shared import labels
 from shared.health import Health
 from shared.kube import parse, paths

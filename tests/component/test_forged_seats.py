@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from extender.loops import signing_keys
+from extender.writers.signing import signing_keys
 from shared import labels, signing_secret
 from shared.errors import SettingsError
 from shared.kube import paths

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from extender.http.forwarding import Forwarding
+from extender.servers.readapi.forwarding import Forwarding
 from shared.answer import FORWARDED
 
 Client = TestClient[web.Request, web.Application]

@@ -10,15 +10,15 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from extender.engine.filtering import FilterVerdict
-from extender.http.app import (
+from extender.core.scheduler.filtering import FilterVerdict
+from extender.metrics.extender import ExtenderMetrics
+from extender.servers.applications import (
     KEEPALIVE_SECONDS,
     MOST_MANIFEST_BYTES,
     create_api_app,
     create_runner,
     create_scheduler_app,
 )
-from extender.metrics.extender import ExtenderMetrics
 from shared import api
 from shared.ledgers import RescalesResponse
 from shared.pricing import PricesResponse

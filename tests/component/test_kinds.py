@@ -9,9 +9,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender import replay
-from extender.loops import catalog, observe, optional_kind
-from extender.loops.observe import Observer
+from extender.app import replay
+from extender.controllers.observe import catalog, optional_kind
+from extender.controllers.observe import observer as observe_observer
+from extender.controllers.observe.observer import Observer
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import labels
@@ -214,7 +215,7 @@ async def test_where_the_groups_are_hidden_each_kind_is_tried(
 async def test_a_kind_that_the_server_fails_to_list_is_not_waited_for(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observe, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(observe_observer, "PATIENCE_SECONDS", 0.2)
     fake.install(RAY_CLUSTERS)
     fake.put(RAY_CLUSTERS, named("r", spec={}))
     fake.faults.order("list", RAY_CLUSTERS, *([kube_faults.SERVER_ERROR] * 2))

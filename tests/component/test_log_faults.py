@@ -14,16 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from extender import replay
-from extender.engine.admission.history import History
-from extender.engine.admission.outcome import AdmissionLook, AdmissionMemory
-from extender.engine.memory import Memory, Reading
-from extender.engine.queueing import Cycle
-from extender.engine.replaying import CycleInput
-from extender.loops.log_writer import FIRST_REST_SECONDS, MOST_REST_SECONDS, State
-from extender.loops.record import MOST_LISTED
-from extender.loops.segments import SegmentFiles
-from extender.state.recording import DecisionRecord
+from extender.app import replay
+from extender.core.cluster.session import Reading
+from extender.core.decisionlog.replay import CycleInput
+from extender.core.pricing.history import History
+from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory
+from extender.core.queue.decision import Cycle
+from extender.core.queue.state import QueueState
+from extender.store.recording import DecisionRecord
+from extender.writers.decision_log.log_writer import FIRST_REST_SECONDS, MOST_REST_SECONDS, State
+from extender.writers.decision_log.recorder import MOST_LISTED
+from extender.writers.decision_log.segments import SegmentFiles
 from shared.errors import SettingsError
 from shared.model import Namespace, Replace
 from tests.architecture.sources import ROOT
@@ -259,16 +260,16 @@ class Ticking(FakeClock):
 
 def test_a_decision_at_the_end_of_the_rest_has_all_that_it_is_made_from(logged: MakeLog) -> None:
     """Whether a segment begins is asked once: else the first decision in it could lack a memory."""
-    nothing = Cycle((), (), Memory(), None)
+    nothing = Cycle((), (), QueueState(), None)
     for milliseconds in range(975, 1000):
         log = logged()
-        given = CycleInput(Reading(0.0, 0.0), (), Memory())
+        given = CycleInput(Reading(0.0, 0.0), (), QueueState())
         log.recorder.cycle(given, nothing)
         fails_with(errno.ENOSPC)(log.disk)
         log.flush()
         log.disk.fault = None
         log.writer.clock = Ticking(reading=log.clock.reading + milliseconds / 1000)
-        given = CycleInput(Reading(0.0, 0.0), (), Memory())
+        given = CycleInput(Reading(0.0, 0.0), (), QueueState())
         log.recorder.cycle(given, nothing)
         log.flush()
         kept = [one for path in log.segments() for one in records(path)]

@@ -8,11 +8,11 @@ import threading
 
 import pytest
 
-from extender.engine.receiving import Heard
-from extender.loops import record
-from extender.loops.log_writer import MOST_OPENINGS, State
-from extender.state import recording
-from extender.state.recording import Checkpoint, DecisionRecord, DeltaRecord
+from extender.core.agents.heartbeats import NodeHeartbeat
+from extender.store import recording
+from extender.store.recording import Checkpoint, DecisionRecord, DeltaRecord
+from extender.writers.decision_log import recorder
+from extender.writers.decision_log.log_writer import MOST_OPENINGS, State
 from shared.model import Namespace, Replace, Upsert
 from tests.component.logged import Logged, MakeLog, lost, real_pod, records, replayed, size_of
 from tests.fakes.eventually import eventually
@@ -186,12 +186,12 @@ def test_heads_that_wait_are_few(logged: MakeLog) -> None:
 
 async def _lists_come_while_the_disk_hangs(log: Logged) -> None:
     log.disk.free.clear()
-    filled(log, record.MOST_LISTED + 1)
+    filled(log, recorder.MOST_LISTED + 1)
     log.decides()
     writing = asyncio.create_task(log.writer.flush())
     for _ in range(20):
         await asyncio.sleep(0)
-        filled(log, record.MOST_LISTED + 1)
+        filled(log, recorder.MOST_LISTED + 1)
         log.decides()
     assert log.writer.segment == MOST_OPENINGS
     log.disk.free.set()
@@ -205,7 +205,7 @@ def test_a_long_list_is_no_record_but_the_next_segment(logged: MakeLog, counted)
     log.decides()
     log.recorder.apply(Replace("Namespace", "Namespace", (Namespace(name="short"),)))
     log.decides()
-    filled(log, record.MOST_LISTED + 1)
+    filled(log, recorder.MOST_LISTED + 1)
     log.decides()
     log.flush()
     assert sum(counted["loop"]) < 4096
@@ -218,7 +218,7 @@ def test_a_long_list_is_no_record_but_the_next_segment(logged: MakeLog, counted)
 
 def test_a_heartbeat_with_a_thousand_pods_is_a_record_like_others(logged: MakeLog) -> None:
     log = logged()
-    heard: Heard = make_heard(1, [], full=True)
+    heard: NodeHeartbeat = make_heard(1, [], full=True)
     log.recorder.report(heard)
     log.decides()
     log.flush()

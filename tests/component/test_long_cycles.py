@@ -7,25 +7,25 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from extender import replay
-from extender.engine.commands import Command, ReleaseGang
-from extender.engine.parameters import EngineParameters
-from extender.engine.reasons import Reason
-from extender.engine.replaying import parameters_hash
-from extender.loops import schedule
-from extender.loops.record import Recorder
-from extender.loops.schedule import ScheduleLoop
-from extender.loops.segments import SegmentFiles
+from extender.app import replay
+from extender.controllers import schedule
+from extender.controllers.schedule import ScheduleLoop
+from extender.core.cluster.commands import Command, ReleaseGang
+from extender.core.cluster.reasons import Reason
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.parameters.combined import CoreParameters
 from extender.metrics.extender import ExtenderMetrics
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.decision_log.segments import SegmentFiles
 from shared import labels
 from shared.health import Health
 from shared.model import Delete, Entity, JobKey, Upsert
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.clock import FakeClock
-from tests.unit.engine.clusters import queued_job
+from tests.unit.core.clusters import queued_job
 
-PARAMS = EngineParameters()
+PARAMS = CoreParameters()
 
 
 @dataclass

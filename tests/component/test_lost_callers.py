@@ -9,13 +9,13 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from extender.http.app import (
+from extender.metrics.extender import ExtenderMetrics
+from extender.servers.applications import (
     create_agents_app,
     create_api_app,
     create_runner,
     create_scheduler_app,
 )
-from extender.metrics.extender import ExtenderMetrics
 from shared import wire
 from shared.model import NodeName
 from tests.fakes.eventually import eventually

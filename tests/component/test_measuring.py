@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 
 from bench import made_up
-from extender.loops.measure import MeasureLoop
+from extender.controllers.measure import MeasureLoop
+from extender.core.parameters.placement import NodePriceParameters
 from extender.metrics.extender import ExtenderMetrics
-from extender.policy.pricing import PricingParameters
 from shared.health import Health
 from shared.kube import parse
 from shared.model import Upsert
@@ -20,7 +20,7 @@ async def test_one_look_fills_every_gauge_of_the_yard() -> None:
     store.apply(Upsert(parse.decode_pod(pod)))
     health = Health(clock.monotonic)
     beat = health.heartbeat("measure", 60.0)
-    loop = MeasureLoop(store, PricingParameters(), clock, metrics, beat, health, lambda: 3)
+    loop = MeasureLoop(store, NodePriceParameters(), clock, metrics, beat, health, lambda: 3)
     task = asyncio.create_task(loop.run())
 
     async def page() -> str:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from extender import replay
-from extender.engine.migration import reserving
-from extender.engine.snapshot import Snapshot
-from extender.loops.migrate import MigrateLoop
-from extender.loops.record import Recorder
+from extender.app import replay
+from extender.controllers.migrate import MigrateLoop
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.records import migrations as records_migrations
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
+from extender.writers.decision_log.recorder import Recorder
 from shared import labels
 from shared.kube import paths
 from shared.model import MigrationPhase as P
@@ -400,7 +400,7 @@ def _declined(running: Extender, job: str) -> str:
 
 def _kept(running: Extender) -> int:
     known = _snapshot(running).migrations.values()
-    return sum(len(reserving.kept(one, ())) for one in known)
+    return sum(len(records_migrations.kept(one, ())) for one in known)
 
 
 def _reports(running: Extender) -> Mapping[str, object]:

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.loops.lead import Leadership
+from extender.writers.leadership import Leadership
 from shared.kube import endpoints, lease_holding, paths
 from shared.kube.client import KubeClient
 from shared.kube.lease_holding import LeaseCandidate, LeaseTerms
@@ -148,7 +148,7 @@ async def test_a_standby_ends_the_connection_so_that_the_next_one_is_led_elsewhe
 async def test_a_slice_that_somebody_empties_is_written_again(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("extender.loops.endpoint.CHECK_SECONDS", 0.1)
+    monkeypatch.setattr("extender.writers.endpoint.CHECK_SECONDS", 0.1)
     async with replica(fake, "a", "10.0.0.1"):
         await eventually(lambda: led_to(fake) == ["10.0.0.1"])
         ship(fake)

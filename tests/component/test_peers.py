@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from extender.loops import peers
-from extender.loops.peers import Peers
+from extender.servers.readapi import peers
+from extender.servers.readapi.peers import Peers
 from shared.kube import endpoints, paths
 from shared.kube.client import KubeClient
 from tests.fakes.clock import FakeClock

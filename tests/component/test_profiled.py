@@ -10,13 +10,13 @@ from typing import TypeVar
 
 import msgspec
 
-from extender.engine.admission import profile, slot_plan
-from extender.engine.admission.profile import Profile
-from extender.engine.admission.slot_plan import SlotPlan
-from extender.engine.receiving import Heard
-from extender.loops.admission import AdmissionLoop
-from extender.loops.history import NAME
-from extender.loops.record import Recorder
+from extender.controllers.admit import AdmissionLoop
+from extender.core.agents.heartbeats import NodeHeartbeat
+from extender.core.records import profile, slot_plan
+from extender.core.records.profile import Profile
+from extender.core.records.slot_plan import SlotPlan
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.history import NAME
 from shared import api
 from shared.kube import parse, paths
 from shared.model import NodeName, Owner, Uid
@@ -56,7 +56,7 @@ class Agents:
         )  # fmt: skip
         uids = [Uid(one["metadata"]["uid"]) for one in self.fake.objects(paths.PODS)]
         recorder.report(
-            Heard(
+            NodeHeartbeat(
                 node=NodeName("a"), boot="played", sequence=self.sequence, full=True,
                 sent_at=0.0, received_at=recorder.clock.monotonic(),
                 pods=tuple(PodReport(uid=uid, progress=progress) for uid in uids),

@@ -5,10 +5,10 @@ import asyncio
 import aiohttp
 import pytest
 
-from extender.engine import binding
-from extender.loops.bind import BindBarrier
-from extender.loops.bindings import ATTEMPTS
+from extender.core.scheduler import binding
 from extender.metrics.extender import Passed
+from extender.servers.scheduler.barrier import BindBarrier
+from extender.writers.bindings import ATTEMPTS
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import MiniScheduler, bound, extender, lease, node, pod

@@ -10,8 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.http import redacting, tokens, viewers
-from extender.http.read_answers import ReadAnswers
+from extender.servers.auth import tokens, viewers
+from extender.servers.readapi import redacting
+from extender.servers.readapi.answers import ReadAnswers
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import Extender, extender, lease, node, pod

@@ -14,16 +14,18 @@ import pytest
 from aiohttp import web
 
 from bench import made_up
-from extender.engine import explaining
-from extender.engine.explaining import MOST_ENTRIES, Page
-from extender.engine.migration import accounting
-from extender.engine.parameters import EngineParameters
-from extender.http import authorizing, lately, manifests, threads
-from extender.http.app import create_api_app, create_runner, create_scheduler_app
-from extender.http.errors import GivenUpError
-from extender.http.read_answers import MOST_FRESH_PODS, ReadAnswers
+from extender.core import explain
+from extender.core.cluster.jobs import VIEWS
+from extender.core.explain import MOST_ENTRIES, Page
+from extender.core.parameters.combined import CoreParameters
+from extender.core.records import migration_history
 from extender.metrics.extender import ExtenderMetrics
-from extender.state.store import ClusterStore
+from extender.servers.applications import create_api_app, create_runner, create_scheduler_app
+from extender.servers.auth import authorizer
+from extender.servers.readapi import manifests, shared_answers, threads
+from extender.servers.readapi.answers import MOST_FRESH_PODS, ReadAnswers
+from extender.servers.readapi.errors import GivenUpError
+from extender.store.store import ClusterStore
 from shared import api
 from shared.system_clock import SystemClock
 from tests.fakes.eventually import eventually
@@ -81,7 +83,7 @@ class Served:
 @asynccontextmanager
 async def served(store: ClusterStore) -> AsyncIterator[Served]:
     metrics = ExtenderMetrics()
-    read = ReadAnswers(store, EngineParameters(), SystemClock(), lambda: True, lambda: None)
+    read = ReadAnswers(store, CoreParameters(), SystemClock(), lambda: True, lambda: None)
     apps = (
         create_api_app(read, FakeHealth(), metrics),
         create_scheduler_app(FakeScheduler(), metrics),
@@ -116,11 +118,11 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
         monkeypatch.setattr(module, name, call)
 
     for name in ("queue", "nodes", "all_jobs", "namespaces", "prices", "job", "pod", "named"):
-        watch(explaining, name)
+        watch(explain, name)
     for name in ("what_if", "paused", "asked"):
-        watch(explaining, name)
-    watch(explaining, "ledger")
-    watch(accounting, "ledger")
+        watch(explain, name)
+    watch(explain, "ledger")
+    watch(migration_history, "ledger")
     watch(manifests, "read")
     watch(manifests, "namespaces")
     return seen
@@ -145,7 +147,7 @@ async def test_json_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyP
             names.add(threading.current_thread().name)
             return real.encode(body)
 
-    monkeypatch.setattr(authorizing, "_ENCODER", Watched())
+    monkeypatch.setattr(authorizer, "_ENCODER", Watched())
     async with served(small()) as lent:
         for path in PATHS[:8]:
             assert (await lent.get(f"/v1/{path}"))[0] == 200
@@ -165,14 +167,14 @@ LONG = {
 async def test_while_an_answer_is_worked_out_probes_and_kube_scheduler_are_answered(
     path: str, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    began, go_on, real = threading.Event(), threading.Event(), getattr(explaining, part)
+    began, go_on, real = threading.Event(), threading.Event(), getattr(explain, part)
 
     def held(*given: Any, **named: Any) -> Any:
         began.set()
         assert go_on.wait(60)
         return real(*given, **named)
 
-    monkeypatch.setattr(explaining, part, held)
+    monkeypatch.setattr(explain, part, held)
     async with served(small()) as lent:
         asked = asyncio.create_task(lent.what_if() if path == "what-if" else lent.get(path))
         try:
@@ -192,7 +194,7 @@ async def test_a_long_question_keeps_no_list_waiting(monkeypatch: pytest.MonkeyP
         assert go_on.wait(60)
         raise GivenUpError("in the test")
 
-    monkeypatch.setattr(explaining, "what_if", held)
+    monkeypatch.setattr(explain, "what_if", held)
     async with served(small()) as lent:
         asked = asyncio.create_task(lent.what_if())
         try:
@@ -208,7 +210,7 @@ async def test_who_goes_away_ends_the_work_for_him(monkeypatch: pytest.MonkeyPat
     """(defect A3): nobody fills the queue with questions that he does not wait for."""
     began, ended = threading.Event(), threading.Event()
 
-    def endless(asked: explaining.Asked, *_given: Any, **_named: Any) -> Any:
+    def endless(asked: explain.Asked, *_given: Any, **_named: Any) -> Any:
         began.set()
         try:
             while True:
@@ -216,7 +218,7 @@ async def test_who_goes_away_ends_the_work_for_him(monkeypatch: pytest.MonkeyPat
         finally:
             ended.set()
 
-    monkeypatch.setattr(explaining, "what_if", endless)
+    monkeypatch.setattr(explain, "what_if", endless)
     async with served(small()) as lent:
         asked = asyncio.create_task(lent.what_if())
         await eventually(began.is_set)
@@ -237,14 +239,14 @@ async def test_of_many_who_ask_for_one_page_it_is_made_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
-    real = explaining.all_jobs
+    real = explain.all_jobs
 
     def counted(*given: Any, **named: Any) -> Any:
         calls.append(1)
         return real(*given, **named)
 
-    monkeypatch.setattr(explaining, "all_jobs", counted)
-    monkeypatch.setattr(lately, "KEPT_SECONDS", 3600.0)
+    monkeypatch.setattr(explain, "all_jobs", counted)
+    monkeypatch.setattr(shared_answers, "KEPT_SECONDS", 3600.0)
     async with served(small()) as lent:
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(lent.get("/v1/jobs")) for _ in range(20)]
@@ -303,7 +305,7 @@ async def test_of_a_large_cluster_no_more_is_looked_at_than_a_page(
     pods: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work and memory of one answer are bounded, and the loop goes round meanwhile."""
-    from extender.engine import jobs as jobs_of_engine  # noqa: PLC0415 - what is watched
+    from extender.core.cluster import jobs as jobs_of_engine  # noqa: PLC0415 - what is watched
 
     viewed: list[str] = []
     real, began, go_on = jobs_of_engine.view, threading.Event(), threading.Event()
@@ -330,7 +332,7 @@ def test_what_is_only_supposed_is_not_kept_in_the_clusters_memo() -> None:
     """Ten thousand pods of somebody's question would stay there until the next cycle."""
     store = small()
     snapshot = store.snapshot()
-    read = ReadAnswers(store, EngineParameters(), SystemClock(), lambda: True, lambda: None)
+    read = ReadAnswers(store, CoreParameters(), SystemClock(), lambda: True, lambda: None)
 
     async def ask() -> None:
         await read.what_if(json.dumps(QUESTION).encode(), "default")
@@ -338,13 +340,13 @@ def test_what_is_only_supposed_is_not_kept_in_the_clusters_memo() -> None:
         read.close()
 
     asyncio.run(ask())
-    assert snapshot.memo.views.latest("default/job/asked") is None
+    assert snapshot.cache.of(VIEWS).latest("default/job/asked") is None
 
 
 def test_of_a_small_cluster_lists_are_fresh_and_of_a_large_one_a_second_old() -> None:
     for pods, is_fresh in ((10, True), (MOST_FRESH_PODS + 1, False)):
         store = made_up.store(3, pods)
-        read = ReadAnswers(store, EngineParameters(), SystemClock(), lambda: True, lambda: None)
+        read = ReadAnswers(store, CoreParameters(), SystemClock(), lambda: True, lambda: None)
         before = read.version()
         assert read.version() == before, "nothing has changed"
         for pod in made_up.waiting("new", 1):

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from extender import replay
-from extender.engine.scaling.proposal import Cause
-from extender.engine.scaling.record import Phase
+from extender.app import replay
+from extender.core.records.rescale import Cause, Phase
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import labels

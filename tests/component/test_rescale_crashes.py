@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.engine.scaling.record import Phase
+from extender.core.records.rescale import Phase
 from shared.kube import paths
 from tests.component.crew_yard import (
     CHECKPOINT,

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from extender.engine.admission import slotting
-from extender.engine.scaling.proposal import Cause, Proposal
-from extender.engine.scaling.record import Phase
+from extender.core.elastic import slot_plan_proposals
+from extender.core.records.rescale import Cause, Phase, Proposal
 from shared.kube import paths
 from shared.model import JobKey
 from tests.component.crew_yard import CHECKPOINT, JOB, PATIENCE_SECONDS, Crew, life, put_job, yard
@@ -47,7 +46,7 @@ async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     made = Plan()
-    monkeypatch.setattr(slotting, "proposals", made.proposals)
+    monkeypatch.setattr(slot_plan_proposals, "proposals", made.proposals)
     return made
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from extender import replay
+from extender.app import replay
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import labels

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from extender.engine.commands import ReleaseGang
-from extender.engine.parameters import EngineParameters, Order
-from extender.loops.schedule import ScheduleLoop
+from extender.controllers.schedule import ScheduleLoop
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
 from shared import labels
 from shared.kube import paths
 from shared.model import Pod
@@ -96,7 +97,7 @@ class Watched(EngineDecider):
 
 
 def simulated(order: Order = Order.CPS) -> tuple[Run, Watched]:
-    decider = Watched(EngineParameters(order=order))
+    decider = Watched(CoreParameters(order=order))
     return simulate(trace(), decider), decider
 
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from extender.loops.bind import BindBarrier
-from extender.loops.lead import Leadership
-from extender.loops.observe import Observer
+from extender.controllers.observe.observer import Observer
+from extender.servers.scheduler.barrier import BindBarrier
+from extender.writers.leadership import Leadership
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
@@ -67,7 +67,7 @@ async def test_after_a_long_silence_all_is_listed_again_before_anybody_acts(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watches of a replica that was cut off look alive, and may bring nothing any more."""
-    monkeypatch.setattr("extender.loops.lead.TOUCH_SECONDS", 2.0)
+    monkeypatch.setattr("extender.writers.leadership.TOUCH_SECONDS", 2.0)
     async with lease(fake, FIRST), replica(fake, FIRST) as first:
         await eventually(lambda: acts(first), PATIENCE_SECONDS)
         listed = fake.verbs("pods").count("list")

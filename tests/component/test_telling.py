@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from extender.engine.commands import OpenGate, ReleaseGang, ReleasePod, SetQueuedCondition
-from extender.engine.reasons import Reason
-from extender.loops.execute import Executor
-from extender.loops.record import Recorder
-from extender.loops.tell import Teller
+from extender.core.cluster.commands import OpenGate, ReleaseGang, ReleasePod, SetQueuedCondition
+from extender.core.cluster.reasons import Reason
 from extender.metrics.extender import ExtenderMetrics
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.events import Teller
+from extender.writers.execute import Executor
 from shared import labels
 from shared.health import Health
 from shared.kube import paths

@@ -13,10 +13,10 @@ import aiohttp
 import pytest
 
 from devcluster.certificates import Authority, Pair
-from extender.loops.lead import Leadership
-from extender.loops.observe import Observer
-from extender.loops.renewal import RenewalLoop
+from extender.controllers.observe.observer import Observer
 from extender.metrics.certificates import Door
+from extender.servers.tls.renewal import RenewalLoop
+from extender.writers.leadership import Leadership
 from shared.errors import SettingsError
 from shared.system_clock import SystemClock
 from tests.component.shell import Extender, extender, lease
@@ -97,7 +97,7 @@ async def running_with(**sections: object) -> AsyncIterator[Extender]:
 @pytest.fixture(autouse=True)
 def _the_loop_looks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """After its first look the tests say when: its own next one would be counted beside theirs."""
-    monkeypatch.setattr("extender.loops.renewal.LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr("extender.servers.tls.renewal.LOOK_SECONDS", 3600.0)
 
 
 def has_looked(running: Extender) -> bool:

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from extender.loops.lead import Leadership
 from extender.metrics.extender import ExtenderMetrics
+from extender.writers.leadership import Leadership
 from shared.kube import lease
 from shared.kube.client import KubeClient
 from shared.kube.errors import ConnectionLostError
@@ -49,7 +49,7 @@ async def test_the_reason_is_said(
         ExtenderMetrics(),
         asyncio.Event(),
     )
-    with caplog.at_level(logging.WARNING, "extender.loops.lead"):
+    with caplog.at_level(logging.WARNING, "extender.writers.leadership"):
         running = asyncio.create_task(leadership.run())
         await eventually(lambda: caplog.messages)
         running.cancel()

@@ -17,10 +17,10 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from extender.engine.migration import asking
-from extender.engine.migration.asking import Ask, Cancel
-from extender.engine.receiving import Heard
-from extender.loops.record import Recorder
+from extender.core.agents import requests
+from extender.core.agents.heartbeats import NodeHeartbeat
+from extender.core.agents.requests import Ask, Cancel
+from extender.writers.decision_log.recorder import Recorder
 from shared import labels
 from shared.kube import paths
 from shared.model import NodeName, Uid
@@ -241,13 +241,13 @@ class Training:
             if name in self.silent:
                 continue
             recorder.report(self._heard(name))
-            for command in asking.commands(recorder.store.snapshot(), NodeName(name)):
+            for command in requests.commands(recorder.store.snapshot(), NodeName(name)):
                 self._obey(command)
 
-    def _heard(self, node: str) -> Heard:
+    def _heard(self, node: str) -> NodeHeartbeat:
         here = [p for p in self.pods() if p["spec"].get("nodeName") == node]
         reports = (self._pod_report(p) for p in here if p["metadata"]["uid"] in self.trainers)
-        return Heard(
+        return NodeHeartbeat(
             node=NodeName(node),
             boot="boot",
             sequence=next(self._sequence),

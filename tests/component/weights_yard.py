@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from extender.engine.receiving import Heard
-from extender.loops.record import Recorder
+from extender.core.agents.heartbeats import NodeHeartbeat
+from extender.writers.decision_log.recorder import Recorder
 from shared import labels, quantity
 from shared.kube import paths
 from shared.model import NodeName, Uid
@@ -127,7 +127,7 @@ class Weighing:
         alive = self._alive()
         total = sum(map(milli, alive))
         pods = tuple(self._pod(p, CORES * milli(p) / total) for p in alive)
-        heard = Heard(
+        heard = NodeHeartbeat(
             node=NodeName("a"),
             boot="boot",
             sequence=next(self._sequence),

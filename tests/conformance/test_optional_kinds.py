@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from extender.loops import catalog, optional_kind
-from extender.loops.catalog import Catalog
-from extender.loops.optional_kind import OptionalKind
+from extender.controllers.observe import catalog, optional_kind
+from extender.controllers.observe.catalog import Catalog
+from extender.controllers.observe.optional_kind import OptionalKind
 from shared import labels
 from shared.kube import discovery, paths, reflector
 from shared.kube.errors import ApiError, NotFoundError

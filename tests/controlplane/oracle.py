@@ -23,7 +23,7 @@ from msgspec import Raw, Struct
 from devcluster import assets
 from devcluster.cluster import Cluster
 from devcluster.versions import DEFAULT_KUBERNETES
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
 from shared.kube import auth, parse, paths
 from shared.kube.client import KubeClient
 from shared.model import Node, Pod, Replace

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from extender.adapters import registry
-from extender.adapters.base import NOTHING_ABOVE
+from extender.core.kinds import registry
+from extender.core.kinds.base import NOTHING_ABOVE
 from shared.kube import parse, paths
 from shared.kube.client import KubeClient, PatchKind
 from shared.kube.errors import ConflictError

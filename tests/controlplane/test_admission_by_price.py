@@ -14,9 +14,9 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.engine.admission import keeping
-from extender.engine.admission.slot_plan import SlotPlan
-from extender.loops.history import KEY, NAME
+from extender.core.pricing import history_text
+from extender.core.records.slot_plan import SlotPlan
+from extender.writers.history import KEY, NAME
 from shared import api, labels
 from shared.kube import paths
 from shared.pricing import PricesResponse
@@ -78,6 +78,6 @@ async def test_a_job_that_pays_runs_by_its_plan_and_another_learns_why_not(yard:
 
     async def learned() -> list[str]:
         text = json.loads(await yard.client.get(HISTORY)).get("data", {}).get(KEY, "")
-        return [one.asked.utility for one in keeping.read(text, field="").jobs]
+        return [one.asked.utility for one in history_text.read(text, field="").jobs]
 
     assert "sigmoid:1000,0,3600000s" in await eventually(learned)

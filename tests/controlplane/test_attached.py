@@ -20,9 +20,10 @@ from devcluster import assets
 from devcluster.certificates import Authority
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.certificates import deciding, found, making, reading
-from extender.certificates.deciding import Plan, Wanted
-from extender.main import Parts, serve
+from extender.app.main import Parts, serve
+from extender.core import certificates
+from extender.core.certificates import Plan, Wanted
+from extender.servers.tls import making, reading
 from extender.settings.extender import ExtenderSettings
 from shared.kube import auth, endpoints, keyed_data, paths
 from shared.kube.client import KubeClient
@@ -137,7 +138,7 @@ async def attached(
     clean_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Attached]:
     for module in ("certificates", "renewal"):
-        monkeypatch.setattr(f"extender.loops.{module}.LOOK_SECONDS", 0.5)
+        monkeypatch.setattr(f"extender.controllers.{module}.LOOK_SECONDS", 0.5)
     await asyncio.to_thread(clean_cluster.add_kwok_nodes, KwokNodes(3))
     credentials = auth.load(clean_cluster.kubeconfig)
     directory = tmp_path / "certificates"
@@ -180,7 +181,7 @@ async def test_kube_scheduler_calls_over_tls_and_goes_on_when_the_authority_is_r
 
         await eventually(renewed, PATIENCE_SECONDS)
         kept = await keyed_data.read_secret(attached.client, SECRET)
-        assert kept.data[found.CLIENT] != old_client
+        assert kept.data[certificates.CLIENT] != old_client
         for number in range(5):
             await attached.submit(f"later-{number}")
             await eventually(lambda n=number: attached.bound(f"later-{n}"), PATIENCE_SECONDS)
@@ -202,7 +203,7 @@ async def _succeed(client: KubeClient) -> None:
     )
     now = SystemClock().now()
     held = reading.read(kept.data)
-    assert deciding.plan(reading.found(held, now), wanted, now).nothing
+    assert certificates.plan(reading.found(held, now), wanted, now).nothing
     plan = Plan(authority=True, succeeds=True, server=True, client=True)
     made = making.make(held, plan, wanted, now)
     await keyed_data.write_secret(client, SECRET, kept.version, made)
@@ -240,6 +241,6 @@ def _another_name(data: Mapping[str, bytes], place: Path) -> dict[str, Path | No
     now = SystemClock().now()
     wanted = Wanted(frozenset(["x"]), "somebody-else", 3600.0, 36000.0)
     made = making.make(reading.read(data), Plan(client=True), wanted, now)
-    for key in (found.CLIENT, found.CLIENT_KEY):
+    for key in (certificates.CLIENT, certificates.CLIENT_KEY):
         (place / key).write_bytes(made[key])
-    return {"certFile": place / found.CLIENT, "keyFile": place / found.CLIENT_KEY}
+    return {"certFile": place / certificates.CLIENT, "keyFile": place / certificates.CLIENT_KEY}

@@ -15,8 +15,8 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.engine.admission.profile import Profile
-from extender.engine.admission.slot_plan import SlotPlan
+from extender.core.records.profile import Profile
+from extender.core.records.slot_plan import SlotPlan
 from shared import api, labels
 from shared.kube import paths
 from tests.controlplane import yard as yards

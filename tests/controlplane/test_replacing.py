@@ -10,7 +10,7 @@ import pytest
 
 from devcluster import extender_process
 from devcluster.options import KwokNodes
-from extender.loops.replacing import Ending, Replacement
+from extender.writers.replacing import Ending, Replacement
 from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient

@@ -18,10 +18,10 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.engine.admission import keeping
-from extender.engine.admission.slot_plan import SlotPlan
-from extender.loops.history import KEY, NAME
-from extender.policy.training_job import TrainingJob
+from extender.core.pricing import history_text
+from extender.core.pricing.training_job import TrainingJob
+from extender.core.records.slot_plan import SlotPlan
+from extender.writers.history import KEY, NAME
 from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
@@ -31,8 +31,8 @@ from simulator.models.slot_world import SlotWorkload
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, job
 from tests.controlplane.yard import Yard
-from tests.unit.engine import testbed_live
-from tests.unit.engine.testbed_live import SERVERS, Slots
+from tests.unit.core.pricing import testbed_live
+from tests.unit.core.pricing.testbed_live import SERVERS, Slots
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
@@ -157,7 +157,7 @@ def nodes(jobs: SlotWorkload) -> list[KwokNodes]:
 async def play(cluster: Cluster, seed: int) -> Run:
     """Run the twelve jobs, with what they ask for known in advance as in the simulator."""
     jobs = workload(seed)
-    known = keeping.text(testbed_live.history(jobs, SLOT_SECONDS))
+    known = history_text.text(testbed_live.history(jobs, SLOT_SECONDS))
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
         await client.patch(HISTORY, {"data": {KEY: known}})

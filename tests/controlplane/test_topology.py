@@ -7,7 +7,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.policy.topology import LEVELS
+from extender.core.parameters.placement import LEVELS
 from shared import foreign_labels, labels
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job

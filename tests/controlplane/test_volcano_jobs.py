@@ -12,8 +12,8 @@ import yaml
 from devcluster import operator_catalog, operators
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.adapters import registry
-from extender.adapters.base import NOTHING_ABOVE
+from extender.core.kinds import registry
+from extender.core.kinds.base import NOTHING_ABOVE
 from shared import api, labels
 from shared.kube import paths
 from shared.kube.errors import AlreadyExistsError, ApiError

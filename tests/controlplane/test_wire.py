@@ -16,9 +16,9 @@ from aiohttp import web
 from devcluster import assets
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.engine.filtering import FilterVerdict
-from extender.http.app import create_runner, create_scheduler_app
+from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
+from extender.servers.applications import create_runner, create_scheduler_app
 from shared.kube import auth, paths, writes
 from shared.kube.client import KubeClient
 from shared.model import NodeName, Pod, PodKey, Uid

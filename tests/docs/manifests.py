@@ -9,17 +9,18 @@ from typing import Any, Final
 import kubernetes_validate
 import yaml
 
-from extender.engine import jobs, supposing
-from extender.engine.supposing import Supposed
-from extender.http import manifests
-from extender.http.manifest_kinds import READERS
+from extender.core.cluster import jobs
+from extender.core.queue import hypothetical
+from extender.core.queue.hypothetical import Supposed
+from extender.servers.readapi import manifests
+from extender.servers.readapi.manifest_kinds import READERS
 from shared import labels
 from shared.kube import pod_groups
 from shared.model import PodGroup
 from tests.docs import blocks
 from tests.docs.operators import EXPANDED, supposed
 from tests.fakes.builders import make_node, make_priority_class
-from tests.unit.engine.clusters import snapshot_of
+from tests.unit.core.clusters import snapshot_of
 
 Object = dict[str, Any]
 
@@ -98,7 +99,7 @@ def jobs_of(found: Sequence[Object]) -> list[jobs.Job]:
         named = {pod.priority_class for pod in of_job if pod.priority_class}
         base = replace(empty, priority_classes={n: make_priority_class(n) for n in named})
         one = replace(everyone, pods=of_job)
-        snapshot = supposing.with_job(base, one, labels.SCHEDULER_NAME, 5.0)
+        snapshot = hypothetical.with_job(base, one, labels.SCHEDULER_NAME, 5.0)
         views.append(jobs.view(snapshot, key))
     return views
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.engine.supposing import Supposed
-from extender.http import manifests
-from extender.http.manifest_kinds import (
+from extender.core.queue.hypothetical import Supposed
+from extender.servers.readapi import manifests
+from extender.servers.readapi.manifest_kinds import (
     Found,
     Head,
     Object,
@@ -21,7 +21,7 @@ from extender.http.manifest_kinds import (
     _owner,
     _reference,
 )
-from extender.http.manifest_limits import Tally
+from extender.servers.readapi.manifest_limits import Tally
 from shared import foreign_labels
 from shared.model import OwnerReference
 

@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
-from extender.engine.scaling.declined import ScalingReason
-from extender.engine.scaling.parameters import BOUNDS
-from extender.engine.scaling.proposal import Cause
-from extender.engine.scaling.record import Phase
+from extender.core.parameters.elastic import RESCALE_BOUNDS
+from extender.core.records.rescale import Cause, Phase
+from extender.core.records.rescale_reasons import ScalingReason
 from extender.settings.scaling import ScalingSection
 
 PAGE = (Path(__file__).parents[2] / "docs/elastic.md").read_text()
@@ -30,4 +29,4 @@ def test_settings_are_called_as_they_are():
     names = {word for word in SAID if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)}
     metrics = {word for word in names if word.startswith("shuntyard_")}
     assert names - metrics <= ScalingSection.model_fields.keys()
-    assert BOUNDS.keys() <= names
+    assert RESCALE_BOUNDS.keys() <= names

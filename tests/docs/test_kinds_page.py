@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.adapters import registry
+from extender.core.kinds import registry
 from shared import foreign_labels
 from shared.kube import kinds
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.engine.jobs import Job
+from extender.core.cluster.jobs import Job
 from tests.docs import blocks, manifests, said
 from tests.docs.pages import ROOT
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from extender.engine.migration.reasons import MigrationReason
+from extender.core.records.migration_reasons import MigrationReason
 from extender.settings.migration import MigrationSection
 from shared.model import MigrationPhase
 

@@ -2,10 +2,10 @@
 
 import re
 
-from extender.engine import binding, filtering
-from extender.engine.migration.reasons import MigrationReason
-from extender.engine.reasons import Reason
-from extender.engine.scaling.declined import ScalingReason
+from extender.core.cluster.reasons import Reason
+from extender.core.records.migration_reasons import MigrationReason
+from extender.core.records.rescale_reasons import ScalingReason
+from extender.core.scheduler import binding, filtering
 from monitoring.rules.alerts import ALERTS
 from tests.docs import said
 from tests.docs.pages import ROOT

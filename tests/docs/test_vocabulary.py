@@ -3,16 +3,16 @@
 import re
 from pathlib import Path
 
-from extender.engine import filtering
-from extender.engine.memory import Memory
-from extender.engine.queueing import Cycle
-from extender.engine.reasons import MESSAGES, Reason
-from extender.engine.telling import IGNORED
+from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.placement import unschedulable
+from extender.core.queue.decision import Cycle
+from extender.core.queue.notices import IGNORED
+from extender.core.queue.state import QueueState
+from extender.core.scheduler import filtering
 from extender.metrics.extender import ExtenderMetrics
-from extender.policy import misfit
 from shared import labels
 from shared.explanation import StepKind
-from tests.unit.explaining.situations import SITUATIONS
+from tests.unit.core.explain.situations import SITUATIONS
 
 KEY = re.compile(r"`((?:shuntyard\.io|…)/[A-Za-z-]+)`")
 DOCS = Path(__file__).parents[2] / "docs"
@@ -27,7 +27,7 @@ def test_every_reason_is_explained():
 
 def test_every_reason_has_a_text_that_never_changes():
     """kube-scheduler writes it into a pod's status, and a text that changes wakes the pod."""
-    texts = {**misfit.MESSAGES, **MESSAGES}
+    texts = {**unschedulable.MESSAGES, **MESSAGES}
     named = {Reason.MISCONFIGURED}  # its text names the label and what was expected
     assert set(texts) | named == set(Reason)
     assert [text for text in texts.values() if set(text) & set("0123456789{}")] == []
@@ -41,7 +41,7 @@ def test_what_filter_answers_never_changes_either():
 
 def test_the_metric_has_exactly_the_reasons_as_labels():
     metrics = ExtenderMetrics()
-    metrics.queue.observe(Cycle((), (), Memory(), None), 0.0)
+    metrics.queue.observe(Cycle((), (), QueueState(), None), 0.0)
     families = metrics.registry.collect()
     (found,) = (f for f in families if f.name == "shuntyard_waiting_jobs")
     assert {sample.labels["reason"] for sample in found.samples} == set(Reason)

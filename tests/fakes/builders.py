@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from extender.policy.room import Room
-from extender.state.classes import MaskCache
+from extender.core.nodes.class_masks import MaskCache
+from extender.core.nodes.node_table import NodeTable
 from shared import labels as names
 from shared.label_selectors import LabelSelector
 from shared.model import (
@@ -221,14 +221,16 @@ def make_taint(text: str) -> Taint:
     return Taint(key, value, effect)
 
 
-def make_room(*nodes: Node, placed: Mapping[str, Iterable[Pod | PodShape]] | None = None) -> Room:
+def make_room(
+    *nodes: Node, placed: Mapping[str, Iterable[Pod | PodShape]] | None = None
+) -> NodeTable:
     """The room of ``nodes`` with what ``placed`` puts on them by node name."""
     ordered = tuple(sorted(nodes, key=lambda node: node.name))
     extra = {name for node in ordered for name, amount in node.allocatable.items() if amount}
     resources = ("cpu", "memory", "pods", *sorted(extra - {"cpu", "memory", "pods"}))
     amounts = [[node.allocatable.get(name, 0) for name in resources] for node in ordered]
     allocatable = np.array(amounts, dtype=np.int64).reshape(len(ordered), len(resources))
-    room = Room(
+    room = NodeTable(
         nodes=ordered,
         resources=resources,
         allocatable=allocatable,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from extender.certificates import deciding, found, making, reading
-from extender.certificates.deciding import Plan, Wanted
+from extender.core import certificates
+from extender.core.certificates import Plan, Wanted
+from extender.servers.tls import making, reading
 
 HOST = "shuntyard-agents.shuntyard-system.svc"
 DAY = 86400.0
@@ -47,7 +48,7 @@ class Replica:
     def read(self, now: float) -> Plan:
         now += self.skew_seconds
         held = reading.read(self.shelf.data)
-        plan = deciding.plan(reading.found(held, now), self.wanted, now)
+        plan = certificates.plan(reading.found(held, now), self.wanted, now)
         if not plan.nothing:
             made = making.make(held, plan, self.wanted, now)
             self._made = (self.shelf.version, made)
@@ -70,7 +71,7 @@ def fresh(now: float, **changes: object) -> dict[str, bytes]:
     return dict(shelf.data)
 
 
-def chain(data: Mapping[str, bytes], key: str = found.SERVER) -> list[x509.Certificate]:
+def chain(data: Mapping[str, bytes], key: str = certificates.SERVER) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(data[key])
 
 

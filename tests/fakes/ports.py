@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from extender.engine.explaining import Page
-from extender.engine.filtering import FilterVerdict
-from extender.http import manifests, paging, redacting
+from extender.core.explain import Page
+from extender.core.scheduler.filtering import FilterVerdict
+from extender.servers.readapi import manifests, paging, redacting
 from shared import api
 from shared.errors import InputError
 from shared.ledgers import RescalesResponse

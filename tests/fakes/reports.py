@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from extender.engine.receiving import Heard
+from extender.core.agents.heartbeats import NodeHeartbeat
 from shared.model import NodeName, Uid
 from shared.progress import Category, Checkpoint, NodeReport, PodReport, Progress
 
@@ -53,10 +53,10 @@ def make_heard(
     node: str = "node-0",
     boot: str = "boot-1",
     **fields: Any,
-) -> Heard:
+) -> NodeHeartbeat:
     """A heartbeat; it comes at the monotonic second of its sequence."""
     given = {"sent_at": 0.0, "received_at": float(sequence), **fields}
-    return Heard(
+    return NodeHeartbeat(
         node=NodeName(node),
         boot=boot,
         sequence=sequence,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from extender.http.app import MOST_BODY_BYTES, MOST_MANIFEST_BYTES
+from extender.servers.applications import MOST_BODY_BYTES, MOST_MANIFEST_BYTES
 from tests.component.agents import Trust, Yard, yard
 from tests.component.shell import node
 

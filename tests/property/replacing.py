@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from extender.engine import queueing
-from extender.engine.commands import Command, DeletePod, ReleaseGang, ReleasePod
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters
-from extender.loops.replacing import Ending, Replacement
-from extender.state.store import ClusterStore
+from extender.core.cluster.commands import Command, DeletePod, ReleaseGang, ReleasePod
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from extender.store.store import ClusterStore
+from extender.writers.replacing import Ending, Replacement
 from shared import labels
 from shared.kube import parse, paths, writes
 from shared.kube.client import KubeClient, PatchKind
@@ -90,7 +91,7 @@ class World:
 
     def restart(self) -> None:
         """A new life of the extender: it lists what there is, and remembers nothing."""
-        self.store, self.memory, self.now = ClusterStore(labels.SCHEDULER_NAME), Memory(), 0.0
+        self.store, self.memory, self.now = ClusterStore(labels.SCHEDULER_NAME), QueueState(), 0.0
         for kind, collection, decode in (
             ("Node", paths.NODES, parse.decode_node),
             ("Pod", paths.PODS, parse.decode_pod),
@@ -135,7 +136,7 @@ class World:
         self.now += seconds
         reading = Reading(self.now, self.now)
         snapshot = self.store.snapshot()
-        decided = queueing.cycle(snapshot, self.memory, reading, EngineParameters())
+        decided = decision.cycle(snapshot, self.memory, reading, CoreParameters())
         self.memory = decided.memory
         dissolved = [c for c in decided.commands if is_dissolution(c)]
         assert not (self.whole and dissolved), "a gang that was whole is dissolved"

@@ -5,12 +5,12 @@ import math
 
 from hypothesis import strategies as st
 
-from extender.policy.price_bounds import Bounds
-from extender.policy.schedule import Granularity
-from extender.policy.slots import Promised
-from extender.policy.training_job import TrainingJob
-from extender.policy.utility import Sigmoid
-from tests.unit.policy.slot_worlds import make_cluster, make_job, unit_bill
+from extender.core.cluster.utility import Sigmoid
+from extender.core.parameters.pricing import Granularity
+from extender.core.pricing.price_bounds import Bounds
+from extender.core.pricing.slots import Promised
+from extender.core.pricing.training_job import TrainingJob
+from tests.unit.core.policies.slot_worlds import make_cluster, make_job, unit_bill
 
 amounts = st.integers(3, 6).map(float)
 machines = st.lists(st.tuples(amounts, amounts), min_size=1, max_size=2)

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.engine.above import above, above_each
+from extender.core.cluster.owners import above, above_each
 from shared.model import Owner, OwnerReference, Pod, Uid
 from tests.fakes.builders import make_owner, make_pod, reference_to
-from tests.unit.engine.clusters import snapshot_of
+from tests.unit.core.clusters import snapshot_of
 
 NAMESPACES = ["default", "other"]
 NAMES = ["a", "b", "c"]

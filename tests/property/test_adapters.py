@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.adapters import registry
-from extender.adapters.base import NOTHING_ABOVE, Above
+from extender.core.kinds import registry
+from extender.core.kinds.base import NOTHING_ABOVE, Owners
 from shared import foreign_labels, labels
 from shared.model import OwnerReference, Uid
 from tests.fakes.builders import make_pod
-from tests.unit.adapters.kinds import NAMES, captured
+from tests.unit.core.kinds.kinds import NAMES, captured
 
 CAPTURED = {name: captured(name) for name in NAMES}
 FOREIGN = {key for key in vars(foreign_labels).values() if isinstance(key, str) and "/" in key}
@@ -88,7 +88,7 @@ def test_our_label_and_our_size_decide_over_all_others(pod):
         labels={**pod.labels, labels.JOB: "mine"},
         annotations={**pod.annotations, labels.MIN_AVAILABLE: "7"},
     )
-    member = registry.membership(ours, Above())
+    member = registry.membership(ours, Owners())
     assert member.job == f"{pod.namespace}/group/mine"
     assert member.size == 7
 

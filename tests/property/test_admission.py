@@ -9,14 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import admission, certificate, price_bounds
-from extender.policy.admission import AdmissionParameters, Replanning
-from extender.policy.price_bounds import BoundsParameters, Rule
-from extender.policy.schedule import Granularity, SlotParameters
+from extender.core.parameters.pricing import (
+    AdmissionParameters,
+    BoundsParameters,
+    Granularity,
+    PriceBoundRule,
+    Replanning,
+    SlotParameters,
+)
+from extender.core.pricing import admission, certificate, price_bounds
 from tests.property.slot_enumeration import worlds
-from tests.unit.policy.slot_worlds import check_room, check_schedule, dual, entries
+from tests.unit.core.policies.slot_worlds import check_room, check_schedule, dual, entries
 
-rules = st.sampled_from(list(Rule)).map(lambda rule: BoundsParameters(rule=rule, kappa=1000.0))
+rules = st.sampled_from(list(PriceBoundRule)).map(
+    lambda rule: BoundsParameters(rule=rule, kappa=1000.0)
+)
 params = st.sampled_from(list(Granularity)).map(
     lambda granularity: AdmissionParameters(search=SlotParameters(granularity))
 )

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.engine.admission import grammar
-from extender.engine.admission.grammar import Sigmoid, Training
-from extender.policy.utility import Steps
+from extender.core.cluster import training_spec
+from extender.core.cluster.training_spec import Sigmoid, Training
+from extender.core.cluster.utility import Steps
 
 amounts = st.floats(1e-6, 1e9, allow_nan=False)
 sigmoids = st.builds(Sigmoid, amounts, st.one_of(st.just(0.0), amounts), amounts)
@@ -30,12 +30,12 @@ with_gradient = st.builds(
 
 @given(st.one_of(sigmoids, steps))
 def test_a_utility_that_is_written_is_read_again(worth):
-    assert grammar.utility_of(grammar.utility_text(worth)) == worth
+    assert training_spec.utility_of(training_spec.utility_text(worth)) == worth
 
 
 @given(st.one_of(trainings, with_gradient))
 def test_a_training_that_is_written_is_read_again(training):
-    assert grammar.training_of(grammar.training_text(training)) == training
+    assert training_spec.training_of(training_spec.training_text(training)) == training
 
 
 @given(st.one_of(sigmoids, steps), amounts, amounts)

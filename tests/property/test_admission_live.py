@@ -7,19 +7,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.engine import queueing
-from extender.engine.admission import candidates, machines, worths
-from extender.engine.admission.history import History
-from extender.engine.admission.outcome import AdmissionMemory
-from extender.engine.admission.sight import Sight
-from extender.engine.commands import ReleaseGang
-from extender.engine.memory import Memory, Reading
-from extender.engine.reasons import Reason
-from extender.policy import admission
-from extender.policy.admission import AdmissionParameters, Replanning
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Reading
+from extender.core.parameters.pricing import AdmissionParameters, Replanning
+from extender.core.pricing import admission, candidates, machines, worths
+from extender.core.pricing.history import History
+from extender.core.pricing.inputs import Sight
+from extender.core.pricing.outcome import AdmissionMemory
+from extender.core.queue import decision as queue_decision
+from extender.core.queue.state import QueueState
 from tests.fakes.builders import make_node
-from tests.unit.engine.clusters import queued_job
-from tests.unit.engine.priced import SLOT, START, PricedYard, params, priced_job
+from tests.unit.core.clusters import queued_job
+from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
 
 UTILITIES = ["sigmoid:100,0,2h", "sigmoid:50,1,30m", "sigmoid:80,9,40m", "steps:20m=90,1h=30"]
 cpus = st.lists(st.integers(1, 6), min_size=1, max_size=3)
@@ -232,8 +232,8 @@ def test_neither_side_starves_the_other(sizes, share, plain, width):
         utility = "sigmoid:100,1,2h"
         world.add(priced_job(f"u{slot}", width, work=width, utility=utility, created_at=world.now))
         world.look()
-        result = queueing.cycle(
-            world.store.snapshot(), Memory(), Reading(world.now, world.now), world.params
+        result = queue_decision.cycle(
+            world.store.snapshot(), QueueState(), Reading(world.now, world.now), world.params
         )
         due = {n for n, p in world.plans().items() if p.workers_at(world.slot)} - began
         reasons = {entry.job.name: entry.reason for entry in result.entries}

@@ -4,14 +4,14 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as changed
 
-from extender.engine.admission.history import History
-from extender.engine.memory import Reading
-from extender.engine.snapshot import Snapshot
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.pricing.history import History
 from shared import labels
 from shared.explanation import Change, StepKind
 from shared.model import Entity, Owner, Pod
-from tests.unit.engine.clusters import snapshot_of
-from tests.unit.engine.test_bids_told import JOB, NODE, NOW, explained, job, looked
+from tests.unit.core.clusters import snapshot_of
+from tests.unit.core.explain.test_bids_told import JOB, NODE, NOW, explained, job, looked
 
 SIGMOIDS = st.builds(
     "sigmoid:{},{},{}m".format,

@@ -6,8 +6,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import buckets
-from extender.policy.buckets import Relations, Task
+from extender.core.placement import buckets
+from extender.core.placement.buckets import Relations, Task
 
 ROLES = ("evaluator", "ps", "worker")
 groups = st.lists(

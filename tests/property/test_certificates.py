@@ -6,8 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from extender.certificates import found, reading
-from extender.certificates.found import Authority
+from extender.core import certificates
+from extender.core.certificates import Authority
+from extender.servers.tls import reading
 from tests.fakes.certificates import (
     DAY,
     WANTED,
@@ -66,14 +67,14 @@ class Years(RuleBasedStateMachine):
     def new_client(self) -> None:
         signing = reading.read(self.shelf.data).authority
         assert isinstance(signing, reading.Held)
-        trusted = self.shelf.data[found.AUTHORITY]
+        trusted = self.shelf.data[certificates.AUTHORITY]
         self.readers.append(Client(trusted, reading.ends_at(signing.certificate)))
 
     @invariant()
     def nobody_is_turned_away_while_the_authority_he_knows_is_good(self) -> None:
         if not self.shelf.data:
             return
-        server, client = chain(self.shelf.data), chain(self.shelf.data, found.CLIENT)
+        server, client = chain(self.shelf.data), chain(self.shelf.data, certificates.CLIENT)
         for reader in self.readers:
             if self.now < reader.ends_at:
                 assert accepted(reader.trusted, server, self.now)
@@ -85,14 +86,14 @@ class Years(RuleBasedStateMachine):
             return
         held = reading.found(reading.read(self.shelf.data), self.now)
         assert isinstance(held.authority, Authority)
-        assert isinstance(held.server, found.Leaf)
-        assert isinstance(held.client, found.Leaf)
+        assert isinstance(held.server, certificates.Leaf)
+        assert isinstance(held.client, certificates.Leaf)
         assert held.server.trusted
         assert held.client.trusted
         assert self.now < held.server.ends_at <= held.authority.ends_at
         assert self.now < held.client.ends_at <= held.authority.ends_at
         assert held.server.names == WANTED.names
-        assert len(chain(self.shelf.data, found.AUTHORITY)) <= 2
+        assert len(chain(self.shelf.data, certificates.AUTHORITY)) <= 2
 
 
 TestYears = Years.TestCase

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.state.store import ClusterStore
+from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import Delete, Uid, Upsert
 from tests.fakes.builders import make_node, make_pod

@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import count_balance
-from extender.policy.count_balance import CountParameters, Resident
+from extender.core.migration import count_balance
+from extender.core.migration.count_balance import Resident
+from extender.core.parameters.migration import CountParameters
 from tests.property.moving import after, check_moves, clusters
 
 NOW = 1000.0

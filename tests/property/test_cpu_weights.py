@@ -6,8 +6,9 @@ from itertools import pairwise
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from extender.policy import cpu_weights
-from extender.policy.cpu_weights import Sharer, WeightParameters
+from extender.core.cpu_shares import cpu_weights
+from extender.core.cpu_shares.cpu_weights import Sharer
+from extender.core.parameters.cpu_shares import CpuShareParameters
 
 REMAINING = st.none() | st.floats(allow_nan=True) | st.floats(1, 1e5)
 KNOWN = st.floats(1, 1e5)
@@ -26,7 +27,7 @@ def nodes(draw, remaining=REMAINING, limits=True):
 
 
 params = st.builds(
-    WeightParameters,
+    CpuShareParameters,
     exponent=st.floats(0, 2),
     converged_ratio=st.sampled_from([0.01, 0.5, 1.0, 2.0, 100.0]),
     floor_milli=st.integers(2, 500),
@@ -75,7 +76,7 @@ def test_of_equals_the_nearer_to_its_end_gets_no_less(sharers, params):
 @given(nodes(limits=False), st.floats(1, 1e5), st.floats(0, 2))
 def test_equal_work_leaves_everything_as_given(sharers, remaining, exponent):
     equal = [replace(s, remaining_core_seconds=remaining, converged=False) for s in sharers]
-    found = cpu_weights.requests(equal, WeightParameters(exponent=exponent))
+    found = cpu_weights.requests(equal, CpuShareParameters(exponent=exponent))
     assert found == {s.uid: s.given_milli for s in sharers}
 
 

@@ -5,14 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.engine import jobs, queueing
-from extender.engine.commands import DeletePod, ReleaseGang
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters, Order
+from extender.core.cluster import jobs
+from extender.core.cluster.commands import DeletePod, ReleaseGang
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
 from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_gang, make_node, make_pod
-from tests.unit.engine.clusters import store_of
+from tests.unit.core.clusters import store_of
 
 NODES = st.lists(st.integers(1, 8), min_size=1, max_size=4).map(
     lambda sizes: [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
@@ -28,7 +31,7 @@ JOBS = st.lists(
     min_size=1,
     max_size=5,
 )
-PARAMS = st.builds(EngineParameters, order=st.sampled_from(Order))
+PARAMS = st.builds(CoreParameters, order=st.sampled_from(Order))
 
 
 def members(number, ps, workers, size, cpu, created_at):
@@ -70,7 +73,7 @@ def carry_out(store, cycle, at):
 def test_only_whole_gangs_are_released_and_no_node_is_overcommitted(nodes, wanted, params):
     gangs = [members(i, *job) for i, job in enumerate(wanted)]
     store = store_of(nodes, *gangs)
-    cycle = queueing.cycle(store.snapshot(), Memory(), Reading(10, 10), params)
+    cycle = decision.cycle(store.snapshot(), QueueState(), Reading(10, 10), params)
     for gang in released(cycle):
         size = wanted[int(gang.job.rpartition("j")[2])][2]
         assert len(gang.pods) >= size
@@ -83,9 +86,9 @@ def test_only_whole_gangs_are_released_and_no_node_is_overcommitted(nodes, wante
 @given(nodes=NODES, wanted=JOBS, params=PARAMS)
 def test_a_second_cycle_on_the_result_releases_nothing_more(nodes, wanted, params):
     store = store_of(nodes, *[members(i, *job) for i, job in enumerate(wanted)])
-    first = queueing.cycle(store.snapshot(), Memory(), Reading(10, 10), params)
+    first = decision.cycle(store.snapshot(), QueueState(), Reading(10, 10), params)
     carry_out(store, first, 10)
-    second = queueing.cycle(store.snapshot(), first.memory, Reading(11, 11), params)
+    second = decision.cycle(store.snapshot(), first.memory, Reading(11, 11), params)
     assert [g.job for g in released(second) if g.job in {f.job for f in released(first)}] == []
     assert [c for c in second.commands if isinstance(c, DeletePod)] == []
 
@@ -95,8 +98,8 @@ def test_the_order_in_which_things_were_seen_changes_no_decision(nodes, wanted, 
     entities = [*nodes, *(pod for i, job in enumerate(wanted) for pod in members(i, *job))]
     shuffled = list(entities)
     order.shuffle(shuffled)
-    one = queueing.cycle(store_of(entities).snapshot(), Memory(), Reading(10, 10), params)
-    two = queueing.cycle(store_of(shuffled).snapshot(), Memory(), Reading(10, 10), params)
+    one = decision.cycle(store_of(entities).snapshot(), QueueState(), Reading(10, 10), params)
+    two = decision.cycle(store_of(shuffled).snapshot(), QueueState(), Reading(10, 10), params)
     assert one.commands == two.commands
 
 
@@ -111,8 +114,8 @@ def test_no_gang_stays_partial_whatever_happens_to_its_members(nodes, job, bound
     """Some members bound, some deleted, nodes filled by others: in the end whole, or nothing."""
     size = job[1]
     gang = members(0, 0, size, size, "1", 0)
-    store, params, memory = store_of(nodes, gang), EngineParameters(), Memory()
-    cycle = queueing.cycle(store.snapshot(), memory, Reading(0, 0), params)
+    store, params, memory = store_of(nodes, gang), CoreParameters(), QueueState()
+    cycle = decision.cycle(store.snapshot(), memory, Reading(0, 0), params)
     carry_out(store, cycle, 0)
     _disturb(store, gang, bound, gone)
     others = [
@@ -123,7 +126,7 @@ def test_no_gang_stays_partial_whatever_happens_to_its_members(nodes, job, bound
         store.apply(Upsert(other))
     memory, at = cycle.memory, 1.0
     for _ in range(12):
-        cycle = queueing.cycle(store.snapshot(), memory, Reading(at, at), params)
+        cycle = decision.cycle(store.snapshot(), memory, Reading(at, at), params)
         carry_out(store, cycle, at)
         memory, at = cycle.memory, at + params.pin_lost_seconds
     snapshot = store.snapshot()

@@ -11,18 +11,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.engine import binding, direct, filtering, jobs, queueing
-from extender.engine.commands import ClearSeat, DeletePod, ReleaseGang, RewriteSeat
-from extender.engine.direct import Occasion
-from extender.engine.memory import Memory, Reading, turn_away
-from extender.engine.parameters import EngineParameters
-from extender.state.store import ClusterStore
+from extender.core.cluster import jobs
+from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang, RewriteSeat
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState, turn_away
+from extender.core.scheduler import binding, direct_gangs, filtering
+from extender.core.scheduler.direct_gangs import Occasion
+from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_node, make_owner, make_pod
-from tests.unit.engine.clusters import store_of
+from tests.unit.core.clusters import store_of
 
-PARAMS = EngineParameters(bind_burst_seconds=1, pin_lost_seconds=1, direct_wait_seconds=2)
+PARAMS = CoreParameters(bind_burst_seconds=1, pin_lost_seconds=1, direct_wait_seconds=2)
 ROUNDS_TO_REST = 12
 GANGS = st.lists(
     st.tuples(st.integers(2, 5), st.sampled_from(["1", "2"]), st.booleans()),
@@ -40,7 +43,7 @@ class World:
     gangs: list
     store: ClusterStore
     now: float = 0.0
-    memory: Memory = field(default_factory=Memory)
+    memory: QueueState = field(default_factory=QueueState)
     last: object = None
     turned_away: set = field(default_factory=set)
     serial: int = 0
@@ -83,9 +86,9 @@ class World:
         names = tuple(n.name for n in snapshot.room.nodes)
         key = next(k for k, pods in snapshot.jobs.items() if any(p.uid == pod.uid for p in pods))
         in_line = key in self.turned_away or key in self.memory.turned_away
-        free = self.last is not None and direct.nobody_lacks_room(self.last.entries)
+        free = self.last is not None and direct_gangs.nobody_lacks_room(self.last.entries)
         may = free and not in_line and not self.turned_away
-        may = may and not direct.unjudged(snapshot, self.memory.known)
+        may = may and not direct_gangs.unjudged(snapshot, self.memory.known)
         occasion = Occasion(may_plan=may, monotonic=self.now)
         verdict = filtering.filter_nodes(snapshot, pod, names, PARAMS, occasion)
         if verdict.nowhere:
@@ -132,11 +135,11 @@ class World:
 
     def cycle(self):
         self.now += 1.0
-        for key in direct.overdue(self.store.snapshot(), self.now, PARAMS):
+        for key in direct_gangs.overdue(self.store.snapshot(), self.now, PARAMS):
             self.store.close_seats(key)
         memory = turn_away(self.memory, self.turned_away)
         reading = Reading(self.now, self.now)
-        found = queueing.cycle(self.store.snapshot(), memory, reading, PARAMS)
+        found = decision.cycle(self.store.snapshot(), memory, reading, PARAMS)
         self.memory, self.last = found.memory, found
         self.turned_away.clear()
         for command in found.commands:
@@ -173,7 +176,7 @@ class World:
         fresh = ClusterStore("shuntyard")
         for entity in content.entities:
             fresh.apply(Upsert(entity))
-        self.store, self.memory, self.last = fresh, Memory(), None
+        self.store, self.memory, self.last = fresh, QueueState(), None
         self.turned_away.clear()
 
     def fill(self):

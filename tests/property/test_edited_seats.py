@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.engine import binding, jobs
+from extender.core.cluster import jobs
+from extender.core.scheduler import binding
 from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_node

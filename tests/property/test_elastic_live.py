@@ -6,24 +6,25 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.engine import jobs, queueing
-from extender.engine.commands import ReleaseGang
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters
-from extender.engine.scaling import proposing
-from extender.engine.scaling.elastic_jobs import crowd
-from extender.engine.scaling.parameters import RescaleParameters
-from extender.engine.scaling.proposal import Cause
-from extender.engine.scaling.speed_samples import Sample, Samples, SpeedMemory
-from extender.policy.elastic import freed
-from extender.policy.scaling import ScalingParameters
+from extender.core.cluster import jobs
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.session import Reading
+from extender.core.elastic import proposals
+from extender.core.elastic.elastic_jobs import crowd
+from extender.core.elastic.scaling_values import freed
+from extender.core.elastic.speeds import Sample, Samples, SpeedMemory
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.elastic import RescaleParameters, ScalingParameters
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from extender.core.records.rescale import Cause
 from shared import labels
 from shared.model import Upsert
 from tests.fakes.builders import make_node
 from tests.fakes.reports import make_pod_report, make_report
-from tests.unit.engine.clusters import store_of
-from tests.unit.engine.elastic_world import Spec, World
-from tests.unit.engine.elastic_yard import key_of, more_workers, owner_of, running, waiting
+from tests.unit.core.clusters import store_of
+from tests.unit.core.elastic.elastic_world import Spec, World
+from tests.unit.core.elastic.elastic_yard import key_of, more_workers, owner_of, running, waiting
 
 NOW = 1000.0
 NODES = ("a", "b", "c")
@@ -37,7 +38,7 @@ class Case:
     entities: list
     reports: list
     speeds: SpeedMemory
-    params: EngineParameters
+    params: CoreParameters
 
     def store(self, entities=None):
         nodes = [make_node(name, cpu=str(cpu)) for name, cpu in self.nodes.items()]
@@ -48,14 +49,14 @@ class Case:
 
     def proposals(self, snapshot):
         known = self.speeds
-        return proposing.proposals(snapshot, Memory(), known, Reading(NOW, NOW), self.params)
+        return proposals.proposals(snapshot, QueueState(), known, Reading(NOW, NOW), self.params)
 
     def cycle(self, snapshot):
-        return queueing.cycle(snapshot, Memory(), Reading(NOW, NOW), self.params)
+        return decision.cycle(snapshot, QueueState(), Reading(NOW, NOW), self.params)
 
 
 PARAMS = st.builds(
-    EngineParameters,
+    CoreParameters,
     scaling=st.builds(
         ScalingParameters,
         marginal_gain=st.booleans(),
@@ -122,7 +123,7 @@ def fits(case, snapshot, key, room):
     job = jobs.view(snapshot, key)
     most = len(job.members)
     counts = range(job.min_available, most + 1)
-    return any(proposing.placed(job, count, room, case.params) for count in counts)
+    return any(proposals.placed(job, count, room, case.params) for count in counts)
 
 
 @given(cases())

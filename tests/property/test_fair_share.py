@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import fair_share
-from extender.policy.fair_share import Entitlement, FairShareParameters
-from tests.unit.policy.sharing_yard import Machine, Wants, jobs
+from extender.core.parameters.queue import FairShareParameters
+from extender.core.queue import fair_share
+from extender.core.queue.fair_share import Entitlement
+from tests.unit.core.policies.sharing_yard import Machine, Wants, jobs
 
 CAPACITY = (60, 120)
 NAMES = string.ascii_lowercase[:4]

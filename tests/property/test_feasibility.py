@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.policy.feasibility import NodeFilter, accepts, named_nodes
-from extender.policy.node_columns import NodeColumns
+from extender.core.nodes.feasibility import NodeFilter, accepts, named_nodes
+from extender.core.nodes.node_columns import NodeColumns
 from shared.model import NodeSelectorTerm, Requirement, Taint, Toleration
 from tests.fakes.builders import make_node, make_shape
 

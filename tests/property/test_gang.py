@@ -5,11 +5,11 @@ from itertools import product
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from extender.policy.buckets import Relations
-from extender.policy.gang import Misfit, Placement
+from extender.core.placement.buckets import Relations
+from extender.core.placement.gang import Misfit, Placement
 from shared.model import NodeName
 from tests.fakes.builders import make_node, make_room, make_shape
-from tests.unit.policy.gangs import members, place, placed
+from tests.unit.core.policies.gangs import members, place, placed
 
 GPU = "nvidia.com/gpu"
 ZONE = "topology.kubernetes.io/zone"

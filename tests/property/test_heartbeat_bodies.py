@@ -15,22 +15,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.engine.filtering import FilterVerdict
-from extender.engine.receiving import _without_curve
-from extender.engine.snapshot import Snapshot
-from extender.http.agent_answers import AgentAnswers
-from extender.http.app import create_agents_app
-from extender.loops.record import Recorder
-from extender.loops.segments import SegmentFiles
+from extender.core.agents.heartbeats import _without_curve
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
-from extender.state import recording
-from extender.state.recording import DecisionRecord
+from extender.servers.agents.answers import AgentAnswers
+from extender.servers.applications import create_agents_app
+from extender.store import recording
+from extender.store.recording import DecisionRecord
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.decision_log.segments import SegmentFiles
 from shared.health import Heartbeat
 from shared.model import NodeName
 from shared.progress import NodeReport
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.clock import FakeClock
-from tests.unit.engine.clusters import store_of
+from tests.unit.core.clusters import store_of
 
 MOST_BYTES = 2**16
 

@@ -3,13 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy.gang import GangParameters, Misfit, Placement
-from extender.policy.lone import LoneSeats
-from extender.policy.pricing import PricingParameters
-from extender.policy.room import Room
-from extender.policy.scoring import ScoringWeights
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.placement import GangParameters, NodePriceParameters, ScoringWeights
+from extender.core.placement.gang import Misfit, Placement
+from extender.core.placement.single_pod import SinglePodPlacements
 from tests.property.test_gang import rooms, shapes
-from tests.unit.policy.gangs import members, place
+from tests.unit.core.policies.gangs import members, place
 
 WEIGHTS = st.sampled_from(
     [ScoringWeights(), ScoringWeights(packing=0.0), ScoringWeights(price=9.0)]
@@ -31,7 +30,7 @@ def same(one: Placement, other: Placement) -> None:
     assert one.room.ports == other.room.ports
 
 
-def elsewhere(room: Room, shape) -> Room:
+def elsewhere(room: NodeTable, shape) -> NodeTable:
     """The room after somebody else's pod took a place on the first node that has one."""
     fitting = room.feasible(shape).nonzero()[0].tolist()
     return room.with_pods([(shape, fitting[0])]) if fitting else room
@@ -45,12 +44,12 @@ def counts_only(shape) -> bool:
 @given(histories(), WEIGHTS, st.integers(0, 3))
 def test_a_single_pod_goes_where_the_gang_rules_put_it(history, weights, spares):
     room, asked = history
-    lone, params = LoneSeats(), GangParameters(spares=spares)
+    lone, params = SinglePodPlacements(), GangParameters(spares=spares)
     for shape, stays, disturbed in asked:
         pods = members("worker", 1, shape)
         expected = place(pods, room, params=params, weights=weights)
         found = lone.place(
-            pods[0], room, spare_count=spares, weights=weights, pricing=PricingParameters()
+            pods[0], room, spare_count=spares, weights=weights, pricing=NodePriceParameters()
         )
         if found is not None:
             assert isinstance(expected, Placement)
@@ -66,14 +65,19 @@ def test_only_the_nodes_that_are_asked_about_take_the_pod(room, shape, data):
     names = data.draw(st.sets(st.sampled_from([node.name for node in room.nodes])))
     within = room.feasible(shape)
     within &= [node.name in names for node in room.nodes]
-    lone, rules = LoneSeats(), {"weights": ScoringWeights(), "pricing": PricingParameters()}
+    lone, rules = (
+        SinglePodPlacements(),
+        {"weights": ScoringWeights(), "pricing": NodePriceParameters()},
+    )
     found = lone.node(shape, room, within=within, **rules)
     if found is None:
         assert not within.any() or shape.host_ports or counts_only(shape)
     else:
         assert found in names
     pod = members("worker", 1, shape)[0]
-    after, fresh = (one.place(pod, room, spare_count=2, **rules) for one in (lone, LoneSeats()))
+    after, fresh = (
+        one.place(pod, room, spare_count=2, **rules) for one in (lone, SinglePodPlacements())
+    )
     assert (after is None) == (fresh is None)
     if after is not None and fresh is not None:
         same(after, fresh)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import migration_gain
-from extender.policy.migration_gain import GainParameters
+from extender.core.migration import migration_gain
+from extender.core.parameters.migration import GainParameters
 
 remaining = st.floats(0, 1e6)
 shares = st.floats(0.01, 128)

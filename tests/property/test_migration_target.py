@@ -6,8 +6,9 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import migration_target
-from extender.policy.migration_target import Host, TargetParameters
+from extender.core.migration import migration_target
+from extender.core.migration.migration_target import Host
+from extender.core.parameters.migration import TargetParameters
 from shared.model import NodeName
 from shared.progress import Category
 

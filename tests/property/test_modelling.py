@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.engine import modelling
-from extender.policy.feasibility import accepts
+from extender.core.cluster import pod_shape
+from extender.core.nodes.feasibility import accepts
 from shared.model import NodeSelectorTerm, Requirement
 from tests.fakes.builders import make_claim, make_node, make_pod, make_shape, make_volume
-from tests.unit.engine.clusters import snapshot_of
+from tests.unit.core.clusters import snapshot_of
 
 KEYS, VALUES = st.sampled_from(["a", "b"]), st.sampled_from(["x", "y"])
 lines = st.one_of(
@@ -27,6 +27,6 @@ def test_the_affinities_of_pod_and_volumes_all_hold(own, volumes, node) -> None:
         [make_volume(n, affinity=affinity) for n, affinity in zip(names, volumes, strict=True)],
     )
     pod = make_pod(shape=make_shape(affinity=own), claims=names)
-    found = modelling.shape(snapshot, pod)
+    found = pod_shape.shape(snapshot, pod)
     alone = [accepts(make_shape(affinity=affinity), node) for affinity in (own, *volumes)]
     assert (accepts(found, node), found.unmodelled) == (all(alone), ())

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from extender.policy import price_bounds, slot_offers
-from extender.policy.price_bounds import BoundsParameters, Rule
-from extender.policy.schedule import SlotParameters, best_schedule
-from extender.policy.slots import Promised
+from extender.core.parameters.pricing import BoundsParameters, PriceBoundRule, SlotParameters
+from extender.core.pricing import price_bounds, slot_offers
+from extender.core.pricing.schedule import best_schedule
+from extender.core.pricing.slots import Promised
 from tests.property.slot_enumeration import worlds
 from tests.property.test_schedule import Scaled
-from tests.unit.policy.slot_worlds import dual
+from tests.unit.core.policies.slot_worlds import dual
 
-rules = st.sampled_from(list(Rule))
-EXACT = BoundsParameters(rule=Rule.PRINTED, floor=1e-12)
+rules = st.sampled_from(list(PriceBoundRule))
+EXACT = BoundsParameters(rule=PriceBoundRule.PRINTED, floor=1e-12)
 lows = st.floats(-600, 100)
 spans = st.floats(1.0, 600)
 
@@ -87,7 +87,7 @@ def test_printed_an_empty_cluster_is_worth_at_most_half_the_least_utility(world)
     assert dual([], Promised(cluster), bounds) <= least / 2 * (1 + 1e-9)
 
 
-@given(worlds(), st.sampled_from([Rule.PRINTED, Rule.KAPPA]))
+@given(worlds(), st.sampled_from([PriceBoundRule.PRINTED, PriceBoundRule.KAPPA]))
 def test_one_pod_on_a_full_machine_costs_more_than_any_job_is_worth(world, rule):
     cluster, jobs = world
     bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=rule))

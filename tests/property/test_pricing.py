@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import pricing
-from extender.policy.pricing import PricingParameters
+from extender.core.parameters.placement import NodePriceParameters
+from extender.core.placement import node_prices
 from shared.model import PodShape
-from tests.unit.policy.rooms import make_room, make_shape
+from tests.unit.core.policies.rooms import make_room, make_shape
 
 ratios = st.integers(0, 1000).map(lambda x: x / 1000)
 lows = st.floats(-2000, 100)
 spans = st.floats(0.01, 2000)
-kappas = st.floats(10, 1e6).map(lambda k: PricingParameters(kappa=k))
+kappas = st.floats(10, 1e6).map(lambda k: NodePriceParameters(kappa=k))
 
 
 @st.composite
@@ -41,32 +41,36 @@ def shape_of(requests):
 
 
 def scores(found, requests, params):
-    return pricing.scores(pricing.log_bills(make_room(found), shape_of(requests), params))
+    return node_prices.scores(node_prices.log_bills(make_room(found), shape_of(requests), params))
 
 
 @given(lows, spans)
 def test_an_idle_resource_costs_l_and_a_full_one_u(low, span):
-    assert pricing.log_price(0.0, low, low + span) == low
-    assert pricing.log_price(1.0, low, low + span) == low + span
+    assert node_prices.log_price(0.0, low, low + span) == low
+    assert node_prices.log_price(1.0, low, low + span) == low + span
 
 
 @given(ratios, ratios, lows, spans)
 def test_prices_rise_strictly_with_use(one, other, low, span):
     if one < other:
-        assert pricing.log_price(one, low, low + span) < pricing.log_price(other, low, low + span)
+        assert node_prices.log_price(one, low, low + span) < node_prices.log_price(
+            other, low, low + span
+        )
 
 
 @given(ratios, ratios, lows, spans)
 def test_log_price_is_linear(one, other, low, span):
-    middle = pricing.log_price((one + other) / 2, low, low + span)
-    ends = pricing.log_price(one, low, low + span) + pricing.log_price(other, low, low + span)
+    middle = node_prices.log_price((one + other) / 2, low, low + span)
+    ends = node_prices.log_price(one, low, low + span) + node_prices.log_price(
+        other, low, low + span
+    )
     assert middle == pytest.approx(ends / 2, abs=1e-9)
 
 
 @given(ratios, ratios, st.floats(-5, 5), st.floats(0.01, 10))
 def test_price_is_log_convex_and_so_convex(one, other, low, span):
     def price(ratio):
-        return math.exp(pricing.log_price(ratio, low, low + span))
+        return math.exp(node_prices.log_price(ratio, low, low + span))
 
     assert price((one + other) / 2) <= (price(one) + price(other)) / 2 * (1 + 1e-12)
 
@@ -76,14 +80,14 @@ def test_scaling_every_amount_by_a_constant_changes_nothing(found, requests, par
     room, shape = make_room(found), shape_of(requests)
     larger_room = replace(room, allocatable=room.allocatable * factor, used=room.used * factor)
     larger_shape = PodShape(requests=tuple((r, a * factor) for r, a in shape.requests))
-    bills = pricing.log_bills(room, shape, params)
-    assert pricing.log_bills(larger_room, larger_shape, params) == pytest.approx(bills)
+    bills = node_prices.log_bills(room, shape, params)
+    assert node_prices.log_bills(larger_room, larger_shape, params) == pytest.approx(bills)
 
 
 @given(nodes(), shapes, kappas, st.floats(-1000, 1000))
 def test_scaling_every_price_by_a_constant_changes_no_score(found, requests, params, shift):
-    bills = pricing.log_bills(make_room(found), shape_of(requests), params)
-    assert pricing.scores(bills + shift) == pytest.approx(pricing.scores(bills), abs=1e-3)
+    bills = node_prices.log_bills(make_room(found), shape_of(requests), params)
+    assert node_prices.scores(bills + shift) == pytest.approx(node_prices.scores(bills), abs=1e-3)
 
 
 @given(st.data(), nodes(), shapes, kappas)
@@ -98,8 +102,8 @@ def test_permuting_nodes_permutes_bills_and_scores(data, found, requests, params
 
 @given(nodes(), shapes, kappas)
 def test_scores_keep_within_their_bounds_and_the_cheapest_has_ten(found, requests, params):
-    bills = pricing.log_bills(make_room(found), shape_of(requests), params)
-    result = pricing.scores(bills)
+    bills = node_prices.log_bills(make_room(found), shape_of(requests), params)
+    result = node_prices.scores(bills)
     assert np.all((result >= 0) & (result <= 10))
     assert result[np.argmin(bills)] == 10
     assert np.all(np.diff(result[np.argsort(bills)]) <= 0)
@@ -112,6 +116,6 @@ def test_using_more_of_a_node_never_makes_it_cheaper(data, found, requests, para
     resource = data.draw(st.sampled_from(sorted(has)))
     fuller = {**found, name: (has, {**used, resource: used[resource] + 1})}
     index = sorted(found).index(name)
-    before = pricing.log_bills(make_room(found), shape_of(requests), params)[index]
-    after = pricing.log_bills(make_room(fuller), shape_of(requests), params)[index]
+    before = node_prices.log_bills(make_room(found), shape_of(requests), params)[index]
+    after = node_prices.log_bills(make_room(fuller), shape_of(requests), params)[index]
     assert after >= before or after == pytest.approx(before)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import priority
-from extender.policy.priority import Candidate, PriorityParameters
+from extender.core.parameters.queue import PriorityParameters
+from extender.core.queue import priority
+from extender.core.queue.priority import Candidate
 from shared.model import JobKey, Uid
 
 WAITS = st.none() | st.floats(0, 7200)

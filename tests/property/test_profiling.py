@@ -11,16 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.engine.admission import profile, slotting, timing
-from extender.engine.admission.outcome import AdmissionMemory
-from extender.engine.admission.slot_time import SlotTimeParameters
-from extender.engine.admission.timing import Seen
-from extender.engine.memory import Reading
+from extender.core.cluster.session import Reading
+from extender.core.elastic import slot_plan_proposals
+from extender.core.parameters.pricing import SlotTimeParameters
+from extender.core.pricing import timing
+from extender.core.pricing.outcome import AdmissionMemory
+from extender.core.pricing.timing import Seen
+from extender.core.records import profile
 from shared.model import Uid
 from tests.property.test_admission_live import check_room
-from tests.unit.engine.clusters import queued_job
-from tests.unit.engine.priced import SLOT, START, priced_job
-from tests.unit.engine.profiled import BATCHES, TOTAL, ProfileYard, unmeasured
+from tests.unit.core.clusters import queued_job
+from tests.unit.core.pricing.priced import SLOT, START, priced_job
+from tests.unit.core.pricing.profiled import BATCHES, TOTAL, ProfileYard, unmeasured
 
 SHARE = 0.5
 WORTH = ["sigmoid:100,0,24h", "sigmoid:0.00001,0,24h"]
@@ -104,7 +106,8 @@ def test_no_run_holds_room_of_jobs_with_a_plan_and_nothing_is_lost(rows, events)
         known = {key: one.run for key, one in runs.items()}
         reading = Reading(world.now, world.now)
         proposed = {
-            one.job for one in slotting.proposals(world.store.snapshot(), reading, world.params)
+            one.job
+            for one in slot_plan_proposals.proposals(world.store.snapshot(), reading, world.params)
         }
         assert proposed <= {f"default/job/{name}" for name in world.plans()}
 

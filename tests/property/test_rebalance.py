@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import rebalance
-from extender.policy.rebalance import Movable, RebalanceParameters, RebalanceWhen
+from extender.core.migration import rebalance
+from extender.core.migration.rebalance import Movable
+from extender.core.parameters.migration import RebalanceParameters, RebalanceWhen
 from tests.property.moving import after, check_moves, clusters
 
 PARAMS = RebalanceParameters()

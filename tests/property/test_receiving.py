@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.engine.receiving import Heard, Kind, kind, merged
+from extender.core.agents.heartbeats import Kind, NodeHeartbeat, kind, merged
 from shared.progress import Category, NodeReport, PodReport
 from tests.fakes.reports import make_heard, make_pod_report
 
@@ -25,13 +25,15 @@ heartbeats = st.builds(
 histories = st.lists(heartbeats, max_size=8)
 
 
-def known_after(history: list[Heard], known: NodeReport | None = None) -> NodeReport | None:
+def known_after(history: list[NodeHeartbeat], known: NodeReport | None = None) -> NodeReport | None:
     for heard in history:
         known = merged(known, heard)
     return known
 
 
-def difference(before: dict[str, PodReport], after: dict[str, PodReport], sequence: int) -> Heard:
+def difference(
+    before: dict[str, PodReport], after: dict[str, PodReport], sequence: int
+) -> NodeHeartbeat:
     """What an agent sends to one that knows ``before``."""
     changed = [pod for uid, pod in after.items() if before.get(uid) != pod]
     return make_heard(sequence, changed, gone=before.keys() - after.keys())

@@ -29,7 +29,7 @@ WHOLE = (("cycle", 1.0), *[("bind", 0)] * SIZE, ("delete", NAMES[0]), ("deliver"
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.loops.replacing.TAKE_BACK_WAITS_SECONDS", (0, 0, 0))
+    monkeypatch.setattr("extender.writers.replacing.TAKE_BACK_WAITS_SECONDS", (0, 0, 0))
 
 
 def step(world, what, value):

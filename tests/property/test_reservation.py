@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import passing, reservation
+from extender.core.queue import backfill
 from shared.model import JobKey
-from tests.unit.policy.reservations import gang_of, held, room_of, seats, tenant
+from tests.unit.core.policies.reservations import gang_of, held, room_of, seats, tenant
 
 NODES = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 8), min_size=1)
 NOW = 50.0
@@ -67,7 +67,7 @@ def test_the_order_of_the_tenants_does_not_matter(world, seat, order):
     nodes, rows = world
     room, found = held(nodes, rows, seat, NOW)
     shuffled = [tenant(room, row) for row in order.sample(rows, len(rows))]
-    other = reservation.reserve(JobKey("holder"), room, shuffled, seat, NOW)
+    other = backfill.reserve(JobKey("holder"), room, shuffled, seat, NOW)
     assert (found is None) == (other is None)
     if found is not None and other is not None:
         assert (other.starts_at, other.waits_for) == (found.starts_at, found.waits_for)
@@ -88,11 +88,11 @@ def test_whatever_passes_the_holder_still_fits_when_those_it_waits_for_have_ende
         if not room.feasible(passer[0][0])[passer[0][1]]:
             continue
         then = room_of(nodes, [*stay, {node: cpu}])
-        beside = passing.beside(found, passer, seat)
+        beside = backfill.beside(found, passer, seat)
         assert (beside is not None) == (seat(then) is not None)
-        if passing.open_room(found, room).feasible(passer[0][0])[passer[0][1]]:
+        if backfill.open_room(found, room).feasible(passer[0][0])[passer[0][1]]:
             assert beside is not None
-            kept = passing.with_pods(found, passer)
+            kept = backfill.with_pods(found, passer)
             assert (kept.room.free >= 0).all()
             assert (kept.before.used == then.used).all()
 
@@ -104,5 +104,5 @@ def test_who_is_gone_in_time_ends_no_later_than_the_holder_starts(world, seat, l
     if found is not None:
         start = found.starts_at
         in_time = start is not None and NOW + lasts <= start
-        assert passing.gone_in_time(found, NOW, float(lasts)) == in_time
-        assert not passing.gone_in_time(found, NOW, None)
+        assert backfill.gone_in_time(found, NOW, float(lasts)) == in_time
+        assert not backfill.gone_in_time(found, NOW, None)

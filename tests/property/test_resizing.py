@@ -5,20 +5,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from extender.engine.parameters import EngineParameters
-from extender.engine.resizing.memory import ResizeMemory
-from extender.policy.cpu_weights import WeightParameters
+from extender.core.cpu_shares.state import ResizeMemory
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.cpu_shares import CpuShareParameters
 from shared import pod_cpu
 from shared.model import Delete, MigrationPhase, Pod
 from tests.fakes.migrations import make_member, make_migration
-from tests.unit.engine.weights import OFF, ON, Yard, training
+from tests.unit.core.cpu_shares.weights import OFF, ON, Yard, training
 
 NAMES = st.sampled_from("uvwxyz")
 WORKS = st.dictionaries(NAMES, st.none() | st.floats(0.0, 1e6), max_size=6)
 PARAMS = [
     ON,
-    EngineParameters(cpu_weights=WeightParameters(enabled=True, exponent=0, converged_ratio=0.5)),
-    EngineParameters(cpu_weights=WeightParameters(enabled=True, exponent=2, floor_milli=300)),
+    CoreParameters(cpu_weights=CpuShareParameters(enabled=True, exponent=0, converged_ratio=0.5)),
+    CoreParameters(cpu_weights=CpuShareParameters(enabled=True, exponent=2, floor_milli=300)),
     OFF,
 ]
 

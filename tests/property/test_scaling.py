@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy.elastic import ScalingPlan, Why, freed
-from tests.unit.policy.elastic_yard import Yard
+from extender.core.elastic.scaling_values import ScalingPlan, Why, freed
+from tests.unit.core.policies.elastic_yard import Yard
 
 NODES = ("n1", "n2", "n3")
 STEPS = ([10.0, 0.0], [10.0, 0.0, 0.0, 2.5], [1.0, 4.0, 1.0, 0.5], [6.0, 2.0, 0.3, 0.1, 0.2])

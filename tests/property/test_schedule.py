@@ -7,16 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import price_bounds
-from extender.policy.price_bounds import Bounds, BoundsParameters, Rule
-from extender.policy.schedule import Granularity, SlotParameters, best_schedule
-from extender.policy.slots import Promised, SlotCluster
-from extender.policy.utility import Utility
+from extender.core.cluster.utility import Utility
+from extender.core.parameters.pricing import (
+    BoundsParameters,
+    Granularity,
+    PriceBoundRule,
+    SlotParameters,
+)
+from extender.core.pricing import price_bounds
+from extender.core.pricing.price_bounds import Bounds
+from extender.core.pricing.schedule import best_schedule
+from extender.core.pricing.slots import Promised, SlotCluster
 from tests.property.slot_enumeration import best_payoff, worlds
-from tests.unit.policy.slot_worlds import check_room, check_schedule
+from tests.unit.core.policies.slot_worlds import check_room, check_schedule
 
 granularities = st.sampled_from(list(Granularity))
-rules = st.sampled_from(list(Rule)).map(lambda rule: BoundsParameters(rule=rule, kappa=100.0))
+rules = st.sampled_from(list(PriceBoundRule)).map(
+    lambda rule: BoundsParameters(rule=rule, kappa=100.0)
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ def test_it_keeps_to_all_constraints_and_costs_what_it_says(world, granularity, 
 @given(worlds(most_jobs=5, horizon=6), st.integers(1, 4), st.floats(0, 1))
 def test_blocks_keep_to_all_constraints_and_gain_nothing(world, most_units, most_idle_share):
     cluster, jobs = world
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=Rule.KAPPA))
+    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
     promised = Promised(cluster)
     blocks = SlotParameters(most_units=most_units, most_idle_share=most_idle_share)
     for job in jobs:
@@ -97,8 +105,8 @@ def test_a_factor_on_all_utilities_changes_no_decision(world, granularity, facto
     cluster, jobs = world
     more = [replace(job, utility=Scaled(job.utility, factor)) for job in jobs]
     params = SlotParameters(granularity)
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=Rule.PRINTED))
-    scaled = price_bounds.of(more, cluster, BoundsParameters(rule=Rule.PRINTED))
+    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
+    scaled = price_bounds.of(more, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
     promised = Promised(cluster)
     for job, dearer in zip(jobs, more, strict=True):
         found = best_schedule(job, cluster, promised, bounds, params)
@@ -114,7 +122,7 @@ def test_a_factor_on_all_utilities_changes_no_decision(world, granularity, facto
 def test_the_order_of_the_machines_does_not_matter(world, granularity, data):
     cluster, jobs = world
     params = SlotParameters(granularity)
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=Rule.KAPPA))
+    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
     turn = data.draw(st.permutations(range(len(cluster.worker_capacity))))
     back = data.draw(st.permutations(range(len(cluster.server_capacity))))
     other = SlotCluster(
@@ -143,7 +151,7 @@ def test_what_nobody_asks_for_costs_nothing(world, granularity):
         np.column_stack([cluster.server_capacity, np.zeros(len(cluster.server_capacity))]),
         cluster.horizon,
     )
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=Rule.KAPPA))
+    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
     wider = Bounds(
         *(
             np.append(old, 3.0 + i % 2)

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import scoring
-from extender.policy.pricing import PricingParameters
-from extender.policy.scoring import ScoringWeights
-from tests.unit.policy.rooms import make_room, make_shape
+from extender.core.parameters.placement import NodePriceParameters, ScoringWeights
+from extender.core.placement import scoring
+from tests.unit.core.policies.rooms import make_room, make_shape
 
 weights = st.builds(
     ScoringWeights,
@@ -41,7 +40,7 @@ def situations(draw):
         "members_on_node": column(st.integers(0, 5), np.int64),
         "bucket_score": draw(st.none() | st.just(column(st.integers(-300, 400), float))),
         "candidates": column(st.booleans(), bool) & room.feasible(shape),
-        "pricing": PricingParameters(),
+        "pricing": NodePriceParameters(),
         "domains": draw(st.none() | st.lists(DOMAINS, min_size=size, max_size=size)),
     }
 

@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.engine import estimating, queueing
-from extender.engine.commands import ReleaseGang
-from extender.engine.parameters import EngineParameters, Order
-from extender.engine.reasons import Reason
-from extender.policy.fair_share import FairShareParameters
-from extender.policy.reservation import ReservationParameters
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import Reason
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import BackfillParameters, FairShareParameters, Order
+from extender.core.queue import decision, forecast
 from shared import labels
 from tests.fakes.builders import make_namespace, make_node
-from tests.unit.engine.runs import START, Spec, World
+from tests.unit.core.queue.runs import START, Spec, World
 
 CPUS = 8
 LIMITED = "limited"
@@ -34,10 +33,10 @@ JOBS = st.lists(
     max_size=8,
 )
 PARAMS = st.builds(
-    EngineParameters,
+    CoreParameters,
     order=st.sampled_from(Order),
     fair_share=st.builds(FairShareParameters, st.just(True), st.sampled_from([0.0, 0.05, 0.5])),
-    waiting=st.builds(ReservationParameters, st.sampled_from([None, 10.0, 40.0])),
+    waiting=st.builds(BackfillParameters, st.sampled_from([None, 10.0, 40.0])),
 )
 LIMITS = st.sampled_from(["0", "0.25", "0.5", "1"])
 
@@ -97,7 +96,7 @@ def test_small_jobs_of_its_own_namespace_do_not_starve_one_that_waits_for_quota(
         for i in range(15)
     ]
     large = Spec("large", size, comes_at=1.0, max_wait=5.0, namespace=LIMITED)
-    params = EngineParameters(fair_share=FairShareParameters(enabled=True))
+    params = CoreParameters(fair_share=FairShareParameters(enabled=True))
     world = Watched(entities("0.5"), [*small, large], params).run()
     assert world.started["large"] <= 1.0 + 5.0 + lasts
 
@@ -107,8 +106,8 @@ def test_without_surprises_every_job_starts_when_it_was_estimated(rows, limit, p
     specs = specs_of(rows)
     world = World(entities(limit), specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
-    cycle = queueing.cycle(world.observe(), world.memory, world.reading, params)
-    told = estimating.estimates(world.observe(), cycle, params, world.reading)
+    cycle = decision.cycle(world.observe(), world.memory, world.reading, params)
+    told = forecast.estimates(world.observe(), cycle, params, world.reading)
     began = {name: START + at for name, at in world.run().started.items()}
     for entry in cycle.entries:
         estimate = told[entry.job.key]
@@ -128,10 +127,10 @@ def test_switched_off_it_is_as_if_nobody_had_said_anything(rows, limit, params):
 def test_one_cycle_does_not_give_everything_to_the_namespace_with_many_jobs(enabled):
     many = [Spec(f"m{i}", namespace="many") for i in range(20)]
     few = [Spec(f"f{i}", comes_at=0.5, namespace="few") for i in range(4)]
-    params = EngineParameters(fair_share=FairShareParameters(enabled=enabled), order=Order.CREATION)
+    params = CoreParameters(fair_share=FairShareParameters(enabled=enabled), order=Order.CREATION)
     world = World([make_node("n0", cpu=str(CPUS))], [*many, *few], params)
     world.now = START + 1
-    cycle = queueing.cycle(world.observe(), world.memory, world.reading, params)
+    cycle = decision.cycle(world.observe(), world.memory, world.reading, params)
     gangs = [c for c in cycle.commands if isinstance(c, ReleaseGang)]
     of_few = sum(gang.job.startswith("few/") for gang in gangs)
     assert (len(gangs), of_few) == (CPUS, 4 if enabled else 0)

@@ -8,8 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from extender.policy import speed
-from extender.policy.speed import Measured, Mode, Speed, SpeedParameters, StepTime
+from extender.core.elastic import speed
+from extender.core.elastic.speed import Measured, Mode, Speed, StepTime
+from extender.core.parameters.elastic import SpeedParameters
 
 coefficients = st.floats(0.0, 2.0)
 steps = st.builds(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from extender.state.content import Content
-from extender.state.store import ClusterStore
+from extender.store.content import Content
+from extender.store.store import ClusterStore
 from shared.model import Delete, MigrationPhase, Replace, Toleration, Uid, Upsert
 from tests.fakes.builders import (
     make_claim,

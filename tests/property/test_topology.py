@@ -5,11 +5,12 @@ from itertools import product
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from extender.policy.gang import Misfit, Placement
-from extender.policy.topology import TopologyParameters, Wanted
+from extender.core.parameters.placement import TopologyParameters
+from extender.core.placement.gang import Misfit, Placement
+from extender.core.placement.topology import Wanted
 from tests.fakes.builders import make_node, make_room, make_shape
-from tests.unit.policy.gangs import PS_AND_WORKERS, members, place, placed
-from tests.unit.policy.racks import INDEX, RACK, ZONE
+from tests.unit.core.policies.gangs import PS_AND_WORKERS, members, place, placed
+from tests.unit.core.policies.racks import INDEX, RACK, ZONE
 
 node_rows = st.fixed_dictionaries(
     {

@@ -5,12 +5,11 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.engine import estimating, queueing
-from extender.engine.parameters import EngineParameters, Order
-from extender.policy.fair_share import FairShareParameters
-from extender.policy.reservation import ReservationParameters
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import BackfillParameters, FairShareParameters, Order
+from extender.core.queue import decision, forecast
 from tests.fakes.builders import make_node
-from tests.unit.engine.runs import START, Spec, World
+from tests.unit.core.queue.runs import START, Spec, World
 
 NODES = st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["x", "y"])), min_size=1, max_size=4)
 ROWS = st.lists(
@@ -29,11 +28,11 @@ ROWS = st.lists(
     max_size=8,
 )
 PARAMS = st.builds(
-    EngineParameters,
+    CoreParameters,
     order=st.sampled_from(Order),
     fair_share=st.builds(FairShareParameters, enabled=st.booleans()),
     waiting=st.builds(
-        ReservationParameters,
+        BackfillParameters,
         default_max_wait_seconds=st.sampled_from([10.0, 40.0]),
         passing_tries=st.sampled_from([0, 20]),
     ),
@@ -115,7 +114,7 @@ def test_with_known_durations_nobody_delays_the_start_of_the_holder(
     rows, running, size, cpu, passers, tries
 ):
     """It starts when it would if the others that wait, or come later, were not there."""
-    nodes, params = nodes_of(rows), EngineParameters(waiting=ReservationParameters(None, tries))
+    nodes, params = nodes_of(rows), CoreParameters(waiting=BackfillParameters(None, tries))
     first = [Spec(f"r{i}", **row) for i, row in enumerate(running)]
     holder = Spec("holder", size, cpu=cpu, comes_at=1.0, max_wait=1.0)
     later = [Spec(f"p{i}", **row) for i, row in enumerate(passers)]
@@ -132,8 +131,8 @@ def test_without_surprises_every_job_starts_when_it_was_estimated(rows, jobs, pa
     nodes, specs = nodes_of(rows), specs_of(jobs, told=True)
     world = World(nodes, specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
-    cycle = queueing.cycle(world.observe(), world.memory, world.reading, params)
-    told = estimating.estimates(world.observe(), cycle, params, world.reading)
+    cycle = decision.cycle(world.observe(), world.memory, world.reading, params)
+    told = forecast.estimates(world.observe(), cycle, params, world.reading)
     began = {name: START + at for name, at in world.run().started.items()}
     for entry in cycle.entries:
         estimate = told[entry.job.key]

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy import weighting
-from extender.policy.weighting import Capacity, Waiting, WeightingParameters
+from extender.core.parameters.queue import WeightingParameters
+from extender.core.queue import weighting
+from extender.core.queue.weighting import Capacity, Waiting
 from shared.model import JobKey, Uid
 
 

@@ -7,17 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.engine import explaining, queueing
-from extender.engine.commands import ReleaseGang
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters, Order
-from extender.engine.reasons import NEEDS_ACTION
-from extender.http import manifests
+from extender.core import explain
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import NEEDS_ACTION
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from extender.servers.readapi import manifests
 from shared import labels
 from shared.model import Uid, Upsert
 from tests.fakes.builders import make_node
 from tests.property.test_cycle import carry_out, members
-from tests.unit.engine.clusters import store_of
+from tests.unit.core.clusters import store_of
 
 NODES = st.lists(st.integers(1, 8), min_size=1, max_size=4).map(
     lambda sizes: [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
@@ -32,7 +35,7 @@ OTHERS = st.lists(
     ),
     max_size=5,
 )
-PARAMS = st.builds(EngineParameters, order=st.sampled_from(Order))
+PARAMS = st.builds(CoreParameters, order=st.sampled_from(Order))
 NOW = Reading(10, 10)
 
 
@@ -91,9 +94,9 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
     nodes, others, params, asked_for, cycles
 ):
     store = store_of(nodes, *[members(i, *job) for i, job in enumerate(others)])
-    cycle, memory = None, Memory()
+    cycle, memory = None, QueueState()
     for _ in range(cycles):
-        cycle = queueing.cycle(store.snapshot(), memory, Reading(5, 5), params)
+        cycle = decision.cycle(store.snapshot(), memory, Reading(5, 5), params)
         memory = cycle.memory
         carry_out(store, cycle, 5)
     body = json.dumps({**asked_for, "metadata": {"name": "mine"}}).encode()
@@ -101,15 +104,15 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
     before, snapshot = store.export(), store.snapshot()
     used = snapshot.room.used.copy()
 
-    asked = explaining.asked(snapshot, params, cycle, NOW)
-    said = explaining.what_if(asked, job, acting=True)
+    asked = explain.asked(snapshot, params, cycle, NOW)
+    said = explain.what_if(asked, job, acting=True)
 
     assert store.snapshot() is snapshot
     assert store.export() == before
     assert np.array_equal(snapshot.room.used, used)
 
     submitted(store, job, params.scheduler_name)
-    real = queueing.cycle(store.snapshot(), memory, NOW, params)
+    real = decision.cycle(store.snapshot(), memory, NOW, params)
     able = [entry.job.key for entry in real.entries if entry.reason not in NEEDS_ACTION]
     position = able.index(said.job) + 1 if said.job in able else None
     entry = next(entry for entry in real.entries if entry.job.key == said.job)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.state.recording import VERSION
+from extender.store.recording import VERSION
 from tests.replaying import renames
 
 Type = str | list[Any] | None

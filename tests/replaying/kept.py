@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from extender import replay
-from extender.engine import replaying
-from extender.engine.parameters import EngineParameters
-from extender.engine.replaying import parameters_hash
+from extender.app import replay
+from extender.core.decisionlog import replay as decisionlog_replay
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.parameters.combined import CoreParameters
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import labels
@@ -42,7 +42,7 @@ def segments(log: Path) -> list[tuple[str, list[bytes]]]:
     return found
 
 
-def parameters(log: Path) -> EngineParameters:
+def parameters(log: Path) -> CoreParameters:
     """Return the parameters that decided."""
     old: dict[str, Any] = json.loads((log / SETTINGS).read_text())
     settings = ExtenderSettings.model_validate(converting.settings(old))
@@ -68,7 +68,7 @@ def decide_again(log: Path, scratch: Path) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _in_full() -> Iterator[None]:
-    with mock.patch.object(replaying, "digest", lambda value: value):
+    with mock.patch.object(decisionlog_replay, "digest", lambda value: value):
         yield
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from extender.engine import replaying
-from extender.state import recording
-from extender.state.recording import VERSION
+from extender.core.decisionlog import replay
+from extender.store import recording
+from extender.store.recording import VERSION
 from tests.replaying import converting, missing, renames
 from tests.replaying.converting import ConversionError
 from tests.replaying.test_kept_logs import INPUTS
@@ -120,5 +120,5 @@ def test_what_is_reshaped_may_lack_fields(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_digest_is_kept_of_what_is_too_long() -> None:
-    first, second = replaying.digest([("a", 1.0)]), replaying.digest([("a", 2.0)])
+    first, second = replay.digest([("a", 1.0)]), replay.digest([("a", 2.0)])
     assert (len(first), first == second) == (64, False)

@@ -17,21 +17,21 @@ from typing import Any, Final
 
 import pytest
 
-from extender.engine import replaying
-from extender.state import recording
+from extender.core.decisionlog import replay
+from extender.store import recording
 from tests.replaying import converting, kept, missing
 
 LOGS: Final = kept.logs(converting.FIXTURES)
 
 INPUTS: Final[Mapping[str, object]] = {
-    "cycle": replaying.CycleInput,
-    "cycle-begins": replaying.CycleInput,
-    "filter": replaying.RequestInput,
-    "prioritize": replaying.RequestInput,
-    "migrate": replaying.LookInput,
-    "resize": replaying.ResizeInput,
-    "rescale": replaying.RescaleInput,
-    "admission-begins": replaying.AdmissionInput,
+    "cycle": replay.CycleInput,
+    "cycle-begins": replay.CycleInput,
+    "filter": replay.RequestInput,
+    "prioritize": replay.RequestInput,
+    "migrate": replay.LookInput,
+    "resize": replay.ResizeInput,
+    "rescale": replay.RescaleInput,
+    "admission-begins": replay.AdmissionInput,
 }
 """What a decision is given, by its newest kind."""
 

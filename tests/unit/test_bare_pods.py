@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from extender.loops import bare_pods
+from extender.writers import bare_pods
 from shared import foreign_labels, labels
 
 

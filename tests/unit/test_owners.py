@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.engine.owner_changes import ChangeOwner
-from extender.loops.owners import operations
+from extender.core.cluster.owner_changes import ChangeOwner
+from extender.writers.owners import operations
 from shared.kube.parse import decode_job
 from tests.fakes import kube_patches
 from tests.fakes.builders import make_owner

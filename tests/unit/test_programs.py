@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from agent.main import main as agent
-from extender.main import main as extender
+from extender.app.main import main as extender
 from simulator.main import main as simulator
 
 Main = Callable[[Sequence[str] | None], int]

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from extender.certificates import deciding, making, reading
-from extender.certificates.deciding import Plan, Wanted
-from extender.engine.parameters import EngineParameters, Order
+from extender.core import certificates
+from extender.core.certificates import Plan, Wanted
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
+from extender.servers.tls import making, reading
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import PolicySettings, engine_parameters
 from shared import settings
@@ -82,7 +84,7 @@ def load(tmp_path: Path, text: str, **environ: str) -> ExtenderSettings:
 
 def test_no_file_and_no_variable_give_the_engines_own_defaults() -> None:
     found = settings.load(ExtenderSettings, None, {})
-    assert engine_parameters(found, "shuntyard") == EngineParameters()
+    assert engine_parameters(found, "shuntyard") == CoreParameters()
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
@@ -281,7 +283,7 @@ def test_names_of_a_certificate_are_as_it_has_them(tmp_path: Path) -> None:
     wanted = Wanted(frozenset(found.names), found.client_name, 1e6, 1e7)
     everything = Plan(authority=True, server=True, client=True)
     made = making.make(reading.read({}), everything, wanted, 1e9)
-    assert deciding.plan(reading.found(reading.read(made), 1e9), wanted, 1e9).nothing
+    assert certificates.plan(reading.found(reading.read(made), 1e9), wanted, 1e9).nothing
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -366,14 +368,14 @@ POLICY_FIELDS = [
 def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
     found = PolicySettings.model_validate({path[0]: {path[1]: another(path)}})
     changed = dataclasses.asdict(engine_parameters(found, "shuntyard"))
-    assert changed != dataclasses.asdict(EngineParameters())
+    assert changed != dataclasses.asdict(CoreParameters())
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
 def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
     """A setting that nobody reads would be a promise that is not kept."""
     topics = ("policy", "migration", "scaling", "admission", "tenancy")
-    shell = ("main.py", "looping.py", "listeners.py", "ground.py")
+    shell = ("app/main.py", "app/composition.py", "app/listeners.py", "app/context.py")
     readers = (*shell, *(f"settings/{topic}.py" for topic in topics))
     text = "".join((ROOT / "extender" / name).read_text() for name in readers)
     assert re.search(rf"\.{path[-1]}\b", text)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.loops.signatures import SIGNED_SECONDS, Signatures
-from extender.signing import keys, statements
-from extender.signing.keys import Fault, Key, KeyRing
+from extender.core.records import signatures as records_signatures
+from extender.core.records.signatures import Fault, Key, KeyRing
+from extender.writers.signing.signatures import SIGNED_SECONDS, Signatures
 from shared import labels, signing_secret
 from shared.kube import migrations
 from shared.model import Delete, Replace, Upsert
@@ -145,7 +145,10 @@ def test_two_keys_count_at_once_and_the_first_signs():
     old = signed(signatures(), make_pod())
     by = signatures(KeyRing("the-cluster", (TWO, ONE)))
     assert shown(by, old) is old
-    assert keys.parse(signed(by, make_pod()).annotations[labels.SEAT_SIGNATURE]).key_id == TWO.id
+    assert (
+        records_signatures.parse(signed(by, make_pod()).annotations[labels.SEAT_SIGNATURE]).key_id
+        == TWO.id
+    )
 
 
 def test_after_new_keys_all_is_looked_at_again():
@@ -221,8 +224,8 @@ def test_without_keys_everything_counts_and_nothing_is_signed():
 
 
 def test_fields_do_not_reach_into_each_other():
-    a = statements.seat("ns", "u", {labels.NODE: "n", labels.PLAN: "p"})
-    b = statements.seat("ns", "u", {labels.NODE: "np", labels.PLAN: ""})
+    a = records_signatures.seat("ns", "u", {labels.NODE: "n", labels.PLAN: "p"})
+    b = records_signatures.seat("ns", "u", {labels.NODE: "np", labels.PLAN: ""})
     assert RING.sign(a, 1).digest != RING.sign(b, 1).digest
 
 

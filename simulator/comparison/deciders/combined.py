@@ -22,9 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.policy import priority
-from extender.policy.migration_gain import GainParameters
-from extender.policy.priority import Candidate, PriorityParameters
+from extender.core.parameters.migration import GainParameters
+from extender.core.parameters.queue import PriorityParameters
+from extender.core.queue import priority
+from extender.core.queue.priority import Candidate
 from shared.model import JobKey, Uid
 from simulator.baselines.estimates import Estimates, truth_of
 from simulator.baselines.free_nodes import FreeNodes

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.policy import count_balance
-from extender.policy.count_balance import CountParameters, Resident
-from extender.policy.move import Move as Planned
+from extender.core.migration import count_balance
+from extender.core.migration.count_balance import Resident
+from extender.core.migration.rebalance import Move as Planned
+from extender.core.parameters.migration import CountParameters
 from shared.model import NodeName, Uid
 from simulator.baselines.free_nodes import FreeNodes, is_single_cpu_pod, shape_of
 from simulator.baselines.kubernetes import start_all

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.engine.parameters import EngineParameters
-from extender.policy import scaling, speed, weighting
-from extender.policy.elastic import Candidate, Elastic, Running, ScalingPlan, Worker
-from extender.policy.placement import Placement as Seated
-from extender.policy.room import Room
-from extender.policy.scaling import ScalingParameters
-from extender.policy.speed import Measured, Mode, Speed, SpeedParameters
-from extender.policy.weighting import Capacity, Waiting, Weight
+from extender.core.elastic import scaling, speed
+from extender.core.elastic.scaling_values import Candidate, Elastic, Running, ScalingPlan, Worker
+from extender.core.elastic.speed import Measured, Mode, Speed
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.elastic import ScalingParameters, SpeedParameters
+from extender.core.placement.placement import Placement as Seated
+from extender.core.queue import weighting
+from extender.core.queue.weighting import Capacity, Waiting, Weight
 from shared.model import JobKey, Uid
 from simulator.baselines.estimates import Estimates, truth_of
 from simulator.baselines.free_nodes import FreeNodes, is_single_cpu_pod, shape_of
@@ -40,7 +41,7 @@ class Drs:
 
     estimates: Estimates
     parameters: ScalingParameters = field(default_factory=ScalingParameters)
-    engine: EngineParameters = field(default_factory=EngineParameters)
+    engine: CoreParameters = field(default_factory=CoreParameters)
     oracle: Final = True
     _speeds: dict[str, Speed | None] = field(default_factory=dict)
 
@@ -63,7 +64,7 @@ class Drs:
             if JobKey(job.name) in jobs
         ]
 
-        def place(key: JobKey, workers: int, room: Room) -> Seated | None:
+        def place(key: JobKey, workers: int, room: NodeTable) -> Seated | None:
             return FreeNodes(room, self.engine).place_gang(jobs[key].spec, workers)
 
         plan = scaling.decide(running, waiting, free.room, place, self.parameters)

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from extender.policy import migration_gain
-from extender.policy.migration_gain import GainParameters
+from extender.core.migration import migration_gain
+from extender.core.parameters.migration import GainParameters
 from simulator.baselines.estimates import Estimates, rate_on, truth_of
 from simulator.baselines.free_nodes import FreeNodes
 from simulator.baselines.reconcile import Target, placement_of

@@ -11,12 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from extender.policy import admission, price_bounds, slots
-from extender.policy.admission import AdmissionParameters, SlotState
-from extender.policy.price_bounds import BoundsParameters
-from extender.policy.slots import SlotCluster
-from extender.policy.timetable import Schedule
-from extender.policy.training_job import TrainingJob
+from extender.core.parameters.pricing import AdmissionParameters, BoundsParameters
+from extender.core.pricing import admission, price_bounds, slots
+from extender.core.pricing.admission import SlotState
+from extender.core.pricing.slots import SlotCluster
+from extender.core.pricing.timetable import Schedule
+from extender.core.pricing.training_job import TrainingJob
 from simulator.baselines.estimates import Estimates
 from simulator.baselines.free_nodes import FreeNodes
 from simulator.baselines.reconcile import Target, reconcile

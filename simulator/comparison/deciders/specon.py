@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.engine.migration.parameters import MigrationParameters
-from extender.policy import migration_target, rebalance
-from extender.policy.migration_target import Host
-from extender.policy.move import Move as Planned
-from extender.policy.rebalance import Movable
+from extender.core.migration import migration_target, rebalance
+from extender.core.migration.migration_target import Host
+from extender.core.migration.rebalance import Movable
+from extender.core.migration.rebalance import Move as Planned
+from extender.core.parameters.migration import MigrationParameters
 from shared.convergence import categories
 from shared.convergence.categories import Standing
 from shared.convergence.parameters import ConvergenceParameters

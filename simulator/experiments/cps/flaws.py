@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from extender.engine.parameters import EngineParameters
-from extender.policy import priority
-from extender.policy.priority import PAPER_SECTION_3, Candidate, PriorityParameters
-from extender.policy.reservation import ReservationParameters
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import BackfillParameters, PriorityParameters
+from extender.core.queue import priority
+from extender.core.queue.priority import PAPER_SECTION_3, Candidate
 from shared.model import JobKey, Uid
 from simulator import seeds
 from simulator.cluster.engine_decider import EngineDecider
@@ -29,7 +29,7 @@ _MINUTES: Final = 60.0
 _CPU: Final = 1
 
 
-def reversal(params: EngineParameters) -> Table:
+def reversal(params: CoreParameters) -> Table:
     """Return what V two waiting jobs have alone, and beside a third one that comes."""
     a, b = _candidate("A", 5, 10, 6), _candidate("B", 5, 3, 2)
     c, d = _candidate("C", 5, 6, 10), _candidate("D", 9, 1, 6, class_value=1000)
@@ -53,7 +53,7 @@ def reversal(params: EngineParameters) -> Table:
     )
 
 
-def ageing(params: EngineParameters) -> Table:
+def ageing(params: CoreParameters) -> Table:
     """Return how long a small job waits beside a stream of large ones."""
     return Table(
         "A small job beside a stream of large ones: minutes until it starts",
@@ -66,7 +66,7 @@ def ageing(params: EngineParameters) -> Table:
     )
 
 
-def findings(params: EngineParameters) -> Iterator[str]:
+def findings(params: CoreParameters) -> Iterator[str]:
     """Yield what both tables say."""
     yield (
         "Min-max normalisation makes the order of two waiting jobs depend on a third: "
@@ -90,13 +90,13 @@ _RULES: Final[Mapping[str, tuple[bool, float | None]]] = {
 
 
 @cache
-def _waits(rule: str, params: EngineParameters) -> tuple[float, float]:
+def _waits(rule: str, params: CoreParameters) -> tuple[float, float]:
     """Return the minutes that the small job waits, and the mean of the others."""
     ages, max_wait = _RULES[rule]
     params = replace(
         params,
         priority=replace(params.priority, ageing=ages),
-        waiting=ReservationParameters(default_max_wait_seconds=None),
+        waiting=BackfillParameters(default_max_wait_seconds=None),
     )
     run = simulate(_stream(max_wait), EngineDecider(params))
     waits = {record.name: (record.queueing_seconds or 0.0) / _MINUTES for record in run.jobs}

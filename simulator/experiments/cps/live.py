@@ -7,11 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from extender.engine import queueing
-from extender.engine.commands import ReleaseGang
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters
-from extender.state.store import ClusterStore
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import JobKey, Upsert
 from simulator.cluster import objects
@@ -74,7 +75,7 @@ def submitted(jobs: Sequence[Job]) -> tuple[Job, ...]:
 
 
 def cycle(
-    jobs: Sequence[Job], nodes: Sequence[Machine], params: EngineParameters
+    jobs: Sequence[Job], nodes: Sequence[Machine], params: CoreParameters
 ) -> tuple[Started, ...]:
     """Return what one cycle starts when all jobs wait, in the order in which it does."""
     store = ClusterStore(params.scheduler_name)
@@ -86,7 +87,7 @@ def cycle(
         for pod in objects.pods(job, number):
             store.apply(Upsert(pod))
     now = EPOCH_SECONDS + max(job.submitted_at for job in jobs) + 1.0
-    outcome = queueing.cycle(store.snapshot(), Memory(), Reading(now, now), params)
+    outcome = decision.cycle(store.snapshot(), QueueState(), Reading(now, now), params)
     return tuple(_started(job) for job in outcome.commands if isinstance(job, ReleaseGang))
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from extender.engine.parameters import EngineParameters
-from extender.policy.scaling import ScalingParameters
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.elastic import ScalingParameters
 from simulator import numbers, seeds
 from simulator.baselines.dragon import Dragon, DragonParameters, TfOperator
 from simulator.experiments.drs import setting
@@ -30,7 +30,7 @@ class Contestant:
     how: DragonParameters | ScalingParameters | None = None
     any_worker: bool = True
 
-    def scheduler(self, engine: EngineParameters) -> Scheduler:
+    def scheduler(self, engine: CoreParameters) -> Scheduler:
         """Return a fresh one."""
         if isinstance(self.how, DragonParameters):
             return Dragon(self.how)
@@ -105,12 +105,12 @@ def figures(done: Sequence[Done]) -> Figures:
     )
 
 
-def one_seed(cases: Sequence[Case], engine: EngineParameters, seed: int) -> tuple[Figures, ...]:
+def one_seed(cases: Sequence[Case], engine: CoreParameters, seed: int) -> tuple[Figures, ...]:
     """Return the figures of every case for one seed."""
     return tuple(_run(case, engine, seed) for case in cases)
 
 
-def _run(case: Case, engine: EngineParameters, seed: int) -> Figures:
+def _run(case: Case, engine: CoreParameters, seed: int) -> Figures:
     jobs = setting.jobs(seed, case.experiment, case.speed, case.assumed)
     scheduler = case.contestant.scheduler(engine)
     return figures(run(jobs, setting.NODES, scheduler, setting.TICK_SECONDS))

@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 from typing import Final
 
-from extender.engine.parameters import EngineParameters
-from extender.policy import gang, scaling, weighting
-from extender.policy.elastic import Candidate, Elastic, Running, ScalingPlan, Worker
-from extender.policy.gang import GangPod, Misfit, Placement
-from extender.policy.room import Room
-from extender.policy.scaling import ScalingParameters
+from extender.core.elastic import scaling
+from extender.core.elastic.scaling_values import Candidate, Elastic, Running, ScalingPlan, Worker
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters import queue
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.elastic import ScalingParameters
+from extender.core.placement import gang
+from extender.core.placement.gang import GangPod, Misfit, Placement
+from extender.core.queue import weighting
 from shared.model import JobKey, NodeName, Uid
 from simulator.models.parameter_server import Rooms, ServerJob, Site, Training, shape
 
@@ -28,12 +31,12 @@ class Scaler:
     def __init__(
         self,
         params: ScalingParameters,
-        engine: EngineParameters | None = None,
+        engine: CoreParameters | None = None,
         *,
         any_worker: bool = True,
     ) -> None:
         self._params = params
-        self._engine = engine or EngineParameters()
+        self._engine = engine or CoreParameters()
         self._any_worker = any_worker
         self._rooms: Rooms | None = None
         self._jobs: dict[JobKey, ServerJob] = {}
@@ -84,7 +87,7 @@ class Scaler:
             any_worker=self._any_worker,
         )
 
-    def _place(self, key: JobKey, workers: int, room: Room) -> Placement | None:
+    def _place(self, key: JobKey, workers: int, room: NodeTable) -> Placement | None:
         """Return the placement by the extender's gang rule; equal questions are computed once."""
         job = self._jobs[key]
         question = (job, workers, room.used.tobytes())
@@ -129,7 +132,7 @@ def _elastic(job: ServerJob, site: Site, left: float | None = None) -> Elastic:
     key = JobKey(job.name)
     capacity = weighting.Capacity(*map(sum, zip(*site.capacity.values(), strict=True)))
     waits = weighting.Waiting(key, Uid(job.name), job.arrives_at, job.utility, 0, cpu, memory)
-    (weight,) = weighting.weights([waits], capacity, weighting.WeightingParameters())
+    (weight,) = weighting.weights([waits], capacity, queue.WeightingParameters())
     return Elastic(
         weight=weight,
         created_at=job.arrives_at,

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from extender.policy.speed import Mode, SpeedParameters
+from extender.core.elastic.speed import Mode
+from extender.core.parameters.elastic import SpeedParameters
 from simulator import seeds
 from simulator.models.measured_speeds import MODELS, SCALING
 from simulator.models.parameter_server import Amounts, ServerJob

@@ -4,10 +4,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from extender.engine.parameters import EngineParameters
-from extender.policy import price_bounds, slots
-from extender.policy.admission import AdmissionParameters, Replanning
-from extender.policy.price_bounds import Bounds, BoundsParameters, Rule
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.pricing import (
+    AdmissionParameters,
+    BoundsParameters,
+    PriceBoundRule,
+    Replanning,
+)
+from extender.core.pricing import price_bounds, slots
+from extender.core.pricing.price_bounds import Bounds
 from simulator import seeds
 from simulator.baselines import dorm, drf, slot_order
 from simulator.baselines.slot_order import DensityGreedy, Fifo, ShortestRemaining
@@ -24,7 +29,7 @@ REPLANNING_KAPPA: Final = 1e6
 COLOCATED_GBPS: Final = 50.0
 """b inside one machine."""
 
-Runner = Callable[[SlotWorkload, SlotWorkload, EngineParameters], SlotRun]
+Runner = Callable[[SlotWorkload, SlotWorkload, CoreParameters], SlotRun]
 """Runs a workload; the second one is another sample of such jobs, "past experience"."""
 
 OASIS: Final = "OASiS"
@@ -53,11 +58,11 @@ def printed(workload: SlotWorkload) -> Bounds:
     """Return the bounds (23) to (26) of the workload's own jobs, as the paper knows them."""
     cluster = slots.normalised(workload.cluster)
     return price_bounds.printed(
-        normalised_jobs(workload), cluster, BoundsParameters(rule=Rule.PRINTED)
+        normalised_jobs(workload), cluster, BoundsParameters(rule=PriceBoundRule.PRINTED)
     )
 
 
-def quantile(past: SlotWorkload, parameters: EngineParameters) -> Bounds:
+def quantile(past: SlotWorkload, parameters: CoreParameters) -> Bounds:
     """Return the quantile reserve of past jobs."""
     return price_bounds.quantile_reserve(normalised_jobs(past), parameters.price_bounds)
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.policy.training_job import TrainingJob
-from extender.policy.utility import Sigmoid
+from extender.core.cluster.utility import Sigmoid
+from extender.core.pricing.training_job import TrainingJob
 from simulator.models.slot_world import SlotRun, SlotWorkload
 from simulator.numbers import Spread, quantile, spread
 from simulator.results import Cell

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from extender.policy.slots import FloatVector
+from extender.core.pricing.slots import FloatVector
 from simulator.models.slot_world import SlotWorkload
 
 GAP: Final = 0.005

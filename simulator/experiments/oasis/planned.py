@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from extender.policy import admission, slots
-from extender.policy.admission import AdmissionParameters, Replanning
-from extender.policy.colocation import inside
-from extender.policy.price_bounds import Bounds
-from extender.policy.slots import FloatVector, SlotCluster
-from extender.policy.timetable import Schedule, Seats
-from extender.policy.training_job import TrainingJob
+from extender.core.parameters.pricing import AdmissionParameters, Replanning
+from extender.core.pricing import admission, slots
+from extender.core.pricing.colocation import inside
+from extender.core.pricing.price_bounds import Bounds
+from extender.core.pricing.slots import FloatVector, SlotCluster
+from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.training_job import TrainingJob
 from simulator.models.slot_placement import IntVector, Placement
 from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth
 
@@ -21,7 +21,7 @@ VIABLE: Final = 0.01
 
 
 class Planned:
-    """Ours: ``extender.policy.admission`` decides, this only keeps its promises.
+    """Ours: ``extender.core.pricing.admission`` decides, this only keeps its promises.
 
     Attributes:
         state: What is admitted and promised, in the units of ``in_units``.

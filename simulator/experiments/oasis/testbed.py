@@ -4,9 +4,9 @@ from typing import Final
 
 import numpy as np
 
-from extender.policy.slots import SlotCluster
-from extender.policy.training_job import TrainingJob
-from extender.policy.utility import Sigmoid
+from extender.core.cluster.utility import Sigmoid
+from extender.core.pricing.slots import SlotCluster
+from extender.core.pricing.training_job import TrainingJob
 from simulator.experiments.oasis.workload import Range
 from simulator.models.slot_placement import RESOURCES
 from simulator.models.slot_world import SlotWorkload

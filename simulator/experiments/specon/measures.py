@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from extender.engine.replaying import parameters_hash
+from extender.core.decisionlog.replay import parameters_hash
 from shared.model import Uid
 from simulator import seeds
 from simulator.experiments.registry import Options

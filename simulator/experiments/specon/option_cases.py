@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from extender.engine.migration.parameters import MigrationParameters
-from extender.policy.rebalance import RebalanceWhen
+from extender.core.parameters.migration import MigrationParameters, RebalanceWhen
 from shared.convergence.parameters import Normalisation
 from simulator.experiments.specon import variants
 from simulator.experiments.specon.measures import Case

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.engine.migration.parameters import MigrationParameters
-from extender.policy import count_balance, cpu_weights, migration_target, rebalance
-from extender.policy.count_balance import CountParameters, Resident
-from extender.policy.cpu_weights import Sharer, WeightParameters
-from extender.policy.migration_target import Host, counted
-from extender.policy.rebalance import Movable
+from extender.core.cpu_shares import cpu_weights
+from extender.core.cpu_shares.cpu_weights import Sharer
+from extender.core.migration import count_balance, migration_target, rebalance
+from extender.core.migration.count_balance import Resident
+from extender.core.migration.migration_target import Host, counted
+from extender.core.migration.rebalance import Movable
+from extender.core.parameters.cpu_shares import CpuShareParameters
+from extender.core.parameters.migration import CountParameters, MigrationParameters
 from shared.convergence import categories
 from shared.convergence.categories import Standing
 from shared.convergence.parameters import ConvergenceParameters
@@ -208,7 +210,7 @@ GIVEN_MILLI: Final = 1000
 class Weighing:
     """CPU requests as the kernel's weights; the remaining work is known with an error."""
 
-    def __init__(self, params: WeightParameters, monitor: Monitor) -> None:
+    def __init__(self, params: CpuShareParameters, monitor: Monitor) -> None:
         self._params = params
         self._monitor = monitor
 

@@ -3,11 +3,15 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from extender.engine.migration.parameters import MigrationParameters, MigrationPolicy
-from extender.policy.count_balance import CountParameters
-from extender.policy.cpu_weights import WeightParameters
-from extender.policy.migration_target import TargetParameters
-from extender.policy.rebalance import RebalanceParameters, RebalanceWhen
+from extender.core.parameters.cpu_shares import CpuShareParameters
+from extender.core.parameters.migration import (
+    CountParameters,
+    MigrationParameters,
+    MigrationPolicy,
+    RebalanceParameters,
+    RebalanceWhen,
+    TargetParameters,
+)
 from shared.convergence.parameters import ConvergenceParameters
 from simulator.experiments.specon.rules import Counting, Monitor, Specon, Tally, Weighing
 from simulator.experiments.specon.scenarios import NOISE
@@ -31,7 +35,7 @@ class Variant:
 
     migration: MigrationParameters
     convergence: ConvergenceParameters = field(default_factory=ConvergenceParameters)
-    weights: WeightParameters = field(default_factory=WeightParameters)
+    weights: CpuShareParameters = field(default_factory=CpuShareParameters)
     also_count: bool = False
     ticks_only: bool = False
     pause_seconds: float = 5.0
@@ -66,7 +70,9 @@ class Variant:
 
     def with_weights(self, exponent: float, converged_ratio: float) -> "Variant":
         """Return this with CPU weights."""
-        params = WeightParameters(enabled=True, exponent=exponent, converged_ratio=converged_ratio)
+        params = CpuShareParameters(
+            enabled=True, exponent=exponent, converged_ratio=converged_ratio
+        )
         return replace(self, weights=params)
 
 

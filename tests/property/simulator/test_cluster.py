@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.engine.commands import ReleaseGang
-from extender.engine.parameters import EngineParameters, Order
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
 from simulator.cluster.actions import Move, Preempt, Scale, Weigh, placement
 from simulator.cluster.engine_decider import EngineDecider
 from simulator.cluster.run import simulate
@@ -152,7 +153,7 @@ def test_whatever_a_scheduler_does_work_and_room_are_conserved(found, seed):
 @settings(max_examples=50)
 @given(jobs(), st.sampled_from(Order), st.sampled_from((0.0, 0.2)))
 def test_the_extender_keeps_gangs_whole_and_completes_everything(found, order, settle):
-    decider = Checked(EngineParameters(order=order))
+    decider = Checked(CoreParameters(order=order))
     consistent(simulate(workload(found), decider, settle_seconds=settle), found)
 
 
@@ -173,8 +174,8 @@ class Thorough(Checked):
 @given(jobs(), st.sampled_from(Order))
 def test_skipped_cycles_would_have_changed_nothing(found, order):
     decider, thorough = (
-        Checked(EngineParameters(order=order)),
-        Thorough(EngineParameters(order=order)),
+        Checked(CoreParameters(order=order)),
+        Thorough(CoreParameters(order=order)),
     )
     run, all_cycles = simulate(workload(found), decider), simulate(workload(found), thorough)
     assert run.decisions <= all_cycles.decisions

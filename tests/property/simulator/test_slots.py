@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.engine.parameters import EngineParameters
+from extender.core.parameters.combined import CoreParameters
 from simulator.experiments.oasis.contest import RUNNERS
 from simulator.experiments.oasis.workload import Setting, draw
 from simulator.seeds import generator
@@ -34,7 +34,7 @@ def test_nobody_exceeds_a_capacity_or_works_on_what_has_not_arrived(name: str) -
     def holds(seed: int, jobs: int, servers: int) -> None:
         workload = draw(small(jobs, servers), generator(seed, 1))
         past = draw(small(jobs, servers), generator(seed, 2))
-        run = RUNNERS[name](workload, past, EngineParameters())
+        run = RUNNERS[name](workload, past, CoreParameters())
         best = sum(job.utility.of(0) for job in workload.jobs)
         assert 0.0 <= run.utility <= best + 1e-9
         assert 0.0 <= run.gpu_share <= 1.0 + 1e-9

@@ -1,8 +1,8 @@
 """What the benchmark of decisions says is what the policy decided."""
 
 from bench import decisions
-from extender.policy import admission
-from extender.policy.admission import AdmissionParameters
+from extender.core.parameters.pricing import AdmissionParameters
+from extender.core.pricing import admission
 
 
 def test_a_row_counts_every_job_of_every_workload():

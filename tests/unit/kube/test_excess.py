@@ -3,11 +3,14 @@
 import msgspec
 import pytest
 
-from extender.engine import direct, filtering, jobs, queueing
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters
-from extender.engine.reasons import Reason
-from extender.state.store import ClusterStore
+from extender.core.cluster import jobs
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from extender.core.scheduler import direct_gangs, filtering
+from extender.store.store import ClusterStore
 from shared import labels, model
 from shared.kube import excess, parse
 from shared.model import JobKey, Requirement, Upsert
@@ -110,7 +113,7 @@ def test_the_job_of_such_a_pod_is_misconfigured_and_the_field_is_named() -> None
             )
         )
     )
-    cycle = queueing.cycle(store.snapshot(), Memory(), Reading(1, 1), EngineParameters())
+    cycle = decision.cycle(store.snapshot(), QueueState(), Reading(1, 1), CoreParameters())
     (entry,) = cycle.entries
     assert entry.reason is Reason.MISCONFIGURED
     assert "nodeSelectorTerms: 300 terms, and at most 256 are allowed" in entry.message
@@ -121,7 +124,9 @@ def test_such_a_pod_without_our_gate_passes_nowhere_and_is_told_the_field() -> N
     store.apply(Upsert(make_node("n")))
     pod = decoded(containers=[{"name": "c"}], tolerations=[{"key": "a"}] * 300)
     store.apply(Upsert(pod))
-    verdict = filtering.filter_nodes(store.snapshot(), pod, ["n"], EngineParameters(), direct.NEVER)
+    verdict = filtering.filter_nodes(
+        store.snapshot(), pod, ["n"], CoreParameters(), direct_gangs.NEVER
+    )
     assert not verdict.passed
     assert "spec.tolerations: 300" in verdict.nowhere
 

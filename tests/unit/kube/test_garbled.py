@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.loops.endpoint import EndpointLoop, Place
+from extender.writers.endpoint import EndpointLoop, Place
 from shared.health import Heartbeat
 from shared.kube import keyed_data, lease_holding, reviews
 from shared.kube.errors import BrokenAnswerError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from extender.adapters import job_set
+from extender.core.kinds import job_set
 from shared import foreign_labels, labels
 from shared.kube import job_sets, kinds, resources
 from shared.kube.errors import OddObjectError

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as changed
 
-from extender.engine.admission.outcome import (
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.utility import Steps
+from extender.core.parameters.pricing import AdmissionParameters
+from extender.core.pricing import admission
+from extender.core.pricing.outcome import (
     AdmissionLook,
     AdmissionMemory,
     Book,
@@ -14,15 +18,11 @@ from extender.engine.admission.outcome import (
     Refused,
     Standing,
 )
-from extender.engine.admission.slot_plan import Asked, SlotPlan
-from extender.engine.reasons import Reason
+from extender.core.records.slot_plan import Asked, SlotPlan
 from extender.metrics.extender import ExtenderMetrics
-from extender.policy import admission
-from extender.policy.admission import AdmissionParameters
-from extender.policy.utility import Steps
 from shared.model import JobKey
 from tests.fakes.builders import make_shape
-from tests.unit.policy.slot_worlds import make_bounds, make_cluster, make_job
+from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make_job
 
 JOB, OTHER = JobKey("a/job/x"), JobKey("a/job/y")
 PLAN = SlotPlan(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from prometheus_client import Metric
 
-from extender.engine.reasons import Reason
+from extender.core.cluster.reasons import Reason
 from extender.metrics.extender import ExtenderMetrics, Outcome, Verb
 
 

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 from prometheus_client import CollectorRegistry
 
-from extender.engine.commands import ReleaseGang
-from extender.engine.memory import Memory
-from extender.engine.queueing import Cycle
-from extender.engine.reasons import Reason
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import Reason
+from extender.core.queue.decision import Cycle
+from extender.core.queue.priority import Value
+from extender.core.queue.state import QueueState
 from extender.metrics.queue import QueueMetrics
 from extender.metrics.series import Series
-from extender.policy.priority import Value
 
 NOW = 1000.0
 
@@ -25,7 +25,7 @@ class Counted:
 
     def look(self, *entries, released=()):
         commands = tuple(ReleaseGang(job=name, pods=(), first=0) for name in released)
-        self.queue.observe(Cycle(entries, commands, Memory(), None), NOW)
+        self.queue.observe(Cycle(entries, commands, QueueState(), None), NOW)
         return self
 
     def value(self, name, **labels):

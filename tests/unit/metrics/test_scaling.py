@@ -3,12 +3,11 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.engine.scaling.following import Ended, Outcome
-from extender.engine.scaling.proposal import Cause
-from extender.engine.scaling.record import Phase
+from extender.core.elastic.state import Ended, Outcome
+from extender.core.records.rescale import Cause, Phase
 from extender.metrics.scaling import ScalingMetrics
 from extender.metrics.series import Series
-from tests.unit.scaling.crews import rescale
+from tests.unit.core.elastic.crews import rescale
 
 CASES = {
     "shrunk": (4, 2, Outcome.DONE, (0, 2)),

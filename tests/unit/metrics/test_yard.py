@@ -4,9 +4,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from bench import made_up
+from extender.core.parameters.placement import NodePriceParameters
+from extender.metrics.cluster import YardMetrics
 from extender.metrics.series import Series
-from extender.metrics.yard import YardMetrics
-from extender.policy.pricing import PricingParameters
 from shared.health import Heartbeat
 from shared.kube import parse
 from shared.model import NodeName, Uid, Upsert
@@ -17,7 +17,7 @@ def measured(store, now=100.0):
     registry = CollectorRegistry()
     yard = YardMetrics(Series(registry))
     snapshot = store.snapshot()
-    yard.observe_nodes(snapshot.room, PricingParameters())
+    yard.observe_nodes(snapshot.room, NodePriceParameters())
     yard.observe_reports(snapshot, now)
     return yard, lambda name, **labels: registry.get_sample_value(f"shuntyard_{name}", labels)
 

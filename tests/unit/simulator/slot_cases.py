@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from extender.policy.slots import SlotCluster
-from extender.policy.training_job import TrainingJob
-from extender.policy.utility import Sigmoid
+from extender.core.cluster.utility import Sigmoid
+from extender.core.pricing.slots import SlotCluster
+from extender.core.pricing.training_job import TrainingJob
 from simulator.models.slot_world import SlotWorkload
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from extender.engine.parameters import EngineParameters, Order
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
 from simulator import seeds
 from simulator.experiments import cps_group, cps_jobs, cps_tasks, registry
 from simulator.experiments.cps import flaws, live, paper
@@ -14,7 +15,7 @@ from simulator.experiments.cps.paper import GROUPS, Group
 from simulator.experiments.registry import Options
 from simulator.results import Beside
 
-PARAMS = EngineParameters()
+PARAMS = CoreParameters()
 QUICK = Options(seeds=2, processes=1)
 NAMES = ("cps-jobs", "cps-tasks", "cps-group")
 
@@ -100,7 +101,7 @@ def test_a_small_job_starves_as_printed_and_does_not_with_ageing_or_a_kept_maxim
 
 def test_the_order_of_the_settings_does_not_reach_the_experiment() -> None:
     """CPS is what is shown, whatever order the extender is set to."""
-    weighted = Options(seeds=1, processes=1, parameters=EngineParameters(order=Order.WEIGHTING))
+    weighted = Options(seeds=1, processes=1, parameters=CoreParameters(order=Order.WEIGHTING))
     ours = cps_jobs.run(Options(seeds=1, processes=1)).tables[0]
     assert cps_jobs.run(weighted).tables[0] == ours
 

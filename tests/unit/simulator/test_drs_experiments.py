@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.policy.scaling import ScalingParameters
+from extender.core.parameters.elastic import ScalingParameters
 from simulator import results
 from simulator.experiments import drs_ablation, drs_scaling
 from simulator.experiments.drs import scaling_findings, setting

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from extender.engine.parameters import EngineParameters
-from extender.policy.admission import AdmissionParameters, Replanning
-from extender.policy.training_job import TrainingJob
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.pricing import AdmissionParameters, Replanning
+from extender.core.pricing.training_job import TrainingJob
 from simulator import results
 from simulator.experiments import (
     oasis_bounds,
@@ -177,7 +177,7 @@ def test_the_optimum_is_that_of_trying_every_plan_and_no_policy_beats_it(seed: i
     assert exact.utility == pytest.approx(_enumerated(drawn), abs=1e-6)
     for name, runner in RUNNERS.items():
         if name not in {DORM, COLOCATED}:  # these two live in another world
-            assert runner(drawn, drawn, EngineParameters()).utility <= exact.utility + 1e-6
+            assert runner(drawn, drawn, CoreParameters()).utility <= exact.utility + 1e-6
 
 
 def test_a_certificate_is_never_below_the_optimum() -> None:

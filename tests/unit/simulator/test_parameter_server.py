@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.policy.speed import Mode, Speed, StepTime
+from extender.core.elastic.speed import Mode, Speed, StepTime
 from simulator.models.parameter_server import Scheduler, ServerJob, Site, run
 
 LINEAR = Speed(StepTime(1.0, 0.0), 1.0, Mode.LINEAR)

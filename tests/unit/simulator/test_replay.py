@@ -6,25 +6,26 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from extender.engine import queueing
-from extender.engine.memory import Memory, Reading
-from extender.engine.parameters import EngineParameters
-from extender.engine.replaying import CycleInput, cycle_output, parameters_hash
-from extender.state import recording
-from extender.state.recording import DecisionRecord
+from extender.core.cluster.session import Reading
+from extender.core.decisionlog.replay import CycleInput, cycle_output, parameters_hash
+from extender.core.parameters.combined import CoreParameters
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from extender.store import recording
+from extender.store.recording import DecisionRecord
 from simulator.main import main
 from tests.fakes.builders import make_node
-from tests.unit.engine.clusters import queued_job, store_of
+from tests.unit.core.clusters import queued_job, store_of
 
 NOW = Reading(1000.0, 10.0)
 
 
-def lines(params: EngineParameters) -> list[bytes]:
+def lines(params: CoreParameters) -> list[bytes]:
     """Header, checkpoint and one cycle that releases a job."""
     store = store_of(make_node("a"), queued_job("j", 2))
     snapshot = store.snapshot()
-    cycle = queueing.cycle(snapshot, Memory(), NOW, params)
-    given = CycleInput(reading=NOW, refusals=(), memory=Memory())
+    cycle = decision.cycle(snapshot, QueueState(), NOW, params)
+    given = CycleInput(reading=NOW, refusals=(), memory=QueueState())
     record = DecisionRecord(
         kind="cycle",
         generation=snapshot.generation,
@@ -39,7 +40,7 @@ def lines(params: EngineParameters) -> list[bytes]:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     file = tmp_path / "decisions-000001.jsonl"
-    file.write_bytes(b"".join(lines(EngineParameters())))
+    file.write_bytes(b"".join(lines(CoreParameters())))
     return file
 
 
@@ -70,7 +71,7 @@ def test_the_first_difference_is_told_with_its_place(
 def test_the_settings_of_the_log_are_taken_from_a_file(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log.write_bytes(b"".join(lines(EngineParameters(pin_lost_seconds=99.0))))
+    log.write_bytes(b"".join(lines(CoreParameters(pin_lost_seconds=99.0))))
     assert main(["replay", "--log", str(log)]) == 1
     assert "written with other parameters" in capsys.readouterr().err
     file = tmp_path / "settings.yaml"

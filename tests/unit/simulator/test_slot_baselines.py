@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from extender.policy.slots import SlotCluster
-from extender.policy.training_job import TrainingJob
-from extender.policy.utility import Sigmoid
+from extender.core.cluster.utility import Sigmoid
+from extender.core.pricing.slots import SlotCluster
+from extender.core.pricing.training_job import TrainingJob
 from simulator.baselines import dorm, drf, slot_order
 from simulator.baselines.dorm import Dorm
 from simulator.baselines.drf import fluid_shares

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from extender.policy.utility import Sigmoid
+from extender.core.cluster.utility import Sigmoid
 from simulator.models.slot_placement import Placement, SlotRoom, aggregate, dominant, fits
 from simulator.models.slot_world import Unfinished, best_worth, decay, done_after, play
 from tests.unit.simulator.slot_cases import cluster, job, workload

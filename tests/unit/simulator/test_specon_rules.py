@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from extender.policy.cpu_weights import WeightParameters
-from extender.policy.rebalance import RebalanceWhen
+from extender.core.parameters.cpu_shares import CpuShareParameters
+from extender.core.parameters.migration import RebalanceWhen
 from shared.convergence.parameters import ConvergenceParameters
 from simulator.experiments.specon.rules import Monitor, Weighing
 from simulator.experiments.specon.variants import C_ONE, B, C, rebalanced
@@ -112,7 +112,7 @@ def test_rare_counting_waits_for_a_tick():
 def test_the_job_near_its_end_gets_more():
     tasks = [task("x", "a", FALLS, work=10.0), task("y", "a", FALLS, work=30.0)]
     monitor = Monitor(ConvergenceParameters(), request_on_enter=True)
-    weighing = Weighing(WeightParameters(enabled=True, exponent=1.0), monitor)
+    weighing = Weighing(CpuShareParameters(enabled=True, exponent=1.0), monitor)
     fluid = Fluid(tasks, ("a",))
     fluid.play(weigher=weighing)
     # ¾ and ¼: x is done after 10 / 0.75 s, y then has 30 - 3.33 left

@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender.engine.parameters import EngineParameters, Order
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import Order
 from shared import labels
 from simulator.cluster.engine_decider import EngineDecider
 from simulator.cluster.run import simulate
@@ -10,7 +11,7 @@ from tests.unit.simulator.cluster.workloads import job, workload
 
 
 def run(*jobs, cpus=(4, 4), order=Order.CPS, **fields):
-    decider = EngineDecider(EngineParameters(order=order))
+    decider = EngineDecider(CoreParameters(order=order))
     return simulate(workload(*jobs, cpus=cpus), decider, **fields), decider
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.policy.utility import Steps
+from extender.core.cluster.utility import Steps
 from simulator.baselines.estimates import Estimates
 from simulator.baselines.kubernetes import DefaultSpread, Volcano
 from simulator.baselines.marginal_gain import Optimus, SlaqLike

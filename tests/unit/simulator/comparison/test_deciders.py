@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.policy.utility import Steps
+from extender.core.cluster.utility import Steps
 from simulator.baselines.estimates import Estimates
 from simulator.cluster.run import simulate
 from simulator.comparison.deciders.combined import Combined, CombinedParameters

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from extender.policy.utility import Steps
+from extender.core.cluster.utility import Steps
 from simulator.cluster.records import JobRecord, Run
 from simulator.comparison import metrics, verdicts
 from simulator.comparison.comparing import Seeded

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from extender.state import recording
-from extender.state.recording import DecisionRecord, DeltaRecord
-from extender.state.store import ClusterStore
+from extender.store import recording
+from extender.store.recording import DecisionRecord, DeltaRecord
+from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import Pod, Upsert
 from simulator.traces import decision_log

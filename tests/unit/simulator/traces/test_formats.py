@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.policy.utility import Sigmoid, Steps
+from extender.core.cluster.utility import Sigmoid, Steps
 from simulator.traces.faults import Faults
 from simulator.traces.opening import detected, open_trace
 from simulator.workload import GPU, Job, Workload

@@ -1,0 +1,1 @@
+"""The extender program: entry point, composition and replay of a kept log."""

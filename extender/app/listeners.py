@@ -1,0 +1,235 @@
+"""The listeners, each built from its section of the settings, and the certificates they show."""
+
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from extender.app.context import Context
+from extender.controllers.observe.observer import Observer
+from extender.core.certificates import Wanted
+from extender.metrics.certificates import Door
+from extender.metrics.connections import Ending
+from extender.servers.agents.answers import AgentAnswers
+from extender.servers.agents.tokens import TokenCheck
+from extender.servers.applications import (
+    create_agents_app,
+    create_api_app,
+    create_runner,
+    create_scheduler_app,
+)
+from extender.servers.auth.authorizer import Doorkeeper
+from extender.servers.auth.viewers import Viewers
+from extender.servers.ports import SchedulerPort
+from extender.servers.readapi.answers import ReadAnswers
+from extender.servers.readapi.forwarding import Forwarding
+from extender.servers.readapi.peers import Peers
+from extender.servers.tls.certificate import ServerCertificate
+from extender.servers.tls.trust import Trust
+from extender.servers.tls.upkeep import CertificateKeeper, Places
+from extender.settings.certificates import CertificatesSection
+from extender.settings.extender import ExtenderSettings
+from extender.settings.listeners import (
+    AgentsSection,
+    ApiSection,
+    SchedulerSection,
+    WithoutToken,
+)
+from extender.settings.peers import PeersSection
+from extender.writers.authority_maps import config_maps
+from extender.writers.leadership import Leadership
+from shared.answer import VIEWERS_AUDIENCE
+from shared.connections import Connections, Site, most_connections
+from shared.kube import paths, reviews
+
+FILES_SHARES: Final[Mapping[Door, float]] = {
+    Door.SCHEDULER: 0.6, Door.AGENTS: 0.2, Door.API: 0.1,
+}  # fmt: skip
+"""Of the files that the process may open; the rest is for what it opens itself."""
+Certificates = Mapping[Door, ServerCertificate]
+_DAY_SECONDS: Final = 86400.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Listener:
+    """An application and the address it is served on; ``tls`` None: in the clear."""
+
+    app: web.Application
+    host: str
+    port: int
+    connections: Connections
+    tls: ssl.SSLContext | None = None
+
+    def runner(self, drain_seconds: float) -> web.AppRunner:
+        """Return what serves it; at the end open requests may go on for so long."""
+        return create_runner(self.app, drain_seconds=drain_seconds, connections=self.connections)
+
+    async def open(self, runner: web.AppRunner) -> None:
+        """Listen from now on.
+
+        Raises:
+            OSError: The address cannot be had.
+        """
+        opened = self.connections.listen(self.host, self.port)
+        await Site(runner, opened, self.tls).start()
+
+
+def keeper(section: CertificatesSection, ground: Context) -> CertificateKeeper:
+    """Return who makes certificates for the replicas and keeps them."""
+    secret = paths.namespaced(paths.SECRETS, section.namespace, section.secret)
+    wanted = Wanted(
+        names=frozenset(section.names),
+        client_name=section.client_name,
+        valid_seconds=section.valid_days * _DAY_SECONDS,
+        authority_valid_seconds=section.authority_valid_days * _DAY_SECONDS,
+    )
+    maps = config_maps(section.authority_namespaces, section.authority_config_map)
+    places = Places(secret, maps, section.directory)
+    beat = ground.beat("certificates")
+    return CertificateKeeper(ground.client, places, wanted, ground.clock, ground.metrics, beat)
+
+
+def certificates(settings: ExtenderSettings) -> Certificates:
+    """Read the certificates of the listeners that have one. Blocks.
+
+    Raises:
+        SettingsError: One cannot be used.
+    """
+    scheduler, api, agents = settings.scheduler, settings.api, settings.agents
+    if agents.certificate is None:
+        log.info("no certificate for agents is set: their listener stays closed")
+    files: Mapping[Door, tuple[Path | None, Path | None, Path | None]] = {
+        Door.SCHEDULER: (scheduler.certificate, scheduler.key, scheduler.client_authority),
+        Door.API: (api.certificate, api.key, None),
+        Door.AGENTS: (agents.certificate, agents.key, None),
+    }
+    return {
+        door: ServerCertificate(certificate, key, clients)
+        for door, (certificate, key, clients) in files.items()
+        if certificate is not None and key is not None
+    }
+
+
+def for_scheduler(
+    section: SchedulerSection,
+    answers: SchedulerPort,
+    first: Callable[[], Awaitable[None]],
+    ground: Context,
+    shown: Certificates,
+) -> Listener:
+    """Return the listener for kube-scheduler; ``first`` is done before each answer."""
+    names = section.client_names if section.client_authority is not None else None
+    app = create_scheduler_app(answers, ground.metrics, names, first)
+    return _listener(app, section, Door.SCHEDULER, ground, shown)
+
+
+def forwarding(
+    section: PeersSection, leadership: Leadership, acting: Callable[[], bool], *, tls: bool
+) -> Forwarding | None:
+    """Return what passes reads on to who acts; None if nobody says where the replicas are."""
+    service, namespace = section.service, section.namespace
+    if service is None:
+        return None
+    peers = Peers(
+        leadership.client, leadership.clock, namespace, service, section.port_name,
+        lambda: leadership.observer.holder,
+    )  # fmt: skip
+    if not tls:
+        return Forwarding(acting, peers.acting)
+    name = section.server_name or f"{service}.{namespace}.svc"
+    return Forwarding(acting, peers.acting, Trust(section.authority).context, name)
+
+
+def for_people(
+    section: ApiSection,
+    answers: ReadAnswers,
+    ground: Context,
+    shown: Certificates,
+    passing_on: Forwarding | None = None,
+) -> Listener:
+    """Return the listener for people and probes."""
+
+    def namespaces() -> Callable[[], AbstractSet[str]]:
+        snapshot = answers.store.snapshot()  # a namespace may be gone, or not be heard of yet
+        jobs, names = snapshot.jobs, snapshot.namespaces
+        return lambda: names.keys() | {key.partition("/")[0] for key in jobs}
+
+    open_to_all = section.without_token is WithoutToken.ALL
+    known = viewers(section, ground)
+    doorkeeper = Doorkeeper(known.bearer, namespaces, open_to_all, known.proxied)
+    app = create_api_app(answers, ground.health, ground.metrics, passing_on, doorkeeper)
+    return _listener(app, section, Door.API, ground, shown)
+
+
+def viewers(section: ApiSection, ground: Context) -> Viewers:
+    """Return who knows callers of the read API by their tokens."""
+    client = ground.client
+    return Viewers(
+        partial(reviews.review_token, client, audience=section.audience),
+        partial(reviews.is_allowed, client),
+        section.audience,
+        section.review_cache_seconds,
+        ground.clock,
+        ground.metrics,
+        partial(reviews.review_token, client, audience=VIEWERS_AUDIENCE),
+        frozenset(section.viewer_accounts),
+    )
+
+
+def for_agents(
+    section: AgentsSection,
+    observer: Observer,
+    acting: Callable[[], bool],
+    ground: Context,
+    shown: Certificates,
+) -> Listener:
+    """Return the listener for agents."""
+    clock, metrics, recorder = ground.clock, ground.metrics, observer.recorder
+    check = TokenCheck(
+        review=partial(reviews.review_token, ground.client, audience=section.audience),
+        audience=section.audience,
+        accounts=frozenset(section.accounts),
+        kept_seconds=section.token_cache_seconds,
+        clock=clock,
+        count=lambda verdict: metrics.token_reviews.labels(verdict=verdict.value).inc(),
+    )
+    answers = AgentAnswers(
+        recorder.store, clock, metrics, check.node_of, recorder.report,
+        synced=lambda: observer.synced, acting=acting, stir=observer.changed.set,
+    )  # fmt: skip
+    app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
+    return _listener(app, section, Door.AGENTS, ground, shown)
+
+
+def most_of(door: Door, section: SchedulerSection | ApiSection | AgentsSection) -> int:
+    """Return how many connections the listener may have."""
+    return most_connections(section.most_connections, FILES_SHARES[door])
+
+
+def _listener(
+    app: web.Application,
+    section: SchedulerSection | ApiSection | AgentsSection,
+    door: Door,
+    ground: Context,
+    shown: Certificates,
+) -> Listener:
+    metrics = ground.metrics.connections
+    ended = {why: metrics.ended.labels(listener=door.value, why=why.value) for why in Ending}
+    connections = Connections(
+        door.value,
+        most_of(door, section),
+        body_seconds=section.body_seconds,
+        gave_way=ended[Ending.CROWDED].inc,
+        late=ended[Ending.LATE].inc,
+    )
+    metrics.watch(door, connections)
+    tls = shown[door].context if door in shown else None
+    return Listener(app, section.listen_host, section.listen_port, connections, tls)

@@ -1,0 +1,60 @@
+"""The measuring loop: every few seconds what the cluster and our own loops are like, as metrics.
+
+What takes long is made in a thread, of a snapshot that nobody changes.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.placement import NodePriceParameters
+from extender.metrics.extender import ExtenderMetrics
+from extender.store.store import ClusterStore
+from shared.clock import Clock
+from shared.health import Health, Heartbeat
+
+LOOK_SECONDS: Final = 5.0
+"""Prometheus asks every 15 or 30 seconds; what it is told is at most so old."""
+
+PAUSES: Final = 50
+"""The pause is at least so many times as long as a look: it costs a fiftieth of a core."""
+
+MOST_SECONDS: Final = 20.0
+"""Nor is it longer than this, whatever a look takes."""
+
+
+@dataclass
+class MeasureLoop:
+    """See the module.
+
+    Attributes:
+        health: Whose heartbeats are told.
+        barrier: Says how many bind calls wait.
+    """
+
+    store: ClusterStore
+    pricing: NodePriceParameters
+    clock: Clock
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    health: Health
+    barrier: Callable[[], int]
+
+    async def run(self) -> None:
+        """Look every ``LOOK_SECONDS``; returns only by cancellation."""
+        while True:
+            self.heartbeat.beat()
+            yard = self.metrics.yard
+            yard.barrier_pods.set(self.barrier())
+            yard.observe_loops(self.health.heartbeats.values())
+            begun = self.clock.monotonic()
+            await asyncio.to_thread(self.measure, self.store.snapshot(), begun)
+            took = self.clock.monotonic() - begun
+            await asyncio.sleep(min(max(LOOK_SECONDS, PAUSES * took), MOST_SECONDS))
+
+    def measure(self, snapshot: Snapshot, monotonic: float) -> None:
+        """Take over what a snapshot says; ``monotonic`` is the clock's reading."""
+        self.metrics.yard.observe_nodes(snapshot.room, self.pricing)
+        self.metrics.yard.observe_reports(snapshot, monotonic)

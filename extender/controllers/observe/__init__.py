@@ -1,0 +1,1 @@
+"""Watches the API server and feeds the store."""

@@ -1,0 +1,185 @@
+"""Reflectors feed the store: one for each kind that decisions read.
+
+Some kinds may be missing, not installed or not ours to read: then there are none of them, and
+everything else goes on. Without migrations (deploy/base/crd.yaml) nothing is moved; without device
+classes (before Kubernetes 1.34) every resource is one that nodes offer; without the owners and
+groups of other projects a gang size must be stated on the pods.
+"""
+
+import asyncio
+import gc
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from extender.controllers.observe.catalog import Catalog
+from extender.controllers.observe.optional_kind import OptionalKind
+from extender.metrics.extender import ExtenderMetrics
+from extender.store.store import ClusterStore
+from extender.writers.decision_log.recorder import Recorder
+from shared.clock import Clock
+from shared.health import Heartbeat
+from shared.kube import resources
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError
+from shared.kube.reflector import Reflector
+from shared.kube.resources import ResourceKind
+from shared.model import Delta, NodeName, Pod, Replace, Upsert
+
+KINDS = (
+    resources.NODES,
+    resources.PODS,
+    resources.JOBS,
+    resources.STATEFULSETS,
+    resources.NAMESPACES,
+    resources.RESOURCE_QUOTAS,
+    resources.PRIORITY_CLASSES,
+    resources.VOLUME_CLAIMS,
+    resources.VOLUMES,
+)
+BEAT_SECONDS = 1.0
+
+CONFIRMED_SECONDS = 0.3
+"""So long may wait what leaves a pod where it stood: mostly the sight of a write of ours."""
+
+YOUNG_OBJECTS = 20_000
+"""New objects until the garbage collector looks at them; at Python's 700 it does so at each pod."""
+
+PATIENCE_SECONDS = 15.0
+"""A job kind that the server fails to list for so long is not waited for: its jobs wait."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Observer:
+    """Runs the reflectors; ``synced`` once every kind was listed or is known to be missing.
+
+    ``kinds`` are those of other projects that are read where they are installed.
+    """
+
+    client: KubeClient
+    recorder: Recorder
+    clock: Clock
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    changed: asyncio.Event
+    rng: random.Random
+    kinds: tuple[ResourceKind, ...] = resources.OPTIONAL
+    reflectors: list[Reflector] = field(init=False)
+    catalog: Catalog = field(init=False)
+    optional: tuple[OptionalKind, ...] = field(init=False)
+    _migrations: OptionalKind = field(init=False)
+    _later: asyncio.TimerHandle | None = None
+
+    def __post_init__(self) -> None:
+        self.reflectors = [self._reflector(kind, self._take) for kind in KINDS]
+        self.catalog = Catalog(self.client)
+        moving = self._optional(resources.MIGRATIONS, "nothing is moved", None)
+        by_nodes = "what pods ask for is what nodes offer"
+        devices = self._optional(resources.DEVICE_CLASSES, by_nodes, PATIENCE_SECONDS)
+        without = "gang sizes of its pods must be stated"
+        jobs = (self._optional(kind, without, PATIENCE_SECONDS) for kind in self.kinds)
+        self._migrations, self.optional = moving, (moving, devices, *jobs)
+
+    @property
+    def synced(self) -> bool:
+        """Every kind was listed at least once, or is known to be missing where that may be."""
+        listed = all(one.synced.is_set() for one in (*self.reflectors, *self._present()))
+        return listed and all(kind.known for kind in self.optional)
+
+    @property
+    def has_migrations(self) -> bool:
+        """The resource Migration is installed and readable."""
+        return self._migrations.present
+
+    def distrust(self) -> None:
+        """List all again, and know nothing until then: what we hold may be old."""
+        for reflector in (*self.reflectors, *self._present()):
+            reflector.distrust()
+
+    async def run(self) -> None:
+        """Follow the API server; returns only by cancellation."""
+        async with asyncio.TaskGroup() as group:
+            loops: list[Reflector | OptionalKind] = [*self.reflectors, *self.optional]
+            for loop in loops:
+                group.create_task(loop.run(), name=f"reflector {loop.kind.source}")
+            group.create_task(self.catalog.run(), name="catalog")
+            group.create_task(self._freeze(), name="freeze")
+            while True:
+                self.heartbeat.beat()
+                self._measure()
+                await asyncio.sleep(BEAT_SECONDS)
+
+    def _measure(self) -> None:
+        every = [*self.reflectors, *self._present()]
+        self.metrics.observe_reflectors(every, self.clock.monotonic())
+
+    def _present(self) -> list[Reflector]:
+        return [kind.reflector for kind in self.optional if kind.present]
+
+    async def _freeze(self) -> None:
+        """Take what was listed out of the garbage collector's sight: it stays for long."""
+        for reflector in self.reflectors:
+            await reflector.synced.wait()
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+
+    def _optional(
+        self, kind: ResourceKind, without: str, patience_seconds: float | None
+    ) -> OptionalKind:
+        return OptionalKind(
+            kind, without, self._take, self._reflector, self.catalog, self.clock, patience_seconds
+        )
+
+    def _reflector(
+        self,
+        kind: ResourceKind,
+        sink: Callable[[Delta], None],
+        ends_on: tuple[type[ApiError], ...] = (),
+    ) -> Reflector:
+        return Reflector(
+            self.client,
+            kind,
+            sink,
+            clock=self.clock,
+            rng=self.rng,
+            report=self._report,
+            ends_on=ends_on,
+        )
+
+    def _take(self, delta: Delta) -> None:
+        """Wake the loops if the delta says something new; heartbeats of nodes do not.
+
+        A burst of Bindings comes back as as many events that move nobody: they wake them together.
+        """
+        store = self.recorder.store
+        before, stood = store.generation, _stands(store, delta)
+        self.recorder.apply(delta)
+        if store.generation == before and not isinstance(delta, Replace):
+            return
+        if stood is not None and stood == _stands(store, delta):
+            self._wake_later()
+        else:
+            self.changed.set()
+
+    def _wake_later(self) -> None:
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(CONFIRMED_SECONDS, self._wake)
+
+    def _wake(self) -> None:
+        self._later = None
+        self.changed.set()
+
+    def _report(self, key: str, error: Exception) -> None:
+        log.warning("skipped %s: %s", key, error)
+        self.metrics.skipped_objects.inc()
+
+
+def _stands(store: ClusterStore, delta: Delta) -> NodeName | None:
+    """Return where the pod that a delta tells of takes room; None: nowhere, or it leaves."""
+    if not isinstance(delta, Upsert) or not isinstance(delta.entity, Pod) or delta.entity.deleting:
+        return None
+    return store.takes(delta.entity.uid)

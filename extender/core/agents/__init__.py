@@ -1,0 +1,1 @@
+"""Agents' reports: merging, freshness, and what agents are asked for."""

@@ -1,0 +1,1 @@
+"""The cluster as decisions see it: snapshot, jobs, owners, job specification, reasons."""

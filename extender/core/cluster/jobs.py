@@ -1,0 +1,390 @@
+"""Jobs as the engine sees them: members and their state, the gang size, what the user asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from extender.core.cluster import (
+    annotation_warnings,
+    job_spec,
+    owner_annotations,
+    pod_shape,
+    replacements,
+    worker_gang,
+)
+from extender.core.cluster.cache import Kept, Slot
+from extender.core.cluster.job_spec import JobSpec
+from extender.core.cluster.owners import above_each
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
+from extender.core.kinds.base import Membership, Owners, integer
+from extender.core.kinds.roles import COORDINATORS
+from extender.core.nodes.feasibility import weight
+from shared import labels
+from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod, PodShape, Uid
+
+MOST_SHAPES: Final = 256
+"""Different specs among the pods of one job; roles are a handful."""
+
+MOST_WEIGHT: Final = 32_768
+"""Requirements of nodes and their values in all different specs of a job; one pod may have half."""
+
+_MOST_SIZES: Final = 4
+"""Contradicting gang sizes that a message names."""
+
+
+class State(StrEnum):
+    """Where a member is on its way."""
+
+    GATED = "gated"
+    """Queued: carries our gate."""
+    HELD = "held"
+    """Gated by somebody else, with our gate or without; or the copy of a pod that is not gone."""
+    SEATED = "seated"
+    """Released with a planned node, not bound."""
+    LOOSE = "loose"
+    """Released without a pin, not bound."""
+    DIRECT = "direct"
+    """No gate, no seat: never had our gate, or its seat is missing or not ours (``unseated``)."""
+    IN_TREE = "in_tree"
+    """Never had our gate, not bound, of a group that kube-scheduler itself keeps whole."""
+    BOUND = "bound"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    LEAVING = "leaving"
+    """Being deleted, or without its owner; its replacement is another pod."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One pod of a job; ``node`` is where it is bound or seated.
+
+    ``shape`` is what filters have to see of it, its claimed volumes included.
+    """
+
+    pod: Pod
+    role: str
+    index: int | None
+    state: State
+    node: NodeName | None
+    shape: PodShape
+
+    @property
+    def rank(self) -> int:
+        """Its index, 0 where it has none."""
+        return self.index or 0
+
+    @property
+    def plan(self) -> str:
+        """Id of the plan that released it, as observed; empty if none did."""
+        return self.pod.annotations.get(labels.PLAN, "")
+
+    @property
+    def plan_size(self) -> int:
+        """How many pods that plan binds together; 0 if nobody says."""
+        text = self.pod.annotations.get(labels.PLAN_SIZE, "")
+        return integer(text) or 0
+
+    @property
+    def direct(self) -> bool:
+        """It never had our gate: a seat of its own is no pin and can be taken back.
+
+        Annotations alone do not say so, since people may edit them. The pin cannot be edited after
+        the release. It is ours if the pod's status says that it was queued, or if the pod had a
+        seat that did not verify.
+        """
+        pod, notes = self.pod, self.pod.annotations
+        pinned = pod_shape.has_pin(pod.shape)
+        if labels.GATE in pod.gates or (pinned and pod.queued_reason):
+            return False
+        if labels.DIRECT in notes:
+            return True
+        return labels.SEAT.isdisjoint(notes) and not (pinned and pod.seat_refused)
+
+    @property
+    def unseated(self) -> bool:
+        """It was released, and its seat is missing or not ours: it is planned again."""
+        return self.state is State.DIRECT and not self.direct
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job.
+
+    Attributes:
+        key: ``namespace/kind/name``.
+        about: The object that Events are about: the top owner as far as it was observed, else the
+            pod's controller, or the bare pod itself.
+        created_at: Of the group where known, else of the top owner, else of the first pod;
+            seconds since the epoch.
+        members: In (created_at, name) order.
+        min_available: Gang size; None if known from nowhere.
+        problem: What is wrong with the labels, empty if nothing.
+        wishes: What the user asked for.
+        kept: Seats that are kept for members which do not exist yet.
+        deciding_owners: Owners whose annotations lead to writes to them, the nearest first
+            (``worker_gang.deciding_owners``).
+        scaled_by: The first of them, if it says how many workers there are; else None.
+        warnings: Keys of ours on its pods and owners that have no effect.
+    """
+
+    key: JobKey
+    namespace: str
+    kind: str
+    name: str
+    about: OwnerReference
+    created_at: float
+    members: tuple[Member, ...]
+    min_available: int | None
+    problem: str
+    wishes: JobSpec
+    kept: int = 0
+    deciding_owners: tuple[Owner, ...] = ()
+    scaled_by: Uid | None = None
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def derived(self) -> dict[object, Any]:
+        """What was worked out of this job alone; lives as long as it does."""
+        return {}
+
+    def having(self, *states: State) -> tuple[Member, ...]:
+        """Members in any of these states."""
+        found: tuple[Member, ...] | None = self.derived.get(states)
+        if found is None:
+            found = self.derived[states] = tuple(m for m in self.members if m.state in states)
+        return found
+
+    @cached_property
+    def placed(self) -> int:
+        """Members that are bound or have succeeded: what counts for the gang."""
+        return len(self.having(State.BOUND, State.SUCCEEDED))
+
+    @cached_property
+    def in_tree(self) -> bool:
+        """kube-scheduler itself keeps it whole: no member has ever been in our hands."""
+        return any(m.pod.scheduling_group for m in self.members) and all(
+            m.pod.scheduling_group and m.direct for m in self.members
+        )
+
+    @cached_property
+    def workers(self) -> int:
+        """Task parallelism m: live pods of role worker; all of them where the job has no roles.
+
+        Where the workers are called otherwise (``node``), all but the coordinators.
+        """
+        live = [m for m in self.members if m.state not in {State.FAILED, State.LEAVING}]
+        called_so = sum(m.role == "worker" for m in live)
+        return called_so or max(1, sum(m.role not in COORDINATORS for m in live))
+
+
+def view(snapshot: Snapshot, key: JobKey) -> Job:
+    """Return the job of that key; it must be in ``snapshot.jobs``.
+
+    What the user asked for is read from the members that are not leaving, the oldest first. A job
+    of which nothing has changed is the very object of the last time.
+    """
+    pods = snapshot.jobs[key]
+    over = above_each(snapshot, pods)
+    source = _source(snapshot, key, pods, over)
+    views = snapshot.cache.of(VIEWS)
+    held = views.get(key, source)
+    if held is None:
+        before = views.latest(key)
+        held = _viewed(snapshot, key, pods, over, {} if before is None else before.pods)
+        views.put(key, source, held)
+    return held.job
+
+
+class _Seen(NamedTuple):
+    """What one pod is to its job, and what that was worked out from."""
+
+    source: tuple[object, ...]
+    membership: Membership
+    member: Member
+
+
+class Viewed(NamedTuple):
+    """A job, and each of its pods, so that the next view looks only at those that changed."""
+
+    job: Job
+    pods: Mapping[Uid, _Seen]
+
+
+VIEWS: Final[Slot[Kept[JobKey, Viewed]]] = Slot(Kept, Kept)
+"""Jobs as ``view`` saw them, by key."""
+
+
+def _source(
+    snapshot: Snapshot, key: JobKey, pods: tuple[Pod, ...], over: Sequence[Owners]
+) -> tuple[object, ...]:
+    """Return everything that a view is made of."""
+    claims = any(pod.claims for pod in pods)
+    return (
+        pods,
+        tuple({id(one): one for one in over}.values()),
+        [_place(snapshot, pod) for pod in pods],
+        (snapshot.claims, snapshot.volumes) if claims else None,
+        snapshot.devices,
+        snapshot.open_seats.get(key),
+    )
+
+
+def _place(snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
+    """Return what a pod's state is made of beside the pod."""
+    owner, uid = pod.controller, pod.uid
+    there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
+    waits = replacements.awaited(snapshot, pod) is not None
+    return (snapshot.bound.get(uid), snapshot.seats.get(uid), there, waits)
+
+
+def _viewed(
+    snapshot: Snapshot,
+    key: JobKey,
+    pods: tuple[Pod, ...],
+    over: Sequence[Owners],
+    before: Mapping[Uid, _Seen],
+) -> Viewed:
+    seen = [
+        _seen(snapshot, pod, one, before.get(pod.uid)) for pod, one in zip(pods, over, strict=True)
+    ]
+    staying = [i for i, s in enumerate(seen) if s.member.state is not State.LEAVING] or [0]
+    first, first_above = pods[staying[0]], over[staying[0]]
+    size, size_problem = _size([(pods[i], seen[i].membership) for i in staying])
+    living = [(seen[i].membership.role, over[i]) for i in staying]
+    deciding_owners, scaled_by = worker_gang.deciding_owners(living)
+    wished, wish_problem = job_spec.read(first, first_above, deciding_owners)
+    if (workers := worker_gang.workers(wished.workers, living)) is not None:
+        size = worker_gang.size(size, workers, (first, first_above), living)
+        wish_problem = worker_gang.problem(workers, living)
+        wished = replace(wished, workers=workers)
+    namespace, kind, name = key.split("/", 2)
+    job = Job(
+        key=key,
+        namespace=namespace,
+        kind=kind,
+        name=name,
+        about=_about(first, first_above),
+        created_at=_created_at(first, first_above),
+        members=tuple(s.member for s in seen),
+        min_available=size,
+        problem=_problem(seen, [seen[i] for i in staying]) or size_problem or wish_problem,
+        wishes=wished,
+        kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
+        deciding_owners=deciding_owners,
+        scaled_by=scaled_by,
+        warnings=_warnings([(pods[i], over[i], seen[i].membership.role) for i in staying]),
+    )
+    return Viewed(job, {s.member.pod.uid: s for s in seen})
+
+
+def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
+    """Return the warnings of one pod of each role: the others come from the same template."""
+    first: dict[str, tuple[Pod, Owners]] = {}
+    for pod, over, role in members:
+        first.setdefault(role, (pod, over))
+    found = [
+        (*owner_annotations.ignored(pod, over), *annotation_warnings.of_pod(pod, over))
+        for pod, over in first.values()
+    ]
+    lines = (line for of_pod in found for line in of_pod)
+    return tuple(dict.fromkeys(lines))[: annotation_warnings.MOST]
+
+
+def _problem(seen: Sequence[_Seen], staying: Sequence[_Seen]) -> str:
+    """Return what is wrong with the pods themselves, the first of it; empty if nothing is."""
+    beyond = (one.member.pod.excess for one in staying)
+    said = (one.membership.problem for one in staying)
+    return next(filter(None, chain(beyond, said)), "") or _kinds(seen)
+
+
+def _kinds(seen: Sequence[_Seen]) -> str:
+    """Say that the pods require too much in too many ways, if they do: they are planned at once."""
+    if len(seen) == 1:
+        return ""
+    shapes = {one.member.shape for one in seen}
+    if len(shapes) > MOST_SHAPES:
+        count, what, most = len(shapes), "different requests or requirements", MOST_SHAPES
+    else:
+        count, what, most = sum(map(weight, shapes)), "requirements and values", MOST_WEIGHT
+    return f"pods of the job: {count} {what} in all, and at most {most} are allowed" * (
+        count > most
+    )
+
+
+def _seen(snapshot: Snapshot, pod: Pod, over: Owners, before: _Seen | None) -> _Seen:
+    volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
+    source = (pod, over, _place(snapshot, pod), volumes, snapshot.devices)
+    if before is not None and before.source == source:
+        return before
+    membership = registry.membership(pod, over)
+    return _Seen(source, membership, _member(snapshot, pod, membership))
+
+
+def _about(pod: Pod, above: Owners) -> OwnerReference:
+    top = above.top
+    if top is not None:
+        return OwnerReference(top.api_version, top.kind, top.name, top.uid)
+    return pod.controller or OwnerReference("v1", "Pod", pod.name, pod.uid)
+
+
+def _created_at(pod: Pod, above: Owners) -> float:
+    group, top = above.group, above.top
+    known = (group.created_at if group else 0.0) or (top.created_at if top else 0.0)
+    return known or pod.created_at
+
+
+def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
+    state, node = _standing(snapshot, pod)
+    shape = pod_shape.shape(snapshot, pod)
+    return Member(pod, membership.role, membership.index, state, node, shape)
+
+
+def _size(members: Sequence[tuple[Pod, Membership]]) -> tuple[int | None, str]:
+    """Return the gang size, or which pods state different ones."""
+    sizes: dict[int, str] = {}
+    for pod, membership in members:
+        if membership.size is not None and membership.size not in sizes:
+            role = f" ({membership.role})" if membership.role else ""
+            sizes[membership.size] = f"{membership.size} on {pod.name}{role}"
+    if len(sizes) > 1:
+        stated = ", ".join(sizes[size] for size in sorted(sizes)[:_MOST_SIZES])
+        field = registry.size_field(members[0][0])
+        return None, f"{field} differs: {stated}; use one value on all pods of the job"
+    return next(iter(sizes), None), ""
+
+
+def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
+    node = snapshot.bound.get(pod.uid) or pod.node_name
+    if pod.finished and not _is_left_over(snapshot, pod):
+        return (State.SUCCEEDED if pod.phase == "Succeeded" else State.FAILED), node
+    if pod.deleting or pod.finished or (node and _is_left_over(snapshot, pod)):
+        return State.LEAVING, node
+    if node:
+        return State.BOUND, node
+    seat = snapshot.seats.get(pod.uid)
+    if seat:
+        return State.SEATED, seat.node
+    return State.HELD if replacements.awaited(snapshot, pod) else _unseated(pod), None
+
+
+def _unseated(pod: Pod) -> State:
+    if labels.GATE in pod.gates or (pod.gates and not pod.scheduling_group):
+        return State.GATED if len(pod.gates) == 1 and labels.GATE in pod.gates else State.HELD
+    if labels.PLAN in pod.annotations:
+        return State.LOOSE
+    return State.IN_TREE if pod.scheduling_group else State.DIRECT
+
+
+def _is_left_over(snapshot: Snapshot, pod: Pod) -> bool:
+    """Say whether the pod outlives its owner for the moment that garbage collection takes.
+
+    Its place must not be counted for a new job that was given the old one's name.
+    """
+    owner = pod.controller
+    if owner is None or not registry.owner_is_read(owner):
+        return False
+    return snapshot.owners.of(pod.namespace, owner) is None

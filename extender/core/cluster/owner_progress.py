@@ -1,0 +1,81 @@
+"""When a job ends by the status of what made it: a TrainJob says how far its training is.
+
+It is the training's own word, like an annotation, but about this very run and a moment old. What
+it cannot mean is told and counts for nothing; the next source is asked then (``durations``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extender.core.cluster.owners import above
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
+from extender.core.kinds.base import Progressing
+from shared.errors import InputError
+from shared.model import OwnProgress, Pod
+
+STALE_SECONDS: Final = 600.0
+"""What is older says nothing. No interval is prescribed: trainings tell at their logging steps, and
+are silent for minutes while they evaluate or save."""
+AHEAD_SECONDS: Final = 60.0
+"""A training's clock may be ahead of ours by so much; beyond that its times mean nothing."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the status says, judged by the clock.
+
+    Attributes:
+        told: As it was read.
+        fresh: It counts: it can be used, is about this run and not too old.
+        problem: What cannot be used; empty if nothing is wrong.
+    """
+
+    told: OwnProgress
+    fresh: bool
+    problem: str
+
+    def ends_at(self, now: float) -> float | None:
+        """Return when the job ends by it, seconds since the epoch; None if it does not count."""
+        left = self.told.remaining_seconds
+        if left is None or not self.fresh:
+            return None
+        return min(self.told.written_at, now) + left
+
+
+def read(snapshot: Snapshot, pods: Sequence[Pod], since: float, now: float) -> Said | None:
+    """Return what the status says of a job that runs; None if it says nothing.
+
+    Args:
+        snapshot: The cluster.
+        pods: The job's pods.
+        since: Since when all of them run: what was written before is about an earlier life.
+        now: Seconds since the epoch.
+    """
+    first = next((pod for pod in pods if not pod.finished), None)
+    adapter = None if first is None else registry.progressing(first)
+    told = _of_all(snapshot, adapter, pods) if adapter else None
+    if adapter is None or told is None:
+        return None
+    problem = told.problem or _ahead(adapter.progress_field, told.written_at - now)
+    fresh = not problem and told.written_at >= max(since, now - STALE_SECONDS)
+    return Said(told, fresh, problem)
+
+
+def _of_all(snapshot: Snapshot, adapter: Progressing, pods: Sequence[Pod]) -> OwnProgress | None:
+    """Return what is said of all that run; None where one of them is not spoken for.
+
+    A group may hold more than one training.
+    """
+    running = (pod for pod in pods if not pod.finished)
+    ones = {pod.controller.uid if pod.controller else pod.uid: pod for pod in running}
+    told = [adapter.progress(pod, above(snapshot, pod)) for pod in ones.values()]
+    return told[0] if all(one == told[0] for one in told) else None
+
+
+def _ahead(field: str, seconds: float) -> str:
+    """Return what is wrong with a time that lies so far ahead of ours; empty if nothing is."""
+    if seconds <= AHEAD_SECONDS:
+        return ""
+    return str(InputError(field, f"{seconds:.0f} s ahead of our clock", "a time that has come"))

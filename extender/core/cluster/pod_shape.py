@@ -1,0 +1,181 @@
+"""What a pod asks of a node, with what volumes and device classes make of it (pure).
+
+A claim names a volume, and the volume says from where it can be reached:
+
+=========================================================  =========================================
+claim                                                      what it means for the pod
+=========================================================  =========================================
+bound, for many nodes, its volume without node affinity    nothing
+bound, for many nodes, its volume with node affinity       the affinity holds for the pod as well
+unbound, unknown, or being deleted                         not modelled
+for one node or one pod (ReadWriteOnce, …OncePod)          not modelled
+its volume has a label of a zone, or affinity by fields    not modelled
+=========================================================  =========================================
+
+A resource that a DeviceClass serves is not modelled either: which devices are free stands in no
+node's allocatable amounts. What nodes do offer of it is left to kube-scheduler, too.
+
+A pod with something that is not modelled is released without a pin: kube-scheduler knows better.
+How many volumes a node can attach is not modelled either; a node that kube-scheduler refuses for it
+is one that was planned and not offered.
+
+Source:
+    kube-scheduler 1.36.3, plugins volumebinding (``FindPodVolumes``, ``CheckNodeAffinity``),
+    volumezone and volumerestrictions.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from math import prod
+from typing import Final
+
+from msgspec.structs import replace
+
+from extender.core.cluster.snapshot import Snapshot
+from shared import labels, pod_cpu
+from shared.model import CPU, NodeSelectorTerm, Pod, PodShape, Requirement
+from shared.volumes import PersistentVolume
+
+VOLUMES: Final = "volumes"
+"""Name of claimed volumes among what is not modelled."""
+
+
+MOST_TERMS: Final = 64
+"""Combinations of the terms of several volumes; a pod with more is not modelled."""
+
+
+MOST_WEIGHT: Final = 65_536
+"""Requirements and values of the pod's own terms, times those combinations; likewise."""
+
+
+Terms = tuple[NodeSelectorTerm, ...]
+
+
+def unmodelled(snapshot: Snapshot, pod: Pod) -> tuple[str, ...]:
+    """Return what our planner does not model of a pod, sorted; empty if it models all."""
+    return shape(snapshot, pod).unmodelled
+
+
+def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
+    """Return the pod's shape as node filters have to see it.
+
+    It is the pod's own one, the very object, unless a claim adds something or a DeviceClass serves
+    a resource: pods that claim different volumes of the same kind stay in one equivalence class.
+    """
+    shape_of_pod = without_devices(snapshot, pod.shape)
+    if not pod.claims:
+        return shape_of_pod
+    volumes = list(_volumes(snapshot, pod))
+    affinities = dict.fromkeys(volume.affinity for volume in volumes if volume is not None)
+    demands = [terms for terms in affinities if terms is not None]
+    if None in volumes or _too_many(pod.shape.affinity or (), prod(map(len, demands))):
+        return _with_unmodelled(shape_of_pod, [VOLUMES])
+    if not demands:
+        return shape_of_pod
+    return replace(shape_of_pod, affinity=_all_of(pod.shape.affinity, demands))
+
+
+def without_devices(snapshot: Snapshot, own: PodShape) -> PodShape:
+    """Return the shape without the resources that device classes serve.
+
+    Which they are is among what is not modelled of it; it is the very object if there are none.
+    """
+    served = _served(snapshot, own)
+    if not served:
+        return own
+    modelled = tuple((name, amount) for name, amount in own.requests if name not in served)
+    return _with_unmodelled(replace(own, requests=modelled), served.values())
+
+
+def _served(snapshot: Snapshot, own: PodShape) -> dict[str, str]:
+    found = snapshot.devices
+    if not found:
+        return {}  # nearly always: asked for every pod
+    asked = (name for name, _ in own.requests if name in found)
+    return {name: f"DeviceClass {found[name]} serves {name}" for name in asked}
+
+
+def _with_unmodelled(own: PodShape, names: Iterable[str]) -> PodShape:
+    return replace(own, unmodelled=tuple(sorted({*own.unmodelled, *names})))
+
+
+def own_shape(snapshot: Snapshot, pod: Pod) -> PodShape:
+    """Return what another pod of the same owner would ask for: without our pin and our resize."""
+    shape_of_pod = unpinned(pod.shape)
+    given = pod_cpu.given(pod.annotations)
+    changed = [cpu for cpu in pod.cpus if given is not None and cpu.name == given.container]
+    if given is not None and changed:  # the new pod asks for what its owner gave
+        amounts = dict(shape_of_pod.requests)
+        amounts[CPU] = amounts.get(CPU, 0) + given.milli - changed[0].request_milli
+        shape_of_pod = replace(shape_of_pod, requests=tuple(sorted(amounts.items())))
+    return shape(snapshot, replace(pod, shape=shape_of_pod))
+
+
+def _too_many(own: Terms, combinations: int) -> bool:
+    lines = [line for term in own for line in (*term.expressions, *term.fields)]
+    weight = len(lines) + sum(len(line.values) for line in lines)
+    return combinations > MOST_TERMS or combinations * weight > MOST_WEIGHT
+
+
+def _volumes(snapshot: Snapshot, pod: Pod) -> Iterator[PersistentVolume | None]:
+    """Yield the volume of each claim; None for one that we do not model."""
+    for name in pod.claims:
+        claim = snapshot.claims.get(f"{pod.namespace}/{name}")
+        usable = claim is not None and claim.many_nodes and not claim.deleting
+        volume = snapshot.volumes.get(claim.volume) if claim is not None and usable else None
+        yield volume if volume is not None and _plain(volume) else None
+
+
+def _plain(volume: PersistentVolume) -> bool:
+    """kube-scheduler shows the affinity a node with labels and without a name."""
+    return not volume.zonal and not any(term.fields for term in volume.affinity or ())
+
+
+def _all_of(own: Terms | None, demands: Iterable[Terms]) -> Terms:
+    """Return terms of which one matches exactly where one of each list does."""
+    first, *others = (terms for terms in (own, *demands) if terms is not None)
+    for terms in others:
+        pairs = product(filter(_says, first), filter(_says, terms))
+        first = tuple(_both(one, other) for one, other in pairs)
+    return first
+
+
+def _says(term: NodeSelectorTerm) -> bool:
+    """A term without lines matches nothing."""
+    return bool(term.expressions or term.fields)
+
+
+def _both(one: NodeSelectorTerm, other: NodeSelectorTerm) -> NodeSelectorTerm:
+    return NodeSelectorTerm(one.expressions + other.expressions, one.fields + other.fields)
+
+
+def unpinned(shape: PodShape) -> PodShape:
+    """Return the shape of a released pod as it was before ``pinned_terms``."""
+    terms = shape.affinity
+    if terms is None:
+        return shape
+    if all(_is_pin(term) for term in terms):
+        return replace(shape, affinity=None)
+    return replace(shape, affinity=tuple(_widened(term) for term in terms))
+
+
+def has_pin(shape: PodShape) -> bool:
+    """Say whether each of the required terms ends as ``pinned_terms`` leaves it."""
+    return bool(shape.affinity) and all(_widened(term) != term for term in shape.affinity or ())
+
+
+def _is_pin(term: NodeSelectorTerm) -> bool:
+    return not term.expressions and len(term.fields) == 1 and _names_a_node(term.fields[0])
+
+
+def _names_a_node(line: Requirement) -> bool:
+    return line.key == "metadata.name" and line.operator == "In" and len(line.values) == 1
+
+
+def _widened(term: NodeSelectorTerm) -> NodeSelectorTerm:
+    """Take back what ``_narrowed`` added: the last hostname, else the last name."""
+    if term.expressions and term.expressions[-1].key == labels.HOSTNAME_LABEL:
+        return NodeSelectorTerm(term.expressions[:-1], term.fields)
+    if term.fields and _names_a_node(term.fields[-1]):
+        return NodeSelectorTerm(term.expressions, term.fields[:-1])
+    return term

@@ -1,0 +1,140 @@
+"""What a decision sees: the cluster as it was observed, with what we did and have not yet seen.
+
+Frozen, and shared between decisions. Its mappings have no order that a decision may use.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+
+from extender.core.cluster.cache import Cache
+from extender.core.cluster.owner_index import OwnerIndex
+from extender.core.nodes.node_table import NodeTable
+from shared.model import (
+    JobKey,
+    Migration,
+    Namespace,
+    NodeName,
+    Pod,
+    PodGroup,
+    PodKey,
+    PodShape,
+    PriorityClass,
+    ResourceQuota,
+    Uid,
+)
+from shared.progress import NodeReport
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """The place kept for a pod that is not seen bound yet.
+
+    Attributes:
+        node: Planned node; it may be gone by now.
+        plan: Id of the plan that released the pod; empty if it says none.
+        plan_size: How many pods that plan released together; 0 if it says none.
+        assumed: We wrote it and have not yet seen it, or it is written with the Binding.
+        decision: What is behind it, one line of JSON, where the pod does not say it itself.
+    """
+
+    node: NodeName
+    plan: str
+    plan_size: int
+    assumed: bool
+    decision: str = ""
+
+
+class Placeholder(Struct, frozen=True):
+    """A place kept for a pod that does not exist yet.
+
+    Attributes:
+        number: Its name within its job's open seats.
+        node: Planned node.
+        shape: What may sit there.
+        role: Role of the pod it was planned for.
+        decision: As in ``Seat``.
+    """
+
+    number: int
+    node: NodeName
+    shape: PodShape
+    role: str
+    decision: str
+
+
+class PlaceholderReservations(Struct, frozen=True):
+    """What is kept for the pods that a direct gang still lacks (``engine.direct``).
+
+    Attributes:
+        job: The gang.
+        plan: Id of the plan they belong to.
+        plan_size: How many pods it binds together.
+        at: When one was given last, or all were planned; monotonic seconds.
+        seats: Those nobody has yet, in order of number; their room is taken.
+    """
+
+    job: JobKey
+    plan: str
+    plan_size: int
+    at: float
+    seats: tuple[Placeholder, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One generation of the store.
+
+    Attributes:
+        generation: Grows with every change.
+        room: Nodes; taken are the requests of bound pods of any scheduler that have not finished,
+            and of seats, open ones too; where CPU requests were changed in place, of a node the
+            larger of what its pods were given and what they ask for now.
+        pods: All pods as observed; one that we deleted, or marked to be
+            replaced, is ``deleting`` at once.
+        jobs: Pods of our scheduler by job, in order of ``(created_at, name)``.
+        waiting: Jobs with a pod that is not bound, finished or deleting.
+        seats: Seats of pods not seen bound, also of those whose Binding we wrote.
+        bound: Node of each pod that is bound, observed or assumed; finished ones too.
+        marked: Bare pods that we have begun to replace and that nobody is seen to delete yet, by
+            uid (``engine.copies``).
+        most_placed: Of jobs that have had more members bound or succeeded at one time than now:
+            how many at most, since the oldest of those that still are so was bound. As observed.
+        owners: Looked up by references within one namespace.
+        namespaces: By name.
+        quotas: By namespace, in order of name.
+        priority_classes: By name.
+        devices: Resources that a DeviceClass serves, and the name of the class.
+        claims: For volumes, by ``namespace/name``.
+        volumes: By name.
+        migrations: Open ones and those that ended, by ``namespace/name``.
+        reports: What the agents say, by node; a node without an agent is not in it.
+        groups: Declared by ``PodGroup.<API group>/namespace/name``.
+        open_seats: What direct gangs have for members that do not exist yet, by job.
+        cache: Results of earlier work; the same for all snapshots of a store.
+    """
+
+    generation: int
+    room: NodeTable
+    pods: Mapping[PodKey, Pod]
+    jobs: Mapping[JobKey, tuple[Pod, ...]]
+    waiting: AbstractSet[JobKey]
+    seats: Mapping[Uid, Reservation]
+    bound: Mapping[Uid, NodeName]
+    owners: OwnerIndex
+    namespaces: Mapping[str, Namespace]
+    quotas: Mapping[str, tuple[ResourceQuota, ...]]
+    priority_classes: Mapping[str, PriorityClass]
+    devices: Mapping[str, str] = field(default_factory=dict)
+    claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
+    volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
+    migrations: Mapping[str, Migration] = field(default_factory=dict)
+    reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)
+    groups: Mapping[str, PodGroup] = field(default_factory=dict)
+    open_seats: Mapping[JobKey, PlaceholderReservations] = field(default_factory=dict)
+    marked: Mapping[Uid, Pod] = field(default_factory=dict)
+    most_placed: Mapping[JobKey, int] = field(default_factory=dict)
+    cache: Cache = field(default_factory=Cache, compare=False, repr=False)

@@ -1,0 +1,132 @@
+"""The gang of a job whose number of workers may change: its least workers, and all the others."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from extender.core.cluster.job_spec import WorkerRange
+from extender.core.kinds import registry
+from extender.core.kinds.base import Owners
+from extender.core.kinds.roles import COORDINATORS
+from shared import labels
+from shared.errors import InputError
+from shared.model import Owner, Pod, Uid, WorkerCount
+
+WORKER: Final = "worker"
+_WORKER_ROLES: Final = (WORKER, "")
+"""Which number of an owner is that of its workers: called so, or the only one it has."""
+
+Living = tuple[str, Owners]
+"""Role of a pod that is not leaving, and what stands over it."""
+
+
+def worker_count(owner: Owner) -> WorkerCount | None:
+    """Return the number of an owner's workers; None if it has none that may change."""
+    by_role = {count.role: count for count in owner.counts}
+    return next((by_role[role] for role in _WORKER_ROLES if role in by_role), None)
+
+
+def counted(over: Owners) -> tuple[Owner, WorkerCount] | None:
+    """Return the nearest owner that says how many workers it has, and that number."""
+    for owner in over.owners:
+        count = worker_count(owner)
+        if count is not None:
+            return owner, count
+    return None
+
+
+def size(
+    stated: int | None, wished: WorkerRange, first: tuple[Pod, Owners], living: Sequence[Living]
+) -> int | None:
+    """Return the gang size of an elastic job.
+
+    A size that counts the workers there are now follows their number, so it says how many others
+    there are. One below that number is no such size: somebody chose it, and it stands.
+
+    Args:
+        stated: What the job's kind says, or our annotation.
+        wished: The range of its workers.
+        first: The pod whose word counts, and what stands over it.
+        living: All members that are not leaving.
+    """
+    pod, over = first
+    if stated is None or registry.annotation(pod, over, labels.MIN_AVAILABLE) is not None:
+        return stated
+    scaled = _scaled(living)
+    if scaled is None or stated < scaled.count:
+        return stated
+    roles = worker_roles(role for role, _ in living)
+    others = sum(role not in roles for role, _ in living)
+    return wished.least + max(stated - scaled.count, others)
+
+
+def workers(wished: WorkerRange | None, living: Sequence[Living]) -> WorkerRange | None:
+    """Return between which numbers the workers may change, as the user and the owner say.
+
+    None if nobody says that they may. Where the two contradict each other the owner's limits win:
+    it would refuse any other number.
+    """
+    if wished is None and not any(_elastic(over) for over in _distinct(living)):
+        return None
+    scaled = _scaled(living)
+    if scaled is None:
+        return wished
+    if wished is None:
+        wished = WorkerRange(1, scaled.most or scaled.count) if scaled.elastic else None
+    if wished is None:
+        return None
+    most = wished.most if scaled.most is None else min(wished.most, scaled.most)
+    least = max(1, scaled.least, wished.least)
+    return WorkerRange(min(least, max(1, most)), max(1, most))
+
+
+def problem(wished: WorkerRange, living: Sequence[Living]) -> str:
+    """Say what is wrong where the present number of workers is outside of the range.
+
+    None at all is a pause, and no mistake.
+    """
+    scaled = _scaled(living)
+    if scaled is None or scaled.count == 0 or wished.least <= scaled.count <= wished.most:
+        return ""
+    where = " and ".join(field.strip("/").replace("/", ".") for field in scaled.fields)
+    expected = f"a range that holds the present number of workers, {scaled.count} ({where})"
+    field = f"annotation {labels.WORKERS}"
+    return str(InputError(field, f"{wished.least}..{wished.most}", expected))
+
+
+def worker_roles(roles: Iterable[str]) -> frozenset[str]:
+    """Return which of these roles are workers': the one called so, else all that do the work."""
+    known = frozenset(roles)
+    return frozenset({WORKER}) if WORKER in known else (known - COORDINATORS) or known
+
+
+def deciding_owners(living: Sequence[Living]) -> tuple[tuple[Owner, ...], Uid | None]:
+    """Return the owners whose annotations lead to writes to them, the nearest first.
+
+    The owner that says how many workers there are, and those over it; that owner's uid beside them.
+    Where none does, or several do, no number is written: then those over the first pod that has
+    owners, and None.
+    """
+    roles = worker_roles(role for role, _ in living)
+    found: dict[Uid, tuple[Owner, ...]] = {}
+    for over in _distinct(one for one in living if one[0] in roles):
+        place = next((i for i, one in enumerate(over.owners) if worker_count(one)), None)
+        if place is not None:
+            found[over.owners[place].uid] = over.owners[place:]
+    if len(found) == 1:
+        return next((chain, uid) for uid, chain in found.items())
+    return next((over.owners for _, over in living if over.owners), ()), None
+
+
+def _scaled(living: Sequence[Living]) -> WorkerCount | None:
+    """Return the number of the only owner whose pods are workers; None if there are several."""
+    chain, scaled_by = deciding_owners(living)
+    return worker_count(chain[0]) if scaled_by is not None else None
+
+
+def _distinct(living: Iterable[Living]) -> Iterable[Owners]:
+    return {id(over): over for _, over in living}.values()
+
+
+def _elastic(over: Owners) -> bool:
+    one = counted(over)
+    return one is not None and one[1].elastic

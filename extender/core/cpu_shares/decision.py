@@ -1,0 +1,210 @@
+"""CPU requests that follow the remaining work of training, node by node.
+
+**Invariant.** What the weighed pods of a node ask for together is never raised above what their
+owners gave them. What was given is written on a pod before its request is changed, and struck out
+when it is restored; so a restart, a crash or another replica finds it.
+
+**Who gets what.** Pods whose remaining work is known share by ``policy.cpu_weights``. A pod of
+which too little is known keeps its request for ``PATIENCE_SECONDS`` and is then given back its own;
+so is one whose node did not grant a change. A pod in an open migration, or one that is ending, is
+left alone. Where weights are switched off, or the extender is about to end, everybody is given
+back, pods in migrations too.
+
+**When.** A change of less than a tenth is not made, except to give back. Requests are set when it
+is due, and at once where a pod's end left the others with more than they were given. No node is
+looked at while a change there is not seen yet.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from extender.core.agents import reports as agents_reports
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.cpu_shares import effort
+from extender.core.cpu_shares import portions as cpu_shares_portions
+from extender.core.cpu_shares import state as resize_memory
+from extender.core.cpu_shares.commands import ResizeNode, ResizeOutcome
+from extender.core.cpu_shares.effort import Effort
+from extender.core.cpu_shares.portions import Part, Portion, Weighed, weighed
+from extender.core.cpu_shares.state import ResizeMemory
+from extender.core.parameters.combined import CoreParameters
+from extender.core.records import migrations
+from shared.model import NodeName, Uid
+from shared.progress import Category, PodReport
+
+PATIENCE_SECONDS: Final = 120.0
+"""A pod keeps its changed request for so long while its agent or its progress is silent, as after
+a restart."""
+
+
+class ResizeOccasion(Struct, frozen=True):
+    """What a look is given beside the cluster.
+
+    Attributes:
+        reading: The clocks.
+        due: Whether requests may be set anew now.
+        leaving: The extender is about to end.
+        outcomes: What came of the last look's commands.
+    """
+
+    reading: Reading
+    due: bool
+    leaving: bool = False
+    outcomes: tuple[ResizeOutcome, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResizeLook:
+    """What one look decided.
+
+    Attributes:
+        commands: By node.
+        memory: For the next look.
+        found_pending: Reasons of changes newly seen as not granted.
+    """
+
+    commands: tuple[ResizeNode, ...]
+    memory: ResizeMemory
+    found_pending: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What is known of a pod's training: ``known`` is whether that is enough to weigh it."""
+
+    effort: Effort | None = None
+    work: float | None = None
+    category: Category | None = None
+    known: bool = False
+
+
+_NOTHING: Final = _Seen()
+
+
+@dataclass(frozen=True)
+class _View:
+    """One look's cluster, for the questions below; ``seen`` is what is known of pods' training."""
+
+    reading: Reading
+    params: CoreParameters
+    restoring: bool
+    moving: frozenset[Uid]
+    seen: Mapping[Uid, _Seen]
+
+
+def look(
+    snapshot: Snapshot,
+    memory: ResizeMemory,
+    occasion: ResizeOccasion,
+    params: CoreParameters,
+) -> ResizeLook:
+    """Decide on the requests of all nodes; the same arguments give the same answer."""
+    restoring = occasion.leaving or not params.cpu_weights.enabled
+    nodes = weighed(snapshot)
+    everybody = {one.uid: one for here in nodes.values() for one in here}
+    now = occasion.reading.monotonic
+    memory = resize_memory.learned(memory, occasion.outcomes, now)
+    memory = resize_memory.kept(memory, everybody, now)
+    memory, found = resize_memory.followed_pending(memory, everybody, now)
+    seen = {} if restoring else _seen(snapshot, nodes, memory, occasion.reading, params)
+    moving = frozenset[Uid]() if restoring else migrations.moving(snapshot)
+    memory = _remembered(memory, everybody, seen, now)
+    view = _View(occasion.reading, params, restoring, moving, seen)
+    commands = [
+        command
+        for node, here in nodes.items()
+        if not any(one.uid in memory.sent for one in here)
+        and (command := _node(node, here, memory, view, due=occasion.due))
+    ]
+    return ResizeLook(tuple(commands), memory, found)
+
+
+def _node(
+    node: NodeName, here: Sequence[Weighed], memory: ResizeMemory, view: _View, *, due: bool
+) -> ResizeNode | None:
+    anyway = due or view.restoring
+    if not anyway and sum(one.held_milli - one.given_milli for one in here if one.noted) <= 0:
+        return None
+    portions = [_portion(one, memory, view) for one in here]
+    if not (anyway or cpu_shares_portions.is_too_much(portions)):
+        return None
+    pods = cpu_shares_portions.resizes(portions, view.params.cpu_weights)
+    return ResizeNode(node, pods) if pods else None
+
+
+def _portion(one: Weighed, memory: ResizeMemory, view: _View) -> Portion:
+    """Say what part a pod has in its node's CPU."""
+    seen = view.seen.get(one.uid, _NOTHING)
+    if _is_left_alone(one, memory, view):
+        part = Part.KEEPS if one.noted else Part.NONE
+    elif view.restoring or _rests(one, memory, view):
+        part = Part.RETURNS if one.noted else Part.NONE
+    elif seen.known:
+        part = Part.SHARES
+    elif not one.noted:
+        part = Part.NONE
+    else:
+        late = view.reading.monotonic >= memory.silent_since[one.uid] + PATIENCE_SECONDS
+        part = Part.RETURNS if late else Part.KEEPS
+    return Portion(one, part, seen.work, converged=seen.category is Category.CONVERGED)
+
+
+def _is_left_alone(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
+    if one.pod.deleting or one.uid in memory.pauses:
+        return True
+    pending = memory.pending.get(one.uid)
+    waits = pending is not None and not pending.struck  # its node may still find room for it
+    return not view.restoring and (waits or one.uid in view.moving)
+
+
+def _rests(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
+    rest = memory.rests.get(one.uid)
+    return rest is not None and view.reading.monotonic < rest.until
+
+
+def _seen(
+    snapshot: Snapshot,
+    nodes: Mapping[NodeName, Sequence[Weighed]],
+    memory: ResizeMemory,
+    reading: Reading,
+    params: CoreParameters,
+) -> Mapping[Uid, _Seen]:
+    """Look at the training of all pods whose agents are heard."""
+    found: dict[Uid, _Seen] = {}
+    blind = params.cpu_weights.exponent == 0  # the remaining work need not be known
+    for node, here in nodes.items():
+        said = agents_reports.fresh(snapshot, node, reading, params.migration.stale_seconds)
+        reports = said.pods if said is not None else {}
+        for one in here:
+            if (report := reports.get(one.uid)) is not None:
+                before = memory.efforts.get(one.uid)
+                found[one.uid] = _looked_at(one, report, before, reading.monotonic, blind=blind)
+    return found
+
+
+def _looked_at(
+    one: Weighed, report: PodReport, before: Effort | None, now: float, *, blind: bool
+) -> _Seen:
+    after = effort.followed(before, report, now, as_given=not one.noted)
+    work = effort.work_left(after, report)
+    category = report.progress.category if report.progress else None
+    known = work is not None or (blind and category is not None)
+    return _Seen(after, work, category, known)
+
+
+def _remembered(
+    memory: ResizeMemory, everybody: Mapping[Uid, Weighed], seen: Mapping[Uid, _Seen], now: float
+) -> ResizeMemory:
+    """Remember what steps cost, and since when too little is known of a changed pod."""
+    efforts = {uid: one.effort for uid, one in seen.items() if one.effort is not None}
+    silent = {
+        uid: memory.silent_since.get(uid, now)
+        for uid, one in everybody.items()
+        if one.noted and not seen.get(uid, _NOTHING).known
+    }
+    return replace(memory, efforts={**memory.efforts, **efforts}, silent_since=silent)

@@ -1,0 +1,226 @@
+"""The first write of a change: who is asked, which number is written, or why nothing is."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from extender.core.cluster import jobs, owner_annotations
+from extender.core.cluster.job_spec import Shrink, WorkerRange
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.worker_gang import worker_count
+from extender.core.elastic import nominating, phases, stepping
+from extender.core.elastic.phases import recent
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.elastic import RescaleParameters
+from extender.core.records import rescale as records_rescale
+from extender.core.records import workers as crews
+from extender.core.records.elastic_owner import scaled
+from extender.core.records.rescale import Cause, Noted, Phase, Proposal, Records, Rescale
+from extender.core.records.rescale_reasons import ScalingReason as R
+from extender.core.records.workers import Crew
+from shared import labels
+from shared.model import JobKey, Owner, Uid
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A proposal that can be followed: what is to be written, but for who else is concerned.
+
+    Attributes:
+        owner: Whose number it is.
+        job: The job; None while it is paused and has no pods.
+        crew: Its workers.
+        last: Its change before; None if it had none.
+        before: Workers it is told to have.
+        to: Workers it will be told to have; as ``before`` if there is nothing to do.
+        asked: Whose trainers are asked first.
+    """
+
+    proposal: Proposal
+    owner: Owner
+    job: Job | None
+    crew: Crew
+    last: Rescale | None
+    before: int
+    to: int
+    asked: tuple[Uid, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to do."""
+        return self.before != self.to
+
+
+def wanted(
+    snapshot: Snapshot,
+    book: Records,
+    proposal: Proposal,
+    reading: Reading,
+    params: CoreParameters,
+) -> Wanted | R:
+    """Return what following a proposal means, or why it is not followed."""
+    found = _subject(snapshot, book, proposal)
+    if isinstance(found, R) or not found.changes:
+        return found
+    key = proposal.job
+    if any(m.open and m.job == key for m in snapshot.migrations.values()):
+        return R.MIGRATING
+    if why := hindrance(found.last, proposal, reading.now, params.rescaling):
+        return why
+    if found.to > found.before:
+        return R.STILL_LEAVING if found.before == 0 and found.crew.pods else found
+    return _shrinking(snapshot, found, reading, params)
+
+
+def first_write(one: Wanted, beside: int, reading: Reading, params: CoreParameters) -> ChangeOwner:
+    """Return the write that begins a change; ``beside``: jobs that change together, it included."""
+    now, shrinks = reading.now, one.to < one.before
+    last = phases.recent(one.last, now)
+    ask_until = now + params.rescaling.checkpoint_seconds
+    wished = _range(one.job)
+    rescale = Rescale(
+        id=phases.name(one.owner, one.before, one.to, now),
+        phase=Phase.ASKED,
+        cause=one.proposal.cause,
+        before=one.before,
+        to=one.to,
+        at=now,
+        since=now,
+        starts=one.proposal.starts,
+        asked=one.asked,
+        ask_until=ask_until if shrinks else 0.0,
+        hold_until=ask_until + params.rescaling.hold_seconds if one.asked else 0.0,
+        recent=last if one.proposal.cause is Cause.SLOT else (*last, now),
+        job=one.proposal.job,
+        group=beside,
+        aborted=one.last.aborted if one.last else 0,
+        saved_seconds=one.proposal.saved_seconds,
+        most=wished.most if wished else one.last.most if one.last else 0,
+        owner=one.owner.uid,
+    )
+    return _written(one, rescale)
+
+
+def _written(one: Wanted, rescale: Rescale) -> ChangeOwner:
+    """A number goes out at once where nobody is asked or marked before, nor waited for."""
+    event = phases.begun(one.owner, rescale)
+    if one.to < one.before and (one.asked or rescale.group > 1 or _unmarked(one)):
+        return phases.note(one.owner, rescale, event)
+    phase = Phase.GROWING if one.to > one.before else Phase.SHRINKING
+    return phases.enter(one.owner, rescale, phase, rescale.at, one.crew, event)
+
+
+def _unmarked(one: Wanted) -> bool:
+    return one.to > 0 and bool(nominating.missing(one.crew, one.to))
+
+
+def _subject(snapshot: Snapshot, book: Records, proposal: Proposal) -> Wanted | R:
+    job = jobs.view(snapshot, proposal.job) if proposal.job in snapshot.jobs else None
+    paused = _paused(book, proposal.job)
+    owner = paused.owner if paused else _owner(snapshot, job)
+    if owner is None:
+        return R.OWNER_NOT_SUPPORTED
+    before = phases.number(owner)
+    if before is None or (owner.job is not None and owner.job.managed):
+        return R.OWNER_NOT_SUPPORTED
+    if why := _mistake(book, owner, job):
+        return why
+    if before == 0 and paused is None:
+        return R.SUSPENDED
+    noted = book.by_owner.get(owner.uid)
+    last = noted.rescale if noted else None
+    to = _clamped(proposal, owner, job, last)
+    if isinstance(to, R):
+        return to
+    return Wanted(proposal, owner, job, crews.of(snapshot, job, owner), last, before, to)
+
+
+def _mistake(book: Records, owner: Owner, job: Job | None) -> R | None:
+    if owner.uid in book.unreadable:
+        return R.RESCALE_UNREADABLE
+    return R.MISCONFIGURED if job is not None and job.problem else None
+
+
+def _paused(book: Records, key: JobKey) -> Noted | None:
+    noted = book.by_job.get(key)
+    return noted if noted is not None and records_rescale.is_paused(noted) else None
+
+
+def _owner(snapshot: Snapshot, job: Job | None) -> Owner | None:
+    found = scaled(snapshot, job) if job is not None else None
+    return found.owner if found is not None else None
+
+
+def _range(job: Job | None) -> WorkerRange | None:
+    return job.wishes.workers if job is not None else None
+
+
+def _clamped(proposal: Proposal, owner: Owner, job: Job | None, last: Rescale | None) -> int | R:
+    """Return the number within what the job may have; none at all only by a slot plan.
+
+    One that may not change its number can still be paused, and come back as it was.
+    """
+    count, wished, slot = worker_count(owner), _range(job), proposal.cause is Cause.SLOT
+    if count is None:
+        return R.OWNER_NOT_SUPPORTED
+    if proposal.to <= 0 and slot:
+        can_pause = bool(owner.suspend_field) or count.least == 0
+        return 0 if can_pause else R.OWNER_NOT_SUPPORTED
+    if wished is not None:
+        return min(max(proposal.to, wished.least), wished.most)
+    if not slot:
+        return R.NOT_ELASTIC
+    most = last.most if last is not None and job is None else 0
+    return max(1, min(proposal.to, most) if most else count.count)
+
+
+def _shrinking(
+    snapshot: Snapshot, one: Wanted, reading: Reading, params: CoreParameters
+) -> Wanted | R:
+    """Add who is asked: nobody where those who leave have no place yet, or need not be asked."""
+    job = one.job
+    if job is None or job.wishes.shrink is Shrink.TERMINATE or not _disturbs(one, job):
+        return one
+    if owner_annotations.stated(job.deciding_owners, labels.CHECKPOINT) is None:
+        return R.NOT_OPTED_IN
+    asked = stepping.whom(snapshot, job, reading, params)
+    if isinstance(asked, R):
+        return asked
+    return Wanted(one.proposal, one.owner, job, one.crew, one.last, one.before, one.to, asked)
+
+
+def _disturbs(one: Wanted, job: Job) -> bool:
+    """Say whether anybody who leaves has a place, or one on the way."""
+    if one.to == 0:
+        return bool(job.having(State.BOUND, State.SEATED))
+    return len(one.crew.leaving(one.to, one.before)) > one.crew.waiting
+
+
+MOST_DOUBLINGS: Final = 5
+"""The rest after changes that came to nothing doubles with each in a row, up to 32 times."""
+
+
+def is_free(proposal: Proposal) -> bool:
+    """Say whether neither rest nor cap hold: a slot plan says so, or another job starts by it."""
+    return proposal.cause is Cause.SLOT or proposal.starts is not None
+
+
+def hindrance(
+    last: Rescale | None, proposal: Proposal, now: float, params: RescaleParameters
+) -> R | None:
+    """Return why a job must not change now, by what it has been through."""
+    if last is None:
+        return None
+    rest = params.cooldown_seconds * 2.0 ** min(max(last.aborted - 1, 0), MOST_DOUBLINGS)
+    rests = now < last.since + rest
+    free = is_free(proposal)
+    if rests and last.aborted and (not free or last.phase is Phase.ABORTED):
+        return R.ABORTED_LATELY
+    if free:
+        return None
+    if rests:
+        return R.COOLING_DOWN
+    often = len(recent(last, now)) >= params.most_rescales_per_hour
+    return R.CAP_REACHED if often else None

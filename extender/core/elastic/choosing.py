@@ -1,0 +1,117 @@
+"""How often a job may change: a rest after each change, a cap in an hour, patience after aborts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from extender.core.cluster import jobs
+from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.owners import above
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.elastic import beginning
+from extender.core.elastic.beginning import Wanted
+from extender.core.parameters.combined import CoreParameters
+from extender.core.records.elastic_owner import ranged, scaled
+from extender.core.records.rescale import Cause, Proposal, Records
+from extender.core.records.rescale_reasons import TEXTS
+from extender.core.records.rescale_reasons import ScalingReason as R
+from shared.ledgers import Declined
+from shared.model import JobKey
+
+# === Which proposals are followed now: within the limits, and for one start all of them or none.
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What begins, and why the rest does not."""
+
+    commands: tuple[ChangeOwner, ...]
+    declined: Mapping[JobKey, Declined]
+
+
+def choose(
+    snapshot: Snapshot,
+    book: Records,
+    proposals: Iterable[Proposal],
+    reading: Reading,
+    params: CoreParameters,
+) -> Chosen:
+    """Begin what may begin, in the order of the proposals."""
+    busy = set(book.busy)
+    left = params.rescaling.most_open
+    left -= sum(noted.rescale.cause is not Cause.SLOT for noted in book.open)
+    commands: list[ChangeOwner] = []
+    declined = {**dict(_unscalable(snapshot)), **dict(_unreadable(snapshot, book))}
+    for group in _groups(p for p in proposals if _is_enabled(p, params)):
+        if any(proposal.job in busy for proposal in group):
+            continue  # whoever is on the way is proposed anew if need be
+        busy.update(proposal.job for proposal in group)
+        ones = _within(_together(_wanted(snapshot, book, group, reading, params)), left)
+        begun = [one for one in ones if isinstance(one, Wanted) and one.changes]
+        commands += [beginning.first_write(one, len(begun), reading, params) for one in begun]
+        left -= sum(map(_counts, begun))
+        declined |= {p.job: o for p, o in zip(group, ones, strict=True) if isinstance(o, R)}
+    told = {job: _declined(job, why, reading.now) for job, why in sorted(declined.items())}
+    return Chosen(tuple(commands), told)
+
+
+def _wanted(
+    snapshot: Snapshot,
+    book: Records,
+    group: Sequence[Proposal],
+    reading: Reading,
+    params: CoreParameters,
+) -> list[Wanted | R]:
+    return [beginning.wanted(snapshot, book, one, reading, params) for one in group]
+
+
+def _groups(proposals: Iterable[Proposal]) -> Iterable[list[Proposal]]:
+    """Put those together that make room for the same start; the others stand alone."""
+    alone = count()
+    found: dict[JobKey | int, list[Proposal]] = {}
+    for one in proposals:
+        found.setdefault(next(alone) if one.starts is None else one.starts, []).append(one)
+    return found.values()
+
+
+def _together(ones: list[Wanted | R]) -> list[Wanted | R]:
+    """Nobody gives up a worker for a start that another one keeps from happening."""
+    if not any(isinstance(one, R) for one in ones):
+        return ones
+    return [one if isinstance(one, R) else R.OTHERS_STAY for one in ones]
+
+
+def _within(ones: list[Wanted | R], left: int) -> list[Wanted | R]:
+    counted = sum(_counts(one) for one in ones if isinstance(one, Wanted))
+    return ones if counted <= left else [R.TOO_MANY_OPEN for _ in ones]
+
+
+def _counts(one: Wanted) -> bool:
+    """Say whether a change counts among those that are open; a slot plan's come on top."""
+    return one.changes and one.proposal.cause is not Cause.SLOT
+
+
+def _is_enabled(proposal: Proposal, params: CoreParameters) -> bool:
+    return params.rescaling.enabled or proposal.cause is Cause.SLOT
+
+
+def _unreadable(snapshot: Snapshot, book: Records) -> Iterable[tuple[JobKey, R]]:
+    """Yield the jobs of owners whose annotation is not ours: nobody touches them."""
+    if not book.unreadable:
+        return
+    for job, pods in snapshot.jobs.items():
+        if any(owner.uid in book.unreadable for owner in above(snapshot, pods[0]).owners):
+            yield job, R.RESCALE_UNREADABLE
+
+
+def _unscalable(snapshot: Snapshot) -> Iterable[tuple[JobKey, R]]:
+    """Yield the jobs that run and state a range which nobody who is known could keep."""
+    for key in ranged(snapshot):
+        job = jobs.view(snapshot, key)
+        if job.placed and not job.problem and scaled(snapshot, job) is None:
+            yield key, R.OWNER_NOT_SUPPORTED
+
+
+def _declined(job: JobKey, why: R, now: float) -> Declined:
+    return Declined(job=job, reason=why.value, message=TEXTS[why], at=now)

@@ -1,0 +1,297 @@
+"""How long steps took with how many workers: what agents' reports said, as a bounded value."""
+
+from collections.abc import Mapping
+from statistics import median_low
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from extender.core.agents import reports
+from extender.core.agents.reports import last_progress
+from extender.core.cluster import jobs
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.elastic import speed
+from extender.core.elastic.elastic_jobs import Pace
+from extender.core.elastic.speed import Measured, Mode, Speed
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.elastic import SpeedParameters
+from extender.core.queue import running_jobs
+from extender.core.records import rescale
+from extender.core.records.elastic_owner import ranged, scaled
+from shared.model import JobKey, Uid
+from shared.progress import CheckpointPhase, PodReport, Progress
+
+MOST_NAMES: Final = 1000
+"""Names of jobs of which samples are kept; the one that was measured longest ago goes first."""
+
+
+MOST_NUMBERS: Final = 16
+"""Numbers of workers that are kept of a name; the one that was measured longest ago goes first."""
+
+
+MOST_INTERVALS: Final = 7
+"""Intervals that are kept of each number of workers, and pauses of a name; the newest ones."""
+
+
+LEAST_INTERVALS: Final = 2
+"""With fewer a number of workers counts as not measured: one may hold an evaluation."""
+
+
+class Mark(Struct, frozen=True):
+    """Where a run was when it was last looked at; times in seconds since the epoch.
+
+    Attributes:
+        pod: Whose word it is.
+        attempt: Of its training run.
+        workers: How many there were.
+        servers: The same of its other pods.
+        step: The step.
+        since: When that step was said.
+        steady: It was made with just these pods: an interval can begin with it.
+        changed: The pods are others than those that made it, or the trainer was started anew.
+    """
+
+    pod: Uid
+    attempt: int
+    workers: int
+    servers: int
+    step: int
+    since: float
+    steady: bool = False
+    changed: bool = False
+
+
+class Sample(Struct, frozen=True):
+    """Seconds a step, of the last intervals with so many pods; the newest last."""
+
+    workers: int
+    servers: int
+    seconds: tuple[float, ...]
+
+
+class Samples(Struct, frozen=True):
+    """What is known of one name.
+
+    Attributes:
+        numbers: By number of workers, the one that was measured last at the end.
+        pauses: For how long it took no step when its workers changed, in seconds.
+    """
+
+    numbers: tuple[Sample, ...] = ()
+    pauses: tuple[float, ...] = ()
+
+    def with_interval(self, workers: int, servers: int, seconds: float) -> "Samples":
+        """Return the samples with the seconds a step of one interval more."""
+        known = {(one.workers, one.servers): one for one in self.numbers}
+        before = known.pop((workers, servers), None)
+        intervals = (*(before.seconds if before else ()), seconds)[-MOST_INTERVALS:]
+        numbers = (*known.values(), Sample(workers, servers, intervals))[-MOST_NUMBERS:]
+        return Samples(numbers, self.pauses)
+
+    def with_pause(self, seconds: float) -> "Samples":
+        """Return the samples with one pause more."""
+        return Samples(self.numbers, (*self.pauses, seconds)[-MOST_INTERVALS:])
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """The usual step time with each number: an evaluation makes single intervals longer."""
+        return tuple(
+            Measured(one.workers, one.servers, median_low(one.seconds))
+            for one in self.numbers
+            if len(one.seconds) >= LEAST_INTERVALS
+        )
+
+    @property
+    def pause_seconds(self) -> float | None:
+        """The usual pause; None if none was seen."""
+        return median_low(self.pauses) if self.pauses else None
+
+
+class SpeedMemory(Struct, frozen=True):
+    """What is remembered from one look to the next; losing it costs time, not correctness.
+
+    Attributes:
+        marks: Of jobs that run, by key.
+        samples: By name of the runs that share them (``durations.run_name``), the name in which
+            something was measured last at the end.
+    """
+
+    marks: Mapping[JobKey, Mark] = {}
+    samples: Mapping[str, Samples] = {}
+
+
+# === How fast elastic jobs train with how many workers, learned from what agents report.
+#
+# An interval counts from one step that was seen to a later one, if the same pod said both, the
+# job
+# had the same pods all the time, and no trainer held. The first interval after a change counts
+# as the
+# pause that the change cost.
+
+
+LEAST_SECONDS: Final = 5.0
+"""Of an interval: agents read the metrics from time to time, which a short one would show."""
+
+
+LONGEST_PAUSE_SECONDS: Final = 3600.0
+
+
+_HOLDING: Final = frozenset({CheckpointPhase.ASKED, CheckpointPhase.ACKED})
+
+
+class _Seen(NamedTuple):
+    """What is known of a job now; ``still``: it does not change, and no trainer holds."""
+
+    pod: Uid
+    attempt: int
+    workers: int
+    servers: int
+    step: int
+    at: float
+    still: bool
+
+
+def learned(
+    memory: SpeedMemory, snapshot: Snapshot, reading: Reading, stale_seconds: float
+) -> SpeedMemory:
+    """Return the memory with what has been reported since; once in every look."""
+    marks: dict[JobKey, Mark] = {}
+    samples = dict(memory.samples)
+    for key in ranged(snapshot) if snapshot.reports else ():
+        seen = _seen(snapshot, jobs.view(snapshot, key), reading, stale_seconds)
+        if seen is None:
+            continue
+        marks[key], interval = _followed(memory.marks.get(key), seen)
+        name = running_jobs.run_name(key)
+        known = samples.get(name, Samples())
+        found = _with(known, seen, interval)
+        if found is not known:
+            samples.pop(name, None)
+            samples[name] = found
+    while len(samples) > MOST_NAMES:
+        del samples[next(iter(samples))]
+    return SpeedMemory(marks, samples)
+
+
+def pace(
+    snapshot: Snapshot, job: Job, memory: SpeedMemory, reading: Reading, params: CoreParameters
+) -> Pace:
+    """Return what is known of a job's training now.
+
+    Speed is in steps a second: what is left is counted in steps too, whatever a step is.
+    """
+    samples = memory.samples.get(running_jobs.run_name(job.key), Samples())
+    stale_seconds = params.migration.stale_seconds
+    said = last_progress(snapshot, job, reading, stale_seconds)
+    return Pace(
+        speed=fitted(samples, params.speed),
+        left=None if said is None else _left(said[1]),
+        pause_seconds=_pause(snapshot, job, samples, reading, stale_seconds),
+    )
+
+
+def fitted(samples: Samples, params: SpeedParameters) -> Speed | None:
+    """Return the speed that fits the samples; None if too few numbers of workers were measured.
+
+    The workers were somewhere when it was measured, so that nothing is added for where they are.
+    """
+    try:
+        found = speed.fit(samples.measured, Mode.SYNC, params)
+    except ValueError:
+        return None
+    return Speed(found.step, near_cost=1.0)
+
+
+def _seen(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> _Seen | None:
+    said = last_progress(snapshot, job, reading, stale_seconds)
+    found = scaled(snapshot, job)
+    if said is None or found is None:
+        return None
+    uid, progress = said
+    bound = sum(m.state is State.BOUND for m in found.workers)
+    noted = rescale.of(snapshot).by_job.get(job.key)
+    changes = bound != found.count.count or (noted is not None and noted.rescale.open)
+    return _Seen(
+        pod=uid,
+        attempt=progress.attempt,
+        workers=bound,
+        servers=len(job.having(State.BOUND)) - bound,
+        step=progress.step or 0,
+        at=progress.updated_at,
+        still=not changes and not _holds(snapshot, job, reading, stale_seconds),
+    )
+
+
+class _Interval(NamedTuple):
+    """From one mark to the next: of steps, or a pause."""
+
+    seconds: float
+    steps: int
+
+
+def _followed(before: Mark | None, seen: _Seen) -> tuple[Mark, _Interval | None]:
+    """Return where the job is now, and the interval that has ended with it, if one has."""
+    now = Mark(seen.pod, seen.attempt, seen.workers, seen.servers, seen.step, seen.at)
+    if before is None:
+        return now, None
+    same_run = (before.pod, before.attempt) == (seen.pod, seen.attempt)
+    same = same_run and (before.workers, before.servers) == (seen.workers, seen.servers)
+    went_on = same_run and seen.step > before.step
+    if not (same and seen.still):
+        since = seen.at if went_on else before.since
+        return replace(now, since=since, changed=before.changed or not same), None
+    if not went_on:
+        return before, None
+    interval = _Interval(seen.at - before.since, seen.step - before.step)
+    if not before.steady:
+        pause = _Interval(interval.seconds, 0) if before.changed else None
+        return replace(now, steady=True), pause
+    if interval.seconds < LEAST_SECONDS:
+        return before, None
+    return replace(now, steady=True), interval
+
+
+def _with(known: Samples, seen: _Seen, interval: _Interval | None) -> Samples:
+    if interval is None:
+        return known
+    if interval.steps:
+        a_step = interval.seconds / interval.steps
+        return known.with_interval(seen.workers, seen.servers, a_step)
+    return known.with_pause(min(max(0.0, interval.seconds), LONGEST_PAUSE_SECONDS))
+
+
+def _holds(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> bool:
+    return any(
+        one.checkpoint is not None and one.checkpoint.phase in _HOLDING
+        for one in _reports(snapshot, job, reading, stale_seconds)
+    )
+
+
+def _left(progress: Progress) -> float | None:
+    if progress.total_steps is None:
+        return None
+    return float(max(0, progress.total_steps - (progress.step or 0)))
+
+
+def _pause(
+    snapshot: Snapshot, job: Job, samples: Samples, reading: Reading, stale_seconds: float
+) -> float:
+    """Return what a change costs: as it did before, else a guess and what a checkpoint takes."""
+    if samples.pause_seconds is not None:
+        return samples.pause_seconds
+    said = (one.checkpoint for one in _reports(snapshot, job, reading, stale_seconds))
+    saving = (one.save_seconds for one in said if one and one.save_seconds is not None)
+    return Pace.pause_seconds + max(saving, default=0.0)
+
+
+def _reports(
+    snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
+) -> list[PodReport]:
+    heard = (
+        reports.of_pod(snapshot, member.pod.uid, reading, stale_seconds)
+        for member in job.having(State.BOUND)
+    )
+    return [report for report in heard if report is not None]

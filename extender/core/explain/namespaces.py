@@ -1,0 +1,57 @@
+"""What each namespace holds, and what it may expect."""
+
+import math
+from collections import Counter
+
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.combined import CoreParameters
+from extender.core.queue import fair_share, namespace_shares
+from extender.core.queue.decision import Cycle
+from shared.model import PodShape
+from shared.tenancy import NamespaceEntry, NamespacesResponse
+
+
+def namespaces(
+    snapshot: Snapshot, cycle: Cycle | None, params: CoreParameters, *, now: float, acting: bool
+) -> NamespacesResponse:
+    """Return every namespace that has jobs of ours; who waits is as the last cycle saw it."""
+    entries = cycle.entries if cycle else ()
+    waiting = Counter(e.job.namespace for e in entries if e.reason is not Reason.RELEASING)
+    by_job = namespace_shares.by_job(snapshot)
+    names = {key.partition("/")[0] for key in snapshot.jobs} | waiting.keys()
+    shapes: dict[str, list[PodShape]] = {name: [] for name in names}
+    running: Counter[str] = Counter()
+    for key, found in by_job:
+        name = key.partition("/")[0]
+        running[name] += 1
+        shapes[name] += found
+    told = (
+        _entry(name, snapshot, shapes[name], waiting=waiting[name], running=running[name])
+        for name in sorted(names)
+    )
+    return NamespacesResponse(
+        generated_at=now,
+        acting=acting,
+        fair_share=params.fair_share.enabled,
+        entries=tuple(told),
+    )
+
+
+def _entry(
+    name: str, snapshot: Snapshot, shapes: list[PodShape], *, waiting: int, running: int
+) -> NamespaceEntry:
+    entitled, problem = namespace_shares.entitlement(name, snapshot)
+    room = snapshot.room
+    total = namespace_shares.total(shapes, room)
+    return NamespaceEntry(
+        namespace=name,
+        waiting=waiting,
+        running=running,
+        held={r: int(n) for r, n in zip(room.resources, total, strict=True) if n},
+        share=round(fair_share.dominant_share(total, room.allocatable.sum(axis=0)), 6),
+        weight=entitled.weight,
+        guaranteed_share=entitled.guaranteed,
+        limit=None if math.isinf(entitled.limit) else round(entitled.limit, 6),
+        problem=problem,
+    )

@@ -1,0 +1,103 @@
+"""What resources cost: now by the live room, and in the slots to come by what is promised there."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.combined import CoreParameters
+from extender.core.placement import node_prices
+from extender.core.placement.node_prices import FloatVector
+from extender.core.pricing.outcome import Book
+from extender.core.pricing.slots import Pool
+from shared.model import NodeName
+from shared.pricing import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
+
+_DIGITS: Final = 4
+NOT_BY_PRICE: Final = "no job is admitted by price: `admission.enabled` is false"
+
+
+def prices(
+    snapshot: Snapshot,
+    params: CoreParameters,
+    *,
+    now: float,
+    acting: bool,
+) -> PricesResponse:
+    """Return what every node's resources cost now; of the slots nothing."""
+    room = snapshot.room
+    logs = node_prices.log_prices(room, params.pricing)
+    whole = math.log(params.pricing.kappa)
+    return PricesResponse(
+        generated_at=now,
+        acting=acting,
+        kappa=params.pricing.kappa,
+        nodes=tuple(
+            _node(node.name, room.resources, logs[i], whole) for i, node in enumerate(room.nodes)
+        ),
+    )
+
+
+def slot_prices(book: Book, params: CoreParameters) -> SlotPrices:
+    """Return the prices of every slot, nodes with the same ones in one row, in order of names.
+
+    Machines of parameter servers, where they are others, come after those of workers.
+    """
+    promised, bounds = book.state.promised, book.state.bounds
+    rows = _rows(book.nodes, book.resources, promised.workers)
+    server_scales: Mapping[str, Scale] = {}
+    if book.server_nodes != book.nodes:
+        rows += _rows(book.server_nodes, book.resources, promised.servers)
+        server_scales = _scales(book, bounds.log_low_servers, bounds.log_high_servers)
+    return SlotPrices(
+        slot_seconds=params.slot_time.slot_seconds,
+        first=book.first,
+        slots=promised.workers.used.shape[1],
+        share=params.slot_time.share,
+        scales=_scales(book, bounds.log_low_workers, bounds.log_high_workers),
+        server_scales=server_scales,
+        rows=tuple(rows),
+    )
+
+
+def _rows(names: Sequence[NodeName], resources: Sequence[str], pool: Pool) -> list[SlotRow]:
+    capacity = pool.capacity[:, None, :]
+    shares = np.divide(pool.used, capacity, out=np.zeros(pool.used.shape), where=capacity > 0)
+    rounded = np.round(shares, _DIGITS)  # resources, slots, machines
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for row in sorted(range(len(names)), key=lambda row: names[row]):
+        present = (pool.capacity[:, row] > 0).tobytes()
+        groups[present + rounded[:, :, row].tobytes()].append(row)
+    return [
+        SlotRow(
+            nodes=tuple(names[row] for row in rows),
+            prices={
+                name: tuple(rounded[r, :, rows[0]].tolist())
+                for r, name in enumerate(resources)
+                if pool.capacity[r, rows[0]] > 0
+            },
+        )
+        for rows in groups.values()
+    ]
+
+
+def _scales(book: Book, lows: FloatVector, highs: FloatVector) -> dict[str, Scale]:
+    pairs = zip(lows.tolist(), highs.tolist(), strict=True)
+    return {
+        name: Scale(log_low=round(low, _DIGITS), log_high=round(high, _DIGITS))
+        for name, (low, high) in zip(book.resources, pairs, strict=True)
+    }
+
+
+def _node(name: NodeName, resources: Sequence[str], logs: FloatVector, whole: float) -> NodePrices:
+    found = {r: float(log) for r, log in zip(resources, logs, strict=True) if math.isfinite(log)}
+    dearest = max(found, key=lambda r: found[r], default="")
+    return NodePrices(
+        name=name,
+        prices={resource: round(log / whole, _DIGITS) for resource, log in found.items()},
+        dearest=dearest,
+        times_idle=round(math.exp(found.get(dearest, 0.0)), _DIGITS),
+    )

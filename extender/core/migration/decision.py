@@ -1,0 +1,195 @@
+"""One look at all migrations: each open one goes a step further, new ones begin, old ones go.
+
+1. Every open migration: its next step (``engine.migration.stepping``).
+2. Jobs that we keep suspended for a migration that is no more: resumed.
+3. Ended migrations nobody needs: removed.
+4. Where it is time to: who is to move by the policy's rule (``choosing``).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from extender.core.cluster.commands import EmitEvent
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.migration import choosing, ledger
+from extender.core.migration.commands import (
+    MigrationCommand,
+    Outcome,
+    RemoveMigration,
+    Result,
+    ResumeJob,
+    WriteStatus,
+)
+from extender.core.migration.ledger import Ledger
+from extender.core.migration.stepping import Advance, Attempt, Case, advance
+from extender.core.parameters.migration import MigrationParameters, MigrationPolicy
+from extender.core.records import migrations as records_migrations
+from shared import labels
+from shared.ledgers import Declined
+from shared.model import Migration, MigrationPhase, OwnerReference, PodKey, Uid
+
+FIRST_RETRY_SECONDS = 1.0
+MOST_RETRY_SECONDS = 10.0
+ENDS = {
+    MigrationPhase.COMPLETED: "Migrated",
+    MigrationPhase.ABORTED: "MigrationAborted",
+    MigrationPhase.FAILED: "MigrationFailed",
+}
+"""Reasons of the Event that tells of the end."""
+
+
+class MigrationMemory(Struct, frozen=True):
+    """What is remembered from one look to the next; losing it costs patience, not correctness.
+
+    Attributes:
+        attempts: The last try of each open migration's action.
+        stayed: Pods that Algorithm 2 found best where they are, since when.
+        declined: Why jobs were not moved when they were looked at last, by job.
+    """
+
+    attempts: Mapping[str, Attempt] = {}
+    stayed: Mapping[Uid, float] = {}
+    declined: Mapping[str, Declined] = {}
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look decided, and the memory for the next."""
+
+    commands: tuple[MigrationCommand, ...]
+    memory: MigrationMemory
+
+
+class Occasion(Struct, frozen=True):
+    """What a look is given beside the cluster.
+
+    Attributes:
+        reading: The clocks.
+        choose: Whether new migrations may begin now.
+        installed: Whether the Migration resource is there; without it nothing begins.
+        outcomes: What came of the last look's commands.
+    """
+
+    reading: Reading
+    choose: bool
+    installed: bool = True
+    outcomes: tuple[Outcome, ...] = ()
+
+
+def look(
+    snapshot: Snapshot, memory: MigrationMemory, occasion: Occasion, params: MigrationParameters
+) -> Look:
+    """Decide on all migrations; the same arguments give the same answer."""
+    reading, book = occasion.reading, ledger.of(snapshot)
+    memory = _kept(_learned(memory, occasion), snapshot, book)
+    steps = [_step(snapshot, memory, reading, params, one) for one in book.open]
+    commands = [command for one in steps for command in one]
+    commands += _orphans(snapshot, book)
+    commands += _outdated(snapshot, book, reading.now, params)
+    if occasion.choose and params.policy is not MigrationPolicy.NONE:
+        chosen = choosing.choose(
+            snapshot,
+            book,
+            memory.stayed,
+            memory.declined,
+            reading,
+            params,
+            installed=occasion.installed,
+        )
+        commands += chosen.commands
+        memory = replace(memory, stayed=chosen.stayed, declined=chosen.declined)
+    return Look(tuple(commands), memory)
+
+
+def _learned(memory: MigrationMemory, occasion: Occasion) -> MigrationMemory:
+    """Remember what came of commands; a failed one is tried again after 1 s, 2 s, … 10 s."""
+    attempts = dict(memory.attempts)
+    for outcome in occasion.outcomes:
+        before = attempts.get(outcome.migration)
+        tries = 0 if outcome.result is Result.DONE else 1 + (before.tries if before else 0)
+        pause = min(MOST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(tries - 1, 10))
+        wait_seconds = max(pause, outcome.retry_after_seconds) if tries else 0.0
+        attempts[outcome.migration] = Attempt(
+            result=outcome.result,
+            reason=outcome.reason,
+            detail=outcome.detail,
+            until=occasion.reading.monotonic + wait_seconds,
+            tries=tries,
+        )
+    return replace(memory, attempts=attempts)
+
+
+def _step(
+    snapshot: Snapshot,
+    memory: MigrationMemory,
+    reading: Reading,
+    params: MigrationParameters,
+    one: Migration,
+) -> Iterator[MigrationCommand]:
+    attempt = memory.attempts.get(one.key)
+    taken = advance(Case(one, snapshot, reading, params, attempt))
+    if taken.migration is one:
+        yield from taken.actions
+        return
+    left = one.phase if taken.migration.phase is not one.phase else None
+    entered_at = one.transitions[-1][1] if one.transitions else one.created_at
+    told = None if taken.migration.open else _told(snapshot, taken)
+    seconds = max(0.0, reading.now - entered_at)
+    yield WriteStatus(taken.migration, taken.actions, left, seconds, told)
+
+
+def _told(snapshot: Snapshot, taken: Advance) -> EmitEvent:
+    one = taken.migration
+    lead = one.members[0]
+    pod = records_migrations.replacement(snapshot, one, lead)
+    name, uid = (pod.name, pod.uid) if pod else (lead.pod, lead.uid)
+    about = one.owner or OwnerReference("v1", "Pod", name, uid)
+    places = f"{lead.source} to {lead.node or lead.target}"
+    done = f"resumed at step {lead.resumed_step}" if lead.resumed_step is not None else "resumed"
+    message = f"{places}: {one.message or done}"
+    warning = one.phase is MigrationPhase.FAILED
+    return EmitEvent(one.namespace, about, ENDS[one.phase], message, warning, action="Migrate")
+
+
+def _orphans(snapshot: Snapshot, book: Ledger) -> Iterator[ResumeJob]:
+    """A Migration that was deleted by hand, or failed, must not leave its Job suspended."""
+    open_keys = {migration.key for migration in book.open}
+    for owner in snapshot.owners.annotated(labels.MIGRATION):
+        key = owner.annotations[labels.MIGRATION]
+        ours = key.partition("/")[0] == owner.namespace  # else it was copied, or is not ours
+        if ours and key not in open_keys and owner.job and owner.job.suspended:
+            yield ResumeJob(key, owner.namespace, owner.name, owner.uid)
+
+
+def _outdated(
+    snapshot: Snapshot, book: Ledger, now: float, params: MigrationParameters
+) -> Iterator[RemoveMigration]:
+    """Aborted ones, and those of bare pods, when their time is over and no pod needs them.
+
+    Those with an owner that count as moves go when the owner goes.
+    """
+    for one in (m for _, migrations in sorted(book.by_job.items()) for m in migrations):
+        ended_at = one.transitions[-1][1] if one.transitions else one.created_at
+        if now < max(ended_at + params.keep_seconds, one.hold_until):
+            continue
+        if one.phase is MigrationPhase.ABORTED or (one.owner is None and _is_past(snapshot, one)):
+            yield RemoveMigration(one)
+
+
+def _is_past(snapshot: Snapshot, one: Migration) -> bool:
+    """Say whether neither old nor new pods of it are there."""
+    names = (name for m in one.members for name in (m.pod, m.replacement) if name)
+    return not any(PodKey(f"{one.namespace}/{name}") in snapshot.pods for name in names)
+
+
+def _kept(memory: MigrationMemory, snapshot: Snapshot, book: Ledger) -> MigrationMemory:
+    open_keys = {migration.key for migration in book.open}
+    return MigrationMemory(
+        attempts={k: a for k, a in memory.attempts.items() if k in open_keys},
+        stayed={uid: at for uid, at in memory.stayed.items() if uid in snapshot.bound},
+        declined={k: d for k, d in memory.declined.items() if k in snapshot.jobs},
+    )

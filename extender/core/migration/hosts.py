@@ -1,0 +1,247 @@
+"""The nodes as rules about moving see them: their containers, their speed, what would fit.
+
+A container is a bound pod of ours that has not ended. One whose training the agent does not know
+yet counts as progressing, as in SpeCon's Algorithm 1 a container does that joins. A pod on its way
+to another node counts there already. A host is a node whose agent was heard and that some container
+could go to.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from extender.core.agents import reports as agents_reports
+from extender.core.cluster.pod_shape import unpinned
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.migration import migration_gain
+from extender.core.migration.ledger import Ledger
+from extender.core.migration.migration_target import Host, counted
+from extender.core.migration.movable import Unit
+from extender.core.nodes.node_table import BoolVector, NodeTable, conflicts
+from extender.core.parameters.migration import TargetParameters
+from extender.core.parameters.placement import TopologyParameters
+from extender.core.placement import topology_demand
+from extender.core.records import migrations as records_migrations
+from shared.model import CPU, JobKey, Migration, NodeName, Pod, PodShape, Uid
+from shared.progress import Category, NodeReport
+
+BUSY_RATIO: Final = 0.75
+"""A node that uses less of its CPU than this keeps nobody waiting for CPU."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """A pod of ours on a host; ``moved``: a migration brought it."""
+
+    pod: Pod
+    job: JobKey
+    node: NodeName
+    category: Category
+    moved: bool
+
+    def counts_as(self, params: TargetParameters) -> Category:
+        """Return what it counts as where Algorithm 2 compares hosts."""
+        fast = self.moved and params.moved_as_progressing
+        return Category.PROGRESSING if fast else self.category
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """See the module; ``seen`` makes it, ``after`` says how it is with one move more.
+
+    Attributes:
+        room: What is free, with the seats kept by open migrations taken.
+        containers: By uid.
+        reports: Of the hosts.
+        topology: The levels that jobs may require.
+    """
+
+    room: NodeTable
+    containers: Mapping[Uid, Container]
+    reports: Mapping[NodeName, NodeReport]
+    topology: TopologyParameters = field(default_factory=TopologyParameters)
+
+    def on(self, node: NodeName) -> tuple[Container, ...]:
+        """The containers of a host."""
+        return self._by_node.get(node, ())
+
+    def counts(self) -> Mapping[NodeName, int]:
+        """|w| of every host."""
+        counts = dict.fromkeys(sorted(self.reports), 0)
+        for container in self.containers.values():
+            if container.node in counts:
+                counts[container.node] += 1
+        return counts
+
+    def use_ratio(self, node: NodeName) -> float | None:
+        """R(w): the part of the host's CPU that is in use, 0 to 1; None if nobody says."""
+        used, cores = self._used_cores(node), self.cores(node)
+        return None if used is None or cores <= 0 else min(1.0, used / cores)
+
+    def cores(self, node: NodeName) -> float:
+        """Return the cores that the containers of a host share."""
+        report = self.reports.get(node)
+        if report is not None and report.cpu_cores is not None:
+            return report.cpu_cores
+        allocatable = self.room.nodes[self.room.index[node]].allocatable
+        return allocatable.get(CPU, 0) / 1000.0
+
+    def fitting(self, unit: Unit) -> frozenset[NodeName]:
+        """Return the hosts that could hold the whole unit beside what they hold now.
+
+        Where its job requires a domain of the topology, they are in that of the members that stay.
+        """
+        mask = fits_all(self.room, list(unit.shapes.values()))
+        domains = topology_demand.required(unit.job, self.room, self.topology)
+        if domains is not None:
+            mask &= topology_demand.home(unit.job, unit.shapes.keys(), self.room, domains)
+        names = (self.room.nodes[i].name for i in np.flatnonzero(mask).tolist())
+        return frozenset(name for name in names if name in self.reports)
+
+    def compared(
+        self, source: NodeName, fitting: frozenset[NodeName], params: TargetParameters
+    ) -> tuple[Host, ...]:
+        """Return the hosts that Algorithm 2 compares: the source, and those that fit."""
+        names = sorted(fitting | ({source} & self.reports.keys()))
+        return tuple(self._compared(name, params) for name in names)
+
+    def _compared(self, name: NodeName, params: TargetParameters) -> Host:
+        if name not in self._counted:
+            here = ((container.counts_as(params), False) for container in self.on(name))
+            self._counted[name] = counted(Host(name, use_ratio=self.use_ratio(name)), here, params)
+        return self._counted[name]
+
+    @cached_property
+    def _counted(self) -> dict[NodeName, Host]:
+        return {}
+
+    @cached_property
+    def _by_node(self) -> Mapping[NodeName, tuple[Container, ...]]:
+        found: dict[NodeName, list[Container]] = {}
+        for container in self.containers.values():
+            found.setdefault(container.node, []).append(container)
+        return {node: tuple(here) for node, here in found.items()}
+
+    def shares(self, unit: Unit, target: NodeName) -> tuple[float, float]:
+        """Return the cores the slowest pod of a unit has now, and would have on the target.
+
+        Where a node has CPU to spare its containers take what they need: they gain nothing by
+        more.
+        """
+        size = len(unit.members)
+        now = [self._share_now(member.pod.uid, member.node) for member in unit.members]
+        share_now, most = min(now, key=lambda pair: pair[0])
+        there = len([c for c in self.on(target) if c.pod.uid not in unit.shapes])
+        then = migration_gain.share_cores(self.cores(target), there + size, most)
+        return share_now, then
+
+    def without(self, unit: Unit) -> "Hosts":
+        """Return how it would be if the unit were nowhere."""
+        rest = {uid: c for uid, c in self.containers.items() if uid not in unit.shapes}
+        return replace(self, containers=rest)
+
+    def after(self, unit: Unit, target: NodeName) -> "Hosts":
+        """Return how it is when the unit is on its way to the target."""
+        places = [(target, shape) for shape in unit.shapes.values()]
+        moved = dict(self.containers)
+        for member in unit.members:
+            uid = member.pod.uid
+            if uid in moved:
+                moved[uid] = replace(moved[uid], node=target, moved=True)
+        return replace(self, room=records_migrations.with_kept(self.room, places), containers=moved)
+
+    def _share_now(self, uid: Uid, node: NodeName | None) -> tuple[float, float | None]:
+        if node is None or node not in self.reports:
+            return 0.0, None
+        most = None if self._is_busy(node) else self._own_cores(uid, node)
+        return migration_gain.share_cores(self.cores(node), len(self.on(node)), most), most
+
+    def _is_busy(self, node: NodeName) -> bool:
+        ratio = self.use_ratio(node)
+        return ratio is None or ratio >= BUSY_RATIO
+
+    def _own_cores(self, uid: Uid, node: NodeName) -> float | None:
+        pod = self.reports[node].pods.get(uid)
+        return pod.use.cpu_cores if pod and pod.use else None
+
+    def _used_cores(self, node: NodeName) -> float | None:
+        report = self.reports.get(node)
+        if report is None:
+            return None
+        if report.use is not None and report.use.cpu_cores is not None:
+            return report.use.cpu_cores
+        own = [p.use.cpu_cores for p in report.pods.values() if p.use]
+        known = [cores for cores in own if cores is not None]
+        return sum(known) if known else None
+
+
+def seen(
+    snapshot: Snapshot,
+    ledger: Ledger,
+    reading: Reading,
+    stale_seconds: float,
+    stayed: Iterable[Uid] = (),
+    topology: TopologyParameters | None = None,
+) -> Hosts:
+    """Read hosts and containers; those in ``stayed`` count as moved."""
+    heard = (
+        agents_reports.fresh(snapshot, n, reading, stale_seconds) for n in sorted(snapshot.reports)
+    )
+    reports = {report.node: report for report in heard if report is not None}
+    moved = ledger.by_new.keys() | set(stayed)
+    ahead = _ahead(snapshot, ledger.open)
+    containers: dict[Uid, Container] = {}
+    for job, pod, node in _bound(snapshot):
+        uid = pod.uid
+        known = reports[node].pods.get(uid) if node in reports else None
+        progress = known.progress if known else None
+        category = progress.category if progress else Category.PROGRESSING
+        containers[uid] = Container(pod, job, ahead.get(uid, node), category, uid in moved)
+    shapes = {unpinned(container.pod.shape) for container in containers.values()}
+    usable = _usable(snapshot.room, shapes)
+    room = snapshot.room
+    hosts = {n: r for n, r in reports.items() if n in room.index and usable[room.index[n]]}
+    return Hosts(room, containers, hosts, topology or TopologyParameters())
+
+
+def fits_all(room: NodeTable, shapes: Sequence[PodShape]) -> BoolVector:
+    """Return the nodes on which all these pods could run together beside what is there."""
+    mask: BoolVector = np.ones(len(room.nodes), dtype=np.bool_)
+    total = np.zeros(len(room.resources), dtype=np.int64)
+    for shape in shapes:
+        mask &= room.feasible(shape)
+        total += room.demand(shape)
+    for i, shape in enumerate(shapes):
+        if any(conflicts(shape.host_ports, other.host_ports) for other in shapes[:i]):
+            return np.zeros(len(room.nodes), dtype=np.bool_)
+    enough: BoolVector = np.all((total == 0) | (total <= room.free), axis=1)
+    return mask & enough
+
+
+def _bound(snapshot: Snapshot) -> Iterator[tuple[JobKey, Pod, NodeName]]:
+    for job, pods in snapshot.jobs.items():
+        for pod in pods:
+            node = snapshot.bound.get(pod.uid)
+            if node is not None and not pod.finished and not pod.deleting:
+                yield job, pod, node
+
+
+def _ahead(snapshot: Snapshot, migrations: Iterable[Migration]) -> Mapping[Uid, NodeName]:
+    """Where pods of open migrations are going."""
+    return {
+        member.uid: member.target
+        for migration in migrations
+        for member in migration.members
+        if records_migrations.old(snapshot, migration, member) is not None
+    }
+
+
+def _usable(room: NodeTable, shapes: Iterable[PodShape]) -> BoolVector:
+    usable: BoolVector = np.zeros(len(room.nodes), dtype=np.bool_)
+    for shape in shapes:
+        usable |= room.classes.mask(shape)
+    return usable

@@ -1,0 +1,207 @@
+"""A migration that is about to begin: its name and its first state."""
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from extender.core.cluster import jobs, owner_annotations
+from extender.core.cluster.commands import EmitEvent
+from extender.core.cluster.owners import above
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.migration import migration_gain, movable
+from extender.core.migration.commands import CreateMigration, MigrationCommand
+from extender.core.migration.hosts import Hosts
+from extender.core.migration.ledger import Ledger
+from extender.core.migration.migration_gain import Gain
+from extender.core.migration.movable import Declined, Unit
+from extender.core.parameters.migration import MigrationParameters
+from extender.core.queue import running_jobs
+from extender.core.records.migration_reasons import MigrationReason as R
+from shared import ledgers as api
+from shared.model import JobKey, Migration, MigrationMember, NodeName, Pod, Trigger, Uid
+
+LONGEST_STEM: Final = 244
+"""A name has at most 253 characters, of which the mark takes nine."""
+
+
+_ASKED_BY: Final = {
+    Trigger.CONVERGED: "converged",
+    Trigger.REBALANCE: "rebalancing",
+    Trigger.COUNT: "count balancing",
+}
+
+
+def migration(
+    snapshot: Snapshot, unit: Unit, target: NodeName, trigger: Trigger, gain: Gain
+) -> Migration:
+    """Return the Migration of a unit to one target; it has no uid until it is made."""
+    namespace = unit.job.namespace
+    return Migration(
+        namespace=namespace,
+        name=_name(snapshot, unit),
+        uid=Uid(""),
+        job=unit.key,
+        owner=unit.owner,
+        trigger=trigger,
+        mover=unit.mover,
+        why=f"{_ASKED_BY[trigger]}: {gain.why}",
+        gain_seconds=None if gain.gain_seconds is None else round(gain.gain_seconds, 3),
+        cost_seconds=round(gain.cost_seconds, 3),
+        members=tuple(
+            MigrationMember(
+                pod=member.pod.name,
+                uid=member.pod.uid,
+                source=member.node or NodeName(""),
+                target=target,
+                shape=unit.shapes[member.pod.uid],
+                index=member.index,
+                asked=member.pod.uid in unit.asked,
+            )
+            for member in unit.members
+        ),
+    )
+
+
+def _name(snapshot: Snapshot, unit: Unit) -> str:
+    """Pod's or job's name and a mark of its pods; another mark where that name is taken.
+
+    The same pods give the same name until it is there, so that a creation whose answer was lost
+    makes no second one.
+    """
+    alone = len(unit.members) == 1
+    stem = unit.lead.pod.name if alone else unit.job.about.name
+    uids = "\n".join(sorted(member.pod.uid for member in unit.members))
+    marks = (hashlib.sha256(f"{uids}\n{i}".encode()).hexdigest()[:8] for i in count())
+    names = (f"{stem[:LONGEST_STEM].rstrip('-.')}-{mark}" for mark in marks)
+    return next(n for n in names if f"{unit.job.namespace}/{n}" not in snapshot.migrations)
+
+
+# === Moves as they are proposed in one look: each within the limits, each counted for the next.
+#
+# Limits, in the order in which they are asked: the unit's own moves and rest, open migrations
+# in the
+# cluster and on its nodes, what the move gains. Who is not moved has a reason, kept for people.
+
+
+MOST_LOOKED_AT: Final = 64
+"""Containers that a rule looks at in one look: the limits let far fewer begin to move, and a look
+must not keep the event loop busy."""
+
+
+@dataclass
+class Proposals:
+    """What one look has proposed so far; lives as long as the look.
+
+    Attributes:
+        book: What the Migration objects say.
+        hosts: As they are with the moves proposed so far.
+        stayed: Pods that Algorithm 2 found best where they are, since when.
+        declined: Who is not moved, and why.
+        installed: Whether the Migration resource is there.
+        commands: What is to be done.
+    """
+
+    snapshot: Snapshot
+    book: Ledger
+    reading: Reading
+    params: MigrationParameters
+    hosts: Hosts
+    stayed: dict[Uid, float]
+    declined: dict[str, api.Declined]
+    installed: bool = True
+    commands: list[MigrationCommand] = field(default_factory=list)
+    moving: set[Uid] = field(init=False)
+    _open: int = field(init=False)
+    _busy: Counter[NodeName] = field(init=False)
+    _units: dict[Uid, Unit | Declined] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.moving = set(self.book.moving)
+        self._open = len(self.book.open)
+        self._busy = Counter(self.book.busy)
+
+    def unit(self, uid: Uid) -> Unit | Declined:
+        """Return what would move with a pod, or why it cannot."""
+        if uid not in self._units:
+            pod = self.hosts.containers[uid].pod
+            job = jobs.view(self.snapshot, self.hosts.containers[uid].job)
+            found = movable.unit(self.snapshot, job, pod, self.reading, self.params)
+            together = [m.pod.uid for m in found.members] if isinstance(found, Unit) else [uid]
+            self._units.update(dict.fromkeys(together, found))
+        return self._units[uid]
+
+    def opted_in(self, pod: Pod) -> bool:
+        """Say whether the pod's owner names a checkpoint directory."""
+        return owner_annotations.lets_be_moved(pod, above(self.snapshot, pod))
+
+    def looked_at(self, job: JobKey) -> float:
+        """Return when a job was looked at last and not moved; 0.0 if it never was."""
+        known = self.declined.get(job)
+        return known.at if known else 0.0
+
+    def decline(self, job: JobKey, why: Declined) -> None:
+        """Remember why a job is not moved."""
+        self.declined[job] = api.Declined(
+            job=job, reason=why.reason.value, message=why.message, at=self.reading.now
+        )
+
+    def allowed(self, unit: Unit, trigger: Trigger) -> Declined | None:
+        """Return what keeps a unit where it is whatever the target; None if nothing does."""
+        if not self._has_moves_left(unit, trigger):
+            return Declined(R.MOVES_USED_UP)
+        until = self.book.rests_until(unit, self.params)
+        if self.reading.now < until:
+            return Declined(R.COOLING_DOWN, f"for {until - self.reading.now:.0f} s more")
+        if self._open >= self.params.most_open:
+            return Declined(R.BUDGET_USED_UP)
+        return None if self.installed else Declined(R.CRD_MISSING)
+
+    def begin(self, unit: Unit, target: NodeName, trigger: Trigger) -> Declined | None:
+        """Propose a move, or return why it is not worth it or not possible now."""
+        nodes = {*unit.sources, target}
+        if any(self._busy[node] >= self.params.most_open_per_node for node in nodes):
+            return Declined(R.NODE_BUDGET_USED_UP)
+        gain = self._gain(unit, target)
+        if not gain.worth_it:
+            return Declined(R.GAIN_TOO_SMALL, gain.why)
+        made = migration(self.snapshot, unit, target, trigger, gain)
+        places = f"{', '.join(unit.sources)} to {target}"
+        message = f"{places}: {made.why}"
+        told = EmitEvent(made.namespace, unit.job.about, "Migrating", message, action="Migrate")
+        self.commands.append(CreateMigration(made, told))
+        self._count(unit, made, target)
+        return None
+
+    def _has_moves_left(self, unit: Unit, trigger: Trigger) -> bool:
+        moves, params = self.book.moves(unit), self.params
+        if trigger is Trigger.COUNT:
+            return sum(moves.values()) < params.count.most_moves
+        if trigger is Trigger.REBALANCE:
+            return moves.get(trigger, 0) < 1
+        stays = params.target.stay_counts_as_move and unit.lead.pod.uid in self.stayed
+        return moves.get(trigger, 0) + stays < params.most_moves_per_job
+
+    def _gain(self, unit: Unit, target: NodeName) -> Gain:
+        known = [report.progress for report in unit.reports.values() if report.progress]
+        spans = [progress.remaining_seconds for progress in known if progress.remaining_seconds]
+        left = max((span.value for span in spans), default=None)
+        if left is None:  # agents first: what is left on this node, at the speed it has here
+            left = running_jobs.left_by_status(self.snapshot, unit.key, self.reading.now)
+        now, then = self.hosts.shares(unit, target)
+        return migration_gain.judge(
+            left,
+            now,
+            then,
+            self.book.cost_seconds(unit.reports.values()),
+            self.params.gain,
+        )
+
+    def _count(self, unit: Unit, made: Migration, target: NodeName) -> None:
+        self._open += 1
+        self._busy.update({*unit.sources, target})
+        self.moving.update(member.uid for member in made.members)
+        self.hosts = self.hosts.after(unit, target)
+        self.declined.pop(unit.key, None)

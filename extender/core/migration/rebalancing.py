@@ -1,0 +1,148 @@
+"""Containers that go where nodes have run short: SpeCon's Algorithm 3, or count balancing.
+
+Both move containers one by one, so gangs, which move as a whole, are left out. Algorithm 3 may move
+what a migration has brought, or what Algorithm 2 left where it is, once; count balancing anything.
+
+Source:
+    Mao et al., IEEE Systems Journal 2021, arXiv 2010.11307 (docs/policies/rebalance.md);
+    docs/policies/count_balance.md.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+from extender.core.migration import count_balance, rebalance
+from extender.core.migration.count_balance import Resident
+from extender.core.migration.hosts import Container
+from extender.core.migration.movable import Declined, Unit
+from extender.core.migration.proposals import MOST_LOOKED_AT, Proposals
+from extender.core.migration.rebalance import Movable, Move
+from extender.core.records.migration_reasons import MigrationReason as R
+from shared.model import NodeName, Trigger, Uid
+from shared.progress import Category
+
+
+def fill(proposals: Proposals) -> None:
+    """Propose what Algorithm 3 plans, from the containers that converged last."""
+    hosts, stayed = proposals.hosts, proposals.stayed
+    counts = hosts.counts()
+    if not _any_is_short(counts):
+        return
+    known = [c for c in hosts.containers.values() if c.moved or c.pod.uid in stayed]
+    known.sort(key=lambda c: (-_converged_at(proposals, c), c.pod.uid))
+    movable = [
+        Movable(container.pod.uid, container.node, _converged_at(proposals, container))
+        for container, unit in _single(proposals, known)
+        if proposals.allowed(unit, Trigger.REBALANCE) is None
+    ]
+    ratios = {node: hosts.use_ratio(node) for node in hosts.reports}
+    planned = rebalance.plan(
+        counts,
+        movable,
+        _Fits(proposals),
+        proposals.params.rebalance,
+        all_converged=all(c.category is Category.CONVERGED for c in hosts.containers.values()),
+        use_ratio={node: ratio for node, ratio in ratios.items() if ratio is not None},
+    )
+    _begin(proposals, planned, Trigger.REBALANCE)
+
+
+def even_out(proposals: Proposals) -> None:
+    """Propose what count balancing plans, from the hosts that are fullest."""
+    hosts, params = proposals.hosts, proposals.params.count
+    counts = hosts.counts()
+    least = min(counts.values(), default=0)
+    known = [
+        c for c in hosts.containers.values() if counts.get(c.node, 0) - least >= params.difference
+    ]
+    known.sort(key=lambda c: (-counts[c.node], c.pod.scheduled_at, c.pod.uid))
+    residents = [
+        _resident(proposals, container, unit)
+        for container, unit in _single(proposals, known)
+        if _may_move(proposals, unit)
+    ]
+    nearby = {node for node, _ in sorted(counts.items(), key=_emptiest)[:MOST_LOOKED_AT]}
+    nearby |= {resident.host for resident in residents}
+    some = {node: count for node, count in counts.items() if node in nearby}
+    planned = count_balance.plan(
+        some, residents, _Fits(proposals), params, now=proposals.reading.now
+    )
+    _begin(proposals, planned, Trigger.COUNT)
+
+
+def _emptiest(count: tuple[NodeName, int]) -> tuple[int, NodeName]:
+    return (count[1], count[0])
+
+
+def _any_is_short(counts: Mapping[NodeName, int]) -> bool:
+    """Say whether Algorithm 3 has anywhere to go at all."""
+    factor = sum(counts.values()) // len(counts) if counts else 0
+    return any(count == 0 or count < factor - 1 for count in counts.values())
+
+
+class _Fits:
+    """Which container fits which host, asked of a host's whole list at once."""
+
+    def __init__(self, proposals: Proposals) -> None:
+        self._proposals = proposals
+        self._fitting: dict[Uid, frozenset[NodeName]] = {}
+
+    def __call__(self, uid: Uid, node: NodeName) -> bool:
+        unit = self._proposals.unit(uid)
+        if uid not in self._fitting and isinstance(unit, Unit):
+            self._fitting[uid] = self._proposals.hosts.fitting(unit)
+        return node in self._fitting.get(uid, frozenset())
+
+
+def _single(
+    proposals: Proposals, containers: Iterable[Container]
+) -> Iterator[tuple[Container, Unit]]:
+    """Yield the first containers that can move alone; the others get their reason."""
+    there = (
+        container
+        for container in containers
+        if container.pod.uid not in proposals.moving and container.node in proposals.hosts.reports
+    )
+    for container in islice(there, MOST_LOOKED_AT):
+        unit = proposals.unit(container.pod.uid)
+        if isinstance(unit, Declined):
+            proposals.decline(container.job, unit)
+        elif len(unit.members) == 1:
+            yield container, unit
+
+
+def _may_move(proposals: Proposals, unit: Unit) -> bool:
+    why = proposals.allowed(unit, Trigger.COUNT)
+    if why is not None:
+        proposals.decline(unit.key, why)
+    return why is None
+
+
+def _resident(proposals: Proposals, container: Container, unit: Unit) -> Resident:
+    book = proposals.book
+    moved_at = book.moved_at(unit)
+    since = container.pod.scheduled_at if moved_at is None else moved_at
+    return Resident(container.pod.uid, container.node, since, sum(book.moves(unit).values()))
+
+
+def _converged_at(proposals: Proposals, container: Container) -> float:
+    """When it converged; when a migration brought it, if nobody says."""
+    report = proposals.hosts.reports.get(container.node)
+    pod = report.pods.get(container.pod.uid) if report else None
+    if pod and pod.progress and pod.progress.converged_at is not None:
+        return pod.progress.converged_at
+    brought = proposals.book.by_new.get(container.pod.uid)
+    return brought.transitions[-1][1] if brought and brought.transitions else 0.0
+
+
+def _begin(proposals: Proposals, planned: Iterable[Move], trigger: Trigger) -> None:
+    for move in planned:
+        unit = proposals.unit(move.uid)
+        if isinstance(unit, Declined):
+            continue
+        why = proposals.allowed(unit, trigger)
+        if why is None and move.target not in proposals.hosts.fitting(unit):
+            why = Declined(R.NO_NODE_FITS)
+        why = why or proposals.begin(unit, move.target, trigger)
+        if why is not None:
+            proposals.decline(unit.key, why)

@@ -1,0 +1,60 @@
+"""One step of one migration: a job's pods on their way to other nodes.
+
+**Invariant.** A pod is evicted, or its Job suspended, only in the phase Evicting. That is entered
+only from Checkpointed, which is entered only when every member that was asked has acknowledged a
+checkpoint and holds. The targets' seats are kept from TargetReserved until each new pod has a place
+of its own or the migration ends. A new pod stays gated until the object of the old one is gone.
+Every phase ends: by what it waits for, or by its deadline.
+
+The status is written before the phase acts, with the resource version that was read. Whoever reads
+it after a crash does the same again: each action is safe to repeat.
+
+===================  ================================  ============================================
+phase                what it does                      what ends it
+===================  ================================  ============================================
+Requested            nothing                           seats free: TargetReserved
+TargetReserved       keeps the seats                   agents reported: CheckpointRequested
+CheckpointRequested  heartbeat answers carry the       all acked: Checkpointed
+                     request (``engine.asking``)       a refusal, or the deadline: Aborted
+Checkpointed         nothing                           still held: Evicting; no more: Aborted
+Evicting             evicts, or suspends the Job       the pods leave: Recreating
+                                                       a budget forbids it too long: Aborted
+Recreating           resumes the Job, or makes a bare  all new pods bound: Resuming
+                     pod again; names the new pods     the deadline: Failed
+Resuming             nothing                           a step beyond the checkpoint: Completed
+                                                       the deadline: Failed
+Completed            nothing                           never
+Aborted, Failed      the trainer is told to go on      never
+===================  ================================  ============================================
+
+Until Evicting, and in it, also ends in Aborted: a pod or its owner goes, somebody suspends the Job,
+the target is lost, the trainer goes on. Where the answer to an eviction was lost, Aborted waits
+until it is known that the pod stays.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from extender.core.migration import arriving, departing
+from extender.core.migration.phases import Advance, Attempt, Case
+from shared.model import MigrationPhase
+
+__all__ = ["Advance", "Attempt", "Case", "advance"]
+
+P = MigrationPhase
+
+_STEPS: Final[Mapping[MigrationPhase, Callable[[Case], Advance]]] = {
+    P.REQUESTED: departing.requested,
+    P.TARGET_RESERVED: departing.target_reserved,
+    P.CHECKPOINT_REQUESTED: departing.checkpoint_requested,
+    P.CHECKPOINTED: departing.checkpointed,
+    P.EVICTING: departing.evicting,
+    P.RECREATING: arriving.recreating,
+    P.RESUMING: arriving.resuming,
+}
+
+
+def advance(case: Case) -> Advance:
+    """Return the next step; the same migration without actions where there is none."""
+    step = _STEPS.get(case.migration.phase)
+    return Advance(case.migration) if step is None else step(case)

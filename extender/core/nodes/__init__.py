@@ -1,0 +1,1 @@
+"""Nodes as arrays: the node table, class masks and feasibility."""

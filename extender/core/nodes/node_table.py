@@ -1,0 +1,143 @@
+"""What a placement sees: the nodes as arrays, in name order, with what is taken.
+
+A ``Room`` is immutable: ``with_pods`` gives a new one, so that a what-if cannot be forgotten.
+Amounts are integers in base units (``shared.model``).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.model import HostPort, Node, NodeName, PodShape
+
+IntMatrix = NDArray[np.int64]
+IntVector = NDArray[np.int64]
+BoolVector = NDArray[np.bool_]
+
+
+class ClassMasks(Protocol):
+    """Which nodes a class of pods may use by its static features, cached by the store.
+
+    Static: node selector, required node affinity, taints and tolerations, unschedulable.
+    """
+
+    def mask(self, shape: PodShape) -> BoolVector:
+        """Return the mask over nodes in name order; callers must not write to it."""
+        ...
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """Nodes, their capacity and what is taken on them by bound pods and by seats.
+
+    Attributes:
+        nodes: The nodes, sorted by name.
+        resources: Columns of the matrices; ``cpu``, ``memory`` and ``pods`` are always there.
+        allocatable: Nodes x resources.
+        used: Nodes x resources; may exceed ``allocatable`` (pods of other schedulers).
+        ports: Host ports taken on each node.
+        classes: Static masks by pod shape.
+    """
+
+    nodes: tuple[Node, ...]
+    resources: tuple[str, ...]
+    allocatable: IntMatrix
+    used: IntMatrix
+    ports: tuple[frozenset[HostPort], ...]
+    classes: ClassMasks
+    index: Mapping[NodeName, int] = field(default_factory=dict)
+
+    @property
+    def free(self) -> IntMatrix:
+        """Allocatable minus used; negative where a node is overcommitted."""
+        return self.allocatable - self.used
+
+    def demand(self, shape: PodShape) -> IntVector:
+        """Return what ``shape`` asks of each column; a resource that no node has is left out."""
+        vector = np.zeros(len(self.resources), dtype=np.int64)
+        column = {name: i for i, name in enumerate(self.resources)}
+        for name, amount in shape.requests:
+            if name in column:
+                vector[column[name]] = amount
+        return vector
+
+    def request(self, shape: PodShape) -> IntVector | None:
+        """Return what ``shape`` asks of each column; None if it asks for a resource no node has."""
+        known = set(self.resources)
+        return self.demand(shape) if all(name in known for name, _ in shape.requests) else None
+
+    def feasible(self, shape: PodShape) -> BoolVector:
+        """Return the nodes on which one more pod of ``shape`` can run now.
+
+        As kube-scheduler does it: a resource that is not asked for is not checked, so a pod that
+        asks for no memory fits a node whose memory is overcommitted.
+        """
+        request = self.request(shape)
+        if request is None:
+            return np.zeros(len(self.nodes), dtype=np.bool_)
+        enough = np.all((request == 0) | (request <= self.free), axis=1)
+        mask: BoolVector = self.classes.mask(shape) & enough
+        if shape.host_ports:
+            mask &= ports_open(shape.host_ports, self.ports)
+        return mask
+
+    def with_pods(self, placed: Iterable[tuple[PodShape, int]]) -> "NodeTable":
+        """Return the room after pods of these shapes took a seat on the nodes of these indices.
+
+        Raises:
+            ValueError: A shape asks for a resource that no node has.
+        """
+        used, ports = self.used.copy(), list(self.ports)
+        for shape, node in placed:
+            request = self.request(shape)
+            if request is None:
+                raise ValueError(f"no node has all of {shape.requests}")
+            used[node] += request
+            if shape.host_ports:
+                ports[node] = ports[node] | frozenset(shape.host_ports)
+        return self.replaced(used=used, ports=tuple(ports))
+
+    def replaced(self, *, used: IntMatrix, ports: tuple[frozenset[HostPort], ...]) -> "NodeTable":
+        """Return the room with other amounts and ports in use."""
+        return replace(self, used=used, ports=ports)
+
+    def domains(self, key: str) -> tuple[str | None, ...]:
+        """Return each node's value of the node label ``key``; the node's name for an empty key."""
+        return tuple(n.labels.get(key) if key else n.name for n in self.nodes)
+
+
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on
+
+
+def ports_open(wanted: Iterable[HostPort], ports: Iterable[frozenset[HostPort]]) -> BoolVector:
+    """Return on which of the nodes with these taken host ports all wanted ones are free."""
+    index = _by_port(wanted)
+    return np.array([not _clash(index, taken) for taken in ports], dtype=np.bool_)
+
+
+def conflicts(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
+    """Say whether any wanted host port is taken; ``0.0.0.0`` meets every address.
+
+    Source:
+        kube-scheduler ``HostPortInfo.CheckConflict``.
+    """
+    return _clash(_by_port(wanted), taken)
+
+
+def _by_port(wanted: Iterable[HostPort]) -> Mapping[tuple[int, str], set[str]]:
+    """Return the addresses of each wanted port; looked up, so that many ports cost no more."""
+    found: dict[tuple[int, str], set[str]] = {}
+    for one in wanted:
+        found.setdefault((one.port, one.protocol), set()).add(one.ip)
+    return found
+
+
+def _clash(wanted: Mapping[tuple[int, str], set[str]], taken: Iterable[HostPort]) -> bool:
+    for one in taken:
+        addresses = wanted.get((one.port, one.protocol))
+        if addresses and (one.ip in addresses or EVERY_ADDRESS in {one.ip, *addresses}):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Parameters of all decisions: frozen dataclasses with defaults, bounds and sources."""

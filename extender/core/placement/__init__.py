@@ -1,0 +1,1 @@
+"""Placement of whole gangs on a node table."""

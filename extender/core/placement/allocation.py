@@ -1,0 +1,179 @@
+"""Which of equal nodes is taken: the highest weighted sum of the terms, then the node's name."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from extender.core.nodes.node_table import BoolVector, IntMatrix, IntVector, NodeTable, conflicts
+from extender.core.parameters.placement import NodePriceParameters, ScoringWeights
+from extender.core.placement import scoring
+from extender.core.placement.members import Group, Need
+from extender.core.placement.node_prices import FloatVector
+from extender.core.placement.scoring import Terms
+from shared.model import PODS, HostPort, Uid
+
+DIGITS: Final = 9
+"""Sums nearer than this are equal, so that names decide and not the order of additions."""
+
+
+class Preference:
+    """The terms of the gang's pods on one room, computed once a shape."""
+
+    def __init__(
+        self,
+        room: NodeTable,
+        members: IntVector,
+        *,
+        domains: Sequence[str | None] | None,
+        weights: ScoringWeights,
+        pricing: NodePriceParameters,
+    ) -> None:
+        self._room, self._members, self._domains = room, members, domains
+        self._weights, self._pricing = weights, pricing
+        self._terms: dict[Need, Terms] = {}
+        self._totals: dict[Need, FloatVector] = {}
+
+    def terms(self, need: Need) -> Terms:
+        """Return the terms of one pod on every node, before any pod of the gang has a seat."""
+        if need not in self._terms:
+            self._terms[need] = scoring.terms(
+                need.shape,
+                self._room,
+                members_on_node=self._members,
+                bucket_score=None,
+                candidates=need.slots > 0,
+                pricing=self._pricing,
+                domains=self._domains,
+            )
+        return self._terms[need]
+
+    def total(self, groups: Sequence[Group]) -> FloatVector:
+        """Return the weighted sum of every node, mean over the pods of the groups."""
+        total = np.zeros(len(self._room.nodes))
+        for group in groups:
+            total += self._total(group.need) * len(group)
+        mean: FloatVector = (total / max(1, sum(len(group) for group in groups))).round(DIGITS)
+        return mean
+
+    def _total(self, need: Need) -> FloatVector:
+        if need not in self._totals:
+            self._totals[need] = self.terms(need).total(self._weights)
+        return self._totals[need]
+
+
+# === What is still free while one gang is being placed. Mutable, and never leaves the placement.
+
+
+class Seating:
+    """A gang's seats on one room, as far as they are given.
+
+    Attributes:
+        room: The room before the gang.
+        free: What is left, nodes x resources.
+        members: How many of the job's pods each node holds, those seated here included.
+        seats: Node index of every pod seated here.
+        affinity: How good the place of a pod was among those offered to its bucket, 0…1.
+    """
+
+    def __init__(
+        self,
+        room: NodeTable,
+        needs: Iterable[Need],
+        members: IntVector,
+        within: BoolVector | None = None,
+    ) -> None:
+        """Begin with nobody seated; nodes outside ``within`` hold nobody, None: all may."""
+        self.room = room
+        self.free: IntMatrix = room.free
+        self.members = members.copy()
+        self.seats: dict[Uid, int] = {}
+        self.affinity: dict[Uid, float] = {}
+        self._ports: dict[int, frozenset[HostPort]] = {}
+        self._open: dict[Need, BoolVector] = {need: need.open.copy() for need in needs}
+        self._slots = {need: need.slots.copy() for need in self._open}
+        if within is not None:
+            for need in self._open:
+                self._open[need] &= within
+                self._slots[need][~within] = 0
+
+    def slots(self, need: Need) -> IntVector:
+        """Return how many more pods of ``need`` each node holds."""
+        return self._slots[need]
+
+    def fill(self, groups: Sequence[Group]) -> IntMatrix:
+        """Return how many pods of each group each node would take, the first group first."""
+        taken = np.zeros((len(groups), len(self.free)), dtype=np.int64)
+        free = self.free
+        for i, group in enumerate(groups):
+            slots = self._slots[group.need]
+            if i:
+                before = groups[i - 1]
+                free = free - taken[i - 1][:, None] * before.need.request
+                slots = group.need.slots_in(free, self._open[group.need])
+                for j, earlier in enumerate(groups[:i]):
+                    if group.need.clashes(earlier.need):
+                        slots[taken[j] > 0] = 0
+            np.minimum(slots, len(group), out=taken[i])
+        return taken
+
+    def seat(self, group: Group, nodes: IntVector, counts: IntVector) -> Group:
+        """Give seats on distinct ``nodes``, ``counts`` each, to the first pods of the group.
+
+        Returns:
+            The pods that are left.
+        """
+        seated = int(counts.sum())
+        for pod, node in zip(group.pods[:seated], np.repeat(nodes, counts).tolist(), strict=True):
+            self.seats[pod.uid] = node
+        rows, counts = nodes[counts > 0], counts[counts > 0]
+        self.free[rows] -= counts[:, None] * group.need.request
+        self.members[rows] += counts
+        self._take_ports(group.need, rows)
+        for need, allowed in self._open.items():
+            if group.need.clashes(need):
+                allowed[rows] = False
+            self._slots[need][rows] = need.slots_in(self.free[rows], allowed[rows])
+        return group.after(seated)
+
+    def seat_on(self, groups: Sequence[Group], taken: IntMatrix, nodes: IntVector) -> list[Group]:
+        """Seat on these nodes what ``fill`` says; return what is left of the groups."""
+        left = [
+            self.seat(group, nodes, row[nodes]) if row[nodes].any() else group
+            for group, row in zip(groups, taken, strict=True)
+        ]
+        return [group for group in left if group.pods]
+
+    def widen(self) -> None:
+        """Let nodes outside ``within`` hold pods too from now on."""
+        for need, allowed in self._open.items():
+            allowed[:] = need.open
+            taken = [node for node, ports in self._ports.items() if conflicts(need.ports, ports)]
+            allowed[taken] = False
+            self._slots[need] = need.slots_in(self.free, allowed)
+
+    def left_over(self, groups: Sequence[Group], taken: IntMatrix) -> FloatVector:
+        """Return the share of each node that stays free once it took ``taken``.
+
+        Mean over the resources asked for, without the pod count: that is a limit, not a good.
+        """
+        rows = [group.need.request for group in groups]
+        requests = np.array(rows, dtype=np.int64).reshape(len(rows), self.free.shape[1])
+        asked: BoolVector = np.any(requests > 0, axis=0)
+        asked[self.room.resources.index(PODS)] = False
+        capacity = self.room.allocatable[:, asked]
+        free = self.free[:, asked] - taken.T @ requests[:, asked]
+        share = np.divide(free, capacity, out=np.ones(capacity.shape), where=capacity > 0)
+        return share.mean(axis=1).round(9) if asked.any() else np.zeros(len(free))
+
+    def after(self) -> NodeTable:
+        """Return the room with the gang in it."""
+        ports = list(self.room.ports)
+        for node, taken in self._ports.items():
+            ports[node] |= taken
+        return self.room.replaced(used=self.room.allocatable - self.free, ports=tuple(ports))
+
+    def _take_ports(self, need: Need, rows: IntVector) -> None:
+        if need.ports:
+            for node in rows.tolist():
+                self._ports[node] = self._ports.get(node, frozenset()) | frozenset(need.ports)

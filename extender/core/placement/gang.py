@@ -1,0 +1,265 @@
+"""A whole gang on one room, or nothing (docs/policies/gang.md)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Final
+
+from extender.core.cluster.relations import Relations
+from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
+from extender.core.parameters.placement import (
+    GangParameters,
+    NodePriceParameters,
+    ScoringWeights,
+    TopologyParameters,
+)
+from extender.core.placement import unschedulable
+from extender.core.placement.allocation import Preference, Seating
+from extender.core.placement.bucket_placement import BucketPlacement, buckets_of
+from extender.core.placement.buckets import Bucket
+from extender.core.placement.domains import Domains, Places, places
+from extender.core.placement.members import (
+    GangPod,
+    Group,
+    Need,
+    Placed,
+    groups,
+    in_order,
+    members_on_node,
+    needs,
+)
+from extender.core.placement.placement import Placement, placement
+from extender.core.placement.rules import (
+    fewest_domains,
+    fewest_nodes,
+    largest_first,
+    most_constrained_first,
+    one_node,
+)
+from extender.core.placement.topology import EVERYWHERE, Area, Search, Wanted
+from extender.core.placement.unschedulable import Misfit
+from shared.model import PodShape
+
+__all__ = ["GangParameters", "GangPod", "Misfit", "Placed", "Placement", "place"]
+
+
+WORKER: Final = "worker"
+"""The role that ``spread_workers`` is about."""
+
+
+BUCKETS: Final = "buckets"
+
+
+ONE_NODE: Final = "one-node"
+
+
+FEWEST_DOMAINS: Final = "fewest-domains"
+
+
+FEWEST_NODES: Final = "fewest-nodes"
+
+
+BEST_FIT: Final = "best-fit"
+
+
+_Try = Callable[[Seating, Sequence[Group], Preference], list[Group]]
+
+
+_Rule = Callable[[Seating], list[Group]]
+
+
+_Failures = dict[str, tuple[Sequence[Group], Seating]]
+"""What a rule, by its name, left without a seat."""
+
+
+_Rules = Callable[[], Iterator[tuple[str, _Rule]]]
+
+
+def place(
+    pods: Sequence[GangPod],
+    placed: Sequence[Placed],
+    room: NodeTable,
+    *,
+    relations: Relations | None,
+    topology_key: str,
+    topology: Wanted | None = None,
+    levels: TopologyParameters | None = None,
+    params: GangParameters,
+    weights: ScoringWeights,
+    pricing: NodePriceParameters,
+) -> Placement | Misfit:
+    """Place all pods of a gang on one room, or none, by the first rule that seats them all.
+
+    1. *buckets*, if a pod's role has declared relations: each bucket to its best place.
+    2. *one-node*, if a node holds all: most members of the job there, then least free after.
+    3. *fewest-nodes*: node by node, the job's own first, then the one that holds most.
+    4. *best-fit*, for several shapes: largest pods, then pods with the fewest nodes, first.
+
+    The highest weighted sum, then the name decides between equals, never the order of the input.
+    With a ``topology`` the rules are tried in one part of the room after the other (``Search``).
+
+    Args:
+        pods: Members without a seat.
+        placed: Members of the job that have one; ``room`` already counts them.
+        room: What is free.
+        relations: What the job declares; None for nothing.
+        topology_key: Node label whose values are the buckets' places; empty for the nodes.
+        topology: The level of which one domain should hold all pods; None: no matter.
+        levels: What that level is; the defaults if None.
+        params: See ``GangParameters``.
+        weights: Of the terms.
+        pricing: Of the term ``price``.
+
+    Returns:
+        A placement, or why there is none. Exact for pods of one shape.
+
+    Source:
+        DRS, algorithm 2, corrected (one node, else spread); Du et al. 2023, Sect. 3.3 (buckets).
+    """
+    job = _job(
+        pods, placed, room, topology_key, partial(Preference, weights=weights, pricing=pricing)
+    )
+    if refusal := job.hopeless():
+        return refusal
+    buckets: Sequence[Bucket] = ()
+    rules: _Rules = job.plain_rules
+    if relations is not None:
+        if params.spread_workers:
+            relations = relations.spreading(WORKER)
+        buckets = buckets_of(job.pods, placed, relations, room, topology_key)
+        rules = partial(job.bucket_rules, relations, buckets)
+    if topology is None or not pods:
+        result = job.place(rules(), buckets, params.spares)
+        return result if isinstance(result, Placement) else job.misfit(result)
+    search = Search(
+        wanted=topology,
+        params=levels or TopologyParameters(),
+        groups=job.groups,
+        seating=job.seating,
+        preference=job.preference,
+        in_buckets=any(bucket.tasks for bucket in buckets),
+    )
+    return job.place_in_areas(search, rules, buckets, params.spares)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What every rule needs to know; a rule gets a fresh ``Seating`` to try itself on."""
+
+    pods: tuple[GangPod, ...]
+    by_shape: Mapping[PodShape, Need]
+    groups: Sequence[Group]
+    members: IntVector
+    room: NodeTable
+    places: Places
+    preference: Preference
+
+    def hopeless(self) -> Misfit | None:
+        """Return why no rule can succeed, where that is easily seen."""
+        if all(_alone_enough(need, self.groups) for need in self.by_shape.values()):
+            return None
+        return unschedulable.never(self.groups, self.room) or unschedulable.too_much(
+            self.groups, self.room
+        )
+
+    def seating(self, within: BoolVector | None = None) -> Seating:
+        return Seating(self.room, self.by_shape.values(), self.members, within)
+
+    def place(
+        self,
+        rules: Iterable[tuple[str, _Rule]],
+        buckets: Sequence[Bucket],
+        spare_count: int,
+        area: Area = EVERYWHERE,
+    ) -> Placement | _Failures:
+        failures: _Failures = {}
+        for name, rule in rules:
+            seating = self.seating(area.within)
+            left = rule(seating)
+            if not left:
+                if area.near is not None:
+                    seating.widen()
+                return placement(
+                    name,
+                    seating,
+                    self.groups,
+                    buckets,
+                    preference=self.preference,
+                    places=self.places if area.near is None else area.near.places,
+                    spare_count=spare_count,
+                    domain=area.domain,
+                )
+            failures.setdefault(name, (left, seating))
+        return failures
+
+    def place_in_areas(
+        self, search: Search, rules: _Rules, buckets: Sequence[Bucket], spare_count: int
+    ) -> Placement | Misfit:
+        failures: _Failures = {}
+        for area in search.areas():
+            spread = [] if area.over is None else [self._over(area.over)]
+            result = self.place(chain(spread, rules()), buckets, spare_count, area)
+            if isinstance(result, Placement):
+                return result
+            failures = result
+        if search.wanted.required:
+            return unschedulable.too_much(self.groups, self.room) or search.refusal()
+        return self.misfit(failures)
+
+    def misfit(self, failures: _Failures) -> Misfit:
+        """Return why there is no placement, from what the rules left without a seat anywhere."""
+        short = unschedulable.too_much(self.groups, self.room)
+        return short or unschedulable.fragmented(*failures[FEWEST_NODES])
+
+    def _over(self, found: Domains) -> tuple[str, _Rule]:
+        def rule(seating: Seating) -> list[Group]:
+            return fewest_domains(seating, self.groups, self.preference, found)
+
+        return FEWEST_DOMAINS, rule
+
+    def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
+        tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]
+        if len(self.by_shape) > 1:  # for one shape the rule before is exact
+            tries += [(BEST_FIT, largest_first), (BEST_FIT, most_constrained_first)]
+        for name, rule in tries:
+            yield name, self._plain(rule)
+
+    def _plain(self, rule: _Try) -> _Rule:
+        return lambda seating: rule(seating, self.groups, self.preference)
+
+    def bucket_rules(
+        self, relations: Relations, buckets: Sequence[Bucket]
+    ) -> Iterator[tuple[str, _Rule]]:
+        def by_buckets(seating: Seating) -> list[Group]:
+            rule = BucketPlacement(seating, relations, buckets, self.places, self.preference)
+            return rule.seat(self.pods, self.by_shape)
+
+        if any(bucket.tasks for bucket in buckets):
+            yield BUCKETS, by_buckets
+        yield from self.plain_rules()
+
+
+def _job(
+    pods: Sequence[GangPod],
+    placed: Sequence[Placed],
+    room: NodeTable,
+    topology_key: str,
+    prefer: Callable[..., Preference],
+) -> _Job:
+    by_shape, ordered, members = needs(pods, room), in_order(pods), members_on_node(placed, room)
+    domains = room.domains(topology_key) if topology_key else None
+    return _Job(
+        pods=ordered,
+        by_shape=by_shape,
+        groups=groups(ordered, by_shape),
+        members=members,
+        room=room,
+        places=places(room, topology_key),
+        preference=prefer(room, members, domains=domains),
+    )
+
+
+def _alone_enough(need: Need, groups: Iterable[Group]) -> bool:
+    """Say whether the pods of one need would all fit if the others were not there."""
+    return bool(need.slots.sum() >= sum(len(group) for group in groups if group.need is need))

@@ -1,0 +1,199 @@
+"""A pod that is a whole job: its seat, worked out from that of the last pod like it.
+
+Thousands of single pods ask for the same, and each takes room on one node: what the terms, the fit
+and the slots of all other nodes are is known from the pod before. So only the nodes on which
+something has changed are looked at. What comes out is what ``gang.place`` says (docs/policies/
+gang.md); where that needs more than a look at each node by itself, nothing is said here.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from extender.core.cluster.cache import Slot
+from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
+from extender.core.parameters.placement import NodePriceParameters, ScoringWeights
+from extender.core.placement import node_prices as prices
+from extender.core.placement.allocation import DIGITS
+from extender.core.placement.gang import ONE_NODE
+from extender.core.placement.members import GangPod, Need, needs
+from extender.core.placement.node_prices import FloatVector
+from extender.core.placement.placement import Placement
+from extender.core.placement.scoring import Terms
+from shared.model import PODS, NodeName, PodShape, Uid
+
+MOST_SHAPES: Final = 32
+"""Shapes that are remembered; the one that was not asked about for longest goes."""
+
+
+class SinglePodPlacements:
+    """Seats of pods without others, by shape. A cache: what it says depends on no earlier call."""
+
+    def __init__(self) -> None:
+        self._rankings: dict[PodShape, _Ranking] = {}
+
+    def place(
+        self,
+        pod: GangPod,
+        room: NodeTable,
+        *,
+        spare_count: int,
+        weights: ScoringWeights,
+        pricing: NodePriceParameters,
+    ) -> Placement | None:
+        """Return the placement of a job of one pod, without members, relations or topology.
+
+        Args:
+            pod: The pod.
+            room: What is free.
+            spare_count: How many other nodes are named.
+            weights: Of the terms.
+            pricing: Of the term ``price``.
+
+        Returns:
+            None where no node takes the pod, or where ``gang.place`` must be asked: host ports,
+            nothing asked for.
+        """
+        ranking = self._ranking(pod.shape, room, pricing)
+        return None if ranking is None else ranking.placement(pod, spare_count, weights)
+
+    def node(
+        self,
+        shape: PodShape,
+        room: NodeTable,
+        *,
+        weights: ScoringWeights,
+        pricing: NodePriceParameters,
+        within: BoolVector | None = None,
+    ) -> NodeName | None:
+        """Return the node of such a pod alone, of those ``within``; see ``place``."""
+        ranking = self._ranking(shape, room, pricing)
+        return None if ranking is None else ranking.node(weights, within)
+
+    def _ranking(
+        self, shape: PodShape, room: NodeTable, pricing: NodePriceParameters
+    ) -> "_Ranking | None":
+        """Return what the nodes of the room are for a pod of the shape."""
+        if shape.host_ports or not any(amount for name, amount in shape.requests if name != PODS):
+            return None
+        ranking = self._rankings.pop(shape, None)
+        if ranking is None or not ranking.is_about(room, pricing):
+            need = needs([GangPod(Uid(""), "", "", 0, shape)], room)[shape]
+            if not need.slots.any():
+                return None
+            ranking = _Ranking(need, room, pricing)
+        self._rankings[shape] = ranking
+        if len(self._rankings) > MOST_SHAPES:
+            del self._rankings[next(iter(self._rankings))]
+        ranking.move_to(room)
+        return ranking
+
+
+class _Ranking:
+    """What every node is for one more pod of a shape, on the room that was looked at last."""
+
+    def __init__(self, need: Need, room: NodeTable, pricing: NodePriceParameters) -> None:
+        count = len(room.nodes)
+        self._need, self._room, self._pricing = need, room, pricing
+        self._asked = np.flatnonzero(need.request)
+        self._packed = self._asked[self._asked != room.resources.index(PODS)]
+        self._log_shares = prices.log_shares(room, need.request, self._asked)
+        self._slots: IntVector = np.zeros(count, dtype=np.int64)
+        self._free_ratio: FloatVector = np.zeros(count)
+        self._log_bills: FloatVector = np.zeros(count)
+        self._look(np.arange(count))
+
+    def is_about(self, room: NodeTable, pricing: NodePriceParameters) -> bool:
+        """Say whether only what is taken may differ from the room that was looked at last."""
+        own = self._room
+        same = room.nodes is own.nodes and room.classes is own.classes
+        same = same and room.allocatable is own.allocatable and room.resources == own.resources
+        return same and pricing == self._pricing
+
+    def move_to(self, room: NodeTable) -> None:
+        """Look at the nodes on which something else is taken now."""
+        if room is not self._room:
+            rows = np.flatnonzero((room.used != self._room.used).any(axis=1))
+            self._room = room
+            if rows.size:
+                self._look(rows)
+
+    def node(self, weights: ScoringWeights, within: BoolVector | None) -> NodeName | None:
+        """Return where the pod goes; the room stays as it is."""
+        chosen = self._chosen(weights, within)
+        return None if chosen is None else self._room.nodes[chosen[0]].name
+
+    def placement(
+        self, pod: GangPod, spare_count: int, weights: ScoringWeights
+    ) -> Placement | None:
+        """Return where the pod goes, and be on the room with it."""
+        chosen = self._chosen(weights, None)
+        if chosen is None:
+            return None
+        node, terms, total = chosen
+        names, used = self._room.nodes, self._room.used.copy()
+        used[node] += self._need.request
+        self.move_to(self._room.replaced(used=used, ports=self._room.ports))
+        spares = self._spares(node, total, spare_count)
+        return Placement(
+            nodes={pod.uid: names[node].name},
+            order=(pod.uid,),
+            spares={pod.uid: spares},
+            rule=ONE_NODE,
+            room=self._room,
+            bucket_of={},
+            terms={pod.uid: terms.explain(node)},
+        )
+
+    def _chosen(
+        self, weights: ScoringWeights, within: BoolVector | None
+    ) -> tuple[int, Terms, FloatVector] | None:
+        """Return the node, the terms of all and their weighted sums."""
+        candidates = self._slots > 0 if within is None else within & (self._slots > 0)
+        if not candidates.any():
+            return None
+        terms = self._terms(candidates)
+        total = terms.total(weights).round(DIGITS)
+        return self._best(candidates, total), terms, total
+
+    def _best(self, candidates: BoolVector, total: FloatVector) -> int:
+        """Least share free with the pod on it, then the highest weighted sum, then the name."""
+        nodes = np.flatnonzero(candidates)
+        free_after = self._free_ratio[nodes].round(DIGITS)
+        equal = nodes[free_after == free_after.min()]
+        return int(equal[total[equal].argmax()])
+
+    def _spares(self, node: int, total: FloatVector, count: int) -> tuple[NodeName, ...]:
+        """Highest weighted sum, then the name, where one more such pod fits."""
+        worth = np.where(self._slots > 0, total, -np.inf)
+        worth[node] = -np.inf
+        found: list[NodeName] = []
+        for _ in range(count):
+            best = int(worth.argmax())
+            if worth[best] == -np.inf:
+                break
+            found.append(self._room.nodes[best].name)
+            worth[best] = -np.inf
+        return tuple(found)
+
+    def _terms(self, candidates: BoolVector) -> Terms:
+        nothing = np.zeros(candidates.shape)
+        price = np.zeros(candidates.shape)
+        price[candidates] = prices.scores(self._log_bills[candidates]) / prices.BEST_SCORE
+        packing = np.clip(1.0 - self._free_ratio, 0.0, 1.0)
+        return Terms(nothing, nothing, np.where(candidates, packing, 0.0), price)
+
+    def _look(self, rows: IntVector) -> None:
+        """Work out what these nodes are for one more pod."""
+        room, need = self._room, self._need
+        allocatable, used = room.allocatable[rows], room.used[rows]
+        self._slots[rows] = need.slots_in(allocatable - used, need.open[rows])
+        capacity = allocatable[:, self._packed]
+        left = capacity - used[:, self._packed] - need.request[self._packed]
+        ratio = np.divide(left, capacity, out=np.ones(capacity.shape), where=capacity > 0)
+        self._free_ratio[rows] = ratio.mean(axis=1)
+        ratios = prices.log_price_rows(allocatable, used, self._pricing)[:, self._asked]
+        self._log_bills[rows] = prices.log_sum(ratios + self._log_shares)
+
+
+SINGLE_PODS: Final[Slot[SinglePodPlacements]] = Slot(SinglePodPlacements)

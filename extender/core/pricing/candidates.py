@@ -1,0 +1,124 @@
+"""Jobs with a utility that have no plan yet, each as it is to be offered."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from extender.core.cluster import jobs
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.pricing import SlotTimeParameters, Unmeasured
+from extender.core.pricing.facts import Facts
+from extender.core.pricing.history import History
+from extender.core.pricing.inputs import Sight, here
+from extender.core.pricing.outcome import Standing
+from extender.core.pricing.searching import Wanted
+from extender.core.queue import running_jobs, slot_requests
+from extender.core.records import profile, slot_plan
+from extender.core.records.profile import Profiled
+from extender.core.records.slot_plan import Asked
+from shared.errors import InputError
+from shared.model import JobKey, Owner
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """See the module; ``stands``: how one stands that runs without a plan."""
+
+    job: Job
+    owner: Owner
+    asked: Asked
+    stands: Facts | None = None
+
+    def arrival(self, seen: Sight) -> tuple[int, float]:
+        """Return the slot in which it came, and how many seconds after its beginning."""
+        created_at = min(self.job.created_at, seen.reading.now)
+        slot = slot_plan.slot_at(created_at, seen.slot_seconds)
+        return slot, created_at - slot_plan.begins_at(slot, seen.slot_seconds)
+
+    def wanted(self, seen: Sight) -> Wanted | None:
+        """Return it as it is searched for; None if no node has what its pods ask for."""
+        done = 0.0 if self.stands is None else self.stands.done or 0.0
+        found = seen.wanted(self.job.key, self.asked, *self.arrival(seen), done)
+        if found is None or self.stands is None:
+            return found
+        return here(found, self.stands, seen.machines)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Jobs that wait without a plan.
+
+    Attributes:
+        offered: Those that can be priced.
+        unmeasured: Those that cannot, because nobody knows how long their steps take, each with
+            the owner that is to carry its profile run.
+        problems: What is wrong with others.
+    """
+
+    offered: list[Candidate] = field(default_factory=list)
+    unmeasured: list[tuple[Job, Owner]] = field(default_factory=list)
+    problems: dict[JobKey, Standing] = field(default_factory=dict)
+
+
+def candidates(
+    snapshot: Snapshot,
+    known: Collection[JobKey],
+    history: History,
+    params: SlotTimeParameters,
+) -> Found:
+    """Return who is to be offered, in order of arrival, and who cannot be.
+
+    A gang that is not whole yet is not offered: how many workers it has is not known.
+
+    Args:
+        snapshot: The cluster.
+        known: Jobs that have a plan.
+        history: For step times that were measured.
+        params: What becomes of a job that was not.
+    """
+    found = Found()
+    runs = profile.profiled(snapshot)
+    for key in sorted(snapshot.waiting):
+        if key in known:
+            continue
+        job = jobs.view(snapshot, key)
+        if not slot_requests.wants_admission(job) or job.problem or not slot_requests.is_whole(job):
+            continue
+        if job.having(State.BOUND, State.SEATED, State.LOOSE):
+            continue  # it began before it could be asked
+        try:
+            _sort(job, snapshot, steps_of(job, runs.get(key), history), params, found)
+        except InputError as error:
+            found.problems[key] = Standing(key, reason=Reason.MISCONFIGURED, message=str(error))
+    found.offered.sort(key=lambda c: (c.job.created_at, c.job.key))
+    return found
+
+
+def steps_of(job: Job, one: Profiled | None, history: History) -> Mapping[str, float]:
+    """Return measured times of a mini-batch by run name: the job's own before those of others."""
+    own = None if one is None else one.run.batch_seconds
+    return history.step_seconds if own is None else {running_jobs.run_name(job.key): own}
+
+
+def _sort(
+    job: Job,
+    snapshot: Snapshot,
+    steps: Mapping[str, float],
+    params: SlotTimeParameters,
+    found: Found,
+) -> None:
+    """Put the job where it belongs.
+
+    Raises:
+        InputError: An annotation cannot be used, or something is known from nowhere.
+    """
+    owner, name = slot_requests.owner_of(job), running_jobs.run_name(job.key)
+    known = slot_requests.is_measured(job) or name in steps
+    if known or params.unmeasured is Unmeasured.HOLD or owner is None:
+        asked = slot_requests.asked(snapshot, job, steps)
+        if owner is not None:
+            found.offered.append(Candidate(job, owner, asked))
+        return
+    slot_requests.asked(snapshot, job, {name: 1.0})  # all else must be right before it may run
+    found.unmeasured.append((job, owner))

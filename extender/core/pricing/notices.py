@@ -1,0 +1,105 @@
+"""What people are told of plans: the change of the owner, its Event, and why a job does not run."""
+
+from typing import Final
+
+from extender.core.cluster.commands import EmitEvent
+from extender.core.cluster.owner_changes import ChangeOwner, namespace_of
+from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.pricing.inputs import Sight
+from extender.core.pricing.outcome import Promise, Standing
+from extender.core.pricing.searching import GRACE
+from extender.core.records import profile, slot_plan
+from extender.core.records.profile import Profile
+from extender.core.records.slot_plan import SlotPlan
+from shared import labels
+from shared.model import Owner, OwnerReference
+
+PROFILED: Final = "Profiled"
+"""Reason of the Event that says what was measured."""
+AT_NEXT_SLOT: Final = "it is offered a plan as the next slot begins"
+ELSEWHERE: Final = "it runs on nodes of which plans say nothing"
+NO_ROOM: Final = "what is promised leaves no room for it in all slots that are planned"
+
+
+def change(owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: Sight) -> ChangeOwner:
+    """Return what writes the plan on its owner; an Event only where its finish is another one."""
+    new = before is None
+    told = before is None or before.completion != plan.completion
+    about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
+    event = EmitEvent(
+        owner.namespace,
+        about,
+        "Admitted" if new else "Replanned",
+        _message(plan, seen),
+        warning=not new and plan.completion > plan.promise,
+        action="Admit",
+    )
+    return ChangeOwner(
+        owner,
+        namespace_of(plan.job, owner),
+        "admitted by price" if new else "planned anew",
+        annotations={labels.SLOT_PLAN: slot_plan.text(plan)},
+        event=event if told else None,
+    )
+
+
+def profiled(owner: Owner, run: Profile, reason: str = "", text: str = "") -> ChangeOwner:
+    """Return what writes a profile run on its owner, and the Event if there is something to say."""
+    about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
+    warning = reason == Reason.PROFILE_INCONCLUSIVE
+    event = EmitEvent(owner.namespace, about, reason, text, warning=warning, action="Profile")
+    return ChangeOwner(
+        owner,
+        namespace_of(run.job, owner),
+        reason or "profile run",
+        annotations={labels.PROFILE: profile.text(run)},
+        event=event if reason else None,
+    )
+
+
+def standing(plan: SlotPlan, seen: Sight, *, runs: bool) -> Standing:
+    """Return how a job with a plan stands now."""
+    slot = seen.first
+    waits = None if plan.workers_at(slot) or runs else Reason.AWAITING_SLOT
+    return Standing(
+        job=plan.job,
+        plan=plan,
+        payoff=plan.payoff,
+        utility=plan.utility,
+        bill=plan.bill,
+        reason=waits,
+        message="" if waits is None else MESSAGES[waits],
+        promise=promise(plan, seen),
+    )
+
+
+def promise(plan: SlotPlan, seen: Sight) -> Promise:
+    """Return what became of the promise of a job that is not done yet."""
+    if is_over(plan, seen):
+        return Promise.BROKEN
+    return Promise.KEPT if plan.completion <= plan.promise else Promise.SLIPPED
+
+
+def is_over(plan: SlotPlan, seen: Sight) -> bool:
+    """Say whether the promised slot is over: by as much as starting takes may a job be late."""
+    last = seen.first - 1 if seen.elapsed <= GRACE else seen.first
+    return last > plan.promise
+
+
+def too_dear(utility: float, bill: float) -> str:
+    """Return why an offer was turned away."""
+    return (
+        f"the best plan would be worth {utility:.4g}, and the resources that others may need "
+        f"cost {bill:.4g}"
+    )
+
+
+def _message(plan: SlotPlan, seen: Sight) -> str:
+    slots = plan.completion - seen.first + 1
+    minutes = slots * plan.slot_seconds / 60
+    begins = min((span.first for span in plan.spans), default=plan.completion) - seen.first
+    return (
+        f"by plan it is done within {minutes:.0f} min ({slots} slots), and runs "
+        f"{'now' if begins <= 0 else f'in {begins} slots'}; utility {plan.utility:.4g}, "
+        f"bill {plan.bill:.4g}"
+    )

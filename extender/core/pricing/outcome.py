@@ -1,0 +1,166 @@
+"""What a look at admission decided, and what it says about every job with a utility."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from msgspec import Struct
+
+from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.pricing.admission import SlotState
+from extender.core.pricing.history import PastJob
+from extender.core.pricing.timing import Timing
+from extender.core.queue.state import Priced
+from extender.core.records.slot_plan import SlotPlan
+from shared.model import JobKey, NodeName, Uid
+from shared.pricing import ProfileEntry
+
+
+class Promise(StrEnum):
+    """What has become of the finish slot that a job was promised."""
+
+    KEPT = "kept"
+    """By its plan it is done in time."""
+    SLIPPED = "slipped"
+    """By its plan it is late, but the promised slot is not over."""
+    BROKEN = "broken"
+    """The promised slot is over, and the job is not done."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One job with a utility. Slots are counted since the epoch.
+
+    Attributes:
+        job: The job.
+        plan: Its plan; None if it is not admitted.
+        payoff: Utility minus bill; of one that is not admitted 0, or what is known of it.
+        utility: What completing is worth by the plan; of one that is not admitted what it would be
+            worth if it began now and nothing delayed it; None where its annotations say nothing.
+        bill: What its resources cost; None where nobody offered.
+        reason: Why it does not run now; None for one that does.
+        message: The same in words; empty for one that runs.
+        promise: What became of the promise; None if it has none.
+        profile: What is measured of its training; None if nothing has to be.
+    """
+
+    job: JobKey
+    plan: SlotPlan | None = None
+    payoff: float = 0.0
+    utility: float | None = None
+    bill: float | None = None
+    reason: Reason | None = None
+    message: str = ""
+    promise: Promise | None = None
+    profile: ProfileEntry | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An admitted job that ended since the last look, and whether in time."""
+
+    plan: SlotPlan
+    promise: Promise
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """What is promised over the slots, and how to read it.
+
+    Attributes:
+        state: Only read. Its slot 1 is ``first``.
+        nodes: The machines of the workers, by row.
+        server_nodes: The machines of the parameter servers, by row.
+        resources: The columns.
+        units: What the largest machine has, by column, in base units.
+        first: The present slot, counted since the epoch.
+    """
+
+    state: SlotState
+    nodes: tuple[NodeName, ...]
+    server_nodes: tuple[NodeName, ...]
+    resources: tuple[str, ...]
+    units: tuple[float, ...]
+    first: int
+
+
+class Refused(Struct, frozen=True):
+    """An offer that was turned away; ``era`` is that of ``AdmissionMemory``."""
+
+    era: int
+    reason: Reason
+    message: str
+    payoff: float = 0.0
+    utility: float | None = None
+    bill: float | None = None
+
+
+class Pending(Struct, frozen=True):
+    """A plan that we have asked to be written and have not seen; it counts as written.
+
+    Attributes:
+        plan: The plan; None: it is taken away.
+        resource_version: Of the owner as it was; with another one what the owner says counts.
+        until: Monotonic seconds.
+    """
+
+    plan: SlotPlan | None
+    resource_version: str
+    until: float
+
+
+class AdmissionMemory(Struct, frozen=True):
+    """What is remembered from look to look; losing it costs offers made again, nothing else.
+
+    Attributes:
+        era: Grows whenever room was freed or came: then jobs that were turned away are asked again.
+        slot: The slot of the last look.
+        machines: The machines of the last look, as text.
+        plans: By job, as they were at the end of the last look.
+        refused: By job.
+        pending: By owner.
+        timings: By job that is measured.
+    """
+
+    era: int = 0
+    slot: int = 0
+    machines: str = ""
+    plans: Mapping[JobKey, SlotPlan] = {}
+    refused: Mapping[JobKey, Refused] = {}
+    pending: Mapping[Uid, Pending] = {}
+    timings: Mapping[JobKey, Timing] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class AdmissionLook:
+    """The outcome of a look.
+
+    Attributes:
+        commands: Plans to be written, in order.
+        memory: For the next look.
+        standings: By job, everybody with a utility.
+        book: For prices; None while no job was ever offered: nobody knows what anything is worth.
+        offered: Jobs that were offered and are not in the history yet.
+        ended: Admitted jobs that ended since the last look.
+        step_seconds: Measured step times by run name, of jobs that ended or were profiled.
+        wake_at: When the next slot begins, seconds since the epoch.
+    """
+
+    commands: tuple[ChangeOwner, ...]
+    memory: AdmissionMemory
+    standings: Mapping[JobKey, Standing]
+    book: Book | None
+    offered: tuple[PastJob, ...]
+    ended: tuple[Ended, ...]
+    step_seconds: Mapping[str, float]
+    wake_at: float
+
+    @property
+    def unplanned(self) -> Mapping[JobKey, Priced]:
+        """Why jobs have no plan; texts that differ from time to time are not in it."""
+        return {
+            key: Priced(one.reason, MESSAGES.get(one.reason, one.message))
+            for key, one in self.standings.items()
+            if one.plan is None and one.reason is not None
+        }

@@ -1,0 +1,108 @@
+"""Plans of the owners' annotations as what is promised of the machines, and back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from extender.core.pricing.machines import Machines
+from extender.core.pricing.slots import Pool, Promised
+from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.training_job import ROUNDING, TrainingJob
+from extender.core.records.slot_plan import SlotPlan, Span
+from shared.model import NodeName
+
+_NONE: Final = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Misfit:
+    """Why a plan cannot be kept: nodes that are gone, or have less than was promised."""
+
+    nodes: tuple[NodeName, ...] = ()
+
+
+def schedule_of(plan: SlotPlan, machines: Machines, first: int) -> Schedule | Misfit:
+    """Return what is left of a plan from slot ``first`` on, which becomes slot 1.
+
+    Slots beyond the horizon are left out: they come in sight later, before anybody else's.
+    """
+    spans = [span for span in plan.spans if span.last >= first]
+    gone = [
+        name
+        for span in spans
+        for there, rows in ((span.workers, machines.rows), (span.servers, machines.server_rows))
+        for name in there
+        if name not in rows
+    ]
+    if gone:
+        return Misfit(tuple(dict.fromkeys(gone)))
+    workers = [(span.first, span.last, span.workers) for span in spans]
+    servers = [(span.first, span.last, span.servers) for span in spans]
+    horizon = machines.cluster.horizon
+    return Schedule(
+        payoff=plan.payoff,
+        utility=plan.utility,
+        bill=plan.bill,
+        completion_slot=plan.completion - first + 1,
+        workers=_seats(workers, machines.rows, first, horizon),
+        servers=_seats(servers, machines.server_rows, first, horizon),
+    )
+
+
+def spans_of(schedule: Schedule, machines: Machines, first: int) -> tuple[Span, ...]:
+    """Return a schedule as spans of slots since the epoch; its slot 1 is ``first``."""
+    workers = _by_slot(schedule.workers, machines.names)
+    servers = _by_slot(schedule.servers, machines.server_names)
+    found: list[Span] = []
+    for slot in sorted(workers):
+        here, serving = workers[slot], servers.get(slot, {})
+        last = found[-1] if found else None
+        at = slot + first - 1
+        if last and last.last == at - 1 and (last.workers, last.servers) == (here, serving):
+            found[-1] = Span(last.first, at, here, serving)
+        else:
+            found.append(Span(at, at, here, serving))
+    return tuple(found)
+
+
+def fits(job: TrainingJob, schedule: Schedule, promised: Promised) -> bool:
+    """Say whether a schedule fits beside what is promised, which is the same afterwards."""
+    promised.take(job, schedule)  # in place: a copy of all slots for each plan would cost too much
+    kinds = ((promised.workers, schedule.workers), (promised.servers, schedule.servers))
+    held = all(_holds(pool, seats) for pool, seats in kinds)
+    promised.give_back(job, schedule)
+    return held
+
+
+def _holds(pool: Pool, seats: Seats) -> bool:
+    used = pool.used[:, seats.slots - 1, seats.machines]
+    return bool((used <= pool.capacity[:, seats.machines] + ROUNDING).all())
+
+
+def _seats(
+    spans: Sequence[tuple[int, int, Mapping[NodeName, int]]],
+    rows: Mapping[NodeName, int],
+    first: int,
+    horizon: int,
+) -> Seats:
+    found = sorted(
+        (slot - first + 1, rows[name], count)
+        for begin, end, there in spans
+        for slot in range(max(begin, first), min(end, first + horizon - 1) + 1)
+        for name, count in there.items()
+        if count
+    )
+    if not found:
+        return Seats(_NONE, _NONE, _NONE)
+    slots, machines, counts = (np.array(c, dtype=np.int64) for c in zip(*found, strict=True))
+    return Seats(slots, machines, counts)
+
+
+def _by_slot(seats: Seats, names: Sequence[NodeName]) -> dict[int, dict[NodeName, int]]:
+    found: dict[int, dict[NodeName, int]] = {}
+    rows = zip(seats.slots.tolist(), seats.machines.tolist(), seats.counts.tolist(), strict=True)
+    for slot, machine, count in rows:
+        found.setdefault(slot, {})[names[machine]] = count
+    return found

@@ -1,0 +1,142 @@
+"""Machines over time slots, and what of them is promised (docs/policies/schedule.md).
+
+Amounts are divided by the largest machine's, resource by resource, so that prices add like with
+like: ``units`` says by what, for machines and jobs alike.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.training_job import TrainingJob
+
+FloatVector = NDArray[np.float64]
+FloatMatrix = NDArray[np.float64]
+FloatCube = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SlotCluster:
+    """The machines.
+
+    Attributes:
+        worker_capacity: c_h, (H, R), of the machines for workers.
+        server_capacity: c_k, (K, R), of the other machines, for parameter servers.
+        horizon: T, the last slot; slots count from 1.
+        network: Column of the network's bandwidth, which a job on one machine does not use; None:
+            there is no such column.
+        common: The machines of both kinds are the same ones, row by row: what workers take,
+            servers lack.
+    """
+
+    worker_capacity: FloatMatrix
+    server_capacity: FloatMatrix
+    horizon: int
+    network: int | None = None
+    common: bool = False
+
+
+def units(worker_capacity: FloatMatrix, server_capacity: FloatMatrix) -> FloatVector:
+    """Return what the largest machine of either pool has, by resource; 1 where none has any."""
+    largest = np.maximum(worker_capacity.max(axis=0), server_capacity.max(axis=0))
+    return np.where(largest > 0, largest, 1.0)
+
+
+def normalised(cluster: SlotCluster) -> SlotCluster:
+    """Return the cluster with amounts as shares of the largest machine's."""
+    by = units(cluster.worker_capacity, cluster.server_capacity)
+    return replace(
+        cluster,
+        worker_capacity=cluster.worker_capacity / by,
+        server_capacity=cluster.server_capacity / by,
+    )
+
+
+def in_units(job: TrainingJob, by: FloatVector) -> TrainingJob:
+    """Return the job with its demands divided by ``by``; bandwidths b and B stay as they are."""
+    return replace(
+        job,
+        worker=tuple((np.asarray(job.worker) / by).tolist()),
+        server=tuple((np.asarray(job.server) / by).tolist()),
+    )
+
+
+class Pool:
+    """Machines of one kind over the slots. Whoever made the ``Promised`` around it owns it.
+
+    Attributes:
+        capacity: (R, M).
+        used: What is promised, (R, T, M): the machines of one slot lie together.
+    """
+
+    def __init__(self, capacity: FloatMatrix, horizon: int) -> None:
+        """Start with nothing promised; ``capacity`` is (M, R)."""
+        self.capacity: FloatMatrix = np.ascontiguousarray(capacity.T, dtype=np.float64)
+        resources, machines = self.capacity.shape
+        self.used: FloatCube = np.zeros((resources, horizon, machines))
+
+    def take(self, seats: Seats, demand: tuple[float, ...], sign: float = 1.0) -> None:
+        """Promise ``demand`` for each of the seats; ``sign`` -1 gives it back."""
+        for resource, amount in enumerate(demand):
+            if amount:
+                used = self.used[resource]
+                used[seats.slots - 1, seats.machines] += sign * amount * seats.counts
+                if sign < 0:
+                    np.maximum(used, 0.0, out=used)
+
+
+class Promised:
+    """g and v: what of every machine is promised in every slot.
+
+    Owned by the one who made it: ``take`` and ``give_back`` change it in place, because a copy of
+    all slots at each admission would cost more than the decision. ``copy`` for a second one.
+    """
+
+    def __init__(self, cluster: SlotCluster) -> None:
+        """Start with nothing promised."""
+        self.cluster = cluster
+        self.workers = Pool(cluster.worker_capacity, cluster.horizon)
+        if cluster.common:
+            self.servers = self.workers
+        else:
+            self.servers = Pool(cluster.server_capacity, cluster.horizon)
+
+    @property
+    def g(self) -> FloatCube:
+        """What is promised of the worker machines, (T, H, R); a view."""
+        return self.workers.used.transpose(1, 2, 0)
+
+    @property
+    def v(self) -> FloatCube:
+        """What is promised of the server machines, (T, K, R); a view."""
+        return self.servers.used.transpose(1, 2, 0)
+
+    def take(self, job: TrainingJob, schedule: Schedule) -> None:
+        """Promise the job what its schedule uses: lines 7 and 9 of Algorithm 1."""
+        self._add(job, schedule, 1.0)
+
+    def give_back(self, job: TrainingJob, schedule: Schedule) -> None:
+        """Free what the schedule uses."""
+        self._add(job, schedule, -1.0)
+
+    def copy(self) -> "Promised":
+        """Return an equal one that shares nothing that changes."""
+        twin = Promised(self.cluster)
+        twin.workers.used[:] = self.workers.used
+        twin.servers.used[:] = self.servers.used
+        return twin
+
+    def _add(self, job: TrainingJob, schedule: Schedule, sign: float) -> None:
+        if not schedule.colocated:
+            self.workers.take(schedule.workers, job.worker, sign)
+            self.servers.take(schedule.servers, job.server, sign)
+            return
+        self.workers.take(schedule.workers, offline(job.worker, self.cluster), sign)
+        self.workers.take(schedule.servers, offline(job.server, self.cluster), sign)
+
+
+def offline(demand: tuple[float, ...], cluster: SlotCluster) -> tuple[float, ...]:
+    """Return the demand without the network, as on a machine that holds the whole job."""
+    return tuple(0.0 if i == cluster.network else amount for i, amount in enumerate(demand))

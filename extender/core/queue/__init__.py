@@ -1,0 +1,1 @@
+"""The queue: which waiting job starts next, and where."""

@@ -1,0 +1,132 @@
+"""The cluster as it would be with a job that nobody has submitted, or with what a cycle decided.
+
+A snapshot goes in, another one comes out: neither the store nor the API server hears of it. Both
+share a memo, so that what the job does not touch is worked out once; a thread of its own needs one
+of its own (``explaining.asked``).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from msgspec.structs import replace as changed
+
+from extender.core.cluster.commands import ReleaseGang, ReleasePod
+from extender.core.cluster.snapshot import Reservation, Snapshot
+from extender.core.kinds import registry
+from extender.core.nodes.node_table import NodeTable
+from extender.core.queue.decision import Cycle
+from shared import labels
+from shared.errors import InputError
+from shared.model import JobKey, NodeName, Owner, Pod, PodKey, PriorityClass
+
+
+@dataclass(frozen=True)
+class Supposed:
+    """A job that is asked about: its pods, what stands over them, and what was made of it.
+
+    Attributes:
+        pods: All of one job.
+        owners: Their controllers, and the controllers of those.
+        notes: What is supposed that the manifest does not say, in words.
+    """
+
+    pods: tuple[Pod, ...]
+    owners: tuple[Owner, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def key_of(supposed: Supposed, snapshot: Snapshot) -> JobKey:
+    """Return the job's key.
+
+    Raises:
+        InputError: There are no pods, they are of several jobs, or the cluster has that job.
+    """
+    keys = sorted({registry.job_key(pod) for pod in supposed.pods})
+    if len(keys) != 1:
+        raise InputError("manifest", ", ".join(keys), "the pods of one job: ask one by one")
+    if keys[0] in snapshot.jobs:
+        expected = "the name of a new job: it exists, and `shuntyard explain` tells about it"
+        raise InputError("metadata.name", keys[0], expected)
+    return keys[0]
+
+
+def with_job(snapshot: Snapshot, supposed: Supposed, scheduler: str, now: float) -> Snapshot:
+    """Return the cluster with the job, submitted now and held by our gate.
+
+    Args:
+        snapshot: The cluster.
+        supposed: The job.
+        scheduler: Name of our scheduler: the pods are supposed to be ours.
+        now: Seconds since the epoch.
+
+    Raises:
+        InputError: See ``key_of``; or a PriorityClass is not there, so that no pod could be made.
+    """
+    key, classes = key_of(supposed, snapshot), snapshot.priority_classes
+    pods = [_queued(pod, scheduler, now, classes) for pod in supposed.pods]
+    pods.sort(key=lambda pod: (pod.created_at, pod.name))
+    owners = [changed(owner, created_at=now) for owner in supposed.owners]
+    return replace(
+        snapshot,
+        pods={**snapshot.pods, **{pod.key: pod for pod in pods}},
+        jobs={**snapshot.jobs, key: tuple(pods)},
+        waiting=snapshot.waiting | {key},
+        owners=snapshot.owners.with_(owners),
+    )
+
+
+def carried_out(snapshot: Snapshot, cycle: Cycle) -> Snapshot:
+    """Return the cluster when the pods that a cycle released have their seats."""
+    released = _released(snapshot, cycle)
+    seats = {
+        pod.uid: Reservation(node, one.plan, one.plan_size, assumed=True, decision=one.decision)
+        for pod, one, node in released
+    }
+    return replace(
+        snapshot,
+        room=_taken(snapshot.room, released),
+        seats={**snapshot.seats, **seats},
+    )
+
+
+def found_by(key: JobKey, snapshot: Snapshot, cycle: Cycle) -> NodeTable:
+    """Return the room as a job found it when its turn came in a cycle that placed it."""
+    ahead: list[tuple[Pod, ReleasePod, NodeName]] = []
+    for pod, one, node in _released(snapshot, cycle):
+        if registry.job_key(pod) == key:
+            break
+        ahead.append((pod, one, node))
+    return _taken(snapshot.room, ahead)
+
+
+def _queued(pod: Pod, scheduler: str, now: float, classes: Mapping[str, PriorityClass]) -> Pod:
+    """Return a pod as admission would leave it: not bound, ours, gated, with its priority."""
+    name = pod.priority_class
+    if name and name not in classes:
+        raise InputError("priorityClassName", name, "a PriorityClass of the cluster")
+    return changed(
+        pod,
+        created_at=now,
+        scheduler_name=scheduler,
+        gates=tuple(dict.fromkeys((*pod.gates, labels.GATE))),
+        priority=classes[name].value if name else pod.priority,
+        node_name=None,
+        phase="Pending",
+        deleting=False,
+        annotations={key: text for key, text in pod.annotations.items() if key not in labels.SEAT},
+    )
+
+
+def _released(snapshot: Snapshot, cycle: Cycle) -> list[tuple[Pod, ReleasePod, NodeName]]:
+    """Return the pods that were given a seat, in the order in which they were."""
+    gangs = [command for command in cycle.commands if isinstance(command, ReleaseGang)]
+    return [
+        (snapshot.pods[PodKey(one.pod)], one, one.node)
+        for gang in gangs
+        for one in gang.pods
+        if one.node is not None
+    ]
+
+
+def _taken(room: NodeTable, released: Sequence[tuple[Pod, ReleasePod, NodeName]]) -> NodeTable:
+    return room.with_pods((pod.shape, room.index[node]) for pod, _, node in released)

@@ -1,0 +1,298 @@
+"""What a namespace may expect, as the annotations of it and of its ResourceQuotas say."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Protocol, TypeVar
+
+import numpy as np
+
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes.node_table import IntVector, NodeTable
+from extender.core.parameters import queue
+from extender.core.parameters.combined import CoreParameters
+from extender.core.placement import planner
+from extender.core.placement.planner import Refusal
+from extender.core.queue import fair_share
+from extender.core.queue.backfill import RunningJob
+from extender.core.queue.fair_share import Entitlement, Turn
+from shared import labels
+from shared.errors import InputError
+from shared.model import JobKey, Pod, PodShape
+
+_NUMBER: Final = re.compile(r"[0-9]{1,4}(\.[0-9]{1,9})?")
+
+
+def entitlement(namespace: str, snapshot: Snapshot) -> tuple[Entitlement, str]:
+    """Return what a namespace may expect and, if annotations cannot be used, what is wrong.
+
+    The Namespace's annotation wins over those of its ResourceQuotas, of which the largest weight
+    and guarantee count, and the smallest limit.
+    """
+    reads = (
+        _read(labels.WEIGHT, "weight", max, namespace, snapshot),
+        _read(labels.GUARANTEED_SHARE, "guaranteed", max, namespace, snapshot),
+        _read(labels.BORROWING_LIMIT, "borrowing", min, namespace, snapshot),
+    )
+    numbers = {name: value for name, value, _ in reads if value is not None}
+    problems = "; ".join(problem for *_, problem in reads if problem)
+    return Entitlement(**numbers), problems
+
+
+def stated(namespace: str, key: str, snapshot: Snapshot) -> list[str]:
+    """Return what a namespace says by that annotation, else what each of its quotas says."""
+    found = snapshot.namespaces.get(namespace)
+    text = found.annotations.get(key) if found else None
+    if text:
+        return [text]
+    quotas = (quota.annotations.get(key) for quota in snapshot.quotas.get(namespace, ()))
+    return [text for text in quotas if text is not None]
+
+
+def _read(
+    key: str,
+    name: str,
+    choose: Callable[[Iterable[float]], float],
+    namespace: str,
+    snapshot: Snapshot,
+) -> tuple[str, float | None, str]:
+    """Return the name, the number if one is stated, and what is wrong."""
+    least, most = queue.FAIR_SHARE_BOUNDS[name]
+    texts = stated(namespace, key, snapshot)
+    numbers = [(text, float(text)) for text in texts if _NUMBER.fullmatch(text)]
+    good = {text: number for text, number in numbers if least <= number <= most}
+    bad = next((text for text in texts if text not in good), None)
+    problem = ""
+    if bad is not None:
+        field = f"annotation {key} of namespace {namespace}"
+        problem = str(InputError(field, bad, f"a number from {least:g} to {most:g}"))
+    return name, choose(good.values()) if good else None, problem
+
+
+# === What namespaces hold of the cluster.
+#
+# That is what the pods of our scheduler ask for that are bound or released, those that are being
+# deleted too, and what is kept for members of gangs that do not exist yet. Pods of other
+# schedulers
+# are nobody's.
+
+
+def by_job(snapshot: Snapshot, namespace: str = "") -> Iterator[tuple[JobKey, list[PodShape]]]:
+    """Yield each job that holds something, with the shapes of what counts for its namespace.
+
+    With ``namespace`` only those of that one.
+    """
+    for key, pods in snapshot.jobs.items():
+        if namespace and not key.startswith(f"{namespace}/"):
+            continue
+        shapes = [pod.shape for pod in pods if _counts(pod, snapshot)]
+        if (kept := snapshot.open_seats.get(key)) is not None:
+            shapes += [seat.shape for seat in kept.seats]
+        if shapes:
+            yield key, shapes
+
+
+def total(shapes: Iterable[PodShape], room: NodeTable) -> IntVector:
+    """Return what shapes ask for together, by resource."""
+    demands, found = Demands(room), np.zeros(len(room.resources), dtype=np.int64)
+    for shape in shapes:
+        found += demands.of(shape)
+    return found
+
+
+class Demands:
+    """What shapes ask for; by identity, since hashing a shape costs more than all else."""
+
+    def __init__(self, room: NodeTable) -> None:
+        self._room = room
+        self._known: dict[int, tuple[PodShape, IntVector]] = {}
+
+    def of(self, shape: PodShape) -> IntVector:
+        """Return the demand of one shape; callers must not write to it."""
+        known = self._known.get(id(shape))
+        if known is None:
+            known = self._known[id(shape)] = (shape, self._room.demand(shape))
+        return known[1]
+
+
+def _counts(pod: Pod, snapshot: Snapshot) -> bool:
+    """Say whether a pod is bound, or released and on its way."""
+    if pod.finished:
+        return False
+    if pod.uid in snapshot.bound or pod.uid in snapshot.seats:
+        return True
+    loose = labels.PLAN in pod.annotations and not pod.gates
+    return loose and not pod.deleting
+
+
+# === The cluster shared among namespaces, in one row of turns (``policy.fair_share``).
+#
+# What each holds at the beginning, ``holdings`` says; what a turn gives away counts at once.
+
+
+class Ranked(Protocol):
+    """What has its place in the order of jobs."""
+
+    @property
+    def job(self) -> Job:
+        """The job."""
+        ...
+
+
+R = TypeVar("R", bound=Ranked)
+
+
+Held = Mapping[str, Iterable[PodShape]]
+"""Shapes of the pods of each namespace."""
+
+
+class Shares:
+    """What each namespace holds, as turns change it. Mutable; it belongs to one cycle or play.
+
+    Args:
+        held: By whom the cluster is held at the beginning; not looked at where fair share is off.
+        snapshot: What namespaces may expect, and how large the cluster is.
+        params: See there.
+    """
+
+    def __init__(self, held: Held, snapshot: Snapshot, params: CoreParameters) -> None:
+        self._snapshot, self._params = snapshot, params.fair_share
+        self._capacity: IntVector = snapshot.room.allocatable.sum(axis=0)
+        self._demands = Demands(snapshot.room)
+        self._entitled: dict[str, Entitlement] = {}
+        self._held: dict[str, IntVector] = {}
+        self._kept_for: dict[str, JobKey] = {}
+        if self._params.enabled:
+            for namespace, shapes in held.items():
+                self._add(namespace, shapes)
+
+    def in_turn(self, ranked: Sequence[R]) -> Iterable[R]:
+        """Return the jobs in the order in which they have their turns; to be gone through once."""
+        if not self._params.enabled:
+            return ranked
+        return fair_share.in_turn(((one.job.namespace, one) for one in ranked), self._turn)
+
+    def take(self, job: Job, seats: Iterable[tuple[PodShape, int]]) -> None:
+        """Count what a job was given."""
+        if self._params.enabled:
+            self._add(job.namespace, (shape for shape, _ in seats))
+
+    def begin(self) -> None:
+        """Begin another row of turns: nothing is kept for anybody."""
+        self._kept_for.clear()
+
+    def leave(self, tenant: RunningJob) -> None:
+        """Count no more what a job held that has ended."""
+        namespace = tenant.job.partition("/")[0]
+        gone = total((shape for shape, _ in tenant.seats), self._snapshot.room)
+        self._held[namespace] = self._holds(namespace) - gone
+
+    def keep_for(self, job: Job, refusal: Refusal) -> None:
+        """Leave the rest of its namespace's quota to a job whose maximum wait is over.
+
+        Only if that is what it waits for; otherwise the smaller jobs of its namespace would always
+        take it first.
+        """
+        if refusal.reason is Reason.WAITING_FOR_QUOTA:
+            self._kept_for.setdefault(job.namespace, job.key)
+
+    def within(self, job: Job) -> Job | Refusal:
+        """Return the job with as many waiting members as its namespace may hold, or why with none.
+
+        A gang that has members and lacks some is completed whatever its namespace holds.
+        """
+        entitled = self._entitlement(job.namespace)
+        if not self._params.enabled or entitled.borrowing is None:
+            return job
+        waiting = planner.in_order(job.having(*planner.UNPLANNED_STATES))
+        needed = planner.missing(job)
+        known = job.min_available is not None and not job.problem
+        if not known or not waiting or len(waiting) < needed:
+            return job  # the planner says what hinders it
+        demands = [self._demands.of(member.shape) for member in waiting]
+        held = self._holds(job.namespace)
+        count = fair_share.most_within(entitled, held, demands, self._capacity)
+        if needed and _has_members(job):
+            count = max(count, needed)
+        elif self._kept_for.get(job.namespace, job.key) != job.key:
+            return _refused(Reason.BEHIND_RESERVATION)
+        if count < max(1, needed):
+            nothing = np.zeros_like(held)
+            alone = fair_share.most_within(entitled, nothing, demands, self._capacity)
+            never = alone < max(1, needed) and not _has_members(job)
+            return _refused(Reason.EXCEEDS_MAX_QUOTA if never else Reason.WAITING_FOR_QUOTA)
+        gone = {member.pod.uid for member in waiting[count:]}
+        if not gone:
+            return job
+        return replace(job, members=tuple(m for m in job.members if m.pod.uid not in gone))
+
+    def share_with(self, job: Job) -> float:
+        """Return the dominant share of its namespace if it had the job's whole gang too."""
+        waiting = planner.in_order(job.having(*planner.UNPLANNED_STATES))
+        needed = waiting[: max(1, planner.missing(job))]
+        total = sum((self._demands.of(m.shape) for m in needed), self._holds(job.namespace))
+        return fair_share.dominant_share(total, self._capacity)
+
+    def _turn(self, namespace: str) -> Turn:
+        share = fair_share.dominant_share(self._holds(namespace), self._capacity)
+        return fair_share.turn(share, self._entitlement(namespace), self._params)
+
+    def _entitlement(self, namespace: str) -> Entitlement:
+        if namespace not in self._entitled:
+            self._entitled[namespace], _ = entitlement(namespace, self._snapshot)
+        return self._entitled[namespace]
+
+    def _holds(self, namespace: str) -> IntVector:
+        held = self._held.get(namespace)
+        return np.zeros_like(self._capacity) if held is None else held
+
+    def _add(self, namespace: str, shapes: Iterable[PodShape]) -> None:
+        total = self._holds(namespace).copy()
+        for shape in shapes:
+            total += self._demands.of(shape)
+        self._held[namespace] = total
+
+
+def has_limit(snapshot: Snapshot, namespace: str, params: CoreParameters) -> bool:
+    """Say whether a namespace may hold only so much."""
+    if not params.fair_share.enabled:
+        return False
+    return entitlement(namespace, snapshot)[0].borrowing is not None
+
+
+def may_hold(snapshot: Snapshot, pod: Pod, params: CoreParameters) -> bool:
+    """Say whether the namespace of a single pod that never had our gate may hold it too."""
+    ours = labels.PLAN in pod.annotations or bool(pod.scheduling_group)
+    if ours or not has_limit(snapshot, pod.namespace, params):
+        return True
+    entitled, _ = entitlement(pod.namespace, snapshot)
+    mine = (shape for key, shapes in by_job(snapshot, pod.namespace) for shape in shapes)
+    capacity: IntVector = snapshot.room.allocatable.sum(axis=0)
+    return fair_share.allows(entitled, total((*mine, pod.shape), snapshot.room), capacity)
+
+
+def shares(snapshot: Snapshot, params: CoreParameters) -> Shares:
+    """Return who holds what at the beginning of a cycle."""
+    found: dict[str, list[PodShape]] = {}
+    for key, shapes in by_job(snapshot) if params.fair_share.enabled else ():
+        found.setdefault(key.partition("/")[0], []).extend(shapes)
+    return Shares(found, snapshot, params)
+
+
+def of_tenants(tenants: Iterable[RunningJob], snapshot: Snapshot, params: CoreParameters) -> Shares:
+    """Return the same of jobs that run at the beginning of a play on that snapshot."""
+    found: dict[str, list[PodShape]] = {}
+    for one in tenants:
+        shapes = (shape for shape, _ in one.seats)
+        found.setdefault(one.job.partition("/")[0], []).extend(shapes)
+    return Shares(found, snapshot, params)
+
+
+def _has_members(job: Job) -> bool:
+    return bool(job.having(State.BOUND, State.SEATED, State.LOOSE))
+
+
+def _refused(reason: Reason) -> Refusal:
+    return Refusal(reason, MESSAGES[reason])

@@ -1,0 +1,137 @@
+"""Why a job waits: a condition on its gated pods; Events on its owner and its waiting pods."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from extender.core.cluster.commands import Command, EmitEvent, SetQueuedCondition
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.reasons import NEEDS_ACTION, Reason
+from extender.core.queue.priority import Value
+from extender.core.queue.state import Told
+from extender.core.queue.weighting import Weight
+from shared import labels
+from shared.model import JobKey, OwnerReference
+
+IGNORED = "AnnotationIgnored"
+"""Event reason: an annotation cannot be used, and its default counts."""
+
+READING: Final = "ReadAnnotations"
+"""Action of that Event: the reason for waiting does not take its place in the line."""
+
+YOUNG_SECONDS: Final = 3.0
+"""A job that waits no longer than this is not told why, unless somebody must correct it.
+
+Nor one of which a pod came so short a time ago: thousands are not created in three seconds.
+"""
+
+REPEAT_SECONDS: Final = 2700.0
+"""After this time the Events of a job that still waits are written again.
+
+The API server deletes Events after an hour (``--event-ttl``), and `kubectl describe` of a pod that
+waits longer must still show why. No cycle is woken for it: one comes every few seconds anyway.
+"""
+
+MOST_POD_EVENTS: Final = 64
+"""Pods of a job that get an Event of their own when the reason changes.
+
+Each is a write. All gated pods have the condition; of a larger gang the owner has the Event too.
+"""
+
+GROWING_SECONDS: Final = 60.0
+"""After this time from its first pod a job is told why it waits even if pods still come."""
+
+
+@dataclass(frozen=True)
+class QueueEntry:
+    """A job in the queue: its value, and why it waits (or that it is on its way).
+
+    ``note`` names an annotation that could not be used, but keeps the job from nothing; ``weight``
+    is the key under the order ``weighting``, None under every other.
+    """
+
+    job: Job
+    value: Value
+    reason: Reason
+    message: str
+    note: str = ""
+    weight: Weight | None = None
+
+
+def tell(
+    entries: Iterable[QueueEntry], told: Mapping[JobKey, Told], now_seconds: float
+) -> tuple[dict[JobKey, Told], tuple[Command, ...]]:
+    """Return what is told now and the commands that tell what changed.
+
+    Every condition is a write for each pod of a gang. It is patched only where the token differs
+    from the one on the pod, and not while the job's pods are still being made.
+
+    Args:
+        entries: The queue.
+        told: What was told about each job before.
+        now_seconds: Seconds since the epoch.
+    """
+    now: dict[JobKey, Told] = {}
+    commands: list[Command] = []
+    for entry in entries:
+        before = told.get(entry.job.key, Told())
+        now[entry.job.key], notices = _tell_job(entry, before, now_seconds)
+        commands.extend(notices)
+    return now, tuple(commands)
+
+
+def _tell_job(entry: QueueEntry, before: Told, now: float) -> tuple[Told, list[Command]]:
+    job, commands = entry.job, list[Command]()
+    if entry.note and before.note != entry.note:
+        ignored = _event(job, IGNORED, entry.note, warning=True)
+        commands.append(replace(ignored, action=READING))
+    if entry.reason is Reason.RELEASING:
+        return Told(entry.reason, entry.note, now), commands
+    if _is_young(job, now) and entry.reason not in NEEDS_ACTION:
+        return replace(before, note=entry.note), commands
+    commands.extend(_conditions(entry))
+    changed = before.reason != entry.reason
+    if not changed and now - before.at < REPEAT_SECONDS:
+        return replace(before, note=entry.note), commands
+    warning = entry.reason in NEEDS_ACTION
+    commands.append(_event(job, entry.reason, entry.message, warning=warning))
+    commands.extend(_pod_events(entry, first=not before.reason, warning=warning))
+    return Told(entry.reason, entry.note, now), commands
+
+
+def _is_young(job: Job, now_seconds: float) -> bool:
+    if now_seconds - job.created_at < YOUNG_SECONDS:
+        return True
+    first, last = job.members[0].pod.created_at, job.members[-1].pod.created_at
+    return now_seconds - last < YOUNG_SECONDS and now_seconds - first < GROWING_SECONDS
+
+
+def _conditions(entry: QueueEntry) -> Iterator[Command]:
+    for member in entry.job.having(State.GATED, State.HELD):
+        pod = member.pod
+        if labels.GATE in pod.gates and pod.queued_reason != entry.reason:
+            yield SetQueuedCondition(pod.key, pod.uid, entry.reason, entry.message)
+
+
+def _pod_events(entry: QueueEntry, *, first: bool, warning: bool) -> Iterator[Command]:
+    """Yield an Event for each waiting pod, where `kubectl describe pod` shows it.
+
+    Args:
+        entry: The job.
+        first: Nothing was told about it before: the extender has just started, or the job has just
+            come. A pod whose condition says the same had its Event.
+        warning: As for the job.
+    """
+    waiting = entry.job.having(State.GATED, State.HELD, State.DIRECT)
+    for member in waiting[:MOST_POD_EVENTS]:
+        pod = member.pod
+        had_its_event = first and pod.queued_reason == entry.reason
+        if pod.uid != entry.job.about.uid and not had_its_event:
+            about = OwnerReference("v1", "Pod", pod.name, pod.uid)
+            yield EmitEvent(pod.namespace, about, entry.reason, entry.message, warning)
+
+
+def _event(job: Job, reason: str, message: str, *, warning: bool) -> EmitEvent:
+    return EmitEvent(job.namespace, job.about, reason, message, warning)

@@ -1,0 +1,258 @@
+"""What was released and came to harm: planned nodes lost, bursts broken, seats of half a gang.
+
+The rules, for every job with seats or a broken burst:
+
+1. A seat whose node is gone, refuses the pod, is overcommitted by pods that are not ours, or was
+   not offered by kube-scheduler, moves to another of the pod's pinned nodes if one has room; that
+   of a direct pod, which has no pin, to any node.
+2. If none has for ``pin_lost_seconds``, the pod is deleted so that its owner makes a new one.
+3. A gang that is neither unbound nor whole, has had no further member bound for longer than
+   ``bind_burst_seconds``, and whose missing members cannot be seated, is dissolved: all members
+   that have not finished are deleted, unless the gang was whole before (then it lost a member, and
+   the others go on).
+4. A gang that stays so for ``pin_lost_seconds`` more is dissolved even if seats exist.
+
+Where a pod would be deleted that is direct and not bound, only its seat is taken back. A released
+pod whose seat is missing, or is not ours, waits in the queue for a new one on its pinned nodes;
+rule 2 holds for it too.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from extender.core.cluster import pod_shape
+from extender.core.cluster.cache import Kept, Slot
+from extender.core.cluster.commands import ClearSeat, Command, DeletePod, RewriteSeat
+from extender.core.cluster.jobs import Job, Member, State
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes import feasibility
+from extender.core.nodes.node_table import NodeTable, conflicts
+from extender.core.queue.state import QueueState
+from shared import labels
+from shared.model import NodeName, Pod, PodShape, Uid
+
+PARTIAL_STATES = (State.BOUND, State.SEATED, State.LOOSE)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A seat that must leave its node; ``to`` is None if no pinned node has room."""
+
+    member: Member
+    to: NodeName | None
+
+
+_ACCEPTED: Final[Slot[Kept[Uid, bool]]] = Slot(Kept)
+"""Whether the reserved node of a pod accepts it, by uid."""
+
+
+def lost_seats(snapshot: Snapshot, memory: QueueState) -> frozenset[Uid]:
+    """Return the pods whose seat cannot be used.
+
+    On an overcommitted node the seats are counted again in order of creation and name, on top of
+    what is bound; those that do not fit any more are lost.
+    """
+    seated = _seated(snapshot)
+    snapshot.cache.of(_ACCEPTED).trim(snapshot.seats.keys())
+    by_node: dict[NodeName, list[Pod]] = {}
+    lost: set[Uid] = set()
+    for pod, node in seated:
+        if _refuses(snapshot, pod, node) or node in memory.refused.get(pod.uid, ()):
+            lost.add(pod.uid)
+        else:
+            by_node.setdefault(node, []).append(pod)
+    crowded = set(np.flatnonzero((snapshot.room.free < 0).any(axis=1)).tolist())
+    for node, pods in by_node.items():
+        if snapshot.room.index[node] in crowded:
+            lost.update(_squeezed_out(snapshot.room, node, pods, seated))
+    return frozenset(lost)
+
+
+def moves(
+    job: Job, lost: frozenset[Uid], room: NodeTable, memory: QueueState
+) -> tuple[list[Move], NodeTable]:
+    """Return where the lost seats of a job go, and the room after that."""
+    found: list[Move] = []
+    for member in job.having(State.SEATED):
+        if member.pod.uid not in lost:
+            continue
+        room = without(room, member)
+        target = _other_node(member, room, memory.refused.get(member.pod.uid, frozenset()))
+        if target is not None:
+            room = room.with_pods([(member.pod.shape, target)])
+        found.append(Move(member, None if target is None else room.nodes[target].name))
+    return found, room
+
+
+def without_a_node(job: Job, room: NodeTable, memory: QueueState) -> tuple[Member, ...]:
+    """Return the released members whose seat is missing and that fit on no pinned node now.
+
+    The others of them are planned again with their gang. One of which only the node was removed
+    goes on without a seat, and is among them when none of its nodes takes it any more.
+    """
+    found = [m for m in job.having(State.LOOSE) if _has_lost_its_pin(m, room)]
+    for member in job.having(State.DIRECT):
+        if not member.unseated:
+            continue
+        target = _other_node(member, room, memory.refused.get(member.pod.uid, frozenset()))
+        if target is None:
+            found.append(member)
+        else:
+            room = room.with_pods([(member.pod.shape, target)])
+    return tuple(found)
+
+
+def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteSeat:
+    """Return the command that names another planned node."""
+    seat, pod = snapshot.seats[member.pod.uid], member.pod
+    return RewriteSeat(
+        pod.key, pod.uid, pod.resource_version, node, seat.plan, seat.plan_size, member.direct
+    )
+
+
+def dissolve(job: Job, cause: str) -> tuple[Command, ...]:
+    """Return the commands that give back every seat and every bound member of a job."""
+    holding = job.having(*PARTIAL_STATES)
+    unseated = tuple(m for m in job.having(State.DIRECT) if m.unseated)
+    return tuple(give_back(m, cause) for m in (*holding, *unseated))
+
+
+def give_back(member: Member, cause: str) -> DeletePod | ClearSeat:
+    """Return the command after which the member has no place any more, and may get a new one."""
+    pod = member.pod
+    if member.direct and member.state is not State.BOUND:
+        annotated = not labels.SEAT.isdisjoint(pod.annotations)
+        return ClearSeat(pod.key, pod.uid, pod.resource_version, cause, annotated)
+    return DeletePod(pod.key, pod.uid, cause, bare=pod.controller is None)
+
+
+def is_partial(job: Job) -> bool:
+    """Say whether seats or bound members exist, but fewer bound ones than the gang needs."""
+    if job.in_tree:
+        return False
+    return bool(job.having(*PARTIAL_STATES)) and job.placed < (job.min_available or 0)
+
+
+def is_whole(job: Job, snapshot: Snapshot) -> bool:
+    """Say whether the gang is whole, or was while the store watched and has members left of then.
+
+    As many members as it needs were placed at one time; no cycle need have run at that moment.
+    """
+    size = job.min_available or 1
+    return job.placed >= size or (job.placed > 0 and snapshot.most_placed.get(job.key, 0) >= size)
+
+
+def was_whole(job: Job, memory: QueueState) -> bool:
+    """Say whether a gang that has members left was whole before the store began to watch.
+
+    After a restart it is inferred: a burst is broken only where released members of the very plan
+    of bound members are still unbound, or direct ones that had been there when it ran. A member
+    that the kubelet refused (``OutOf…``) was never placed, unless another took its place.
+    """
+    if job.placed == 0 or _refused_by_kubelet(job):
+        return False
+    if job.key in memory.known:
+        return job.key in memory.complete
+    if _left_behind(job):
+        return False
+    bound = {m.plan for m in job.having(State.BOUND, State.SUCCEEDED)}
+    waiting = {m.plan for m in job.having(State.SEATED, State.LOOSE)}
+    return bool(bound) and not bound & waiting
+
+
+def _left_behind(job: Job) -> bool:
+    """Say whether a direct member is older than the last Binding of a plan that lacks some.
+
+    What a seat from filter is, only the Binding writes down: a member without one says nothing. But
+    a plan is bound when all its members are there, and who takes a lost one's place comes later.
+    """
+    direct = [m.pod.created_at for m in job.having(State.DIRECT)]
+    bound = [m for m in job.having(State.BOUND) if m.direct and m.plan]
+    if not direct or not bound:
+        return False
+    members = Counter(m.plan for m in job.members if m.node is not None)
+    return any(members[m.plan] < m.plan_size and min(direct) <= m.pod.scheduled_at for m in bound)
+
+
+def _refused_by_kubelet(job: Job) -> bool:
+    """Say whether the kubelet refused more members than were made anew after that and are bound."""
+    bound = job.having(State.BOUND)
+    plans = {m.plan for m in bound}
+    refused = [
+        m.pod.scheduled_at or float("inf")
+        for m in job.having(State.FAILED)
+        if m.pod.phase_reason.startswith("OutOf") and m.plan in plans
+    ]
+    later = [m for m in bound if refused and m.pod.created_at >= min(refused)]
+    return len(refused) > len(later)
+
+
+def _seated(snapshot: Snapshot) -> list[tuple[Pod, NodeName]]:
+    seats: list[tuple[Pod, NodeName]] = []
+    for key in snapshot.waiting:
+        for pod in snapshot.jobs[key]:
+            seat = snapshot.seats.get(pod.uid)
+            if seat and not (pod.deleting or pod.finished or pod.uid in snapshot.bound):
+                seats.append((pod, seat.node))
+    return seats
+
+
+def _refuses(snapshot: Snapshot, pod: Pod, node: NodeName) -> bool:
+    index = snapshot.room.index.get(node)
+    if index is None:
+        return True
+    source = (pod.shape, snapshot.room.nodes[index])
+    kept = snapshot.cache.of(_ACCEPTED)
+    accepted = kept.get(pod.uid, source)
+    if accepted is None:
+        accepted = feasibility.accepts(*source)
+        kept.put(pod.uid, source, accepted)
+    return not accepted
+
+
+def _squeezed_out(
+    room: NodeTable, node: NodeName, pods: Iterable[Pod], seated: Iterable[tuple[Pod, NodeName]]
+) -> set[Uid]:
+    index = room.index[node]
+    here: Mapping[Uid, PodShape] = {p.uid: p.shape for p, n in seated if n == node}
+    used = room.used[index] - sum(room.demand(shape) for shape in here.values())
+    lost = set()
+    for pod in sorted(pods, key=lambda p: (p.created_at, p.namespace, p.name)):
+        wanted = room.demand(pod.shape)
+        if np.all((wanted == 0) | (used + wanted <= room.allocatable[index])):
+            used = used + wanted
+        else:
+            lost.add(pod.uid)
+    return lost
+
+
+def without(room: NodeTable, member: Member) -> NodeTable:
+    """Return the room without the seat of a member."""
+    index = room.index.get(member.node) if member.node else None
+    if index is None:
+        return room
+    used, ports = room.used.copy(), list(room.ports)
+    used[index] -= room.demand(member.pod.shape)
+    ports[index] = frozenset(
+        p for p in ports[index] if not conflicts([p], member.pod.shape.host_ports)
+    )
+    return room.replaced(used=used, ports=tuple(ports))
+
+
+def _has_lost_its_pin(member: Member, room: NodeTable) -> bool:
+    shape = member.shape
+    if shape.unmodelled or member.direct or not pod_shape.has_pin(shape):
+        return False
+    return not any(feasibility.accepts(shape, node) for node in room.nodes)
+
+
+def _other_node(member: Member, room: NodeTable, refused: frozenset[NodeName]) -> int | None:
+    for index in np.flatnonzero(room.feasible(member.pod.shape)).tolist():
+        name = room.nodes[index].name
+        if name not in refused and name != member.node:
+            return int(index)
+    return None

@@ -1,0 +1,1 @@
+"""What our annotations and Migration objects say, and the room they keep."""

@@ -1,0 +1,302 @@
+"""The pods of a migration as they are now: the old ones, and those that take their place.
+
+**Rule.** The replacement of a member is the pod that
+
+* a bare pod's Migration names: ``copies.new_name`` with the annotation ``shuntyard.io/migration``;
+* has the name of the old one and another uid (StatefulSet);
+* has the same index in the same job (Indexed Job, and whatever else counts its pods);
+* without any index: is gated and no older than the Migration, the first by age and name.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from extender.core.cluster import replacements
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.owners import above
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
+from extender.core.nodes.node_table import NodeTable, conflicts
+from shared import labels
+from shared.model import (
+    JobKey,
+    Migration,
+    MigrationMember,
+    MigrationPhase,
+    Mover,
+    NodeName,
+    Pod,
+    PodKey,
+    PodShape,
+    Uid,
+)
+
+SECOND: float = 1.0
+"""Creation times are whole seconds, rounded down."""
+
+
+def old(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Pod | None:
+    """Return the pod that moves, for as long as its object is there."""
+    pod = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.pod}"))
+    return pod if pod is not None and pod.uid == member.uid else None
+
+
+def has_left(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> bool:
+    """Say whether nothing of the old pod can run: its object is gone, or it ended undeleted."""
+    pod = old(snapshot, migration, member)
+    return pod is None or (pod.finished and not pod.deleting)
+
+
+def is_leaving(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> bool:
+    """Say whether the old pod is on its way out, or out."""
+    pod = old(snapshot, migration, member)
+    return pod is None or pod.deleting or pod.finished
+
+
+def replacement(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Pod | None:
+    """Return the recorded replacement of a member, if it is still there."""
+    if not member.replacement_uid:
+        return None
+    pod = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.replacement}"))
+    return pod if pod is not None and pod.uid == member.replacement_uid else None
+
+
+def place(snapshot: Snapshot, pod: Pod) -> NodeName | None:
+    """Return the node a pod is bound to or has a seat on."""
+    seat = snapshot.seats.get(pod.uid)
+    return snapshot.bound.get(pod.uid) or pod.node_name or (seat.node if seat else None)
+
+
+def found(snapshot: Snapshot, migration: Migration) -> Mapping[Uid, Pod]:
+    """Return the replacement of each member that has one by the rule of the module, by old uid."""
+    pods: dict[Uid, Pod] = {}
+    if migration.mover is Mover.RECREATE:
+        for member in migration.members:
+            name = replacements.new_name(member.pod, member.uid)
+            pod = snapshot.pods.get(PodKey(f"{migration.namespace}/{name}"))
+            if pod is not None and pod.annotations.get(labels.MIGRATION) == migration.key:
+                pods[member.uid] = pod
+        return pods
+    taken = {member.uid for member in migration.members}
+    for member in migration.members:
+        pod = replacement(snapshot, migration, member) or _find(snapshot, migration, member, taken)
+        if pod is not None:
+            pods[member.uid] = pod
+            taken.add(pod.uid)
+    return pods
+
+
+def _find(
+    snapshot: Snapshot, migration: Migration, member: MigrationMember, taken: Collection[Uid]
+) -> Pod | None:
+    namesake = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.pod}"))
+    pods = snapshot.jobs.get(migration.job, ())
+    others = [p for p in pods if _may_replace(p, taken) and _is_of_owner(p, migration)]
+    if namesake in others:
+        return namesake
+    if member.index is not None:
+        return next((p for p in others if _index(snapshot, p) == member.index), None)
+    since = migration.created_at - SECOND
+    new = (p for p in others if p.created_at >= since and place(snapshot, p) is None)
+    return next(new, None)
+
+
+def _index(snapshot: Snapshot, pod: Pod) -> int | None:
+    return registry.membership(pod, above(snapshot, pod)).index
+
+
+def _is_of_owner(pod: Pod, migration: Migration) -> bool:
+    """By name: an owner that is itself made anew (a JobSet's Job) has another uid."""
+    owner, theirs = migration.owner, pod.controller
+    if owner is None or theirs is None:
+        return owner is theirs
+    return (owner.kind, owner.name) == (theirs.kind, theirs.name)
+
+
+def _may_replace(pod: Pod, taken: Collection[Uid]) -> bool:
+    return pod.uid not in taken and not pod.finished and not pod.deleting
+
+
+# === Room that open migrations keep, and new pods that wait for the old ones to be gone.
+#
+# **Invariant.** From the phase TargetReserved on, the target's seat of each member counts as
+# taken
+# until the replacement has a seat or a binding of its own, or the migration ends.
+#
+# **Who waits.** A gated pod that replaces a member of a migration is not placed while the
+# object of
+# the old pod is there, and not before the Migration says that it is the replacement; then it
+# goes to
+# the target. A migration that failed because an old pod does not end keeps its replacement
+# waiting
+# too: two copies never run, whatever a deadline says.
+
+
+Kept = tuple[NodeName, PodShape]
+"""A place that is kept: the node, and what is to fit there."""
+
+
+KEEPING: Final = frozenset(
+    {
+        MigrationPhase.TARGET_RESERVED,
+        MigrationPhase.CHECKPOINT_REQUESTED,
+        MigrationPhase.CHECKPOINTED,
+        MigrationPhase.EVICTING,
+        MigrationPhase.RECREATING,
+    }
+)
+"""Phases in which targets are kept."""
+
+
+REPLACING: Final = frozenset(
+    {MigrationPhase.EVICTING, MigrationPhase.RECREATING, MigrationPhase.RESUMING}
+)
+"""Phases in which new pods come."""
+
+
+def kept(migration: Migration, arrived: Iterable[Mapping[Uid, object]]) -> tuple[Kept, ...]:
+    """Return the places a migration keeps.
+
+    Args:
+        migration: Any.
+        arrived: Mappings by uid of the pods that have a seat or a node.
+    """
+    if migration.phase not in KEEPING:
+        return ()
+    known = tuple(arrived)
+    return tuple(
+        (member.target, member.shape)
+        for member in migration.members
+        if not any(Uid(member.replacement_uid) in pods for pods in known)
+    )
+
+
+def with_kept(room: NodeTable, places: Iterable[Kept]) -> NodeTable:
+    """Return the room with these places taken; one on a node that is not there takes nothing."""
+    return _changed(room, tuple(places), sign=1)
+
+
+def without_kept(room: NodeTable, places: Iterable[Kept]) -> NodeTable:
+    """Return the room with these places given back."""
+    return _changed(room, tuple(places), sign=-1)
+
+
+def _changed(room: NodeTable, places: tuple[Kept, ...], *, sign: int) -> NodeTable:
+    if not any(node in room.index for node, _ in places):
+        return room
+    used, ports = room.used.copy(), list(room.ports)
+    for node, shape in places:
+        index = room.index.get(node)
+        if index is None:
+            continue
+        used[index] += sign * room.demand(shape)
+        if sign > 0:
+            ports[index] |= frozenset(shape.host_ports)
+        else:
+            ports[index] = frozenset(
+                p for p in ports[index] if not conflicts([p], shape.host_ports)
+            )
+    used.setflags(write=False)
+    return room.replaced(used=used, ports=tuple(ports))
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The gated pods that replace members of migrations.
+
+    Attributes:
+        held: They wait for an old pod or for their migration.
+        targets: Where those go that wait no more.
+        kept: What their migrations keep for them in the room.
+    """
+
+    held: frozenset[Uid] = frozenset()
+    targets: Mapping[Uid, NodeName] = field(default_factory=dict)
+    kept: tuple[Kept, ...] = ()
+
+
+NOBODY: Final = Arrivals()
+"""A job that no migration concerns."""
+
+
+def holding(job: Job, held: Collection[Uid]) -> Job:
+    """Return the job with these gated members held back, as by a gate of somebody else."""
+    if not held:
+        return job
+    members = tuple(
+        replace(m, state=State.HELD) if m.pod.uid in held and m.state is State.GATED else m
+        for m in job.members
+    )
+    return replace(job, members=members)
+
+
+def arrivals(snapshot: Snapshot) -> Mapping[JobKey, Arrivals]:
+    """Return who waits and who goes where, by job of the new pods."""
+    by_job: dict[JobKey, Arrivals] = {}
+    for _, migration in sorted(snapshot.migrations.items()):
+        if _concerns(snapshot, migration):
+            one = _of(snapshot, migration)
+            key = _job_of_new(snapshot, migration)
+            by_job[key] = _joined(by_job.get(key, Arrivals()), one)
+    return by_job
+
+
+def _concerns(snapshot: Snapshot, migration: Migration) -> bool:
+    if migration.open:
+        return migration.phase in REPLACING
+    return migration.phase is MigrationPhase.FAILED and not _all_left(snapshot, migration)
+
+
+def _of(snapshot: Snapshot, migration: Migration) -> Arrivals:
+    held: set[Uid] = set()
+    targets: dict[Uid, NodeName] = {}
+    new = found(snapshot, migration)
+    for member in migration.members:
+        pod = new.get(member.uid)
+        if pod is None or labels.GATE not in pod.gates:
+            continue
+        if _must_wait(snapshot, migration, member, pod):
+            held.add(pod.uid)
+        else:
+            targets[pod.uid] = member.target
+    places = kept(migration, (snapshot.seats, snapshot.bound))
+    return Arrivals(frozenset(held), targets, places)
+
+
+def _must_wait(snapshot: Snapshot, migration: Migration, member: MigrationMember, pod: Pod) -> bool:
+    if migration.mover is Mover.SUSPEND:
+        if not _all_left(snapshot, migration):
+            return True
+    elif not has_left(snapshot, migration, member):
+        return True
+    return migration.open and member.replacement_uid != pod.uid
+
+
+def _all_left(snapshot: Snapshot, migration: Migration) -> bool:
+    return all(has_left(snapshot, migration, m) for m in migration.members)
+
+
+def _job_of_new(snapshot: Snapshot, migration: Migration) -> JobKey:
+    """A bare pod's replacement has a name, and so perhaps a job, of its own."""
+    if migration.mover is not Mover.RECREATE:
+        return migration.job
+    new = found(snapshot, migration)
+    keys = [registry.job_key(pod) for pod in new.values()]
+    return keys[0] if keys else migration.job
+
+
+def _joined(one: Arrivals, other: Arrivals) -> Arrivals:
+    """A pod that any migration holds is held."""
+    held = one.held | other.held
+    targets = {u: n for u, n in {**one.targets, **other.targets}.items() if u not in held}
+    return Arrivals(held, targets, (*one.kept, *other.kept))
+
+
+def moving(snapshot: Snapshot) -> frozenset[Uid]:
+    """Return the uids of pods of open migrations, old and new."""
+    members = (
+        m for migration in snapshot.migrations.values() if migration.open for m in migration.members
+    )
+    uids = (uid for m in members for uid in (m.uid, Uid(m.replacement_uid)) if uid)
+    return frozenset(uids)

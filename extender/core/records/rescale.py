@@ -1,0 +1,267 @@
+"""A wish to change how many workers a job has, before anything is done for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from extender.core.cluster.cache import Kept, Slot
+from extender.core.cluster.owners import above, above_each
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds.base import Owners
+from extender.core.records import annotations
+from shared import labels
+from shared.errors import InputError
+from shared.model import JobKey, Owner, Pod, Uid
+
+
+class Cause(StrEnum):
+    """Why the number of workers changes: a closed vocabulary, the same word everywhere."""
+
+    MORE_IMPORTANT = "MoreImportant"
+    """Workers leave so that a more important job starts."""
+    STARVING = "Starving"
+    """Workers leave so that a job starts that has waited too long."""
+    SLOWS = "Slows"
+    """A worker leaves because the job is faster without it."""
+    SAVES_TIME = "SavesTime"
+    """Workers come: of all jobs this one gains most from the room."""
+    ROOM_LEFT = "RoomLeft"
+    """Workers come: there is room, and nobody waits who could use it now."""
+    SLOT = "Slot"
+    """The job's slot plan says so for the time slot that begins."""
+    WITHDRAWN = "Withdrawn"
+    """Workers that were asked for found no room in time, and are given back."""
+
+
+class Proposal(Struct, frozen=True):
+    """What should be done to one job.
+
+    Attributes:
+        job: The job.
+        to: Workers it should have; 0 suspends it.
+        cause: Why.
+        starts: The job that gets the room; None if none does.
+        saved_seconds: Training time that is saved by it; None if not known.
+    """
+
+    job: JobKey
+    to: int
+    cause: Cause
+    starts: JobKey | None = None
+    saved_seconds: float | None = None
+
+
+# === The word about a change of workers, as the annotation ``shuntyard.io/rescale`` of the owner.
+#
+# It is written together with the change itself, so a restart loses nothing and repeats nothing.
+
+
+class Phase(StrEnum):
+    """How far a change is."""
+
+    ASKED = "Asked"
+    """The trainers are asked for a checkpoint; the number stands as it was."""
+    SHRINKING = "Shrinking"
+    """The smaller number is written; surplus workers leave."""
+    GROWING = "Growing"
+    """The larger number is written; new workers are awaited."""
+    DONE = "Done"
+    ABORTED = "Aborted"
+    """Nothing was changed; ``why`` says what was in the way."""
+
+
+OPEN = frozenset({Phase.ASKED, Phase.SHRINKING, Phase.GROWING})
+
+
+class Rescale(Struct, frozen=True, omit_defaults=True):
+    """One change; times in seconds since the epoch.
+
+    Attributes:
+        id: Its name; also that of the checkpoint request.
+        phase: How far it is.
+        cause: Why it was begun.
+        before: Workers before it.
+        to: Workers after it; 0: suspended.
+        at: When it was begun.
+        since: When the phase was entered.
+        starts: The job that gets the room; None if none does.
+        asked: Pods whose trainers are asked for a checkpoint.
+        ask_until: By when they must have answered.
+        hold_until: Until when they take no step after that.
+        why: What was in the way, a token; empty if nothing.
+        recent: When earlier changes of this job were begun, the newest last: for the cap.
+        job: The job whose workers change: when it pauses it has no pods that say so.
+        group: How many jobs make room for the same start together, all of them or none.
+        aborted: How many changes in a row came to nothing, this one counted.
+        saved_seconds: Training time that it should save; None if not known.
+        most: Workers that the job may have; 0: not said.
+        owner: Whose number it is; what is copied to another object says nothing.
+    """
+
+    id: str
+    phase: Phase
+    cause: Cause
+    before: int
+    to: int
+    at: float
+    since: float
+    starts: JobKey | None = None
+    asked: tuple[Uid, ...] = ()
+    ask_until: float = 0.0
+    hold_until: float = 0.0
+    why: str = ""
+    recent: tuple[float, ...] = ()
+    job: JobKey = JobKey("")
+    group: int = 1
+    aborted: int = 0
+    saved_seconds: float | None = None
+    most: int = 0
+    owner: Uid = Uid("")
+
+    @property
+    def open(self) -> bool:
+        """Whether it is under way."""
+        return self.phase in OPEN
+
+
+_DECODER = msgspec.json.Decoder(Rescale)
+
+
+def read(owner: Owner) -> Rescale | None:
+    """Return what the owner's annotation says; None if it has none.
+
+    Raises:
+        InputError: Somebody else has written there.
+    """
+    return annotations.read(owner, labels.RESCALE, _DECODER)
+
+
+def text(rescale: Rescale) -> str:
+    """Return the annotation."""
+    return msgspec.json.encode(rescale).decode()
+
+
+# === What the owners say about changes of their workers; read once until an owner changes.
+
+
+_ALL: Final = "all"
+
+
+_BY_JOB: Final = "by job"
+
+
+@dataclass(frozen=True)
+class Noted:
+    """An owner, and what its annotation says."""
+
+    owner: Owner
+    rescale: Rescale
+
+
+@dataclass(frozen=True)
+class Records:
+    """See the module.
+
+    Attributes:
+        by_owner: In order of the owners' uids.
+        by_job: The same by job, of owners that have pods in it; of two owners of one job the one
+            that is open, else the newer. Of a job without pods whoever names it.
+        unreadable: What is wrong with an owner's annotation, by the owner's uid.
+    """
+
+    by_owner: Mapping[Uid, Noted]
+    by_job: Mapping[JobKey, Noted]
+    unreadable: Mapping[Uid, str]
+
+    @property
+    def busy(self) -> frozenset[JobKey]:
+        """Jobs whose change is under way."""
+        return frozenset(key for key, noted in self.by_job.items() if noted.rescale.open)
+
+    @property
+    def open(self) -> tuple[Noted, ...]:
+        """Changes under way."""
+        return tuple(noted for noted in self.by_owner.values() if noted.rescale.open)
+
+    def beside(self, one: Rescale) -> tuple[Rescale, ...]:
+        """Return the changes that make room for the same start together with it, it included."""
+        if one.starts is None:
+            return (one,)
+        found = (noted.rescale for noted in self.by_owner.values())
+        return tuple(r for r in found if (r.starts, r.at) == (one.starts, one.at))
+
+
+_RECORDS: Final[Slot[Kept[str, Records]]] = Slot(Kept)
+
+
+def of(snapshot: Snapshot) -> Records:
+    """Read the annotations of all owners."""
+    source = (snapshot.owners,)
+    kept = snapshot.cache.of(_RECORDS)
+    held = kept.get(_ALL, source)
+    if held is None:
+        held = _read(snapshot)
+        kept.put(_ALL, source, held)
+    return _of_their_jobs(snapshot, held) if held.by_owner else held
+
+
+def _read(snapshot: Snapshot) -> Records:
+    by_owner: dict[Uid, Noted] = {}
+    unreadable: dict[Uid, str] = {}
+    for owner in snapshot.owners.annotated(labels.RESCALE):
+        try:
+            rescale = read(owner)
+        except InputError as error:
+            unreadable[owner.uid] = str(error)
+            continue
+        if rescale is not None:
+            by_owner[owner.uid] = Noted(owner, rescale)
+    return Records(by_owner, {}, unreadable)
+
+
+def _of_their_jobs(snapshot: Snapshot, read: Records) -> Records:
+    """Add which record is about which job: an owner says nothing of a job that has no pod of it."""
+    source = (read, snapshot.jobs)
+    kept = snapshot.cache.of(_RECORDS)
+    held = kept.get(_BY_JOB, source)
+    if held is None:
+        ranked = sorted(read.by_owner.values(), key=lambda n: (n.rescale.open, n.rescale.since))
+        by_job = {n.rescale.job: n for n in ranked if n.rescale.job and has_pods(snapshot, n)}
+        held = replace(read, by_job=by_job)
+        kept.put(_BY_JOB, source, held)
+    return held
+
+
+def has_pods(snapshot: Snapshot, noted: Noted) -> bool:
+    """Say whether an owner has pods in the job that its record names, or the job has none."""
+    pods = snapshot.jobs.get(noted.rescale.job, ())
+    return not pods or any(is_of(over, noted.owner) for over in above_each(snapshot, pods))
+
+
+def is_of(over: Owners, owner: Owner) -> bool:
+    """Say whether an owner is among those over a pod."""
+    return any(one.uid == owner.uid for one in over.owners)
+
+
+def is_paused(noted: Noted) -> bool:
+    """Say whether the job has no workers because its slot plan says so."""
+    one = noted.rescale
+    return one.phase is Phase.DONE and one.to == 0 and has_no_workers(noted.owner)
+
+
+def has_no_workers(owner: Owner) -> bool:
+    """Say whether an owner is told to have no worker at all."""
+    return owner.suspended or (bool(owner.counts) and all(c.count == 0 for c in owner.counts))
+
+
+def is_changing(snapshot: Snapshot, pod: Pod) -> bool:
+    """Say whether a change of the workers is open on any owner of the pod."""
+    by_owner = of(snapshot).by_owner
+    if not by_owner:
+        return False
+    noted = (by_owner.get(owner.uid) for owner in above(snapshot, pod).owners)
+    return any(one is not None and one.rescale.open for one in noted)

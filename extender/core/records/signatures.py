@@ -1,0 +1,147 @@
+"""Keys that sign, and how a signature is made and checked. Pure."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from shared import labels
+
+_ID_CHARACTERS: Final = 8
+
+
+_VERSION: Final = "v1"
+
+
+class Fault(StrEnum):
+    """Why something that carries our keys is not ours."""
+
+    UNSIGNED = "Unsigned"
+    """It has no signature: an older version wrote it, or somebody else."""
+    UNREADABLE = "UnreadableSignature"
+    UNKNOWN_KEY = "UnknownKey"
+    """Signed with a key that we do not have (any more)."""
+    WRONG = "WrongSignature"
+    """It was changed, or the signature is another object's."""
+    OLDER = "OlderSignature"
+    """We have seen a newer one of the same object."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key; its id follows from it, and says nothing about it."""
+
+    secret: bytes
+
+    @property
+    def id(self) -> str:
+        """What signatures name it by."""
+        return hashlib.sha256(b"shuntyard key id" + self.secret).hexdigest()[:_ID_CHARACTERS]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """``v1:<key id>:<generation>:<hex digest>``.
+
+    Attributes:
+        generation: Grows with each signature of an object: microseconds since the epoch, or one
+            more than the one before.
+    """
+
+    key_id: str
+    generation: int
+    digest: str
+
+    @property
+    def text(self) -> str:
+        """The value of the annotation."""
+        return f"{_VERSION}:{self.key_id}:{self.generation}:{self.digest}"
+
+
+@dataclass(frozen=True)
+class KeyRing:
+    """The keys that count.
+
+    Attributes:
+        cluster: Uid of the namespace ``kube-system``: what was signed in another cluster is wrong.
+        keys: At least one; the first signs.
+    """
+
+    cluster: str
+    keys: tuple[Key, ...]
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, bytes]:
+        return {key.id: key.secret for key in self.keys}
+
+    def sign(self, statement: tuple[str, ...], generation: int) -> Signature:
+        """Sign a statement with the current key."""
+        signs = next(iter(self._by_id))
+        return Signature(signs, generation, self._digest(signs, statement, generation))
+
+    def fault(self, statement: tuple[str, ...], text: str | None) -> Fault | int:
+        """Return what is wrong with the signature of a statement, or its generation."""
+        if text is None:
+            return Fault.UNSIGNED
+        found = parse(text)
+        if found is None:
+            return Fault.UNREADABLE
+        if found.key_id not in self._by_id:
+            return Fault.UNKNOWN_KEY
+        expected = self._digest(found.key_id, statement, found.generation)
+        return found.generation if hmac.compare_digest(expected, found.digest) else Fault.WRONG
+
+    def _digest(self, key_id: str, statement: tuple[str, ...], generation: int) -> str:
+        """HMAC-SHA256 (RFC 2104) over length-prefixed fields: no field can reach into the next."""
+        fields = (self.cluster, *statement, str(generation), key_id)
+        encoded = (field.encode(errors="surrogatepass") for field in fields)
+        message = b"".join(b"%d:%s," % (len(one), one) for one in encoded)
+        return hmac.digest(self._by_id[key_id], message, "sha256").hex()
+
+
+def parse(text: str) -> Signature | None:
+    """Return the signature that an annotation says; None: it says none."""
+    parts = text.split(":")
+    if len(parts) != 4 or parts[0] != _VERSION:  # noqa: PLR2004 - as in Signature
+        return None
+    _, key_id, generation, digest = parts
+    number = generation.isascii() and generation.isdecimal() and len(generation) <= 20  # noqa: PLR2004 - 64 bits
+    return Signature(key_id, int(generation), digest) if number and digest.isascii() else None
+
+
+# === What a signature covers: the words that decisions are made from, and whose they are.
+
+
+_SEAT: Final = (labels.NODE, labels.PLAN, labels.PLAN_SIZE)
+
+
+class Signed(StrEnum):
+    """What is signed."""
+
+    SEAT = "seat"
+    RESCALE = "rescale"
+    SLOT_PLAN = "slot-plan"
+    PROFILE = "profile"
+    MIGRATION = "migration"
+
+
+def seat(namespace: str, uid: str, notes: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return what is said of a pod's seat: whose, where, of which plan, and whether it is pinned.
+
+    The decision behind it is for people and not covered.
+    """
+    said = (notes.get(key) or "" for key in (*_SEAT, labels.DIRECT))
+    return ("seat", namespace, uid, *said)
+
+
+def record(namespace: str, uid: str, key: str, text: str) -> tuple[str, ...]:
+    """Return what is said by a record of ours on an owner."""
+    return ("record", namespace, uid, key, text)
+
+
+def migration(namespace: str, name: str, digest: str) -> tuple[str, ...]:
+    """Return what is said by the spec of a Migration; it has no uid when it is signed."""
+    return ("migration", namespace, name, digest)

@@ -1,0 +1,1 @@
+"""Answers to kube-scheduler's filter, prioritize and bind; direct gangs."""

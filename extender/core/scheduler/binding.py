@@ -1,0 +1,135 @@
+"""Whether a pod may be bound, and when its gang may: the barrier as a decision.
+
+A gang is bound when every member that has a seat has reached bind, and together with the placed
+ones they are as many as the gang needs. A member that joins a gang which is whole already is bound
+at once.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from extender.core.cluster import jobs
+from extender.core.cluster.jobs import Member, State
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
+from extender.core.parameters.combined import CoreParameters
+from extender.core.scheduler import direct_gangs
+from extender.core.scheduler.filtering import planned_node
+from shared import labels
+from shared.model import NodeName, Pod, PodKey, Uid
+
+POD_GONE: Final = "shuntyard: the pod is gone"
+POD_LEAVING: Final = "shuntyard: the pod is being deleted"
+BOUND_ELSEWHERE: Final = "shuntyard: the pod is bound to another node"
+NODE_GONE: Final = "shuntyard: the node is gone"
+PLAN_CHANGED: Final = "shuntyard: the pod is planned on another node"
+NO_SEAT: Final = "shuntyard: the pod has no seat any more"
+GANG_NOT_THERE: Final = "shuntyard: the rest of the gang did not arrive in time"
+NO_NEED_TO_WAIT: Final = (
+    "shuntyard: the pod is bound with its gang; too many calls wait for this one to wait too"
+)
+STANDBY: Final = "shuntyard: this replica does not act"
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Members to bind now: ``first`` (ps) before ``rest``; each in order of index and name."""
+
+    first: tuple[Uid, ...]
+    rest: tuple[Uid, ...]
+
+
+def objection(
+    snapshot: Snapshot, key: PodKey, uid: Uid, node: NodeName, params: CoreParameters
+) -> str:
+    """Return why this pod cannot be bound to this node; empty if nothing speaks against it.
+
+    No plan of ours speaks against a pod of another scheduler, whatever is written on it.
+    """
+    pod = snapshot.pods.get(key)
+    if pod is None or pod.uid != uid:
+        return POD_GONE
+    if pod.deleting or pod.finished:
+        return POD_LEAVING
+    bound = snapshot.bound.get(uid)
+    if bound is not None and bound != node:
+        return BOUND_ELSEWHERE
+    if node not in snapshot.room.index:
+        return NODE_GONE
+    if pod.scheduler_name != params.scheduler_name:
+        return ""
+    return _against_the_plan(snapshot, pod, node)
+
+
+def _against_the_plan(snapshot: Snapshot, pod: Pod, node: NodeName) -> str:
+    planned = planned_node(snapshot, pod)
+    if planned is None:
+        unseated = pod.uid not in snapshot.bound and pod.uid not in snapshot.seats
+        return NO_SEAT if unseated and direct_gangs.needs_seat(snapshot, pod) else ""
+    return PLAN_CHANGED if planned != node else ""
+
+
+def is_bound(snapshot: Snapshot, uid: Uid, node: NodeName) -> bool:
+    """Say whether the pod is bound to that node already (a repeated call)."""
+    return snapshot.bound.get(uid) == node
+
+
+def burst(
+    snapshot: Snapshot, pod: Pod, arrived: Collection[Uid], params: CoreParameters
+) -> Burst | None:
+    """Return whom to bind now that ``arrived`` have reached bind; None: wait for the others.
+
+    Args:
+        snapshot: The cluster.
+        pod: A pod that has arrived.
+        arrived: Uids of all pods that wait at bind, of any job.
+        params: The engine's parameters.
+    """
+    if pod.scheduler_name != params.scheduler_name:
+        return Burst((), (pod.uid,))
+    key = registry.job_key(pod)
+    if _is_left_alone(pod):
+        here_too = (p for p in snapshot.jobs[key] if p.uid in arrived and _is_left_alone(p))
+        return Burst((), tuple(p.uid for p in here_too))
+    job = jobs.view(snapshot, key)
+    here = [m for m in job.having(State.SEATED, State.LOOSE, State.DIRECT) if m.pod.uid in arrived]
+    due = {m.pod.uid for m in job.having(State.SEATED, State.LOOSE)}
+    size = job.min_available or 1
+    if job.placed < size and (due.difference(arrived) or job.placed + len(here) < size):
+        return None
+    return _in_order(here)
+
+
+def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
+    """Return what the Binding writes on the pod beside its node.
+
+    The decision, and for a seat that was given in the answer to filter everything that a release
+    would have written: from then on the pod itself says to which plan it belongs.
+    """
+    notes, seat = pod.annotations, snapshot.seats.get(pod.uid)
+    decision = notes.get(labels.DECISION) or (seat.decision if seat else "")
+    found = {labels.DECISION: decision} if decision else {}
+    if seat is None or labels.PLAN in notes or labels.GATE in pod.gates:
+        return found
+    return {
+        **found,
+        labels.NODE: seat.node,
+        labels.PLAN: seat.plan,
+        labels.PLAN_SIZE: str(seat.plan_size),
+        labels.DIRECT: "true",
+    }
+
+
+def _is_left_alone(pod: Pod) -> bool:
+    """Say whether kube-scheduler itself keeps the pod's gang whole: it has done so already."""
+    ours = labels.PLAN in pod.annotations or labels.GATE in pod.gates
+    return bool(pod.scheduling_group) and not ours
+
+
+def _in_order(members: list[Member]) -> Burst:
+    ranked = sorted(members, key=lambda m: (m.rank, m.pod.name))
+    return Burst(
+        first=tuple(m.pod.uid for m in ranked if m.role == "ps"),
+        rest=tuple(m.pod.uid for m in ranked if m.role != "ps"),
+    )

@@ -1,0 +1,266 @@
+"""Seats for gangs without our gate, given in the answer to filter (docs/adr/0007-direct-gangs.md).
+
+kube-scheduler asks about the first member while its owner still makes the others. If the gang size
+is known and nobody waits for room, the whole gang is planned on the spot: members that are there
+have their seats at once, the others' seats stay open and are given away in order as they come, to
+whoever asks with the shape they were planned for. Nothing of it is written before the Binding.
+
+Otherwise the pod is refused, its gang stands in the queue, and a cycle decides: it annotates the
+members, which also wakes them.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace as changed
+
+from extender.core.cluster import job_spec, jobs, pod_shape
+from extender.core.cluster.jobs import Job, Member, State
+from extender.core.cluster.owners import above
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.snapshot import Placeholder, PlaceholderReservations, Snapshot
+from extender.core.kinds import registry
+from extender.core.nodes.feasibility import NodeFilter
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.combined import CoreParameters
+from extender.core.placement import planner
+from extender.core.placement.gang import Misfit, Placement
+from extender.core.queue import slot_gate
+from extender.core.queue.notices import QueueEntry
+from extender.core.records import migrations
+from shared import labels
+from shared.model import JobKey, NodeName, Pod, Uid
+
+_NEEDS_NO_ROOM: Final = frozenset(
+    {
+        Reason.RELEASING,
+        Reason.GANG_INCOMPLETE,
+        Reason.ADMISSION_GATED,
+        Reason.GANG_SIZE_UNKNOWN,
+        Reason.MISCONFIGURED,
+        Reason.WAITING_FOR_QUOTA,
+        Reason.EXCEEDS_MAX_QUOTA,
+        Reason.NO_SUCH_NODE,
+        Reason.NO_SUCH_TOPOLOGY_LEVEL,
+        Reason.GANG_TOO_LARGE,
+        Reason.BACKING_OFF,
+        Reason.MIGRATING,
+        Reason.REPLACING,
+        Reason.PAYOFF_TOO_LOW,
+        Reason.AWAITING_PRICE,
+        Reason.PROFILING,
+        Reason.PROFILE_INCONCLUSIVE,
+        Reason.AWAITING_SLOT,
+        Reason.UTILITY_GONE,
+    }
+)
+
+
+class Occasion(Struct, frozen=True):
+    """What filter is told beside the snapshot.
+
+    Attributes:
+        may_plan: Nobody waits for room, and this job does not stand in the queue.
+        monotonic: Clock reading, in seconds.
+    """
+
+    may_plan: bool
+    monotonic: float
+
+
+NEVER = Occasion(may_plan=False, monotonic=0.0)
+"""An occasion on which nothing is planned."""
+
+
+class Given(Struct, frozen=True):
+    """The seat of a member that is there."""
+
+    uid: Uid
+    node: NodeName
+    decision: str
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What an answer to filter gives away.
+
+    Attributes:
+        job: The gang.
+        node: Where the pod goes that was asked about.
+        taken: Number of the open seat that it takes; 0 if the gang was planned just now.
+        given: Seats of the members that are there, the pod itself among them, if it was.
+        open_seats: The plan, and what it keeps for the members that are not there; with ``taken``
+            None.
+    """
+
+    job: JobKey
+    node: NodeName
+    taken: int = 0
+    given: tuple[Given, ...] = ()
+    open_seats: PlaceholderReservations | None = None
+
+
+def needs_seat(snapshot: Snapshot, pod: Pod) -> bool:
+    """Say whether the pod is a member of a gang that nobody but us keeps whole."""
+    notes = pod.annotations
+    if labels.PLAN in notes or pod.scheduling_group or labels.GATE in pod.gates:
+        return False
+    return registry.membership(pod, above(snapshot, pod)).size != 1
+
+
+def is_single(snapshot: Snapshot, pod: Pod) -> bool:
+    """Say whether the pod is a job alone, never had our gate, and we know all that moves it.
+
+    Not so with what our planner does not model, with a preference of its own, which kube-scheduler
+    weighs, or with a topology.
+    """
+    notes = pod.annotations
+    if labels.PLAN in notes or pod.scheduling_group or labels.GATE in pod.gates or pod.prefers:
+        return False
+    if pod.claims or pod_shape.unmodelled(snapshot, pod):
+        return False
+    if any(other.uid != pod.uid for other in snapshot.jobs.get(registry.job_key(pod), ())):
+        return False
+    over = above(snapshot, pod)
+    wished, _ = job_spec.read(pod, over)
+    return (
+        registry.membership(pod, over).size == 1
+        and wished.topology is None
+        and wished.relations is None
+    )
+
+
+def grant(
+    snapshot: Snapshot,
+    pod: Pod,
+    names: Sequence[str],
+    occasion: Occasion,
+    params: CoreParameters,
+) -> Grant | None:
+    """Return the seat of a pod that ``needs_seat`` and has none; None if it gets none now.
+
+    Args:
+        snapshot: The cluster; a pod that is not in it gets nothing.
+        pod: The pod that kube-scheduler asks about.
+        names: The nodes it offers; an open seat on one of them is preferred.
+        occasion: Whether a gang may be planned now.
+        params: The engine's parameters.
+    """
+    known = snapshot.pods.get(pod.key)
+    if known is None or known.uid != pod.uid or known.deleting or known.finished:
+        return None
+    key = registry.job_key(known)
+    kept = snapshot.open_seats.get(key)
+    if kept is not None and (seat := _fitting(kept, known, names, snapshot)):
+        return Grant(key, seat.node, taken=seat.number)
+    return _planned(snapshot, known, key, occasion, params) if occasion.may_plan else None
+
+
+def nobody_lacks_room(entries: Iterable[QueueEntry]) -> bool:
+    """Say whether nobody in the queue waits for room: then a new gang overtakes nobody."""
+    return all(entry.reason in _NEEDS_NO_ROOM for entry in entries)
+
+
+def unjudged(snapshot: Snapshot, known: Collection[JobKey]) -> bool:
+    """Say whether a gated job waits that no cycle has judged; ``known`` are those it has seen."""
+    return any(
+        labels.GATE in pod.gates
+        for key in snapshot.waiting
+        if key not in known
+        for pod in snapshot.jobs[key][:1]
+    )
+
+
+def overdue(snapshot: Snapshot, monotonic: float, params: CoreParameters) -> tuple[JobKey, ...]:
+    """Return the jobs whose members did not come: their open seats are to be given back."""
+    return tuple(
+        key
+        for key, kept in sorted(snapshot.open_seats.items())
+        if key not in snapshot.jobs or monotonic - kept.at >= params.direct_wait_seconds
+    )
+
+
+def _fitting(
+    kept: PlaceholderReservations, pod: Pod, names: Sequence[str], snapshot: Snapshot
+) -> Placeholder | None:
+    """Return the first seat for such a pod, looking at no more seats than it needs to."""
+    shape, room = pod_shape.shape(snapshot, pod), snapshot.room
+    static = NodeFilter(shape)
+    role = registry.membership(pod, above(snapshot, pod)).role
+
+    def usable() -> Iterator[Placeholder]:
+        return (seat for seat in kept.seats if seat.shape == shape and _stands(seat, static, room))
+
+    first = next((seat for seat in usable() if seat.role == role), None) or next(usable(), None)
+    if first is None or first.node in names:
+        return first
+    offered, like = frozenset(names), first.role
+    return next((s for s in usable() if s.role == like and s.node in offered), first)
+
+
+def _stands(seat: Placeholder, static: NodeFilter, room: NodeTable) -> bool:
+    index = room.index.get(seat.node)
+    return index is not None and static.accepts(room.nodes[index])
+
+
+def _planned(
+    snapshot: Snapshot, pod: Pod, key: JobKey, occasion: Occasion, params: CoreParameters
+) -> Grant | None:
+    """Plan the whole gang, what it still keeps for members that did not fit there included."""
+    job = replace(jobs.view(snapshot, key), kept=0)
+    here = job.having(State.DIRECT)
+    me = next((m for m in here if m.pod.uid == pod.uid), None)
+    priced = params.slot_time.enabled and job.wishes.utility is not None
+    if me is None or priced or not _plannable(job, here):
+        return None
+    room = slot_gate.others(_without_open(snapshot, key), snapshot, params)
+    to_come = tuple(_to_come(me, job, planner.missing(job) - len(here)))
+    placement = planner.seats(job, (*here, *to_come), room, params)
+    if isinstance(placement, Misfit):
+        return None
+    plan, size = planner.continued(job, placement, len(here) + len(to_come))
+    return Grant(
+        job=key,
+        node=placement.nodes[pod.uid],
+        given=tuple(_given(member, placement) for member in here),
+        open_seats=PlaceholderReservations(
+            job=key,
+            plan=plan,
+            plan_size=size,
+            at=occasion.monotonic,
+            seats=tuple(_open(i, member, placement) for i, member in enumerate(to_come, start=1)),
+        ),
+    )
+
+
+def _plannable(job: Job, here: Sequence[Member]) -> bool:
+    known = job.min_available is not None and not job.problem
+    queued = job.having(State.GATED, State.HELD) or any(m.unseated for m in here)
+    return known and not queued and not any(m.shape.unmodelled for m in here)
+
+
+def _without_open(snapshot: Snapshot, key: JobKey) -> NodeTable:
+    kept = snapshot.open_seats.get(key)
+    seats = kept.seats if kept else ()
+    return migrations.without_kept(snapshot.room, [(seat.node, seat.shape) for seat in seats])
+
+
+def _to_come(like: Member, job: Job, lacking: int) -> Iterator[Member]:
+    """Yield the members that do not exist yet: as the one we know, ranked behind all others."""
+    first = max(m.rank for m in job.members) + 1
+    for i, rank in zip(range(lacking), count(first), strict=False):
+        uid, name = Uid(f"{like.pod.uid}/{i}"), f"{like.pod.name}/{i}"
+        yield replace(like, pod=changed(like.pod, uid=uid, name=name), index=rank)
+
+
+def _given(member: Member, placement: Placement) -> Given:
+    uid = member.pod.uid
+    return Given(uid, placement.nodes[uid], planner.decision(member.pod, placement, None))
+
+
+def _open(number: int, member: Member, placement: Placement) -> Placeholder:
+    given = _given(member, placement)
+    return Placeholder(number, given.node, member.shape, member.role, given.decision)

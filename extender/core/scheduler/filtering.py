@@ -1,0 +1,156 @@
+"""Which of the nodes that kube-scheduler offers may take a pod.
+
+* A pod of another scheduler passes unchanged.
+* A pod of which the spec is more than we read (``Pod.excess``) passes nowhere.
+* A pod with a seat passes on its planned node alone.
+* A single pod without our gate passes on the node where the planner would put it: a gang of one
+  (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; asked again, it is planned
+  again.
+* A single pod without our gate is refused while its namespace may not hold more (``sharing``).
+* A pod released without a pin, a member of a gang that kube-scheduler itself keeps whole, and a
+  single pod of which kube-scheduler knows more than we (what is not modelled, what the pod only
+  prefers, a topology) pass wherever bound pods and seats leave room.
+* A member of a gang without our gate gets a seat (``direct``), or is refused everywhere until the
+  queue has one for it.
+
+Every message is constant: kube-scheduler writes it into the pod's status, and a text that changes
+would wake the pod again and again. Where a node passes, the others' messages are of no use to
+anybody and are left out: at thousands of nodes they are most of the answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Final
+
+import numpy as np
+
+from extender.core.cluster import pod_shape
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes.node_table import BoolVector, NodeTable
+from extender.core.parameters.combined import CoreParameters
+from extender.core.placement.single_pod import SINGLE_PODS
+from extender.core.queue import namespace_shares, slot_gate
+from extender.core.scheduler import direct_gangs
+from extender.core.scheduler.direct_gangs import Grant, Occasion
+from shared import labels
+from shared.model import NodeName, Pod, PodShape
+
+PLANNED_NOT_OFFERED: Final = "shuntyard: the planned node was not offered"
+NO_ROOM_BESIDE_SEATS: Final = "shuntyard: no room beside the seats of others"
+NO_SEATS: Final = "shuntyard: the gang has no seats yet"
+NO_QUOTA: Final = "shuntyard: the namespace may not hold more"
+
+
+@dataclass(frozen=True)
+class FilterVerdict:
+    """Answer to the filter verb.
+
+    Attributes:
+        passed: Names out of the request, in its order.
+        failed: Refused node -> constant message; kube-scheduler may try preemption there.
+        unresolvable: Refused node -> constant message; preemption would not help.
+        nowhere: Constant message; every offered node is refused so, as ``unresolvable``.
+        error: The whole call failed; kube-scheduler retries the pod with back-off.
+        not_offered: The planned node, if kube-scheduler's own filters had refused it.
+        grant: Seats that this answer gives away; None if it gives none.
+        settled: It was the planned node's, and it was offered: what else was decides nothing.
+    """
+
+    passed: tuple[str, ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
+    nowhere: str = ""
+    error: str = ""
+    not_offered: NodeName | None = None
+    grant: Grant | None = None
+    settled: bool = False
+
+
+WITHOUT_SEATS: Final = FilterVerdict(nowhere=NO_SEATS)
+"""The answer for a member of a gang that waits in the queue."""
+
+
+def filter_nodes(
+    snapshot: Snapshot,
+    pod: Pod,
+    names: Sequence[str],
+    params: CoreParameters,
+    occasion: Occasion = direct_gangs.NEVER,
+) -> FilterVerdict:
+    """Judge the offered nodes for a pod as kube-scheduler sent it."""
+    if pod.scheduler_name != params.scheduler_name:
+        return FilterVerdict(passed=tuple(names))
+    if pod.excess:
+        return FilterVerdict(nowhere=f"shuntyard: {pod.excess}")
+    planned = planned_node(snapshot, pod)
+    if planned is not None:
+        return _planned(planned, names)
+    if not direct_gangs.needs_seat(snapshot, pod):
+        if not namespace_shares.may_hold(snapshot, pod, params):
+            return FilterVerdict(nowhere=NO_QUOTA)
+        room = slot_gate.others(snapshot.room, snapshot, params)
+        return _best(snapshot, pod, names, params) or _with_room(
+            room, pod_shape.without_devices(snapshot, pod.shape), names
+        )
+    granted = direct_gangs.grant(snapshot, pod, names, occasion, params)
+    return WITHOUT_SEATS if granted is None else _planned(granted.node, names, granted)
+
+
+def planned_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
+    """Return the node a pod must go to; None for pods we do not pin.
+
+    A pod that our watch has not shown yet is judged by its own annotation.
+    """
+    if pod_shape.unmodelled(snapshot, pod):
+        return None
+    if seat := snapshot.seats.get(pod.uid):
+        return seat.node
+    known = snapshot.pods.get(pod.key)
+    annotated = pod.annotations.get(labels.NODE)
+    if annotated is None or (known is not None and known.uid == pod.uid):
+        return None
+    return NodeName(annotated)
+
+
+def _planned(
+    planned: NodeName, names: Sequence[str], granted: Grant | None = None
+) -> FilterVerdict:
+    if planned in names:
+        return FilterVerdict((planned,), grant=granted, settled=True)
+    return FilterVerdict(
+        failed=dict.fromkeys(names, PLANNED_NOT_OFFERED),
+        not_offered=planned,
+        grant=granted,
+    )
+
+
+def _best(
+    snapshot: Snapshot, pod: Pod, names: Sequence[str], params: CoreParameters
+) -> FilterVerdict | None:
+    """Let a single pod pass on its best offered node alone; None where all with room are named."""
+    if not direct_gangs.is_single(snapshot, pod):
+        return None
+    room = slot_gate.others(snapshot.room, snapshot, params)
+    node = snapshot.cache.of(SINGLE_PODS).node(
+        pod.shape,
+        room,
+        weights=params.weights,
+        pricing=params.pricing,
+        within=_offered(names, room),
+    )
+    return None if node is None else FilterVerdict((node,))
+
+
+def _offered(names: Sequence[str], room: NodeTable) -> BoolVector | None:
+    """Return which nodes were offered; None for all of them."""
+    offered = frozenset(names)
+    if offered.issuperset(room.index):
+        return None
+    return np.fromiter(map(offered.__contains__, room.index), np.bool_, len(room.index))
+
+
+def _with_room(room: NodeTable, shape: PodShape, names: Sequence[str]) -> FilterVerdict:
+    usable = frozenset(compress(room.index, room.feasible(shape).tolist()))
+    passed = tuple(filter(usable.__contains__, names))  # thousands of names: no loop of ours
+    return FilterVerdict(passed, {} if passed else dict.fromkeys(names, NO_ROOM_BESIDE_SEATS))

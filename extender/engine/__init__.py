@@ -1,1 +1,0 @@
-"""Decisions that a shell asks for, one a module (pure)."""

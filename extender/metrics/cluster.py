@@ -1,0 +1,186 @@
+"""What is measured of the cluster and of our own loops, every few seconds; sums, never one by one.
+
+A node or a pod is never a label: with thousands of them its series would cost more than the rest.
+``shuntyard nodes`` has them one by one.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.placement import NodePriceParameters
+from extender.core.placement import node_prices
+from extender.core.placement.node_prices import FloatVector
+from extender.metrics.series import Series
+from shared.health import Heartbeat
+from shared.model import Node
+from shared.progress import Category
+
+_NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+BANDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Upper bounds of the bands of prices; a full node's price, 1, lies in the last."""
+OVER: Final = "over"
+"""The band above them: more is taken than there is."""
+
+
+class Measured(StrEnum):
+    """Resources that are measured; whatever ends in ``/gpu`` is a GPU."""
+
+    CPU = "cpu"
+    MEMORY = "memory"
+    PODS = "pods"
+    GPU = "gpu"
+
+
+class NodeState(StrEnum):
+    """Whether a node takes pods."""
+
+    READY = "ready"
+    CORDONED = "cordoned"
+    NOT_READY = "not-ready"
+
+
+class Of(StrEnum):
+    """Which of many values."""
+
+    LEAST = "least"
+    MEAN = "mean"
+    MOST = "most"
+
+
+class YardMetrics:
+    """See the module.
+
+    Attributes:
+        barrier_pods: Set by who measures.
+    """
+
+    def __init__(self, series: Series) -> None:
+        self._of_nodes(series)
+        self._of_prices(series)
+        self.barrier_pods = series.gauge(
+            "shuntyard_barrier_pods",
+            "Pods that have reached bind and wait for their gang or their Binding.",
+        )
+        self._training_pods = series.gauge(
+            "shuntyard_training_pods",
+            "Pods whose training is followed, by SpeCon's category.",
+            category=Category,
+        )
+        self._report_age = series.gauge(
+            "shuntyard_heartbeat_age_seconds",
+            "Time since the last heartbeat of an agent, over all nodes that ever had one; 0 "
+            "without any.",
+            of=Of,
+        )
+        self._silence = series.gauge(
+            "shuntyard_loop_silence_seconds",
+            "Time since a loop of this process gave its last sign of life.",
+            ["loop"],
+        )
+
+    def _of_nodes(self, series: Series) -> None:
+        self._nodes = series.gauge(
+            "shuntyard_nodes", "Nodes by whether they take pods.", state=NodeState
+        )
+        self._taken = series.gauge(
+            "shuntyard_taken_ratio",
+            "Part of what all nodes have that is taken by pods of any scheduler and by seats; 0 "
+            "where no node has any.",
+            resource=Measured,
+        )
+        self._largest_free = series.gauge(
+            "shuntyard_largest_free_ratio",
+            "Largest free amount on one node that takes pods, as a part of the largest node: how "
+            "large a pod still fits.",
+            resource=Measured,
+        )
+
+    def _of_prices(self, series: Series) -> None:
+        self._price = series.gauge(
+            "shuntyard_price_ratio",
+            "Price of a resource on the nodes that have it: 0 idle, 1 full "
+            "(docs/policies/pricing.md).",
+            resource=Measured,
+            of=Of,
+        )
+        self._priced_nodes = series.gauge(
+            "shuntyard_priced_nodes",
+            "Nodes by the price of a resource: at most that much, and more than the band below.",
+            resource=Measured,
+            band=[*map(str, BANDS), OVER],
+        )
+
+    def observe_nodes(self, room: NodeTable, params: NodePriceParameters) -> None:
+        """Take over what nodes have, what is taken, what it costs."""
+        states = Counter(map(_state, room.nodes))
+        for state in NodeState:
+            self._nodes.labels(state=state.value).set(states[state])
+        open_nodes = np.array([_state(node) is NodeState.READY for node in room.nodes], bool)
+        relative = node_prices.log_prices(room, params) / math.log(params.kappa)
+        for resource in Measured:
+            columns = [i for i, name in enumerate(room.resources) if _measured(name) is resource]
+            all_of_it = room.allocatable[:, columns].sum(axis=1)
+            taken = room.used[:, columns].sum(axis=1)
+            total = int(all_of_it.sum())
+            share = float(taken.sum()) / total if total else 0.0
+            self._taken.labels(resource=resource.value).set(share)
+            free = (all_of_it - taken)[open_nodes].max(initial=0)
+            largest = int(all_of_it.max(initial=0))
+            part = float(free) / largest if largest else 0.0
+            self._largest_free.labels(resource=resource.value).set(part)
+            prices = relative[:, columns]
+            self._observe_prices(resource, prices[np.isfinite(prices)])
+
+    def _observe_prices(self, resource: Measured, prices: FloatVector) -> None:
+        there = prices.size > 0
+        found = (
+            {Of.LEAST: prices.min(), Of.MEAN: prices.mean(), Of.MOST: prices.max()} if there else {}
+        )
+        for which in Of:
+            price = float(found.get(which, 0.0))
+            self._price.labels(resource=resource.value, of=which.value).set(price)
+        edges = np.searchsorted(np.array(BANDS), np.round(prices, 9), side="left")
+        counts = np.bincount(edges, minlength=len(BANDS) + 1)
+        for band, nodes in zip([*map(str, BANDS), OVER], counts.tolist(), strict=True):
+            self._priced_nodes.labels(resource=resource.value, band=band).set(nodes)
+
+    def observe_reports(self, snapshot: Snapshot, monotonic: float) -> None:
+        """Take over what agents say; ``monotonic`` is the clock's reading."""
+        reports = snapshot.reports.values()
+        ages = [max(0.0, monotonic - report.received_at) for report in reports]
+        mean = sum(ages) / len(ages) if ages else 0.0
+        found = {Of.LEAST: min(ages, default=0.0), Of.MEAN: mean, Of.MOST: max(ages, default=0.0)}
+        for which, age_seconds in found.items():
+            self._report_age.labels(of=which.value).set(age_seconds)
+        categories = Counter(
+            pod.progress.category
+            for report in reports
+            for uid, pod in report.pods.items()
+            if pod.progress is not None and snapshot.bound.get(uid) == report.node
+        )
+        for category in Category:
+            self._training_pods.labels(category=category.value).set(categories[category])
+
+    def observe_loops(self, heartbeats: Iterable[Heartbeat]) -> None:
+        """Take over how long each loop has been silent."""
+        for one in heartbeats:
+            self._silence.labels(loop=one.name).set(one.age_seconds)
+
+
+def _state(node: Node) -> NodeState:
+    if any(taint.key in _NOT_READY for taint in node.taints):
+        return NodeState.NOT_READY
+    return NodeState.CORDONED if node.unschedulable else NodeState.READY
+
+
+def _measured(resource: str) -> Measured | None:
+    if resource.endswith("/gpu"):
+        return Measured.GPU
+    return next((one for one in Measured if one == resource), None)

@@ -1,0 +1,1 @@
+"""The agents' listener: heartbeats in, commands out."""

@@ -1,0 +1,1 @@
+"""The read API: queue, jobs, nodes, prices, explanations and what-if."""

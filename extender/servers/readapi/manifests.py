@@ -1,0 +1,231 @@
+"""A job's manifest, as people apply it, to the pods that its controller would make of it.
+
+A ``List`` may hold the Pods of one job; what else stands in it (Services, ConfigMaps) is left out,
+and said. The kinds are those of ``manifest_kinds``.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from extender.core.queue.hypothetical import Supposed
+from extender.servers.readapi.manifest_kinds import (
+    READERS,
+    UNDERSTOOD,
+    Head,
+    Manifest,
+    Meta,
+    Object,
+    Part,
+    Template,
+    decode,
+    readable,
+    uid,
+)
+from extender.servers.readapi.manifest_limits import Tally, check_shapes
+from shared.errors import InputError
+from shared.kube import parse, pod_defaults, wire
+from shared.model import Owner, Pod, PodShape, Uid
+
+_GENERATED: Final = "xxxxx"
+"""Stands for the characters that the API server adds to a ``generateName``."""
+
+MOST_NAMESPACES: Final = 16
+"""That the objects of one manifest may state: each is a question whether the asker sees it."""
+
+MOST_NOTES: Final = 20
+"""Kinds of objects that are named as left out."""
+
+
+class _Named(msgspec.Struct):
+    """An object of which only the metadata counts."""
+
+    metadata: Meta
+
+
+def read(body: bytes, namespace: str, scheduler: str) -> Supposed:
+    """Return the job of a manifest.
+
+    Args:
+        body: JSON: an object, or a ``List`` of objects.
+        namespace: Where what states no namespace goes.
+        scheduler: Name of our scheduler.
+
+    Raises:
+        InputError: It cannot be read, holds no kind that is understood, or too many pods; the text
+            names the field.
+    """
+    try:
+        return _read(body, namespace, scheduler)
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+class Namespaces(NamedTuple):
+    """Those of a manifest.
+
+    Attributes:
+        stated: Where the objects go of which pods are made.
+        made: Namespaces that the manifest itself makes.
+    """
+
+    stated: frozenset[str]
+    made: frozenset[str]
+
+
+def namespaces(body: bytes, namespace: str) -> Namespaces:
+    """Return the namespaces of a manifest's objects, as ``read`` would place them.
+
+    Raises:
+        InputError: It cannot be read, or its objects are of many namespaces: no job is.
+    """
+    stated, made = set(), set()
+    try:
+        for document in _documents(body):
+            head = decode(Head, document, "manifest")
+            if (head.kind, head.group) in READERS:
+                stated.add(decode(Manifest, document, head.kind).metadata.namespace or namespace)
+            elif (head.kind, head.group) == ("Namespace", ""):
+                made.add(decode(_Named, document, head.kind).metadata.name)
+    except RecursionError as error:
+        raise _too_deep() from error
+    if len(stated) > MOST_NAMESPACES:
+        raise InputError("manifest", f"{len(stated)} namespaces", "the pods of one job")
+    return Namespaces(frozenset(stated), frozenset(made))
+
+
+def _too_deep() -> InputError:
+    return InputError("manifest", "", "nested less deeply")
+
+
+def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
+    pods: list[Pod] = []
+    owners: list[Owner] = []
+    left_out: list[str] = []
+    implied: set[str] = set()
+    tally, shapes = Tally(), set[PodShape]()
+    for document in _documents(body):
+        head = decode(Head, document, "manifest")
+        reader = READERS.get((head.kind, head.group))
+        if reader is None:
+            left_out.append(f"{head.kind} of {head.api_version}")
+            continue
+        one = _object(head, document, namespace, tally)
+        found = reader(one)
+        patterns = _patterns(found.parts, one)
+        shapes.update(pattern.shape for pattern in patterns)
+        check_shapes(len(shapes))
+        for part, pattern in zip(found.parts, patterns, strict=True):
+            pods.extend(_pods(part, pattern))
+        implied.update(_implied(found.parts))
+        owners.extend(found.owners)
+    named = list(dict.fromkeys(left_out))[:MOST_NOTES]
+    if not pods:
+        raise InputError("kind", ", ".join(named), f"one that is understood: {UNDERSTOOD}")
+    notes = [f"left out: {name}" for name in named]
+    if implied:
+        notes.append(f"requests that are not stated are the limits: {', '.join(sorted(implied))}")
+    return Supposed(tuple(pods), tuple(owners), (*notes, *_of_another(pods, scheduler)))
+
+
+def _documents(body: bytes) -> Iterator[bytes]:
+    """Yield the objects of a manifest; no list may hold lists."""
+    head = decode(Head, body, "manifest")
+    if head.kind != "List":
+        yield body
+        return
+    for item in head.items or ():
+        yield bytes(item)
+
+
+def _object(head: Head, document: bytes, namespace: str, tally: Tally) -> Object:
+    raw = decode(Manifest, document, head.kind)
+    meta = raw.metadata
+    name = meta.name or (meta.generate_name and f"{meta.generate_name}{_GENERATED}")
+    if not name:
+        raise InputError(f"{head.kind}: metadata.name", "", "the name of a job")
+    whole = decode(dict[str, Any], document, head.kind)
+    place = {"name": name, "namespace": meta.namespace or namespace}
+    whole["metadata"] = {
+        **whole["metadata"],
+        **place,
+        "uid": uid(head.kind, *place.values()),
+    }
+    return Object(head, raw.spec, name, meta, whole, tally)
+
+
+def _patterns(parts: list[Part], one: Object) -> list[Pod]:
+    """Return the pod of each part's template, without name; every template is read once.
+
+    Raises:
+        InputError: A template cannot be read, or carries too much for so many pods.
+    """
+    what = f"{one.head.kind} {one.name}: pod template"
+    known: dict[int, Pod] = {}
+    for part in parts:
+        key = id(part.template)
+        if key not in known:
+            known[key] = _pattern(part.template, one.document["metadata"]["namespace"], what)
+        one.tally.add_traits(known[key], part.count, what)
+    return [known[id(part.template)] for part in parts]
+
+
+def _pattern(template: Template, namespace: str, what: str) -> Pod:
+    meta = template.metadata
+    body = {
+        "metadata": {
+            "name": "",
+            "namespace": namespace,
+            "labels": meta.labels or {},
+            "annotations": meta.annotations or {},
+        },
+        "spec": _as_texts(template.spec),
+    }
+    return readable(parse.decode_pod, body, what)
+
+
+def _pods(part: Part, pattern: Pod) -> Iterator[Pod]:
+    """Yield the pods of a part, which differ by name and number."""
+    marks = {**pattern.labels, **part.labels}
+    for number in range(part.count):
+        name = f"{part.name}-{number}" if part.controller else part.name
+        yield replace(
+            pattern,
+            name=name,
+            uid=Uid(uid("Pod", name, pattern.namespace)),
+            labels={**marks, part.index: str(number)} if part.index else marks,
+            controller=part.controller,
+        )
+
+
+def _implied(parts: list[Part]) -> Iterator[str]:
+    """Yield the resources that pods ask for only because they limit them."""
+    for template in {id(part.template): part.template for part in parts}.values():
+        spec = msgspec.convert(_as_texts(template.spec), wire.PodSpec)  # its pods could be read
+        yield from pod_defaults.unstated(spec)
+
+
+def _as_texts(spec: Any) -> Any:
+    """Return a pod's spec with its amounts as texts: the API takes ``cpu: 2`` too."""
+    if isinstance(spec, list):
+        return [_as_texts(one) for one in spec]
+    if not isinstance(spec, dict):
+        return spec
+    return {
+        key: {name: _amount(amount) for name, amount in found.items()}
+        if key in {"requests", "limits", "overhead"} and isinstance(found, dict)
+        else _as_texts(found)
+        for key, found in spec.items()
+    }
+
+
+def _amount(found: Any) -> Any:
+    return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else found
+
+
+def _of_another(pods: list[Pod], scheduler: str) -> Iterator[str]:
+    others = sorted({pod.scheduler_name or "not set" for pod in pods} - {scheduler})
+    if others:
+        yield f"schedulerName is {', '.join(others)}: supposed to be {scheduler}"

@@ -1,0 +1,60 @@
+"""Lists in pages: what is asked for, and the part of a list that is told."""
+
+from typing import Final, TypeVar
+
+from aiohttp import web
+from msgspec.structs import replace
+
+from extender.core.explain import MOST_ENTRIES, Page
+from extender.servers.readapi import redacting
+from shared import api
+from shared.errors import InputError
+from shared.ledgers import Declined, RescalesResponse
+from shared.tenancy import NamespacesResponse
+
+MOST_CONTINUE: Final = 1024
+"""Characters of ``?continue=``: a job's key has at most 63, 63 and 253."""
+
+_Ledger = TypeVar("_Ledger", api.MigrationsResponse, RescalesResponse, NamespacesResponse)
+
+
+def asked(request: web.Request) -> tuple[int, str]:
+    """Return how many entries the caller wants at most, and what they come after.
+
+    Raises:
+        InputError: ``limit`` is no number of entries, or ``continue`` comes from no answer.
+    """
+    text, after = request.query.get("limit", str(MOST_ENTRIES)), request.query.get("continue", "")
+    if not (text.isascii() and text.isdecimal() and len(text) <= len("1000000000") and int(text)):
+        raise InputError("query parameter limit", text, f"a number from 1 to {MOST_ENTRIES}")
+    if len(after) > MOST_CONTINUE:
+        raise InputError("query parameter continue", after[:80], "`continue` of the page before")
+    return min(int(text), MOST_ENTRIES), after
+
+
+def offset(page: Page) -> int:
+    """Return how many entries the pages before had, of a list that is told by numbers.
+
+    Raises:
+        InputError: It is no number.
+    """
+    text = page.after or "0"
+    if not (text.isascii() and text.isdecimal() and len(text) <= len("1000000000")):
+        raise InputError("query parameter continue", text[:80], "`continue` of the page before")
+    return int(text)
+
+
+def part(whole: _Ledger, page: Page) -> _Ledger:
+    """Return a page of a list of which all entries are there; what was declined is on the first."""
+    seen = whole if page.namespaces is None else redacting.of(whole, page.namespaces)
+    start = offset(page)
+    end = start + page.limit
+    told = replace(
+        seen,
+        entries=seen.entries[start:end],
+        more=str(end) if len(seen.entries) > end else "",
+    )
+    if isinstance(told, NamespacesResponse):
+        return told
+    declined: tuple[Declined, ...] = seen.declined if not start else ()
+    return replace(told, declined=declined)

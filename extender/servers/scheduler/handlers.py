@@ -1,0 +1,51 @@
+"""The verbs of the scheduler extender: read, ask the port, write. Status 200 is an answer.
+
+kube-scheduler takes every other status as a failed call, so what concerns the pod is said inside
+the answer; a body that cannot be read is 400. Nothing here awaits anything but the request's own
+body, except bind, which waits for the gang. A standby looks at the Lease before it comes here.
+"""
+
+from typing import Final
+
+from aiohttp import web
+
+from extender.core.scheduler.binding import STANDBY
+from extender.metrics.extender import Outcome
+from extender.servers.keys import OUTCOME, SCHEDULER
+from extender.servers.scheduler import schema
+
+JSON: Final = "application/json"
+
+
+async def filter_nodes(request: web.Request) -> web.Response:
+    """``POST /filter``: which of the offered nodes may take the pod."""
+    offer = schema.read_offer(await request.read())
+    verdict = request.app[SCHEDULER].filter(offer.pod, offer.names)
+    if verdict.error:
+        request[OUTCOME] = Outcome.REFUSED
+    body = schema.write_verdict(offer, verdict)
+    return _answer(body, standby=verdict.error == STANDBY)
+
+
+async def prioritize(request: web.Request) -> web.Response:
+    """``POST /prioritize``: a score of 0 to 10 for each node that is left."""
+    offer = schema.read_offer(await request.read())
+    scores = request.app[SCHEDULER].prioritize(offer.pod, offer.names)
+    return web.Response(body=schema.write_scores(offer, scores), content_type=JSON)
+
+
+async def bind(request: web.Request) -> web.Response:
+    """``POST /bind``: bind the pod together with its gang."""
+    args = schema.read_binding(await request.read())
+    error = await request.app[SCHEDULER].bind(args.namespace, args.name, args.uid, args.node)
+    if error:
+        request[OUTCOME] = Outcome.REFUSED
+    return _answer(schema.write_binding(error), standby=error == STANDBY)
+
+
+def _answer(body: bytes, *, standby: bool) -> web.Response:
+    """A standby ends the connection: the next one leads to who acts, where a Service is between."""
+    response = web.Response(body=body, content_type=JSON)
+    if standby:
+        response.force_close()
+    return response

@@ -1,0 +1,104 @@
+"""The listeners' certificates are read again; it is said how they do, and whom they refused."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol
+
+from extender.metrics.certificates import Door, Renewing
+from extender.metrics.extender import ExtenderMetrics
+from extender.writers.lasting_problems import Said
+from shared.clock import Clock
+from shared.errors import SettingsError
+from shared.health import Heartbeat
+
+LOOK_SECONDS: Final = 10.0
+"""How often; a certificate is renewed days before it ends."""
+
+MOST_REASONS: Final = 10
+"""Reasons of refused handshakes that are told at a time."""
+
+log = logging.getLogger(__name__)
+
+_KEEPS: Final = "the listener %s keeps its old certificate: %s"
+
+
+class Renewable(Protocol):
+    """A certificate in use."""
+
+    @property
+    def begins_at(self) -> float:
+        """Second since the epoch from which it is good."""
+        ...
+
+    @property
+    def ends_at(self) -> float:
+        """Second since the epoch to which it is good."""
+        ...
+
+    refused: Callable[[str], None]
+    """Told why a handshake failed."""
+
+    def renew(self) -> bool:
+        """Take changed files into use and say whether there were any.
+
+        Blocks; raises ``SettingsError`` where they cannot be used.
+        """
+        ...
+
+
+@dataclass
+class RenewalLoop:
+    """See the module."""
+
+    certificates: Mapping[Door, Renewable]
+    clock: Clock
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    _said: dict[Door, Said] = field(default_factory=dict)
+    _refused: dict[Door, Counter[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for door, certificate in self.certificates.items():
+            self._refused[door] = Counter()
+            self._said[door] = Said(partial(log.error, _KEEPS, door.value))
+            certificate.refused = partial(self._note, door)
+
+    async def run(self) -> None:
+        """Look every ``LOOK_SECONDS``; returns only by cancellation."""
+        while True:
+            self.heartbeat.beat()
+            for door in self.certificates:
+                await self.look(door)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def look(self, door: Door) -> None:
+        """Renew a certificate if its files changed; what cannot be used is said once."""
+        metrics, certificate = self.metrics.certificates, self.certificates[door]
+        problems: list[str] = []
+        try:
+            if await asyncio.to_thread(certificate.renew):
+                metrics.renewals.labels(listener=door.value, outcome=Renewing.RENEWED.value).inc()
+                log.info("a listener has a new certificate", extra={"listener": door.value})
+        except SettingsError as error:
+            metrics.renewals.labels(listener=door.value, outcome=Renewing.REFUSED.value).inc()
+            problems.append(str(error))
+        self._said[door].look(problems)
+        self._report(door)
+        now = self.clock.now()
+        metrics.observe(door.value, certificate.begins_at, certificate.ends_at, now)
+
+    def _note(self, door: Door, why: str) -> None:
+        self.metrics.certificates.refusals.labels(listener=door.value).inc()
+        refused = self._refused[door]
+        if why in refused or len(refused) < MOST_REASONS:
+            refused[why] += 1
+
+    def _report(self, door: Door) -> None:
+        """Say once in a while who was refused: there may be thousands a second."""
+        for why, times in sorted(self._refused[door].items()):
+            log.warning("the listener %s refused %d handshakes: %s", door.value, times, why)
+        self._refused[door].clear()

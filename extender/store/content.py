@@ -1,0 +1,45 @@
+"""Everything a store holds, as one value: what a checkpoint of the decision log writes."""
+
+from operator import attrgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from extender.core.cluster.snapshot import PlaceholderReservations
+from extender.store.assumed import Assumption
+from extender.store.most_placed import Companions
+from shared.model import Entity, Uid
+from shared.progress import NodeReport
+
+
+class Content(Struct, frozen=True, kw_only=True):
+    """A store can be built from it that answers and goes on exactly like the one it came from.
+
+    Attributes:
+        scheduler_name: Whose pods are ours.
+        generation: As in ``Snapshot``.
+        entities: Observed objects of all kinds, by kind and key.
+        assumptions: By uid; those of one pod oldest first.
+        removed: Uids that never come back, oldest first.
+        reports: What is known of nodes through their agents, by node.
+        open_seats: Kept for members of direct gangs that do not exist yet, by job.
+        companions: Of placed pods, by uid, what is not told by the pods as they are.
+    """
+
+    scheduler_name: str
+    generation: int
+    entities: tuple[Entity, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    removed: tuple[Uid, ...] = ()
+    reports: tuple[NodeReport, ...] = ()
+    open_seats: tuple[PlaceholderReservations, ...] = ()
+    companions: tuple[Companions, ...] = ()
+
+
+def ordered(content: Content) -> Content:
+    """Return the same, objects by kind and key and reports by node: equal stores give the same."""
+    return replace(
+        content,
+        entities=tuple(sorted(content.entities, key=attrgetter("__class__.__name__", "key"))),
+        reports=tuple(sorted(content.reports, key=attrgetter("node"))),
+    )

@@ -1,0 +1,233 @@
+"""What must be true of a snapshot, recomputed from scratch out of the observed objects.
+
+Nothing here uses the indices: rows, jobs and seats are summed up anew from each pod's standing.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import Final
+
+from extender.core.cluster import jobs
+from extender.core.cluster.cache import Cache
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes.class_masks import MaskCache
+from extender.core.nodes.feasibility import accepts
+from extender.store.content import Content
+from extender.store.errors import InvariantError
+from extender.store.pod_state import Standing, standing
+from shared import devices
+from shared.model import (
+    DeviceClass,
+    HostPort,
+    JobKey,
+    Migration,
+    Namespace,
+    Node,
+    NodeName,
+    Owner,
+    Pod,
+    PodGroup,
+    PodShape,
+    PriorityClass,
+    ResourceQuota,
+    Uid,
+)
+from shared.progress import NodeReport
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
+
+_ALWAYS: Final = ("cpu", "memory", "pods")
+_MOST_SHOWN: Final = 5
+
+
+def check(snapshot: Snapshot, content: Content) -> None:
+    """Compare a snapshot with what its content says.
+
+    Raises:
+        InvariantError: They differ; says what is kept and what is right.
+    """
+    standings = list(_standings(content))
+    kept = _kept(snapshot)
+    right = _objects(content) | _pods(standings) | _room(content, standings)
+    right |= _company(content, standings)
+    differences = [
+        f"{name}: kept {_brief(kept[name], right[name])}, right {_brief(right[name], kept[name])}"
+        for name in right
+        if kept[name] != right[name]
+    ]
+    differences += _pointless(content)
+    differences += _wrong_masks(snapshot)
+    differences += _wrong_views(snapshot)
+    if differences:
+        raise InvariantError("; ".join(differences[:_MOST_SHOWN]))
+
+
+def _kept(snapshot: Snapshot) -> dict[str, object]:
+    room = snapshot.room
+    return {
+        "pods": dict(snapshot.pods),
+        "jobs": dict(snapshot.jobs),
+        "waiting": snapshot.waiting,
+        "seats": dict(snapshot.seats),
+        "bound": dict(snapshot.bound),
+        "marked": dict(snapshot.marked),
+        "most placed": dict(snapshot.most_placed),
+        "owners": {owner.uid: owner for owner in snapshot.owners},
+        "groups": dict(snapshot.groups),
+        "namespaces": dict(snapshot.namespaces),
+        "quotas": dict(snapshot.quotas),
+        "priority classes": dict(snapshot.priority_classes),
+        "devices": dict(snapshot.devices),
+        "claims": dict(snapshot.claims),
+        "volumes": dict(snapshot.volumes),
+        "reports": dict(snapshot.reports),
+        "migrations": dict(snapshot.migrations),
+        "open seats": dict(snapshot.open_seats),
+        "nodes": room.nodes,
+        "node index": dict(room.index),
+        "resources": room.resources,
+        "allocatable": room.allocatable.tolist(),
+        "used": room.used.tolist(),
+        "ports": room.ports,
+    }
+
+
+def _standings(content: Content) -> Iterator[Standing]:
+    held = {uid: tuple(group) for uid, group in groupby(content.assumptions, attrgetter("uid"))}
+    for entity in content.entities:
+        if isinstance(entity, Pod):
+            yield standing(entity, held.get(entity.uid, ()), content.scheduler_name)
+
+
+def _objects(content: Content) -> dict[str, object]:
+    entities = content.entities
+    quotas = sorted(
+        (e for e in entities if isinstance(e, ResourceQuota)),
+        key=attrgetter("namespace", "name"),
+    )
+    return {
+        "owners": {e.uid: e for e in entities if isinstance(e, Owner)},
+        "groups": {e.key: e for e in entities if isinstance(e, PodGroup)},
+        "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
+        "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
+        "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
+        "devices": devices.served(e for e in entities if isinstance(e, DeviceClass)),
+        "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
+        "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
+        "reports": _reports(content),
+        "migrations": {e.key: e for e in entities if isinstance(e, Migration)},
+        "open seats": {kept.job: kept for kept in content.open_seats},
+    }
+
+
+def _reports(content: Content) -> dict[NodeName, NodeReport]:
+    """Those of nodes that are there."""
+    nodes = {e.name for e in content.entities if isinstance(e, Node)}
+    return {report.node: report for report in content.reports if report.node in nodes}
+
+
+def _pods(standings: list[Standing]) -> dict[str, object]:
+    jobs: dict[JobKey, list[Pod]] = {}
+    for one in standings:
+        if one.job is not None:
+            jobs.setdefault(one.job, []).append(one.pod)
+    by_age = attrgetter("created_at", "name")
+    return {
+        "pods": {one.pod.key: one.pod for one in standings},
+        "jobs": {job: tuple(sorted(pods, key=by_age)) for job, pods in jobs.items()},
+        "waiting": frozenset(one.job for one in standings if one.waits),
+        "seats": {one.pod.uid: one.seat for one in standings if one.seat},
+        "bound": {one.pod.uid: one.bound for one in standings if one.bound},
+        "marked": {one.pod.uid: one.pod for one in standings if one.marked},
+    }
+
+
+def _company(content: Content, standings: list[Standing]) -> dict[str, object]:
+    """The largest number that any placed member has seen, where that is more than there are now."""
+    known = {one.uid: one.most for one in content.companions}
+    placed = [one for one in standings if one.placed and known.get(one.pod.uid) != 0]
+    now = Counter(one.job for one in placed)
+    most: Counter[JobKey | None] = Counter()
+    for one in placed:
+        most[one.job] = max(most[one.job], known.get(one.pod.uid, 0))
+    return {"most placed": {job: count for job, count in most.items() if count > now[job]}}
+
+
+def _room(content: Content, standings: list[Standing]) -> dict[str, object]:
+    nodes = sorted((e for e in content.entities if isinstance(e, Node)), key=attrgetter("name"))
+    offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
+    resources = (*_ALWAYS, *sorted(offered.difference(_ALWAYS)))
+    used: dict[NodeName, Counter[str]] = {node.name: Counter() for node in nodes}
+    ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
+    borrowed: Counter[NodeName] = Counter()
+    for one in standings:
+        if one.takes in used:
+            used[one.takes].update(dict(one.pod.shape.requests))
+            ports[one.takes].update(one.pod.shape.host_ports)
+            borrowed[one.takes] += one.pod.borrowed_milli
+    for name, milli in borrowed.items():
+        used[name]["cpu"] += max(0, milli)
+    open_seats = ((seat.node, seat.shape) for kept in content.open_seats for seat in kept.seats)
+    for target, shape in chain(_kept_by_migrations(content, standings), open_seats):
+        if target in used:
+            known = {n: a for n, a in shape.requests if n in resources}
+            used[target].update(known)
+            ports[target].update(shape.host_ports)
+    return {
+        "nodes": tuple(nodes),
+        "node index": {node.name: i for i, node in enumerate(nodes)},
+        "resources": resources,
+        "allocatable": [[node.allocatable.get(name, 0) for name in resources] for node in nodes],
+        "used": [[used[node.name][name] for name in resources] for node in nodes],
+        "ports": tuple(frozenset(ports[node.name]) for node in nodes),
+    }
+
+
+def _kept_by_migrations(
+    content: Content, standings: list[Standing]
+) -> Iterator[tuple[NodeName, PodShape]]:
+    """What an open migration keeps for each member whose new pod has no place of its own."""
+    placed = {one.pod.uid for one in standings if one.bound or one.seat}
+    keep = {"TargetReserved", "CheckpointRequested", "Checkpointed", "Evicting", "Recreating"}
+    for entity in content.entities:
+        if isinstance(entity, Migration) and entity.phase.value in keep:
+            waiting = (m for m in entity.members if m.replacement_uid not in placed)
+            yield from ((m.target, m.shape) for m in waiting)
+
+
+def _pointless(content: Content) -> list[str]:
+    """Assumptions that should have ended."""
+    pods: dict[Uid, Pod] = {e.uid: e for e in content.entities if isinstance(e, Pod)}
+    return [
+        f"assumption {one} is held without its pod or after it was seen"
+        for one in content.assumptions
+        if one.uid not in pods or one.settled_by(pods[one.uid])
+    ]
+
+
+def _wrong_views(snapshot: Snapshot) -> Iterator[str]:
+    """What is remembered of a job is what is seen of it without a memory."""
+    afresh = replace(snapshot, cache=Cache())
+    for key in sorted(snapshot.jobs):
+        if jobs.view(snapshot, key) != jobs.view(afresh, key):
+            yield f"view of {key}: not what the pods say"
+
+
+def _wrong_masks(snapshot: Snapshot) -> list[str]:
+    classes, nodes = snapshot.room.classes, snapshot.room.nodes
+    if not isinstance(classes, MaskCache):
+        return []
+    return [
+        f"mask of {shape}: kept {mask.tolist()}, right {right}"
+        for shape, mask in classes.kept()
+        if mask.tolist() != (right := [accepts(shape, node) for node in nodes])
+    ]
+
+
+def _brief(one: object, other: object) -> str:
+    """What one has and the other has not."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return str({k: v for k, v in one.items() if other.get(k) != v})
+    return str(one)

@@ -1,0 +1,158 @@
+"""Nodes and what is taken on them, as arrays that every event changes in place.
+
+``room`` puts rows in order of name and columns in a fixed order, so that the same cluster gives the
+same arrays whatever happened before. Pods on nodes that are not there (yet) are remembered and
+counted when the node appears.
+
+Where CPU requests are changed in place, a node counts the larger of what its pods were given and
+what they ask for now: a seat is not given away because a request is low for a while, and none is
+planned that kube-scheduler, which knows only the present requests, would refuse.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from extender.core.nodes.class_masks import MaskCache
+from extender.core.nodes.node_table import IntMatrix, NodeTable
+from extender.store.amounts import Amounts, Positions
+from shared.model import CPU, PODS, HostPort, Node, NodeName, PodShape, Uid
+
+ALWAYS: Final = (CPU, "memory", PODS)
+"""Columns every room has; the others follow in order of name, those that some node offers."""
+
+_CPU_COLUMN: Final = ALWAYS.index(CPU)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What stays the same until a node changes."""
+
+    nodes: tuple[Node, ...]
+    resources: tuple[str, ...]
+    allocatable: IntMatrix
+    index: Mapping[NodeName, int]
+    used: Positions
+
+
+class NodeIndex:
+    """The nodes, and the pods that take room on them."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+        self._occupants: dict[NodeName, dict[Uid, tuple[PodShape, int]]] = {}
+        self._borrowed: Counter[NodeName] = Counter()
+        self._allocatable = Amounts()
+        self._used = Amounts()
+        self._ports: dict[NodeName, Counter[HostPort]] = {}
+        self._classes = MaskCache(())
+        self._layout: _Layout | None = None
+        self._port_sets: tuple[frozenset[HostPort], ...] | None = None
+        self._room: NodeTable | None = None
+
+    def get(self, key: str) -> Node | None:
+        """The node of that name."""
+        return self._nodes.get(key)
+
+    def all(self) -> Iterable[Node]:
+        """Every node."""
+        return self._nodes.values()
+
+    def put(self, node: Node) -> None:
+        """Add or change a node."""
+        if node.name not in self._nodes:
+            self._allocatable.add_row(node.name)
+            self._used.add_row(node.name)
+            for shape, _ in self._occupants.get(node.name, {}).values():
+                self._used.add(node.name, shape.requests)
+        self._nodes[node.name] = node
+        self._allocatable.clear_row(node.name)
+        self._allocatable.add(node.name, node.allocatable.items())
+        self._layout = self._port_sets = self._room = None
+
+    def remove(self, node: Node) -> None:
+        """Take a node away; its pods stay remembered."""
+        del self._nodes[node.name]
+        self._allocatable.drop_row(node.name)
+        self._used.drop_row(node.name)
+        self._layout = self._port_sets = self._room = None
+
+    def occupy(self, node: NodeName, uid: Uid, shape: PodShape, borrowed_milli: int = 0) -> None:
+        """A pod that was not there takes room; of CPU it has ``borrowed_milli`` more now."""
+        self._occupants.setdefault(node, {})[uid] = (shape, borrowed_milli)
+        self._count(node, shape, 1)
+        self._borrow(node, borrowed_milli)
+
+    def vacate(self, node: NodeName, uid: Uid) -> None:
+        """A pod leaves."""
+        occupants = self._occupants[node]
+        shape, borrowed_milli = occupants.pop(uid)
+        self._count(node, shape, -1)
+        self._borrow(node, -borrowed_milli)
+        if not occupants:
+            del self._occupants[node]
+
+    def room(self) -> NodeTable:
+        """Return the room as it is now, read-only; the same object until something changes."""
+        if self._room is None:
+            self._room = self._measured()
+        return self._room
+
+    def _measured(self) -> NodeTable:
+        layout = self._layout = self._layout or self._lay_out()
+        if self._port_sets is None:
+            taken = self._ports
+            self._port_sets = tuple(frozenset(taken.get(n.name, ())) for n in layout.nodes)
+        return NodeTable(
+            nodes=layout.nodes,
+            resources=layout.resources,
+            allocatable=layout.allocatable,
+            used=self._taken(layout),
+            ports=self._port_sets,
+            classes=self._classes,
+            index=layout.index,
+        )
+
+    def _taken(self, layout: _Layout) -> IntMatrix:
+        used = self._used.picked(layout.used)
+        more = {n: milli for n, milli in self._borrowed.items() if milli > 0 and n in layout.index}
+        if more:
+            used = used.copy()
+            for node, milli in more.items():
+                used[layout.index[node], _CPU_COLUMN] += milli
+            used.setflags(write=False)
+        return used
+
+    def _borrow(self, node: NodeName, milli: int) -> None:
+        """Keep the sum of what a node's pods have more than they were given, or less."""
+        if milli:
+            self._borrowed[node] += milli
+            if not self._borrowed[node]:
+                del self._borrowed[node]
+
+    def _lay_out(self) -> _Layout:
+        nodes = tuple(node for _, node in sorted(self._nodes.items()))
+        offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
+        resources = (*ALWAYS, *sorted(offered.difference(ALWAYS)))
+        names = [node.name for node in nodes]
+        self._classes = self._classes.renewed(nodes)
+        return _Layout(
+            nodes=nodes,
+            resources=resources,
+            allocatable=self._allocatable.picked(self._allocatable.positions(names, resources)),
+            index=MappingProxyType({name: i for i, name in enumerate(names)}),
+            used=self._used.positions(names, resources),
+        )
+
+    def _count(self, node: NodeName, shape: PodShape, sign: int) -> None:
+        self._room = None
+        if node in self._nodes:
+            self._used.add(node, shape.requests, sign)
+        if shape.host_ports:
+            held = self._ports.pop(node, Counter())
+            held.update(dict.fromkeys(shape.host_ports, sign))
+            if left := +held:
+                self._ports[node] = left
+            self._port_sets = None

@@ -1,0 +1,382 @@
+"""The cache of the cluster: one writer of observed state, our assumptions beside it, snapshots out.
+
+**Invariants.** Observed state changes only by ``apply``. A uid that a Delete named, or that another
+uid replaced under its name, never comes back. The indices equal what a recomputation from scratch
+gives (``check_invariants``). A delta that comes late or twice changes nothing. No report is kept of
+a node that is not there.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Protocol, Self, TypeVar
+from weakref import ReferenceType, ref
+
+from extender.core.cluster.cache import Cache
+from extender.core.cluster.owner_index import OwnerIndex
+from extender.core.cluster.snapshot import PlaceholderReservations, Snapshot
+from extender.core.nodes.node_table import NodeTable
+from extender.core.records import migrations
+from extender.store import invariants
+from extender.store.assumed import Act, Assumption
+from extender.store.content import Content, ordered
+from extender.store.nodes import NodeIndex
+from extender.store.placeholders import OpenSeatBook
+from extender.store.pods import PodBook
+from extender.store.shelf import DeviceShelf, QuotaShelf, Shelf
+from extender.store.versions import Removed, older, only_later
+from shared.model import (
+    Delete,
+    Delta,
+    DeviceClass,
+    Entity,
+    JobKey,
+    Migration,
+    Namespace,
+    Node,
+    NodeName,
+    Owner,
+    Pod,
+    PodGroup,
+    PriorityClass,
+    Replace,
+    ResourceQuota,
+    Uid,
+    Upsert,
+)
+from shared.progress import NodeReport
+from shared.volumes import PersistentVolume, PersistentVolumeClaim
+
+E = TypeVar("E")
+
+
+class _Collection(Protocol[E]):
+    """The observed objects of one kind."""
+
+    def get(self, key: str) -> E | None: ...
+    def all(self) -> Iterable[E]: ...
+    def put(self, entity: E) -> None: ...
+    def remove(self, entity: E) -> None: ...
+
+
+class ClusterStore:
+    """Observed and assumed state of one cluster.
+
+    Args:
+        scheduler_name: Whose pods are ours.
+
+    Attributes:
+        generation: Grows with every change.
+    """
+
+    def __init__(self, scheduler_name: str) -> None:
+        self.generation = 0
+        self._scheduler_name = scheduler_name
+        self._nodes = NodeIndex()
+        self._pods = PodBook(scheduler_name, self._nodes)
+        self._owners: Shelf[Uid, Owner] = Shelf(attrgetter("uid"))
+        self._namespaces: Shelf[str, Namespace] = Shelf(attrgetter("name"))
+        self._quotas = QuotaShelf()
+        self._classes: Shelf[str, PriorityClass] = Shelf(attrgetter("name"))
+        self._devices = DeviceShelf()
+        self._claims: Shelf[str, PersistentVolumeClaim] = Shelf(attrgetter("key"))
+        self._volumes: Shelf[str, PersistentVolume] = Shelf(attrgetter("name"))
+        self._groups: Shelf[str, PodGroup] = Shelf(attrgetter("key"))
+        self._migrations: Shelf[str, Migration] = Shelf(attrgetter("key"))
+        self._reports: Shelf[NodeName, NodeReport] = Shelf(attrgetter("node"))
+        self._collections: Mapping[str, _Collection[Any]] = {
+            Pod.__name__: self._pods,
+            Node.__name__: self._nodes,
+            Owner.__name__: self._owners,
+            PodGroup.__name__: self._groups,
+            Namespace.__name__: self._namespaces,
+            ResourceQuota.__name__: self._quotas,
+            PriorityClass.__name__: self._classes,
+            DeviceClass.__name__: self._devices,
+            PersistentVolumeClaim.__name__: self._claims,
+            PersistentVolume.__name__: self._volumes,
+            Migration.__name__: self._migrations,
+        }
+        self._open_seats = OpenSeatBook(self._nodes)
+        self._removed = Removed()
+        self._cache = Cache()
+        self._snapshot: Snapshot | None = None
+        self._let_go_of: ReferenceType[Snapshot] | None = None
+
+    def apply(self, delta: Delta) -> None:
+        """Take over what was observed: the only writer of observed state.
+
+        Raises:
+            KeyError: The delta is of a kind that ``shared.model`` does not have.
+        """
+        self._let_go()
+        if isinstance(delta, Upsert):
+            changed = self._upsert(delta.entity)
+        elif isinstance(delta, Delete):
+            changed = self._delete(delta)
+        else:
+            changed = self._replace(delta)
+        self._touch(changed=changed)
+
+    def report(self, report: NodeReport) -> None:
+        """Take over what is known of a node through its agent, in place of what was there.
+
+        Nothing for a node that is not held; the report goes with its node.
+        """
+        self._let_go()
+        held = self._nodes.get(report.node) is not None
+        if held:
+            self._reports.put(report)
+        self._touch(changed=held)
+
+    def reported(self, node: NodeName) -> NodeReport | None:
+        """What was last taken over of a node; None if nothing was."""
+        return self._reports.get(node)
+
+    def assume(self, assumption: Assumption) -> None:
+        """Remember a write of ours until it is observed; nothing for a pod that is not held."""
+        self._let_go()
+        self._touch(changed=self._pods.assume(assumption))
+
+    def assume_seat(
+        self, pod: Pod, node: NodeName, *, plan: str, plan_size: int, at: float
+    ) -> None:
+        """We released the pod, or rewrote its planned node."""
+        self.assume(
+            Assumption(uid=pod.uid, act=Act.SEAT, node=node, plan=plan, plan_size=plan_size, at=at)
+        )
+
+    def assume_bound(self, uid: Uid, node: NodeName, *, at: float) -> None:
+        """We bound the pod."""
+        self.assume(Assumption(uid=uid, act=Act.BIND, node=node, at=at))
+
+    def assume_gone(self, uid: Uid, *, at: float) -> None:
+        """We deleted the pod: it is seen as deleting, and as long as it is bound it takes room."""
+        self.assume(Assumption(uid=uid, act=Act.DELETE, at=at))
+
+    def open_seats(self, kept: PlaceholderReservations) -> None:
+        """Keep these seats for members that do not exist yet, instead of what their job has."""
+        self._let_go()
+        self._open_seats.put(kept)
+        self._touch(changed=True)
+
+    def close_seats(self, job: JobKey) -> None:
+        """Give the seats back that are kept for members of a job."""
+        self._let_go()
+        self._touch(changed=self._open_seats.remove(job))
+
+    def take_seat(self, job: JobKey, number: int, uid: Uid, *, at: float) -> None:
+        """Give an open seat of a job to a pod; nothing if the pod or the seat is not there."""
+        self._let_go()
+        taken = self._open_seats.take(job, number, at) if self._pods.holds(uid) else None
+        if taken is not None:
+            seat, kept = taken
+            self.promise(uid, seat.node, kept.plan, kept.plan_size, seat.decision, at=at)
+
+    def promise(
+        self, uid: Uid, node: NodeName, plan: str, plan_size: int, decision: str, *, at: float
+    ) -> None:
+        """Give a pod a seat that its Binding will write down."""
+        self.assume(
+            Assumption(
+                uid=uid, act=Act.PROMISE, node=node, plan=plan, plan_size=plan_size,
+                decision=decision, at=at,
+            )
+        )  # fmt: skip
+
+    def unpromise(self, uid: Uid) -> None:
+        """Take a promised seat back."""
+        self._let_go()
+        self._touch(changed=self._pods.unpromise(uid))
+
+    def promised(self) -> tuple[Uid, ...]:
+        """The pods with a promised seat, sorted."""
+        held = self._pods.assumptions()
+        return tuple(sorted(u for u, a in held.items() if any(x.act is Act.PROMISE for x in a)))
+
+    def holds(self, uid: Uid) -> bool:
+        """Say whether the pod was observed."""
+        return self._pods.holds(uid)
+
+    def has_seat(self, uid: Uid) -> bool:
+        """Say whether the pod has a seat or a node, without a snapshot."""
+        return self._pods.has_seat(uid)
+
+    def takes(self, uid: Uid) -> NodeName | None:
+        """Return the node on which a pod takes room, bound or seated there; None: on none."""
+        return self._pods.takes(uid)
+
+    def forget(self, uid: Uid) -> None:
+        """The latest write to the pod failed."""
+        self._let_go()
+        self._touch(changed=self._pods.forget(uid))
+
+    def expire(self, before: float) -> tuple[Uid, ...]:
+        """Drop assumptions made earlier than ``before`` and return whose they were, sorted."""
+        self._let_go()
+        late = self._pods.expire(before)
+        self._touch(changed=bool(late))
+        return late
+
+    def snapshot(self) -> Snapshot:
+        """Return the state as it is now; the same object until something changes."""
+        if self._snapshot is None:
+            self._snapshot = self._still_held() or Snapshot(
+                generation=self.generation,
+                room=self._room(),
+                pods=self._pods.pods.frozen(),
+                jobs=self._pods.jobs.ordered(),
+                waiting=self._pods.jobs.waiting(),
+                seats=self._pods.seats.frozen(),
+                bound=self._pods.bound.frozen(),
+                owners=OwnerIndex(self._owners.frozen()),
+                namespaces=self._namespaces.frozen(),
+                quotas=self._quotas.by_namespace(),
+                priority_classes=self._classes.frozen(),
+                devices=self._devices.served(),
+                claims=self._claims.frozen(),
+                volumes=self._volumes.frozen(),
+                migrations=self._migrations.frozen(),
+                reports=self._reports.frozen(),
+                groups=self._groups.frozen(),
+                open_seats=self._open_seats.rows(),
+                marked=self._pods.marked.frozen(),
+                most_placed=self._pods.company.rows(),
+                cache=self._cache,
+            )
+        return self._snapshot
+
+    def _room(self) -> NodeTable:
+        """The nodes' room, less what open migrations keep: few, so counted anew each time."""
+        arrived = (self._pods.seats.frozen(), self._pods.bound.frozen())
+        places = [p for m in self._migrations.all() for p in migrations.kept(m, arrived)]
+        return migrations.with_kept(self._nodes.room(), places)
+
+    def export(self) -> Content:
+        """Return everything the store holds, as one value, in order of kind and key."""
+        return ordered(self.held())
+
+    def held(self) -> Content:
+        """Return the same, unordered and quickly; to hold it makes the store copy nothing."""
+        assumed = sorted(self._pods.assumptions().items())
+        kinds = sorted(self._collections.items())
+        return Content(
+            scheduler_name=self._scheduler_name,
+            generation=self.generation,
+            entities=tuple(chain.from_iterable(kind.all() for _, kind in kinds)),
+            assumptions=tuple(one for _, made in assumed for one in made),
+            removed=self._removed.all(),
+            reports=tuple(self._reports.all()),
+            open_seats=tuple(self._open_seats.all()),
+            companions=tuple(self._pods.company.all()),
+        )
+
+    @classmethod
+    def restore(cls, content: Content) -> Self:
+        """Build the store that ``content`` came from."""
+        store = cls(content.scheduler_name)
+        for entity in content.entities:
+            store._put(entity)
+        for assumption in content.assumptions:
+            store._pods.assume(assumption)
+        for report in content.reports:
+            store._reports.put(report)
+        for kept in content.open_seats:
+            store._open_seats.put(kept)
+        store._pods.company.recall(content.companions)
+        store._removed = Removed(content.removed)
+        store.generation = content.generation
+        return store
+
+    def check_invariants(self) -> None:
+        """Recompute everything from scratch and compare.
+
+        Raises:
+            InvariantError: Something differs; says what is kept and what is right.
+        """
+        invariants.check(self.snapshot(), self.export())
+
+    def _upsert(self, entity: Entity) -> bool:
+        """Put, unless it is older than the object of that name that is held.
+
+        Only here: in a watch the end of an object comes before its successor, so an older one is
+        late. A list is true as it is, and two API servers' clocks may differ. Of a Migration and
+        of an owner the answer to our own write is taken over, before the watch comes to it or
+        after that.
+        """
+        held = self._collections[type(entity).__name__].get(entity.key)
+        if isinstance(entity, Migration | Owner) and older(entity, held):
+            return False
+        if held is not None and _uid(held) != _uid(entity):
+            late = _created_at(entity) < _created_at(held)
+            return False if late else self._put(entity)
+        return self._put(entity)
+
+    def _put(self, entity: Entity) -> bool:
+        collection, uid = self._collections[type(entity).__name__], _uid(entity)
+        held = collection.get(entity.key)
+        if held == entity or uid in self._removed or only_later(entity, held):
+            return False
+        if held is not None and _uid(held) != uid:
+            self._take_away(held)
+            self._removed.add(_uid(held))
+        collection.put(entity)
+        return True
+
+    def _take_away(self, held: Entity) -> None:
+        self._collections[type(held).__name__].remove(held)
+        report = self._reports.get(held.name) if isinstance(held, Node) else None
+        if report is not None:
+            self._reports.remove(report)
+        if isinstance(held, Owner):
+            self._pods.company.orphan(held.uid)
+
+    def _delete(self, delta: Delete) -> bool:
+        self._removed.add(delta.uid)
+        collection = self._collections[delta.kind]
+        held = collection.get(delta.key)
+        if held is None or (delta.uid and delta.uid != _uid(held)):
+            return False
+        self._take_away(held)
+        return True
+
+    def _replace(self, delta: Replace) -> bool:
+        """A diff: what the list lacks is gone, what it has is put, in that order."""
+        collection = self._collections[delta.kind]
+        listed = {entity.key for entity in delta.entities}
+        lost = [held for held in collection.all() if _source(held) == delta.source]
+        lost = [held for held in lost if held.key not in listed]
+        for held in lost:
+            self._take_away(held)
+        changes = [self._put(entity) for entity in delta.entities]
+        return bool(lost) or any(changes)
+
+    def _let_go(self) -> None:
+        """Before a change: hold no snapshot ourselves, or the tables would be copied for us."""
+        if self._snapshot is not None:
+            self._let_go_of, self._snapshot = ref(self._snapshot), None
+
+    def _still_held(self) -> Snapshot | None:
+        """Return the latest snapshot, if somebody holds it and nothing has changed since."""
+        found = self._let_go_of() if self._let_go_of is not None else None
+        return found if found is not None and found.generation == self.generation else None
+
+    def _touch(self, *, changed: bool) -> None:
+        if changed:
+            self.generation += 1
+            self._snapshot = None
+
+
+def _uid(entity: Entity) -> str:
+    return getattr(entity, "uid", "")
+
+
+def _created_at(entity: Entity) -> float:
+    return getattr(entity, "created_at", 0.0)
+
+
+def _source(entity: Entity) -> str:
+    """The collection an entity was listed from: several feed one kind for owners and groups."""
+    if isinstance(entity, Owner | PodGroup):
+        return entity.collection
+    return type(entity).__name__

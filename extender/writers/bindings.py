@@ -1,0 +1,95 @@
+"""One Binding, carried to a known end: bound by us, or known not to be."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from extender.core.scheduler import binding
+from extender.metrics.extender import ExtenderMetrics
+from extender.writers.decision_log.recorder import Recorder
+from shared import labels
+from shared.kube import parse, paths, writes
+from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError, NotFoundError, OddObjectError
+from shared.kube.retry import transient
+from shared.model import NodeName, Pod
+
+ATTEMPTS = 3
+RETRY_SECONDS = 0.2
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Bindings:
+    """Posts Bindings; ``parallelism`` of them at one time.
+
+    Who acts is asked before each, when its turn has come: the process may have been frozen in the
+    middle of a burst, and the rest of it may be somebody else's by now.
+    """
+
+    client: KubeClient
+    recorder: Recorder
+    acting: Callable[[], bool]
+    metrics: ExtenderMetrics
+    parallelism: int
+    _slots: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.parallelism)
+
+    async def post(self, pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> str:
+        """Bind a pod with its uid as precondition; return "" or the error's text.
+
+        After an answer that says nothing (connection lost, 5xx) or a conflict the pod is read: it
+        may be bound by the very call whose answer was lost.
+        """
+        async with self._slots:
+            text = await self._attempts(pod, node, annotations)
+        if not text:
+            self.recorder.assume_bound(pod.uid, node)
+        self.recorder.bound(pod, node, text)
+        self.metrics.bindings.labels(outcome="failed" if text else "bound").inc()
+        return text
+
+    async def _attempts(self, pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> str:
+        text = ""
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(RETRY_SECONDS * 2**attempt)
+            if not self.acting():
+                return text or binding.STANDBY
+            text, again = await self._attempt(pod, node, annotations)
+            if not again:
+                break
+        return text
+
+    async def _attempt(
+        self, pod: Pod, node: NodeName, annotations: Mapping[str, str]
+    ) -> tuple[str, bool]:
+        """Return "" or the error's text, and whether another attempt may end otherwise."""
+        try:
+            await writes.bind(self.client, pod.key, pod.uid, node, self._signed(pod, annotations))
+        except NotFoundError:
+            return binding.POD_GONE, False
+        except ApiError as error:
+            log.warning("binding %s to %s: %s", pod.key, node, error)
+            if await self._is_bound(pod, node):
+                return "", False
+            return f"shuntyard: binding failed: {error.reason}", transient(error)
+        return "", False
+
+    def _signed(self, pod: Pod, annotations: Mapping[str, str]) -> Mapping[str, str]:
+        """Sign the seat, where the Binding writes one."""
+        if labels.NODE not in annotations:
+            return annotations
+        return {**annotations, **self.recorder.signatures.seat(pod.key, pod.uid, annotations)}
+
+    async def _is_bound(self, pod: Pod, node: NodeName) -> bool:
+        try:
+            raw = await self.client.get(paths.pod(pod.namespace, pod.name))
+            live = parse.decode_pod(raw)
+        except (ApiError, OddObjectError):
+            return False
+        return live.uid == pod.uid and live.node_name == node

@@ -1,0 +1,111 @@
+"""The hands of CPU weights: the note first, then the request, and last the note again.
+
+Nodes go side by side. On one node the order is kept: where a pod that should give CPU back did
+not, nobody gets more. A refused write is forgotten, and the next look decides again on what is true
+then.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from extender.core.cpu_shares.commands import Resized, ResizeNode, ResizeOutcome, ResizePod
+from extender.metrics.extender import ExtenderMetrics, Resizing
+from shared import labels
+from shared.kube import parse, writes
+from shared.kube.client import KubeClient
+from shared.kube.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    OddObjectError,
+)
+from shared.pod_cpu import Given
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class RequestWriter:
+    """Carries out resizes; ``parallelism`` nodes at one time."""
+
+    client: KubeClient
+    acting: Callable[[], bool]
+    metrics: ExtenderMetrics
+    parallelism: int
+    _slots: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.parallelism)
+
+    async def carry_out(self, commands: Sequence[ResizeNode]) -> tuple[ResizeOutcome, ...]:
+        """Carry out the commands of one look; return what came of them."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._on_node(command)) for command in commands]
+        return tuple(outcome for task in tasks for outcome in task.result())
+
+    async def _on_node(self, command: ResizeNode) -> list[ResizeOutcome]:
+        outcomes: list[ResizeOutcome] = []
+        whole = True
+        async with self._slots:
+            for pod in command.pods:
+                if not self.acting() or (pod.raises and not whole):
+                    break
+                outcomes.append(ResizeOutcome(pod, await self._resize(pod)))
+                whole = whole and (pod.raises or outcomes[-1].result is Resized.DONE)
+        return outcomes
+
+    async def _resize(self, asked: ResizePod) -> Resized:
+        try:
+            await self._steps(asked)
+        except ConflictError as error:
+            log.info("resizing %s: %s", asked.pod, error)
+            return Resized.LATE
+        except (InvalidError, ForbiddenError, NotFoundError) as error:
+            log.warning("resizing %s: %s", asked.pod, error)
+            self.metrics.resizes.labels(outcome=Resizing.REFUSED.value).inc()
+            return Resized.REFUSED
+        except (ApiError, OddObjectError) as error:
+            log.warning("resizing %s: %s", asked.pod, error)
+            return Resized.UNCLEAR
+        return Resized.DONE
+
+    async def _steps(self, asked: ResizePod) -> None:
+        version = asked.resource_version
+        if not asked.noted:
+            given = Given(asked.container, asked.given_milli)
+            version = await _version(self._note(asked, given.text, version))
+        if asked.from_milli != asked.to_milli:
+            write = writes.resize_cpu(
+                self.client,
+                asked.pod,
+                asked.uid,
+                container=asked.container,
+                request_milli=asked.to_milli,
+                resource_version=version,
+            )
+            version = await _version(write)
+            log.info("%s: CPU request %d m to %d m", asked.pod, asked.from_milli, asked.to_milli)
+        if asked.restores:
+            await self._note(asked, None, version)
+        self.metrics.resizes.labels(outcome=_kind(asked).value).inc()
+
+    async def _note(self, asked: ResizePod, text: str | None, version: str) -> bytes:
+        body = {"metadata": {"annotations": {labels.CPU_GIVEN: text}}}
+        return await writes.patch_pod(
+            self.client, asked.pod, asked.uid, body, resource_version=version
+        )
+
+
+async def _version(write: Awaitable[bytes]) -> str:
+    """Return the resource version after a write."""
+    return parse.decode_identity(await write).resource_version
+
+
+def _kind(asked: ResizePod) -> Resizing:
+    if asked.restores:
+        return Resizing.RESTORED
+    return Resizing.RAISED if asked.raises else Resizing.LOWERED

@@ -1,0 +1,398 @@
+"""The decision log on disk: everything that changed the store and every decision, in segments.
+
+All changes of the store pass through the ``Recorder``, so that the log lacks none. Records are
+collected in memory and written once a second behind the decisions (``loops.log_writer``); a segment
+that has grown to its size is closed, the next one opens with the whole state, and the oldest beyond
+their number go. A long list is no record: it makes the next one open a segment, with what it said.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec.structs import replace
+
+from extender.core.agents import heartbeats
+from extender.core.agents.heartbeats import NodeHeartbeat
+from extender.core.cluster.session import Reading
+from extender.core.cpu_shares.decision import ResizeLook, ResizeOccasion
+from extender.core.cpu_shares.state import ResizeMemory
+from extender.core.decisionlog import abridged
+from extender.core.decisionlog import replay as kept
+from extender.core.decisionlog.replay import (
+    AdmissionInput,
+    CycleInput,
+    LookInput,
+    RequestInput,
+    RescaleInput,
+    ResizeInput,
+)
+from extender.core.elastic.decision import RescaleLook, RescaleOccasion
+from extender.core.elastic.state import RescaleMemory
+from extender.core.migration.decision import Look, MigrationMemory, Occasion
+from extender.core.pricing.history import History
+from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory
+from extender.core.queue.decision import Cycle
+from extender.core.queue.state import QueueState
+from extender.core.scheduler import direct_gangs
+from extender.core.scheduler.direct_gangs import Grant
+from extender.core.scheduler.filtering import FilterVerdict
+from extender.metrics.extender import ExtenderMetrics
+from extender.store import recording
+from extender.store.assumed import Act, Assumption
+from extender.store.recording import (
+    AssumptionRecord,
+    CloseSeatsRecord,
+    DecisionRecord,
+    DeltaRecord,
+    ExpireRecord,
+    ForgetRecord,
+    Kind,
+    OpenSeatsRecord,
+    Record,
+    ReportRecord,
+    TakeSeatRecord,
+    UnpromiseRecord,
+)
+from extender.store.store import ClusterStore
+from extender.store.versions import newest_pod, version
+from extender.writers.decision_log.log_writer import LogWriter, State
+from extender.writers.decision_log.segments import SegmentFiles
+from extender.writers.signing.signatures import Signatures
+from shared.clock import Clock
+from shared.health import Heartbeat
+from shared.model import Delta, JobKey, NodeName, Pod, Replace, Uid, Upsert
+from shared.progress import NodeReport
+
+BEAT_SECONDS: Final = 1.0
+MOST_LISTED: Final = 500
+"""Objects of a list that becomes a record; encoding them takes some 2 ms of the event loop."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Recorder:
+    """The store's only writer in this process, and the decisions' witness.
+
+    Attributes:
+        files: Where the log goes; None keeps no log.
+        parameters_hash: Which parameters decide.
+        signatures: Say of what is observed whether it is ours where it says so.
+    """
+
+    store: ClusterStore
+    clock: Clock
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    files: SegmentFiles | None
+    parameters_hash: str
+    signatures: Signatures = field(default_factory=Signatures)
+    writer: LogWriter | None = field(init=False, default=None)
+    _newest: int = 0
+    _memory_due: bool = True
+    _moves_due: bool = True
+    _weights_due: bool = True
+    _rescales_due: bool = True
+    _admission_due: bool = True
+
+    def __post_init__(self) -> None:
+        if self.files is not None:
+            self.writer = LogWriter(self.files, self.clock, self.metrics, self.heartbeat)
+
+    def apply(self, delta: Delta) -> None:
+        """Take over what was observed, as far as it is ours where it says so."""
+        delta = self.signatures.checked(delta)
+        self._newest = max(self._newest, newest_pod(delta))
+        if not self._stands_in_the_next(delta):
+            self._keep(DeltaRecord(delta))
+        self.store.apply(delta)
+
+    def show(self, pod: Pod) -> None:
+        """Take over a pod that kube-scheduler has seen before our own watch came to it.
+
+        One that is not newer than all we have seen is gone: it would never be deleted here.
+        """
+        if not self.store.holds(pod.uid) and version(pod) > self._newest:
+            self._keep(DeltaRecord(Upsert(pod)))
+            self.store.apply(Upsert(pod))
+
+    def genuine(self, pod: Pod) -> Pod:
+        """Return a pod that kube-scheduler shows, without what is not ours and says it is."""
+        return self.signatures.genuine(pod)
+
+    def report(self, heard: NodeHeartbeat) -> NodeReport:
+        """Take over a heartbeat; return what is known of its node now."""
+        if self.writer is not None:
+            self._keep(ReportRecord(heartbeats.for_the_log(heard)))
+        report = heartbeats.merged(self.store.reported(heard.node), heard)
+        self.store.report(report)
+        return report
+
+    def assume_seat(self, pod: Pod, node: NodeName, *, plan: str, plan_size: int) -> None:
+        """We are about to release the pod, or wrote another planned node."""
+        at = self.clock.monotonic()
+        self._assume(
+            Assumption(uid=pod.uid, act=Act.SEAT, node=node, plan=plan, plan_size=plan_size, at=at)
+        )
+
+    def assume_bound(self, uid: Uid, node: NodeName) -> None:
+        """We bound the pod."""
+        self._assume(Assumption(uid=uid, act=Act.BIND, node=node, at=self.clock.monotonic()))
+
+    def assume_gone(self, uid: Uid) -> None:
+        """We deleted the pod."""
+        self._assume(Assumption(uid=uid, act=Act.DELETE, at=self.clock.monotonic()))
+
+    def give(self, grant: Grant) -> None:
+        """Take over what an answer to filter gave away, but for the open seat it took."""
+        kept = grant.open_seats
+        if kept is None:
+            return
+        for one in grant.given:
+            self._assume(
+                Assumption(
+                    uid=one.uid, act=Act.PROMISE, node=one.node, plan=kept.plan,
+                    plan_size=kept.plan_size, decision=one.decision, at=kept.at,
+                )
+            )  # fmt: skip
+        self._keep(OpenSeatsRecord(kept))
+        self.store.open_seats(kept)
+
+    def take_seat(self, job: JobKey, number: int, uid: Uid) -> None:
+        """An answer to filter gave an open seat to the pod."""
+        at = self.clock.monotonic()
+        self._keep(TakeSeatRecord(job, number, uid, at))
+        self.store.take_seat(job, number, uid, at=at)
+
+    def close_seats(self, job: JobKey) -> None:
+        """Give the open seats of a job back."""
+        self._keep(CloseSeatsRecord(job))
+        self.store.close_seats(job)
+
+    def forget_promises(self) -> None:
+        """We do not act: whoever does gives the seats."""
+        for job in tuple(self.store.snapshot().open_seats):
+            self.close_seats(job)
+        for uid in self.store.promised():
+            self.unpromise(uid)
+
+    def unpromise(self, uid: Uid) -> None:
+        """Take a promised seat back."""
+        self._keep(UnpromiseRecord(uid))
+        self.store.unpromise(uid)
+
+    def forget(self, uid: Uid) -> None:
+        """The latest write to the pod failed."""
+        self._keep(ForgetRecord(uid))
+        self.store.forget(uid)
+
+    def expire(self, before: float) -> None:
+        """Drop assumptions made earlier than ``before`` (monotonic) and not seen since."""
+        self._ready()
+        if late := self.store.expire(before):
+            log.warning("%d writes of ours were never observed", len(late))
+            self._keep(ExpireRecord(before))
+
+    def cycle_begins(self, given: CycleInput) -> None:
+        """Keep what a cycle starts from that pauses: the store changes before it ends.
+
+        No segment begins before it has ended, so that both its lines stand in one; unless one must,
+        after a loss or a long list: then the second line is left out.
+        """
+        if not self._keeps():
+            return
+        self._decision("cycle-begins", given.reading.now, self._without_known(given), None)
+        if self.writer is not None:
+            self.writer.begin_pair("cycle-begins")
+
+    def cycle(self, given: CycleInput, cycle: Cycle, *, begun: bool = False) -> None:
+        """Keep one scheduling cycle.
+
+        Args:
+            given: What it was decided on; the memory is what it started from, without what is new.
+            cycle: What was decided.
+            begun: ``cycle_begins`` has kept what was given.
+        """
+        if begun:
+            if self.writer is not None and self.writer.end_pair("cycle-begins"):
+                self._decision("cycle-ends", self.clock.now(), None, kept.cycle_output(cycle))
+            else:
+                self._memory_due = True
+            return
+        if not self._keeps():
+            return
+        known = self._without_known(given)
+        self._decision("cycle", given.reading.now, known, kept.cycle_output(cycle))
+
+    def _without_known(self, given: CycleInput) -> CycleInput:
+        """Return the input without the memory, if the cycle before left it."""
+        due, self._memory_due = self._memory_due, False
+        return given if due else replace(given, memory=None)
+
+    def looked(self, occasion: Occasion, memory: MigrationMemory, look: Look) -> None:
+        """Keep one look at migrations; ``memory`` is what it started from."""
+        if not self._keeps():
+            return
+        given = LookInput(occasion, memory if self._moves_due else None)
+        self._moves_due = False
+        self._decision("migrate", occasion.reading.now, given, kept.look_output(look))
+
+    def resized(self, occasion: ResizeOccasion, memory: ResizeMemory, look: ResizeLook) -> None:
+        """Keep one look at CPU requests; ``memory`` is what it started from."""
+        if not self._keeps():
+            return
+        given = ResizeInput(occasion, memory if self._weights_due else None)
+        self._weights_due = False
+        self._decision("resize", occasion.reading.now, given, kept.resize_output(look))
+
+    def rescaled(
+        self,
+        occasion: RescaleOccasion,
+        queue: QueueState,
+        memory: RescaleMemory,
+        look: RescaleLook,
+    ) -> None:
+        """Keep one look at changes of workers; the memories are what it started from."""
+        if not self._keeps():
+            return
+        due = self._rescales_due
+        given = RescaleInput(occasion, memory if due else None, queue if due else None)
+        self._rescales_due = False
+        self._decision("rescale", occasion.reading.now, given, kept.rescale_output(look))
+
+    def admission_begins(self, reading: Reading, memory: AdmissionMemory, history: History) -> None:
+        """Keep what a look at admission starts from: it is worked out while the store changes.
+
+        No segment begins before it has ended, so that both its lines stand in one; unless one must,
+        after a loss or a long list: then the second line is left out.
+        """
+        if not self._keeps():
+            return
+        due = self._admission_due
+        given = AdmissionInput(reading, memory if due else None, history if due else None)
+        self._admission_due = False
+        self._decision("admission-begins", reading.now, given, None)
+        if self.writer is not None:
+            self.writer.begin_pair("admission")
+
+    def admission_ends(self, look: AdmissionLook) -> None:
+        """Keep what a look at admission decided."""
+        if self.writer is not None and self.writer.end_pair("admission"):
+            self._decision("admission", self.clock.now(), None, kept.admission_output(look))
+        else:
+            self._admission_due = True
+
+    def admission_fails(self) -> None:
+        """Go on without what a look would have decided."""
+        if self.writer is not None:
+            self.writer.end_pair("admission")
+        self._admission_due = True
+
+    def filtered(
+        self,
+        pod: Pod,
+        nodes: Sequence[str],
+        verdict: FilterVerdict,
+        occasion: direct_gangs.Occasion = direct_gangs.NEVER,
+    ) -> None:
+        """Keep one answer to filter; of the nodes those that it may depend on."""
+        if not self._keeps():
+            return
+        snapshot = self.store.snapshot()
+        decisive = verdict.passed if verdict.settled else nodes
+        given = RequestInput(pod, abridged.abridged(decisive, snapshot.room.index), occasion)
+        output = kept.verdict_output(verdict, snapshot, given, len(decisive))
+        self._decision("filter", self.clock.now(), given, output)
+
+    def prioritized(
+        self, pod: Pod, nodes: Sequence[str], scores: Sequence[tuple[str, int]]
+    ) -> None:
+        """Keep one answer to prioritize."""
+        if not self._keeps():
+            return
+        given = RequestInput(pod, abridged.abridged(nodes, self.store.snapshot().room.index))
+        self._decision("prioritize", self.clock.now(), given, abridged.scores(scores))
+
+    def bound(self, pod: Pod, node: NodeName, text: str) -> None:
+        """Keep the end of one Binding: "" or the error."""
+        if not self._keeps():
+            return
+        given = {"pod": pod.key, "uid": pod.uid, "node": node}
+        self._decision("bind", self.clock.now(), given, text)
+
+    def start_anew(self) -> None:
+        """The next cycle and looks start from another memory than the last ones left."""
+        self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
+        self._rescales_due = True
+
+    async def run(self) -> None:
+        """Write what was kept once a second; returns only by cancellation, after a last write."""
+        if self.writer is not None:
+            await self.writer.run()
+        while True:
+            self.heartbeat.beat()
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _flush(self) -> None:
+        if self.writer is not None:
+            await self.writer.flush()
+
+    def _assume(self, assumption: Assumption) -> None:
+        self._keep(AssumptionRecord(assumption))
+        self.store.assume(assumption)
+
+    def _decision(self, kind: Kind, now: float, given: object, output: object) -> None:
+        """Keep a decision, where ``_keeps`` has just said that it can be.
+
+        It is asked once for each decision, and before its input is put together: what that must
+        hold depends on whether a segment has just begun.
+        """
+        generation = self.store.generation
+        record = DecisionRecord(
+            kind=kind, generation=generation, now=now, input=given, output=output
+        )
+        if self.writer is not None:
+            self.writer.add(recording.encode(record))
+
+    def _keep(self, record: Record) -> None:
+        """Keep a record, always before the store changes: a segment opens with the state."""
+        if self._keeps() and self.writer is not None:
+            self.writer.add(recording.encode(record))
+
+    def _keeps(self) -> bool:
+        """Say whether a record can be kept now; one that cannot is counted."""
+        if self.writer is None:
+            return False
+        ready = self._ready()
+        if not ready:
+            self.writer.drop()
+        return ready
+
+    def _stands_in_the_next(self, delta: Delta) -> bool:
+        """Say whether what a list says is kept as a part of the state that a segment opens with.
+
+        All of them are, as long as no segment is open; a long one ends the segment that is.
+        """
+        if self.writer is None or not isinstance(delta, Replace):
+            return False
+        if len(delta.entities) > MOST_LISTED:
+            self.writer.end_segment()
+            return True
+        return self.writer.state is State.DUE
+
+    def _ready(self) -> bool:
+        """Say whether a record can be kept; one that needs a new segment opens it."""
+        writer = self.writer
+        if writer is None:
+            return False
+        if writer.state is State.OPEN and not writer.full:
+            return True
+        if not writer.may_begin():
+            return False
+        self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
+        self._rescales_due = True
+        writer.begin(self.store.held(), self.parameters_hash)
+        return True

@@ -1,0 +1,248 @@
+"""Commands become API calls: here and nowhere else.
+
+A gang's releases go out in its binding order, parameter servers before the rest, one gang after the
+other, so that what people see on the API server is the queue's order. Single pods in a row go
+together. Every write has its precondition; a refused one is forgotten, and the next cycle decides
+again on what is true then.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from extender.core.cluster.commands import (
+    ClearSeat,
+    Command,
+    DeletePod,
+    EmitEvent,
+    OpenGate,
+    ReleaseGang,
+    ReleasePod,
+    RewriteSeat,
+    SetQueuedCondition,
+)
+from extender.core.records import annotations
+from extender.metrics.extender import ExtenderMetrics, Writing
+from extender.writers.decision_log.recorder import Recorder
+from extender.writers.events import Teller
+from extender.writers.replacing import Ending, Replacement
+from shared import labels
+from shared.kube import parse, paths, writes
+from shared.kube.client import KubeClient
+from shared.kube.errors import (
+    ApiError,
+    ConnectionLostError,
+    NotFoundError,
+    OddObjectError,
+    ServerError,
+)
+from shared.model import NodeName, PodKey, Uid
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Executor:
+    """Carries out commands; ``parallelism`` writes at one time."""
+
+    client: KubeClient
+    recorder: Recorder
+    teller: Teller
+    acting: Callable[[], bool]
+    metrics: ExtenderMetrics
+    parallelism: int
+    _slots: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.parallelism)
+
+    async def carry_out(self, commands: Sequence[Command]) -> None:
+        """Carry out the commands of one cycle, in order; a refused write stops nothing else."""
+        releases = [c for c in commands if isinstance(c, ReleaseGang)]
+        self._assume(releases)
+        self.teller.forget(pod.uid for gang in releases for pod in gang.pods)
+        for kind, together in groupby(commands, key=type):
+            if kind is DeletePod:
+                await self._delete_all([c for c in together if isinstance(c, DeletePod)])
+                continue
+            for command in together:
+                if isinstance(command, RewriteSeat):
+                    await self._rewrite(command)
+                elif isinstance(command, ClearSeat):
+                    await self._clear(command)
+                elif isinstance(command, OpenGate):
+                    await self._open(command)
+        for _, wave in groupby(releases, key=_is_gang_of_its_own):
+            await self._release_wave(list(wave))
+        self.teller.tell(c for c in commands if isinstance(c, SetQueuedCondition | EmitEvent))
+
+    def _assume(self, releases: Iterable[ReleaseGang]) -> None:
+        """Take the seats before the first write: filter must know them when a pod arrives."""
+        pods = self.recorder.store.snapshot().pods
+        for gang in releases:
+            for release in gang.pods:
+                if release.node is not None and (pod := pods.get(release.pod)):
+                    self.recorder.assume_seat(
+                        pod, release.node, plan=release.plan, plan_size=release.plan_size
+                    )
+
+    async def _release_wave(self, gangs: Sequence[ReleaseGang]) -> None:
+        if not _is_gang_of_its_own(gangs[0]):
+            await self._release_all([pod for gang in gangs for pod in gang.pods])
+            return
+        for gang in gangs:
+            await self._release_all(gang.pods[: gang.first])
+            await self._release_all(gang.pods[gang.first :])
+
+    async def _release_all(self, releases: Sequence[ReleasePod]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for release in releases:
+                group.create_task(self._release(release))
+
+    async def _release(self, command: ReleasePod) -> None:
+        async with self._slots:
+            if not self.acting():
+                self.recorder.forget(command.uid)
+                return
+            if not await self._written(
+                Writing.RELEASE, command.pod, command.uid, command.node, self._releasing(command)
+            ):
+                self.recorder.forget(command.uid)
+                return
+            self.metrics.releases.inc()
+
+    def _releasing(self, command: ReleasePod) -> Awaitable[object]:
+        if command.direct:
+            body = {
+                "metadata": {"annotations": self._signed(command, annotations.of_release(command))}
+            }
+            return writes.patch_pod(self.client, command.pod, command.uid, body)
+        return writes.release(
+            self.client,
+            command.pod,
+            command.uid,
+            gates=command.gates,
+            annotations=self._signed(command, annotations.of_release(command)),
+            terms=command.terms,
+            resource_version=command.resource_version,
+        )
+
+    def _signed(
+        self, command: ReleasePod | RewriteSeat, notes: Mapping[str, str | None]
+    ) -> Mapping[str, str | None]:
+        signature = self.recorder.signatures.seat(command.pod, command.uid, notes)
+        return {**notes, **signature}
+
+    async def _rewrite(self, command: RewriteSeat) -> None:
+        pod = self.recorder.store.snapshot().pods.get(command.pod)
+        if pod is None or not self.acting():
+            return
+        write = writes.patch_pod(
+            self.client,
+            command.pod,
+            command.uid,
+            {"metadata": {"annotations": self._signed(command, annotations.of_rewrite(command))}},
+            resource_version=command.resource_version,
+        )
+        # before the write, which wakes the pod: kube-scheduler may ask before we have the answer,
+        # and a pod that is refused then is not woken again
+        self.recorder.assume_seat(pod, command.node, plan=command.plan, plan_size=command.plan_size)
+        if await self._written(Writing.REPLAN, command.pod, command.uid, command.node, write):
+            self.metrics.replans.inc()
+        else:
+            self.recorder.forget(command.uid)
+
+    async def _clear(self, command: ClearSeat) -> None:
+        if not self.acting():
+            return
+        self.recorder.unpromise(command.uid)
+        log.info("took the seat of %s back: %s", command.pod, command.cause)
+        if command.annotated:
+            body = {"metadata": {"annotations": dict.fromkeys(labels.SEAT)}}
+            write = writes.patch_pod(
+                self.client,
+                command.pod,
+                command.uid,
+                body,
+                resource_version=command.resource_version,
+            )
+            await self._written(Writing.CLEAR, command.pod, command.uid, None, write)
+
+    async def _open(self, command: OpenGate) -> None:
+        """Remove the gates; what was not written is tried again in the next cycle."""
+        log.info("%s waits without the gate: the nodes could not hold it", command.job)
+        self.teller.forget(uid for _, uid in command.pods)
+        async with asyncio.TaskGroup() as group:
+            for pod, uid in command.pods:
+                group.create_task(self._ungate(pod, uid))
+
+    async def _ungate(self, pod: PodKey, uid: Uid) -> None:
+        async with self._slots:
+            if self.acting():
+                write = writes.release(self.client, pod, uid, gates=(), annotations={})
+                await self._written(Writing.UNGATE, pod, uid, None, write)
+
+    async def _written(
+        self, kind: Writing, key: PodKey, uid: Uid, node: NodeName | None, write: Awaitable[object]
+    ) -> bool:
+        """Return False if the write is known to have failed.
+
+        After a lost answer or a fault of the server the pod is read; if that fails too nobody
+        knows, and the watch shows it or the assumption expires.
+        """
+        try:
+            await write
+        except ApiError as error:
+            log.warning("%s of %s: %s", kind, key, error)
+            self.metrics.writes.labels(kind=kind.value, outcome="refused").inc()
+            unclear = isinstance(error, ConnectionLostError | ServerError)
+            return unclear and await self._may_have(key, uid, node)
+        self.metrics.writes.labels(kind=kind.value, outcome="done").inc()
+        return True
+
+    async def _may_have(self, key: PodKey, uid: Uid, node: NodeName | None) -> bool:
+        try:
+            live = parse.decode_pod(await self.client.get(paths.pod(*writes.split(key))))
+        except (NotFoundError, OddObjectError):
+            return False
+        except ApiError:
+            return True
+        return live.uid == uid and live.annotations.get(labels.NODE) == node
+
+    async def _delete_all(self, commands: Sequence[DeletePod]) -> None:
+        """Side by side: the longer it takes, the more of them somebody else may delete too."""
+        async with asyncio.TaskGroup() as group:
+            for command in commands:
+                group.create_task(self._delete(command))
+
+    async def _delete(self, command: DeletePod) -> None:
+        async with self._slots:
+            if not self.acting():
+                return
+            try:
+                deleted = await self._deleted(command)
+            except NotFoundError:
+                return
+            except ApiError as error:
+                log.warning("deleting %s (%s): %s", command.pod, command.cause, error)
+                return
+        if not deleted:
+            log.info("%s is left alone: somebody deletes it, or it has ended", command.pod)
+            return
+        self.recorder.assume_gone(command.uid)
+        log.info("deleted %s: %s", command.pod, command.cause)
+        self.metrics.deletions.labels(cause=command.cause).inc()
+
+    async def _deleted(self, command: DeletePod) -> bool:
+        """Delete the pod; say whether we did."""
+        if command.bare:
+            attempt = Replacement(self.client, command.pod, command.uid, self.acting)
+            return await attempt.carry_out() is Ending.DELETED
+        await writes.delete_pod(self.client, command.pod, command.uid)
+        return True
+
+
+def _is_gang_of_its_own(gang: ReleaseGang) -> bool:
+    return len(gang.pods) > 1

@@ -1,0 +1,294 @@
+"""What we write on objects of others is signed, and checked where objects come in.
+
+Anybody who may edit a pod may write our annotations on it. So each seat, each record on an owner
+and the spec of each Migration is signed, and what does not verify never reaches the store:
+
+=====================  ============================================================================
+object                 what the core sees where the signature is missing, wrong or old
+=====================  ============================================================================
+pod without a node     the pod without the annotations of its seat; ``seat_refused`` says why
+pod with a node        the pod as it is: nothing is decided by its seat any more
+owner                  the owner without the record
+Migration              nothing: it does not exist
+=====================  ============================================================================
+
+The decision log holds what the core saw, so it replays without keys.
+
+A seat that was signed for the same pod earlier is refused: the newest generation of each pod is
+remembered as long as the pod lives. A restart forgets it, and learns it anew from what stands on
+the pod then. So while no replica watches, an editor of a pod may put an older seat of that very pod
+in place of its newest; its pin, which nobody can edit, still keeps it on the nodes of its release.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from extender.core.records import signatures
+from extender.core.records.signatures import Fault, KeyRing, Signed
+from shared import labels
+from shared.model import Delete, Delta, Entity, Migration, Owner, Pod, PodKey, Replace, Uid, Upsert
+
+SIGNED_SECONDS = 600.0
+"""A Migration is made at once after it was signed. One that is younger than its signature by more
+than this was copied from another one; clocks may differ by less."""
+
+_SEAT = tuple(sorted(labels.SEAT - {labels.DECISION}))
+
+
+_RECORDS = {
+    labels.RESCALE: Signed.RESCALE,
+    labels.SLOT_PLAN: Signed.SLOT_PLAN,
+    labels.PROFILE: Signed.PROFILE,
+}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Held:
+    """What is known of one object that has, or had, something signed.
+
+    Attributes:
+        shown: The object as it was observed last, if it carries our keys.
+        values: What was checked, and with which result.
+        newest: The smallest generation that counts, for each thing that is signed.
+    """
+
+    uid: Uid
+    shown: Entity | None = None
+    values: tuple[str | None, ...] = ()
+    faults: Mapping[Signed, Fault] = field(default_factory=dict)
+    newest: dict[Signed, int] = field(default_factory=dict)
+
+
+@dataclass
+class Signatures:
+    """See the module.
+
+    Attributes:
+        now_seconds: Clock reading, in seconds since the epoch.
+        ring: The keys; None: nothing is signed and everything counts.
+        refused: Is told of everything that begins not to count.
+        unknown_key: Is told that a key may have come that we have not read yet.
+    """
+
+    now_seconds: Callable[[], float] = lambda: 0.0
+    ring: KeyRing | None = None
+    refused: Callable[[Signed, Fault], None] = lambda _what, _fault: None
+    unknown_key: Callable[[], None] = lambda: None
+    _held: dict[str, _Held] = field(default_factory=dict)
+    _last: int = 0
+
+    def use(self, ring: KeyRing) -> tuple[Entity, ...]:
+        """Take over other keys; return the objects that have to be looked at again."""
+        if ring == self.ring:
+            return ()
+        self.ring = ring
+        for held in self._held.values():
+            held.values = ()
+        return tuple(held.shown for held in self._held.values() if held.shown is not None)
+
+    def checked(self, delta: Delta) -> Delta:
+        """Return a delta as the core may see it."""
+        if self.ring is None:
+            return delta
+        if isinstance(delta, Upsert):
+            shown = self._shown(delta.entity)
+            if shown is None:
+                return Delete(Migration.__name__, delta.entity.key)
+            return delta if shown is delta.entity else Upsert(shown)
+        if isinstance(delta, Delete):
+            self._held.pop(f"{delta.kind} {delta.key}", None)
+            return delta
+        return self._all_checked(delta)
+
+    def genuine(self, pod: Pod) -> Pod:
+        """Return a pod that somebody else has shown us, as the core may see it.
+
+        It may be older than what we have seen ourselves: the watch says which seat is the newest.
+        """
+        if self.ring is None or labels.SEAT.isdisjoint(pod.annotations) or pod.node_name:
+            return pod
+        held = self._held.get(f"{Pod.__name__} {pod.key}")
+        if held is not None and held.uid == pod.uid and held.values == _seat_values(pod):
+            fault = held.faults.get(Signed.SEAT)
+        else:
+            found = self._fault_of_seat(pod)
+            fault = found if isinstance(found, Fault) else None
+        return pod if fault is None else _without_seat(pod, fault)
+
+    def seat(self, key: PodKey, uid: Uid, notes: Mapping[str, str | None]) -> dict[str, str]:
+        """Return the annotation that goes with the annotations of a seat."""
+        if self.ring is None:
+            return {}
+        statement = signatures.seat(key.partition("/")[0], uid, notes)
+        above = self._newest(f"{Pod.__name__} {key}", Signed.SEAT)
+        return {labels.SEAT_SIGNATURE: self._signed(statement, above)}
+
+    def records(self, owner: Owner, notes: Mapping[str, str | None]) -> Mapping[str, str | None]:
+        """Return the annotations that go with records on an owner; None takes one away."""
+        if self.ring is None:
+            return {}
+        found: dict[str, str | None] = {}
+        for key, name in labels.RECORDS.items():
+            if key not in notes:
+                continue
+            text = notes[key]
+            statement = signatures.record(owner.namespace, owner.uid, key, text or "")
+            above = self._newest(f"{Owner.__name__} {owner.key}", _RECORDS[key])
+            found[name] = None if text is None else self._signed(statement, above)
+        return found
+
+    def migration(self, namespace: str, name: str, digest: str) -> Mapping[str, str]:
+        """Return the annotations that go with the spec of a Migration."""
+        if self.ring is None:
+            return {}
+        statement = signatures.migration(namespace, name, digest)
+        return {labels.SPEC_SIGNATURE: self._signed(statement, 0)}
+
+    def refused_migrations(self) -> Iterator[tuple[Migration, Fault]]:
+        """Yield the Migrations that do not count, with what is wrong."""
+        for held in self._held.values():
+            if isinstance(held.shown, Migration) and (fault := held.faults.get(Signed.MIGRATION)):
+                yield held.shown, fault
+
+    def _newest(self, name: str, what: Signed) -> int:
+        held = self._held.get(name)
+        return 0 if held is None else held.newest.get(what, 0)
+
+    def _signed(self, statement: tuple[str, ...], above: int) -> str:
+        """Sign; the generation is later than all of ours, and than what another replica signed."""
+        ring = self.ring
+        assert ring is not None  # noqa: S101 - callers have looked
+        now = int(self.now_seconds() * 1e6)
+        self._last = max(now, self._last + 1)
+        return ring.sign(statement, max(self._last, above + 1)).text
+
+    def _all_checked(self, delta: Replace) -> Replace:
+        listed = {f"{delta.kind} {one.key}" for one in delta.entities}
+        for name, held in tuple(self._held.items()):
+            same = held.shown is not None and _source(held.shown) == delta.source
+            if same and name not in listed:
+                del self._held[name]
+        shown = (self._shown(one) for one in delta.entities)
+        return replace(delta, entities=tuple(one for one in shown if one is not None))
+
+    def _shown(self, entity: Entity) -> Entity | None:
+        if isinstance(entity, Pod):
+            return self._pod(entity)
+        if isinstance(entity, Owner):
+            return self._owner(entity)
+        if isinstance(entity, Migration):
+            return self._migration(entity)
+        return entity
+
+    def _pod(self, pod: Pod) -> Pod:
+        name = f"{Pod.__name__} {pod.key}"
+        if labels.SEAT.isdisjoint(pod.annotations):
+            if name in self._held:
+                self._forget_seat(name, pod)
+            return pod
+        if pod.node_name is not None or pod.finished:
+            self._held.pop(name, None)
+            return pod
+        held = self._of(name, pod)
+        held.shown = pod
+        values = _seat_values(pod)
+        if values != held.values:
+            held.values = values
+            self._judge(held, pod.key, {Signed.SEAT: self._fault_of_seat(pod)})
+        fault = held.faults.get(Signed.SEAT)
+        return pod if fault is None else _without_seat(pod, fault)
+
+    def _fault_of_seat(self, pod: Pod) -> Fault | int:
+        assert self.ring is not None  # noqa: S101 - callers have looked
+        notes = pod.annotations
+        statement = signatures.seat(pod.namespace, pod.uid, notes)
+        return self.ring.fault(statement, notes.get(labels.SEAT_SIGNATURE))
+
+    def _forget_seat(self, name: str, pod: Pod) -> None:
+        """The seat was taken away: what it was signed with counts no more."""
+        held = self._of(name, pod)
+        held.shown, held.values, held.faults = None, (), {}
+        held.newest = {key: newest + 1 for key, newest in held.newest.items()}
+
+    def _owner(self, owner: Owner) -> Owner:
+        name = f"{Owner.__name__} {owner.key}"
+        carried = [key for key in labels.RECORDS if key in owner.annotations]
+        if not carried:
+            if name in self._held:
+                del self._held[name]
+            return owner
+        held = self._of(name, owner)
+        held.shown = owner
+        values = tuple(owner.annotations.get(k) for pair in labels.RECORDS.items() for k in pair)
+        if values != held.values:
+            held.values = values
+            found = {_RECORDS[key]: self._fault_of_record(owner, key) for key in carried}
+            self._judge(held, owner.key, found)
+        if not held.faults:
+            return owner
+        wrong = {key for key in carried if _RECORDS[key] in held.faults}
+        notes = {key: text for key, text in owner.annotations.items() if key not in wrong}
+        return replace(owner, annotations=notes)
+
+    def _fault_of_record(self, owner: Owner, key: str) -> Fault | int:
+        assert self.ring is not None  # noqa: S101 - callers have looked
+        notes = owner.annotations
+        statement = signatures.record(owner.namespace, owner.uid, key, notes[key])
+        return self.ring.fault(statement, notes.get(labels.RECORDS[key]))
+
+    def _migration(self, one: Migration) -> Migration | None:
+        held = self._of(f"{Migration.__name__} {one.key}", one)
+        held.shown = one
+        values = (one.digest, one.signature)
+        if values != held.values:
+            held.values = values
+            self._judge(held, one.key, {Signed.MIGRATION: self._fault_of_spec(one)})
+        return None if held.faults else one
+
+    def _fault_of_spec(self, one: Migration) -> Fault | int:
+        assert self.ring is not None  # noqa: S101 - callers have looked
+        statement = signatures.migration(one.namespace, one.name, one.digest)
+        found = self.ring.fault(statement, one.signature or None)
+        if isinstance(found, Fault):
+            return found
+        return Fault.OLDER if one.created_at - found / 1e6 > SIGNED_SECONDS else found
+
+    def _of(self, name: str, entity: Pod | Owner | Migration) -> _Held:
+        held = self._held.get(name)
+        if held is None or held.uid != entity.uid:
+            held = self._held[name] = _Held(entity.uid)
+        return held
+
+    def _judge(self, held: _Held, key: str, found: Mapping[Signed, Fault | int]) -> None:
+        faults: dict[Signed, Fault] = {}
+        for what, result in found.items():
+            if isinstance(result, Fault):
+                faults[what] = result
+            elif result < held.newest.get(what, 0):
+                faults[what] = Fault.OLDER
+            else:
+                held.newest[what] = result
+        held.faults = faults
+        for what, fault in faults.items():
+            log.warning("%s: %s is not ours: %s", key, what.value, fault.value)
+            self.refused(what, fault)
+            if fault is Fault.UNKNOWN_KEY:
+                self.unknown_key()
+
+
+def _seat_values(pod: Pod) -> tuple[str | None, ...]:
+    return tuple(map(pod.annotations.get, _SEAT))
+
+
+def _without_seat(pod: Pod, fault: Fault) -> Pod:
+    notes = {key: text for key, text in pod.annotations.items() if key not in labels.SEAT}
+    return replace(pod, annotations=notes, seat_refused=fault.value)
+
+
+def _source(entity: Entity) -> str:
+    return entity.collection if isinstance(entity, Owner) else type(entity).__name__

@@ -1,0 +1,160 @@
+"""What agents' reports say about jobs and nodes, for people."""
+
+import pytest
+
+from extender.core.agents import report_view
+from extender.core.agents.report_view import Freshness, Reporting
+from extender.core.cluster.jobs import Job, view
+from extender.core.cluster.snapshot import Snapshot
+from shared import api
+from shared.model import JobKey, NodeName
+from shared.progress import Category, Checkpoint, Span, Use
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.reports import make_pod_report, make_report
+from tests.unit.core.clusters import store_of
+
+FRESH = Freshness(monotonic=100.0, stale_seconds=30.0)
+NODES = [make_node("a"), make_node("b")]
+JOB = JobKey("default/group/train")
+
+
+def worker(index: int, at: str = "a", **pod):
+    return make_pod(f"train-{index}", job="train", role="worker", index=index, node=at, **pod)
+
+
+def said(*pods, reports) -> tuple[Snapshot, Job]:
+    store = store_of(NODES, pods)
+    for report in reports:
+        store.report(report)
+    snapshot = store.snapshot()
+    return snapshot, view(snapshot, JOB)
+
+
+AGES = {
+    "just now": (make_report(received_at=100.0), Reporting.FRESH),
+    "long enough ago": (make_report(received_at=70.0), Reporting.FRESH),
+    "too long ago": (make_report(received_at=69.9), Reporting.STALE),
+    "not whole": (make_report(received_at=100.0, complete=False), Reporting.INCOMPLETE),
+    "not whole, and too long ago": (make_report(complete=False), Reporting.STALE),
+    "never": (None, Reporting.SILENT),
+    "on another reading of the clock": (make_report(received_at=101.0), Reporting.FRESH),
+}
+
+
+@pytest.mark.parametrize(("report", "want"), AGES.values(), ids=AGES)
+def test_a_report_is_worth_what_its_age_says(report, want: Reporting) -> None:
+    assert FRESH.reporting(report) is want
+    if report is not None:
+        assert FRESH.age_seconds(report) >= 0
+
+
+def test_nodes_are_counted_by_what_is_known_of_them() -> None:
+    store = store_of(NODES, make_node("c"))
+    store.report(make_report("a", received_at=90.0))
+    store.report(make_report("b", received_at=10.0))
+    counts = report_view.nodes_by_reporting(store.snapshot(), FRESH)
+    assert counts == {Reporting.FRESH: 1, Reporting.STALE: 1, Reporting.SILENT: 1}
+
+
+def test_a_job_is_as_far_as_its_first_member_with_a_metric() -> None:
+    pods = [worker(2), worker(1), worker(0)]
+    silent = make_pod_report(pods[2].uid, None)
+    first = make_pod_report(
+        pods[1].uid,
+        Category.WATCHING,
+        value=0.5,
+        step=7,
+        total_steps=10,
+        curve=(2.0, 0.5),
+        remaining_seconds=Span(30.0, 20.0, 50.0),
+        attempt=2,
+        diverged=True,
+    )
+    reports = [make_report("a", [make_pod_report(pods[0].uid), first, silent], received_at=60.0)]
+    found = report_view.progress(*said(*pods, reports=reports), FRESH)
+    assert found == api.ProgressEntry(
+        pod="train-1",
+        metric="eval_loss",
+        category=Category.WATCHING,
+        value=0.5,
+        step=7,
+        total_steps=10,
+        curve=(2.0, 0.5),
+        remaining=Span(30.0, 20.0, 50.0),
+        attempt=2,
+        diverged=True,
+        updated_at=990.0,
+        stale=True,
+    )
+
+
+def test_members_that_stay_speak_before_those_that_leave() -> None:
+    pods = [worker(0, deleting=True), worker(1, "b")]
+    reports = [
+        make_report("a", [make_pod_report(pods[0].uid, value=1.0)], received_at=100.0),
+        make_report("b", [make_pod_report(pods[1].uid, value=2.0)], received_at=100.0),
+    ]
+    snapshot, job = said(*pods, reports=reports)
+    assert report_view.progress(snapshot, job, FRESH).pod == "train-1"
+    snapshot, job = said(*pods, reports=reports[:1])
+    assert report_view.progress(snapshot, job, FRESH).pod == "train-0"
+
+
+def test_an_agent_speaks_only_for_pods_of_its_node() -> None:
+    pods = [worker(0, "b")]
+    stranger = make_report("a", [make_pod_report(pods[0].uid)], received_at=100.0)
+    snapshot, job = said(*pods, reports=[stranger])
+    assert report_view.of_pod(snapshot, pods[0]) is None
+    assert report_view.progress(snapshot, job, FRESH) is None
+    agent = report_view.agent(snapshot, NodeName("a"), FRESH)
+    assert agent is not None
+    assert agent.progressing == 0
+
+
+def test_why_no_metric_can_be_read_is_told_with_the_pod() -> None:
+    pods = [worker(0), worker(1)]
+    broken = make_pod_report(pods[1].uid, None, problem="no such file")
+    reports = [make_report("a", [make_pod_report(pods[0].uid, None), broken])]
+    assert report_view.progress_problem(*said(*pods, reports=reports)) == "train-1: no such file"
+    assert report_view.progress_problem(*said(*pods, reports=[])) == ""
+
+
+def test_a_job_is_saved_as_its_first_member_with_a_checkpoint_says() -> None:
+    pods = [worker(0), worker(1)]
+    reports = [
+        make_report(
+            "a",
+            [
+                make_pod_report(
+                    pods[0].uid, checkpoint=Checkpoint(problem="TrainerSilent", detail="no answer")
+                ),
+                make_pod_report(pods[1].uid, checkpoint=Checkpoint(step=5, saved_at=900.0)),
+            ],
+        )
+    ]
+    found = report_view.checkpoint(*said(*pods, reports=reports), now=1000.0)
+    assert found == api.CheckpointEntry(pod="train-1", step=5, age_seconds=100.0)
+    only = [make_report("a", [reports[0].pods[pods[0].uid]])]
+    found = report_view.checkpoint(*said(*pods, reports=only), now=1000.0)
+    assert found == api.CheckpointEntry(pod="train-0", problem="TrainerSilent", detail="no answer")
+    assert report_view.checkpoint(*said(*pods, reports=[]), now=1000.0) is None
+
+
+def test_a_node_shows_its_agent_and_its_pods_by_category() -> None:
+    pods = [worker(i) for i in range(4)]
+    categories = [Category.PROGRESSING, Category.CONVERGED, Category.CONVERGED, None]
+    told = [make_pod_report(pod.uid, c) for pod, c in zip(pods, categories, strict=True)]
+    use = Use(cpu_cores=1.5)
+    reports = [make_report("a", told, received_at=98.0, use=use, cpu_cores=4.0)]
+    snapshot, _ = said(*pods, reports=reports)
+    assert report_view.agent(snapshot, NodeName("a"), FRESH) == api.AgentEntry(
+        age_seconds=2.0,
+        stale=False,
+        complete=True,
+        progressing=1,
+        watching=0,
+        converged=2,
+        use=use,
+        cpu_cores=4.0,
+    )
+    assert report_view.agent(snapshot, NodeName("b"), FRESH) is None

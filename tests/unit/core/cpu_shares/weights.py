@@ -1,0 +1,174 @@
+"""Pods whose CPU requests follow their work, and looks at them: an API server in one function."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from extender.core.cluster.session import Reading
+from extender.core.cpu_shares import decision
+from extender.core.cpu_shares.commands import Resized, ResizeNode, ResizeOutcome, ResizePod
+from extender.core.cpu_shares.decision import ResizeLook, ResizeOccasion
+from extender.core.cpu_shares.state import ResizeMemory
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.cpu_shares import CpuShareParameters
+from extender.store.store import ClusterStore
+from shared import labels
+from shared.model import ContainerCpu, Entity, NodeName, Pod, PodKey, Uid, Upsert
+from shared.pod_cpu import Given
+from shared.progress import Category, PodReport, Span, Use
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.reports import make_pod_report, make_report
+
+ON = CoreParameters(cpu_weights=CpuShareParameters(enabled=True))
+OFF = CoreParameters()
+LOOK_SECONDS = 5.0
+
+
+def training(
+    name: str, now: int = 1000, *, given: int | None = None, limit: int | None = None, **fields: Any
+) -> Pod:
+    """A Burstable pod on node ``a``; ``given``: that is noted, and ``now`` is not as given."""
+    notes = {} if given is None else {labels.CPU_GIVEN: Given("main", given).text}
+    restarts, qos = fields.pop("restarts", False), fields.pop("qos", "Burstable")
+    pending, others = fields.pop("pending", ""), fields.pop("others", ())
+    pod = make_pod(
+        name,
+        cpu=f"{now if given is None else given}m",
+        annotations={**notes, **fields.pop("annotations", {})},
+        **{"node": "a", **fields},
+    )
+    return replace(
+        pod,
+        qos=qos,
+        cpus=(ContainerCpu("main", now, limit, restarts), *others),
+        borrowed_milli=0 if given is None else now - given,
+        resize_pending=pending,
+    )
+
+
+def report(
+    pod: Pod,
+    work: float | None = None,
+    *,
+    cores: float | None = 1.0,
+    step: int | None = 100,
+    total_steps: int | None = 200,
+    category: Category | None = Category.PROGRESSING,
+) -> PodReport:
+    """What an agent says; ``work`` in core-seconds, None: it predicts nothing."""
+    seconds = None if work is None or not cores else Span(work / cores, 0.0, 0.0)
+    said = {"step": step, "total_steps": total_steps, "remaining_seconds": seconds}
+    one = make_pod_report(pod.uid, category, **(said if category else {}))
+    return replace(one, use=Use(cpu_cores=cores))
+
+
+class Yard:
+    """A store, and looks at it; ``carry_out`` does what they want as the API server would.
+
+    Attributes:
+        works: Core-seconds left by name of the pod; None: nobody knows.
+        refused: Names of pods whose changes are refused.
+        writes: Names and requests, in order; 0 stands for the removal of a note.
+    """
+
+    def __init__(self, *pods: Pod, params: CoreParameters = ON, nodes: Iterable[str] = "ab"):
+        self.store = ClusterStore(labels.SCHEDULER_NAME)
+        self.params = params
+        self.memory = ResizeMemory()
+        self.works: dict[str, float | None] = {}
+        self.refused: set[str] = set()
+        self.writes: list[tuple[str, int]] = []
+        self.now = 1000.0
+        self.outcomes: tuple[ResizeOutcome, ...] = ()
+        self.put(*(make_node(name) for name in nodes), *pods)
+
+    def put(self, *entities: Entity) -> None:
+        for entity in entities:
+            self.store.apply(Upsert(entity))
+
+    def pod(self, name: str) -> Pod:
+        return self.store.snapshot().pods[PodKey(f"default/{name}")]
+
+    def requests(self) -> dict[str, int]:
+        pods = self.store.snapshot().pods.values()
+        return {p.name: p.cpus[0].request_milli for p in sorted(pods, key=lambda p: p.name)}
+
+    def noted(self) -> set[str]:
+        pods = self.store.snapshot().pods.values()
+        return {p.name for p in pods if labels.CPU_GIVEN in p.annotations}
+
+    def report(self, works: Mapping[str, float | None], **fields: Any) -> None:
+        """Have every agent say what is left of its pods' training."""
+        self.works |= works
+        snapshot = self.store.snapshot()
+        for node in snapshot.room.nodes:
+            here = [p for p in snapshot.pods.values() if p.node_name == node.name]
+            said = [report(p, self.works[p.name], **fields) for p in here if p.name in self.works]
+            self.store.report(make_report(node.name, said, received_at=self.now))
+
+    def look(
+        self, works: Mapping[str, float | None] | None = None, *, due: bool = True, **fields: Any
+    ) -> ResizeLook:
+        """Look once, after ``LOOK_SECONDS``; agents report unless ``works`` is None."""
+        self.now += LOOK_SECONDS
+        leaving = fields.pop("leaving", False)
+        if works is not None:
+            self.report(works, **fields)
+        reading = Reading(self.now, self.now)
+        occasion = ResizeOccasion(reading, due, leaving, self.outcomes)
+        look = decision.look(self.store.snapshot(), self.memory, occasion, self.params)
+        self.memory, self.outcomes = look.memory, ()
+        return look
+
+    def turn(self, works: Mapping[str, float | None] | None = None, **fields: Any) -> ResizeLook:
+        """Look, and do what is wanted; the watch shows it at once."""
+        look = self.look(works, **fields)
+        self.carry_out(look.commands)
+        return look
+
+    def carry_out(self, commands: Iterable[ResizeNode]) -> None:
+        outcomes: list[ResizeOutcome] = []
+        for one in commands:
+            whole = True
+            for pod in one.pods:
+                if whole or not pod.raises:
+                    outcomes.append(ResizeOutcome(pod, self._resize(pod)))
+                    whole = whole and outcomes[-1].result is Resized.DONE
+        self.outcomes = tuple(outcomes)
+
+    def _resize(self, asked: ResizePod) -> Resized:
+        pod = self.store.snapshot().pods[asked.pod]
+        if pod.name in self.refused:
+            return Resized.REFUSED
+        assert (asked.uid, asked.resource_version) == (pod.uid, pod.resource_version)
+        self.writes.append((pod.name, asked.to_milli if asked.from_milli != asked.to_milli else 0))
+        self.put(changed(pod, asked))
+        return Resized.DONE
+
+
+def changed(pod: Pod, asked: ResizePod) -> Pod:
+    """The pod after the writes."""
+    notes = {labels.CPU_GIVEN: Given(asked.container, asked.given_milli).text}
+    rest = {k: v for k, v in pod.annotations.items() if k != labels.CPU_GIVEN}
+    cpus = tuple(
+        replace(c, request_milli=asked.to_milli) if c.name == asked.container else c
+        for c in pod.cpus
+    )
+    return replace(
+        pod,
+        resource_version=str(int(pod.resource_version) + 1),
+        annotations=rest if asked.restores else {**rest, **notes},
+        cpus=cpus,
+        borrowed_milli=asked.to_milli - asked.given_milli,
+    )
+
+
+def on(node: str, look: ResizeLook) -> list[tuple[str, int]]:
+    """Pods and requests that a look wants on a node, in order."""
+    wanted = {one.node: one.pods for one in look.commands}.get(NodeName(node), ())
+    return [(pod.pod.split("/")[1], pod.to_milli) for pod in wanted]
+
+
+def uid(name: str) -> Uid:
+    return Uid(f"default-{name}")

@@ -1,0 +1,131 @@
+"""Prepared situations: what is said of each, and that what is offered makes the job run."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from extender.core import explain
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.queue import decision
+from extender.core.queue.decision import Cycle
+from shared import api
+from shared.explanation import Change, StepKind
+from shared.model import PodKey
+from tests.unit.core.clusters import snapshot_of
+from tests.unit.core.explain.applying import applied
+from tests.unit.core.explain.situations import SITUATIONS, Situation
+
+GOLDEN = Path(__file__).parents[3] / "golden/explain"
+_KEPT = {id(s) for s in SITUATIONS.values()}
+ALL = pytest.mark.parametrize("s", SITUATIONS.values(), ids=SITUATIONS.keys())
+
+
+def cycled(s: Situation) -> tuple[Snapshot, Cycle]:
+    snapshot = snapshot_of(s.entities)
+    return snapshot, decision.cycle(snapshot, s.memory, Reading(s.now, s.now), s.params)
+
+
+_TOLD: dict[int, api.ExplainResponse] = {}
+
+
+def explained(s: Situation) -> api.ExplainResponse:
+    if id(s) not in _KEPT:
+        return _explained(s)
+    if id(s) not in _TOLD:
+        _TOLD[id(s)] = _explained(s)
+    return _TOLD[id(s)]
+
+
+def _explained(s: Situation) -> api.ExplainResponse:
+    snapshot, cycle = cycled(s)
+    asked = explain.asked(snapshot, s.params, cycle, Reading(s.now, s.now))
+    if s.pod:
+        return explain.pod(asked, snapshot.pods[PodKey(f"default/{s.pod}")])
+    return explain.job(asked, s.key)
+
+
+def after(s: Situation, change: Change) -> Situation:
+    for step in change.steps:
+        s = applied(step, s)
+    return s
+
+
+def released(s: Situation) -> set[str]:
+    _, cycle = cycled(s)
+    return {c.job for c in cycle.commands if isinstance(c, ReleaseGang)}
+
+
+def file_name(situation: str) -> str:
+    return situation.replace(" ", "-").replace("'", "").lower() + ".output.json"
+
+
+@ALL
+def test_the_explanation_names_what_decides_how_far_short_and_the_smallest_change(s):
+    told = explained(s)
+    smallest = told.changes[0].kind.value if told.changes else ""
+    assert (told.cause, dict(told.short), smallest) == (s.cause, dict(s.short), s.smallest)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_whole_answer_comes_out_as_recorded(name, update_golden):
+    got = json.loads(msgspec.json.encode(explained(SITUATIONS[name])))
+    path = GOLDEN / file_name(name)
+    if update_golden:
+        path.write_text(json.dumps(got, indent=2, ensure_ascii=False) + "\n")
+    assert got == json.loads(path.read_text())
+
+
+def test_there_is_no_recorded_answer_without_its_situation():
+    assert {path.name for path in GOLDEN.iterdir()} == set(map(file_name, SITUATIONS))
+
+
+@ALL
+def test_each_change_that_is_offered_makes_the_job_run(s):
+    changes = explained(s).changes
+    assert bool(changes) == bool(s.smallest)
+    assert (s.key in released(s)) == (explained(s).reason == Reason.RELEASING)
+    assert [c.says for c in changes if s.key not in released(after(s, c))] == []
+
+
+OF_OWNERS = {
+    Reason.PAYOFF_TOO_LOW,
+    Reason.AWAITING_PRICE,
+    Reason.PROFILING,
+    Reason.PROFILE_INCONCLUSIVE,
+    Reason.AWAITING_SLOT,
+    Reason.UTILITY_GONE,
+}
+"""Reasons that come from what a look has left on owners: tests/unit/core/explain/test_bids_told.py,
+test_profiling.py."""
+
+
+def test_every_reason_stands_in_some_situation():
+    told = {explained(s).reason for s in SITUATIONS.values()} - {""}
+    assert told == set(Reason) - OF_OWNERS
+
+
+@ALL
+def test_a_request_is_lowered_by_no_more_than_it_must_be(s):
+    for change in explained(s).changes:
+        if change.kind is StepKind.LOWER_REQUEST and len(change.steps) == 1:
+            step = change.steps[0]
+            unit = 1 if step.field == "cpu" else 2**20
+            more = msgspec.structs.replace(step, after=str(int(step.after) + unit))
+            assert s.key not in released(applied(more, s)), change.says
+
+
+@ALL
+def test_one_node_or_one_pod_less_would_not_be_enough(s):
+    counted = {StepKind.ADD_NODES, StepKind.LOWER_MIN_AVAILABLE}
+    for change in (c for c in explained(s).changes if c.kind in counted):
+        *first, step = change.steps
+        amount = None if step.amount is None else step.amount - 1
+        size = str(int(step.after) + 1) if amount is None else step.after
+        less = msgspec.structs.replace(step, amount=amount, after=size)
+        short = applied(less, after(s, msgspec.structs.replace(change, steps=tuple(first))))
+        assert s.key not in released(short), change.says

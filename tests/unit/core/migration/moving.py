@@ -1,0 +1,137 @@
+"""Clusters in which something might be moved, and what a look at them decides."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from extender.core.cluster.session import Reading
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.migration import decision
+from extender.core.migration.commands import CreateMigration
+from extender.core.migration.decision import Look, MigrationMemory, Occasion
+from extender.core.parameters.migration import (
+    MigrationParameters,
+    RebalanceParameters,
+    RebalanceWhen,
+)
+from shared import labels
+from shared.model import Entity, JobState, Migration, Owner
+from shared.progress import Category, Checkpoint, PodReport, Span, Use
+from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.fakes.reports import make_pod_report, make_report
+from tests.unit.core.clusters import store_of
+
+NOW = 1000.0
+MONOTONIC = 50.0
+PC, WC, CC = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED
+ALGORITHM_2 = MigrationParameters(rebalance=RebalanceParameters(RebalanceWhen.NEVER))
+"""Without rebalancing."""
+
+
+@dataclass
+class Train:
+    """A job of one pod that trains; its pod is called like it.
+
+    Attributes:
+        category: None: the agent knows no metric of it.
+        annotations: Of its pod; opted in unless it says otherwise.
+    """
+
+    name: str
+    category: Category | None = PC
+    owner: Owner | None = None
+    remaining_seconds: float | None = 10_000.0
+    annotations: Mapping[str, str] = field(default_factory=lambda: {labels.CHECKPOINT: ""})
+    checkpoint: Checkpoint | None = field(default_factory=lambda: Checkpoint(save_seconds=1.0))
+    converged_at: float = 900.0
+    plan: str = "p"
+    pod: Mapping[str, Any] = field(default_factory=dict)
+
+    def entity(self, node: str) -> Any:
+        given = {"owner": self.owner, "plan": self.plan, "annotations": self.annotations}
+        return make_pod(self.name, **{"node": node, **given, **self.pod})
+
+    @property
+    def stamped(self) -> Owner:
+        """Its owner, whose pod template has what the pod is annotated with."""
+        assert self.owner is not None
+        noted = make_owner(template=self.annotations).template
+        return replace(self.owner, template=noted)
+
+    def report(self) -> PodReport:
+        span = None
+        if self.remaining_seconds is not None:
+            span = Span(self.remaining_seconds, self.remaining_seconds, self.remaining_seconds)
+        made = make_pod_report(
+            f"default-{self.name}",
+            self.category,
+            checkpoint=self.checkpoint,
+            converged_at=self.converged_at if self.category is CC else None,
+            remaining_seconds=span,
+        )
+        return replace(made, use=Use(cpu_cores=0.1))
+
+
+def train(spec: str) -> Train:
+    """``m:CC`` is the job m, converged; without a category it progresses."""
+    name, _, category = spec.partition(":")
+    known = {"": PC, "PC": PC, "WC": WC, "CC": CC, "?": None}
+    return Train(name, known[category])
+
+
+def job_owner(name: str = "j", *, size: int = 1, **job: Any) -> Owner:
+    return replace(make_owner(name, size=size), job=JobState(**{"failures_left": 6, **job}))
+
+
+def yard(
+    nodes: Mapping[str, Sequence[str | Train]],
+    *more: Entity,
+    silent: Iterable[str] = (),
+    busy: Iterable[str] | None = None,
+    cpu: str = "4",
+) -> Snapshot:
+    """Nodes with the jobs that train there; those not ``busy`` have CPU to spare."""
+    jobs = {n: [train(j) if isinstance(j, str) else j for j in here] for n, here in nodes.items()}
+    every = [job for here in jobs.values() for job in here]
+    owners = {job.owner.uid: job.stamped for job in every if job.owner}
+    pods = [job.entity(node) for node, here in jobs.items() for job in here]
+    store = store_of([make_node(n, cpu=cpu) for n in nodes], list(owners.values()), pods, more)
+    for node, here in jobs.items():
+        if node not in silent:
+            full = busy is None or node in busy
+            store.report(
+                make_report(
+                    node,
+                    [job.report() for job in here],
+                    received_at=MONOTONIC,
+                    use=Use(cpu_cores=1.0 if here and full else 0.0),
+                    cpu_cores=1.0,
+                )
+            )
+    return store.snapshot()
+
+
+def looked(
+    snapshot: Snapshot,
+    params: MigrationParameters = ALGORITHM_2,
+    memory: MigrationMemory | None = None,
+    **occasion: Any,
+) -> Look:
+    given = Occasion(Reading(NOW, MONOTONIC), **{"choose": True, **occasion})
+    return decision.look(snapshot, memory or MigrationMemory(), given, params)
+
+
+def made(look: Look) -> list[Migration]:
+    return [c.migration for c in look.commands if isinstance(c, CreateMigration)]
+
+
+def moves(look: Look) -> list[tuple[str, str, str]]:
+    """Pod, source, target of every migration that begins."""
+    return [(m.pod, m.source, m.target) for one in made(look) for m in one.members]
+
+
+def reasons(look: Look) -> dict[str, str]:
+    """Why jobs stay, by the job's own name."""
+    return {k.rpartition("/")[2]: d.reason for k, d in look.memory.declined.items()}

@@ -1,0 +1,91 @@
+"""Every way in which a migration can go, with up to two things going wrong: the invariant holds."""
+
+from collections import deque
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from extender.core.records import migrations
+from shared.model import MigrationPhase as P
+from shared.model import Mover
+from tests.unit.core.migration.migration_world import World, fair, later, looks, start, unfair
+
+FAULTS = 2
+MOST_FAIR_STEPS = 60
+LEAST_WORLDS = 2000
+"""So that the model never becomes one in which nothing happens."""
+
+
+def steps(world: World) -> Iterator[tuple[str, World]]:
+    yield from looks(world)
+    yield from fair(world)
+    yield from unfair(world)
+    yield "time", later(world)
+
+
+def explored(mover: Mover, faults: int = FAULTS) -> dict[object, tuple[World, str]]:
+    """Every world that can be reached, each with how it was reached."""
+    first = start(mover, faults)
+    seen: dict[object, tuple[World, str]] = {first.key(): (first, "")}
+    queue = deque([first])
+    while queue:
+        world = queue.popleft()
+        path = seen[world.key()][1]
+        for name, after in steps(world):
+            check(after, f"{path} > {name}")
+            if after.key() not in seen:
+                seen[after.key()] = (after, f"{path} > {name}")
+                queue.append(after)
+    return seen
+
+
+def check(world: World, path: str) -> None:
+    one = world.migration
+    if world.new == "placed" and world.departed:
+        assert world.old in {"gone", "ended"}, f"two copies: {path}"
+    if not one.open:
+        assert migrations.kept(one, ()) == (), f"a seat is kept: {path}"
+    if one.phase is P.ABORTED:
+        # without its owner there is nothing left to go on anywhere
+        assert not world.departed or not world.owner, f"aborted after the pod left: {path}"
+    if world.departed:
+        phases = [phase for phase, _ in one.transitions]
+        assert P.CHECKPOINTED in phases, f"left without an ack: {path}"
+        assert P.EVICTING in phases, path
+
+
+def settled(world: World) -> World:
+    """Let everybody do their part until nothing is left to do, and time pass where all wait."""
+    for _ in range(MOST_FAIR_STEPS):
+        moves = [after for _, after in [*looks(world), *fair(world)]]
+        after = next((after for after in moves if after.key() != world.key()), None)
+        if after is not None:
+            world = after
+        elif world.migration.open:
+            world = later(world)
+        else:
+            break
+    return world
+
+
+def quiet(world: World) -> World:
+    """The same world in which nothing more goes wrong."""
+    return replace(world, faults=0)
+
+
+@pytest.mark.parametrize("mover", Mover)
+def test_whatever_happens_the_invariant_holds_and_every_migration_ends(mover: Mover) -> None:
+    seen = explored(mover)
+    assert len(seen) > LEAST_WORLDS
+    ends: dict[object, World] = {}
+    for world, path in seen.values():
+        calm = quiet(world)
+        if calm.key() in ends:
+            continue
+        last = ends[calm.key()] = settled(calm)
+        assert not last.migration.open, f"{last.migration.phase} for ever: {path}"
+        assert not last.suspended, f"suspended for ever: {path}"
+        assert not (last.old == "runs" and last.trainer == "holds" and last.agent), path
+        if mover is Mover.RECREATE and last.departed and not last.unmakeable:
+            assert last.new != "none", f"a bare pod is lost: {path}"

@@ -1,0 +1,56 @@
+"""Tenants and holders on small rooms: nodes with CPUs only."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from extender.core.nodes.node_table import NodeTable
+from extender.core.placement.gang import Placement
+from extender.core.queue import backfill
+from extender.core.queue.backfill import Reservation, RunningJob, Seat
+from shared.model import JobKey, NodeName, PodShape
+from tests.fakes.builders import make_node, make_room, make_shape
+from tests.unit.core.policies.gangs import members, place
+
+
+def shape_of(cpu: int) -> PodShape:
+    return make_shape(cpu=str(cpu), memory="0")
+
+
+def seats(room: NodeTable, wanted: Mapping[str, int]) -> list[tuple[PodShape, int]]:
+    """One pod a node, of so many CPUs."""
+    return [(shape_of(cpu), room.index[NodeName(node)]) for node, cpu in wanted.items()]
+
+
+def room_of(nodes: Mapping[str, int], taken: Iterable[Mapping[str, int]]) -> NodeTable:
+    """Nodes with that many CPUs, and what pods take of them."""
+    room = make_room(*(make_node(name, cpu=str(cpu)) for name, cpu in nodes.items()))
+    return room.with_pods(seat for one in taken for seat in seats(room, one))
+
+
+def tenant(room: NodeTable, row: Mapping[str, Any]) -> RunningJob:
+    return RunningJob(
+        job=JobKey(row["job"]),
+        started_at=row.get("started_at", 0.0),
+        ends_at=row.get("ends_at"),
+        seats=seats(room, row["seats"]),
+        endless=row.get("endless", False),
+    )
+
+
+def gang_of(count: int, cpu: int) -> Seat:
+    """What places a gang of ``count`` pods."""
+
+    def seat(room: NodeTable) -> NodeTable | None:
+        found = place(members("worker", count, shape_of(cpu)), room)
+        return found.room if isinstance(found, Placement) else None
+
+    return seat
+
+
+def held(
+    nodes: Mapping[str, int], rows: list[dict[str, Any]], seat: Seat, now: float
+) -> tuple[NodeTable, Reservation | None]:
+    """Return the room as it is now, and what is kept on it for the job ``holder``."""
+    room = room_of(nodes, [row["seats"] for row in rows])
+    tenants = [tenant(room, row) for row in rows]
+    return room, backfill.reserve(JobKey("holder"), room, tenants, seat, now)

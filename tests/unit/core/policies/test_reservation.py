@@ -1,0 +1,141 @@
+"""Room kept for a job that has waited too long: whose turn it is, when it starts, who may pass."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.queue import BackfillParameters
+from extender.core.queue import backfill
+from extender.core.queue.backfill import Reservation, Waiter
+from shared.model import JobKey, Uid
+from tests.fakes.builders import make_node, make_room, make_shape
+from tests.unit.core.policies.reservations import gang_of, held, room_of, seats
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "reservation"
+CASES = {
+    path.name.removesuffix(".input.json"): path for path in sorted(GOLDEN.glob("*.input.json"))
+}
+
+
+@pytest.mark.parametrize("path", CASES.values(), ids=CASES.keys())
+def test_golden_case_comes_out_as_recorded(path: Path, update_golden: bool) -> None:
+    case = json.loads(path.read_text())
+    assert case["_why"]
+    got = run(case)
+    output = path.with_name(path.name.replace(".input.", ".output."))
+    if update_golden:
+        output.write_text(json.dumps(got, indent=2) + "\n")
+    assert got == json.loads(output.read_text())
+
+
+def run(case: dict[str, Any]) -> Any:
+    seat = gang_of(case["holder"]["pods"], case["holder"]["cpu"])
+    room, found = held(case["nodes"], case["tenants"], seat, case["now"])
+    if found is None:
+        return {"reservation": None}
+    kept = (found.room.used - found.before.used)[:, room.resources.index("cpu")]
+    names = [node.name for node in room.nodes]
+    return {
+        "starts_at": found.starts_at,
+        "waits_for": list(found.waits_for),
+        "kept": {name: cpu / 1000 for name, cpu in zip(names, kept.tolist(), strict=True) if cpu},
+        "passes": [
+            how(found, room, one["seats"], one["lasts"], case["now"], seat)
+            for one in case["passing"]
+        ],
+    }
+
+
+def how(
+    kept: Reservation,
+    room: NodeTable,
+    wanted: dict[str, int],
+    lasts: float | None,
+    now: float,
+    seat: backfill.Seat,
+) -> str:
+    """Say by which rule, if by any, pods with these seats may pass."""
+    if backfill.gone_in_time(kept, now, lasts):
+        return "gone in time"
+    pods = seats(room, wanted)
+    free = backfill.open_room(kept, room).with_pods(pods).free
+    if (free >= 0).all():
+        return "beside its seats"
+    return "with other seats" if backfill.beside(kept, pods, seat) else "no"
+
+
+def waiter(name: str, created_at: float, max_wait: float | None, uid: str = "") -> Waiter:
+    return Waiter(JobKey(name), Uid(uid or name), created_at, max_wait)
+
+
+TURNS: dict[str, tuple[list[Waiter], float | None, list[str]]] = {
+    "nobody waits": ([], 100.0, []),
+    "nobody has waited for so long": ([waiter("a", 0, 51)], 100.0, []),
+    "a wait that is over this moment is over": ([waiter("a", 0, 50)], 100.0, ["a"]),
+    "the older deadline goes first, not the older job": (
+        [waiter("old", 0, 45), waiter("young", 30, 10)],
+        100.0,
+        ["young", "old"],
+    ),
+    "then the older job": ([waiter("a", 10, 30), waiter("b", 5, 35)], 100.0, ["b", "a"]),
+    "then the smaller uid": (
+        [waiter("a", 5, 5, uid="2"), waiter("b", 5, 5, uid="1")],
+        100.0,
+        ["b", "a"],
+    ),
+    "who says nothing waits for as long as the settings say": (
+        [waiter("a", 0, None), waiter("b", 41, None)],
+        10.0,
+        ["a"],
+    ),
+    "or for ever": ([waiter("a", 0, None), waiter("b", 0, 1)], None, ["b"]),
+}
+
+
+@pytest.mark.parametrize(("waiters", "default", "want"), TURNS.values(), ids=TURNS.keys())
+def test_the_oldest_deadline_goes_first(
+    waiters: list[Waiter], default: float | None, want: list[str]
+) -> None:
+    params = BackfillParameters(default_max_wait_seconds=default)
+    assert list(backfill.in_turn(waiters, params, 50.0)) == want
+
+
+def test_a_job_that_fits_now_waits_for_nobody() -> None:
+    _, found = held({"a": 4}, [], gang_of(2, 2), 50.0)
+    assert found is not None
+    assert (found.starts_at, found.waits_for) == (50.0, ())
+
+
+def test_pods_that_stay_are_counted_beside_the_holder() -> None:
+    rows = [{"job": "one", "ends_at": 100.0, "seats": {"a": 4}}]
+    room, found = held({"a": 4, "b": 4}, rows, gang_of(1, 3), 50.0)
+    assert found is not None
+    more = backfill.with_pods(found, seats(room, {"b": 1}))
+    assert ((more.room.used - found.room.used) == (more.before.used - found.before.used)).all()
+    assert more.room.used.sum() > found.room.used.sum()
+    assert more.starts_at == found.starts_at
+
+
+def test_ports_of_those_that_have_ended_are_free_then_and_those_of_the_holder_are_not() -> None:
+    room = make_room(make_node("a"), placed={"a": [make_shape(host_ports=[80])]})
+    one = backfill.RunningJob(JobKey("one"), 0.0, 100.0, [(make_shape(host_ports=[80]), 0)])
+    wanted = make_shape(host_ports=[80])
+
+    def seat(free: NodeTable) -> NodeTable | None:
+        return free.with_pods([(wanted, 0)]) if free.feasible(wanted)[0] else None
+
+    found = backfill.reserve(JobKey("holder"), room, [one], seat, 50.0)
+    assert found is not None
+    assert found.starts_at == 100.0
+    assert not found.before.ports[0]
+    assert not backfill.open_room(found, found.before).feasible(wanted)[0]
+
+
+def test_nothing_is_changed_by_asking() -> None:
+    rows = [{"job": "one", "ends_at": 100.0, "seats": {"a": 4}}]
+    room, found = held({"a": 4}, rows, gang_of(1, 4), 50.0)
+    assert found is not None
+    assert (room.used == room_of({"a": 4}, [{"a": 4}]).used).all()

@@ -1,0 +1,228 @@
+"""A cluster in which jobs with a utility are looked at, slot by slot; writes come at once."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.pricing import SlotTimeParameters
+from extender.core.pricing import decision
+from extender.core.pricing.history import History
+from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory
+from extender.core.queue import slot_gate
+from extender.core.records import plans
+from extender.core.records.slot_plan import SlotPlan
+from extender.store.store import ClusterStore
+from shared import labels
+from shared.model import (
+    Delete,
+    JobKey,
+    Node,
+    NodeName,
+    Owner,
+    Pod,
+    PodKey,
+    Uid,
+    Upsert,
+    WorkerCount,
+)
+from tests.fakes.builders import make_owner, make_pod
+from tests.fakes.reports import make_pod_report, make_report
+
+SLOT = 600.0
+START = 1_000 * SLOT
+"""When a played cluster begins: the beginning of slot 1000."""
+
+
+def slots(**said: Any) -> SlotTimeParameters:
+    return SlotTimeParameters(
+        **{"enabled": True, "slot_seconds": SLOT, "horizon": 10, "share": 1.0} | said
+    )
+
+
+def params(**said: Any) -> CoreParameters:
+    times = {k: said.pop(k) for k in list(said) if k in SlotTimeParameters.__dataclass_fields__}
+    return CoreParameters(slot_time=slots(**times), **said)
+
+
+def training(work: int, chunks: int) -> str:
+    """A training of so many worker-slots for at most so many workers."""
+    return f"epochs={work},chunks={chunks},batches=1,step={SLOT / chunks!r}s"
+
+
+def priced_job(
+    name: str,
+    workers: int,
+    *,
+    work: int,
+    most: int | None = None,
+    least: int | None = None,
+    chunks: int | None = None,
+    utility: str = "sigmoid:100,0,24h",
+    created_at: float = START,
+    ps: int = 0,
+    checkpoint: bool = True,
+    text: str | None = None,
+    **pod: Any,
+) -> list[Owner | Pod]:
+    """A Job with gated workers; elastic if it has a least and a most; it can be suspended."""
+    notes = {labels.UTILITY: utility}
+    notes[labels.TRAINING] = text or training(work, chunks or most or workers)
+    if most is not None:
+        notes[labels.WORKERS] = f"{least or 1}..{most}"
+    if checkpoint:
+        notes[labels.CHECKPOINT] = "/ckpt"
+    owner = replace(
+        make_owner(name, size=workers + ps, created_at=created_at, annotations=notes),
+        suspend_field="/spec/suspend",
+        counts=(WorkerCount(count=workers, fields=("/spec/parallelism",)),),
+    )
+    common: dict[str, Any] = {"owner": owner, "gated": True, "created_at": created_at}
+    serving = [
+        make_pod(f"{name}-ps-{i}", role="ps", index=i, **common, **pod.get("ps_pod", {}))
+        for i in range(ps)
+    ]
+    pod.pop("ps_pod", None)
+    role: dict[str, Any] = {"role": "worker"} if ps else {}
+    working = [make_pod(f"{name}-{i}", index=i, **role, **common, **pod) for i in range(workers)]
+    return [owner, *serving, *working]
+
+
+class PricedYard:
+    """The store, the clock and the loop's memory of a played cluster."""
+
+    def __init__(self, nodes: Iterable[Node], parameters: CoreParameters) -> None:
+        self.store = ClusterStore(labels.SCHEDULER_NAME)
+        self.params = parameters
+        self.now = START
+        self.history = History()
+        self.memory = AdmissionMemory()
+        self.last: AdmissionLook | None = None
+        self._versions = 1
+        self._like: dict[str, Pod] = {}
+        self.add(*nodes)
+
+    @property
+    def slot(self) -> int:
+        return int(self.now // self.params.slot_time.slot_seconds)
+
+    def add(self, *entities: Any) -> None:
+        for one in entities:
+            for entity in one if isinstance(one, list | tuple) else [one]:
+                self.store.apply(Upsert(entity))
+
+    def remove(self, entity: Any) -> None:
+        self.store.apply(Delete(type(entity).__name__, entity.key, entity.uid))
+
+    def look(self, *, apply: bool = True) -> AdmissionLook:
+        reading = Reading(self.now, self.now)
+        snapshot = self.store.snapshot()
+        look = decision.look(snapshot, reading, self.params, self.history, self.memory)
+        self.memory = look.memory
+        self.last = look
+        for command in look.commands if apply else ():
+            self.write(command.owner, command.annotations)
+        return look
+
+    def write(self, owner: Owner, annotations: Mapping[str, str | None]) -> None:
+        known = self.store.snapshot().owners.remembered(owner.namespace, owner.uid)
+        assert known is not None
+        assert known.resource_version == owner.resource_version
+        self._versions += 1
+        notes = {**known.annotations, **annotations}
+        kept = {key: value for key, value in notes.items() if value is not None}
+        version = str(1000 + self._versions)
+        self.add(replace(known, annotations=kept, resource_version=version))
+
+    def plans(self) -> dict[str, SlotPlan]:
+        """Name of the job → its plan."""
+        found = plans.planned(self.store.snapshot())
+        return {key.rsplit("/", 1)[1]: one.plan for key, one in found.items()}
+
+    def counts(self, name: str) -> dict[int, int]:
+        """Slot, the first of the played cluster being 1 → workers."""
+        plan = self.plans()[name]
+        first = int(START // plan.slot_seconds)
+        return {
+            slot - first + 1: plan.workers_at(slot)
+            for span in plan.spans
+            for slot in range(span.first, span.last + 1)
+        }
+
+    def follow(self) -> None:
+        """Scale and place everybody as the plan says for the present slot; end who is done."""
+        for name, plan in sorted(self.plans().items()):
+            if plan.spans and plan.completion < self.slot:
+                self.finish(name)
+            elif plan.spans:
+                self.scale(name, plan)
+
+    def scale(self, name: str, plan: SlotPlan) -> None:
+        """Give the job its workers of this slot: the first by index stay where they are."""
+        span = plan.at(self.slot)
+        workers = self._of(name, "worker") or self._of(name, "")
+        servers = self._of(name, "ps")
+        like = self._like.setdefault(name, workers[0]) if workers else self._like[name]
+        wanted = 0 if span is None else sum(span.workers.values())
+        for pod in [*workers[wanted:], *(() if wanted else servers)]:
+            self.remove(pod)
+        self._suspend(name, suspended=wanted == 0)
+        if span is None:
+            return
+        placed = {i: pod.node_name for i, pod in enumerate(workers[:wanted]) if pod.node_name}
+        nodes = slot_gate.worker_nodes(plan, self.slot)
+        here = list(placed.values())
+        free = slot_gate.left(nodes, here)
+        assert len(free) + len(here) == wanted, (name, "somebody would have to move", span, placed)
+        seats = iter(free)
+        for i in range(wanted):
+            node = placed.get(i) or next(seats)
+            pod = self._made(like, f"{name}-{i}", i) if i >= len(workers) else workers[i]
+            self.add(replace(pod, gates=(), node_name=node, phase="Running"))
+        seats = iter(slot_gate.server_nodes(plan, self.slot))
+        for pod in servers:
+            node = pod.node_name or next(seats)
+            self.add(replace(pod, gates=(), node_name=node, phase="Running"))
+
+    def _of(self, name: str, role: str) -> list[Pod]:
+        pods = self.store.snapshot().jobs.get(JobKey(f"default/job/{name}"), ())
+        mine = [pod for pod in pods if pod.labels.get(labels.ROLE, "") == role]
+        return sorted(mine, key=lambda pod: int(pod.name.rsplit("-", 1)[1]))
+
+    def _made(self, like: Pod, name: str, index: int) -> Pod:
+        tags = {**like.labels, labels.JOB_INDEX_LABEL: str(index)}
+        return replace(
+            like, name=name, uid=Uid(f"{name}-{self.now:.0f}"), labels=tags, created_at=self.now
+        )
+
+    def _suspend(self, name: str, *, suspended: bool) -> None:
+        owner = self.owner(name)
+        if owner.suspended != suspended:
+            self.add(replace(owner, suspended=suspended))
+
+    def owner(self, name: str) -> Owner:
+        owners = self.store.snapshot().owners
+        return next(owner for owner in owners if owner.name == name)
+
+    def report(self, name: str, done: float) -> None:
+        """Have agents report how much of the training is done."""
+        snapshot = self.store.snapshot()
+        for pod in snapshot.jobs[JobKey(f"default/job/{name}")]:
+            node = snapshot.bound.get(pod.uid)
+            if node is not None:
+                said = make_pod_report(pod.uid, step=round(done * 10_000), total_steps=10_000)
+                known = self.store.reported(node)
+                others = [] if known is None else known.pods.values()
+                told = {p.uid: p for p in others} | {said.uid: said}
+                self.store.report(make_report(node, told.values(), received_at=self.now))
+
+    def pod(self, name: str) -> Pod:
+        return self.store.snapshot().pods[PodKey(f"default/{name}")]
+
+    def finish(self, name: str) -> None:
+        """End the job well."""
+        self._suspend(name, suspended=False)
+        for pod in self.store.snapshot().jobs.get(JobKey(f"default/job/{name}"), ()):
+            self.add(replace(pod, phase="Succeeded", node_name=pod.node_name or NodeName("n")))

@@ -1,0 +1,88 @@
+"""A played cluster with jobs that do not say how long their steps take."""
+
+from msgspec.structs import replace
+
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.session import Reading
+from extender.core.queue import decision
+from extender.core.queue.decision import Cycle
+from extender.core.queue.state import QueueState
+from extender.core.records import profile
+from extender.core.records.profile import Profile
+from shared.model import JobKey
+from tests.fakes.builders import make_node
+from tests.fakes.reports import make_pod_report, make_report
+from tests.unit.core.pricing.priced import PricedYard, params, priced_job
+
+BATCHES = 400
+UNMEASURED = "epochs=4,chunks=4,batches=25"
+"""``BATCHES`` mini-batches; nothing of their time."""
+TOTAL = 200
+"""Steps of the whole run, as its metrics count them."""
+
+
+def unmeasured(name, workers=2, **said):
+    """A job of which nobody knows how long its steps take."""
+    return priced_job(name, workers, work=0, **{"text": UNMEASURED} | said)
+
+
+class ProfileYard(PricedYard):
+    """With a queue that binds what it releases, and agents that report steps."""
+
+    def __init__(self, *jobs, count=2, cpu=4, **said):
+        nodes = [make_node(f"n{i}", cpu=str(cpu)) for i in range(count)]
+        super().__init__(nodes, params(**{"share": 0.5} | said))
+        self.add(*jobs)
+        self.steps = {}
+
+    def cycle(self) -> Cycle:
+        memory = QueueState(priced=self.last.unplanned if self.last else {})
+        reading = Reading(self.now, self.now)
+        return decision.cycle(self.store.snapshot(), memory, reading, self.params)
+
+    def reasons(self):
+        return {entry.job.name: entry.reason for entry in self.cycle().entries}
+
+    def place(self):
+        """Bind what the queue releases; return the names of those pods."""
+        gangs = [one for one in self.cycle().commands if isinstance(one, ReleaseGang)]
+        released = {pod.pod: pod.node for gang in gangs for pod in gang.pods}
+        for key, node in released.items():
+            pod = self.store.snapshot().pods[key]
+            self.add(replace(pod, gates=(), node_name=node, phase="Running"))
+        return sorted(key.rsplit("/", 1)[1] for key in released)
+
+    def train(self, name, seconds, steps=10, total=TOTAL, after=None):
+        """Let the job take so many steps in so many seconds, and its agents say so."""
+        self.now += seconds if after is None else after
+        self.steps[name] = self.steps.get(name, 0) + steps
+        self.say(name, total=total)
+
+    def say(self, name, total=TOTAL):
+        snapshot = self.store.snapshot()
+        for pod in snapshot.jobs[JobKey(f"default/job/{name}")]:
+            node = snapshot.bound.get(pod.uid)
+            if node is None:
+                continue
+            said = make_pod_report(
+                pod.uid, step=self.steps[name], total_steps=total, updated_at=self.now
+            )
+            known = self.store.reported(node)
+            others = {} if known is None else dict(known.pods)
+            told = others | {said.uid: said}
+            self.store.report(make_report(node, told.values(), received_at=self.now))
+
+    def measure(self, name, step_seconds=1.0, intervals=6):
+        """Let it train until it is measured."""
+        for _ in range(intervals):
+            self.train(name, 10 * step_seconds)
+            self.look()
+
+    def run(self, name) -> Profile | None:
+        return profile.read(self.owner(name))
+
+    def standing(self, name):
+        return self.last.standings[JobKey(f"default/job/{name}")]
+
+    def events(self, look):
+        return [one.event.reason for one in look.commands if one.event is not None]

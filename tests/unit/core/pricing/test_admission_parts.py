@@ -1,0 +1,108 @@
+"""Small parts of admission: shares of nodes, targets, history."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from extender.core.pricing import history, machines
+from extender.core.pricing.history import MOST_NAMES, MOST_PAST, History, PastJob
+from extender.core.queue import slot_gate
+from extender.core.records import slot_plan
+from extender.core.records.slot_plan import Asked, SlotPlan, Span
+from shared import labels
+from shared.errors import InputError
+from shared.model import JobKey, NodeName, PodShape, Uid
+from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.unit.core.clusters import snapshot_of
+from tests.unit.core.pricing.priced import slots
+
+A, B, C = (NodeName(name) for name in "abc")
+ASKED = Asked("sigmoid:1,0,1h", "epochs=1,chunks=1,batches=1,step=1s", PodShape())
+
+
+def plan_of(*spans):
+    last = spans[-1].last if spans else 0
+    return SlotPlan(JobKey("default/job/a"), ASKED, 600.0, 1, last, last, 2.0, 0.5, spans)
+
+
+TARGETS = {
+    "who is kept longest is first": ([Span(1, 1, {A: 1, B: 2}), Span(2, 2, {B: 1})], (B, A, B)),
+    "a pause ends all": ([Span(1, 1, {A: 1, B: 1}), Span(3, 3, {B: 1})], (A, B)),
+    "two spans in a row are one stay": (
+        [Span(1, 1, {A: 1, B: 1}), Span(2, 2, {B: 1}), Span(3, 3, {B: 1, C: 1})],
+        (B, A),
+    ),
+    "nothing in this slot": ([Span(2, 2, {A: 1})], ()),
+}
+
+
+@pytest.mark.parametrize(("spans", "want"), TARGETS.values(), ids=TARGETS)
+def test_workers_by_index(spans, want):
+    assert slot_gate.worker_nodes(plan_of(*spans), 1) == want
+
+
+def test_nodes_that_are_taken_are_left_out_and_strange_ones_take_none():
+    assert slot_gate.left((A, B, A), (A, C)) == (B, A)
+
+
+def test_a_share_is_rounded_down_to_whole_base_units():
+    snapshot = snapshot_of(make_node("n", cpu="1001m", memory="7", pods=3))
+    room = snapshot.room
+    found = dict(
+        zip(room.resources, slot_gate.priced_share(snapshot, 1 / 3)[0].tolist(), strict=True)
+    )
+    assert (found["cpu"], found["memory"], found["pods"]) == (333, 2, 1)
+    assert np.array_equal(slot_gate.priced_share(snapshot, 1.0), room.allocatable)
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
+def test_pods_that_belong_to_a_node_are_taken_off_first(kind):
+    owner = make_owner("d", kind=kind)
+    pod = make_pod("d", owner=owner, node="n", cpu="2", scheduler_name="another")
+    snapshot = snapshot_of(make_node("n", cpu="4"), pod, make_pod("x", node="n", cpu="1"))
+    cpu = snapshot.room.resources.index("cpu")
+    assert slot_gate.priced_share(snapshot, 0.5)[0, cpu] == 1000
+
+
+def test_nodes_for_servers_hold_no_workers():
+    nodes = [make_node("a"), make_node("b", labels={"ps": ""})]
+    found = machines.machines(snapshot_of(*nodes), slots(server_label="ps"))
+    assert (found.names, found.server_names, found.cluster.common) == (("a",), ("b",), False)
+    found = machines.machines(snapshot_of(*nodes), slots(server_label="other"))
+    assert (found.names, found.cluster.common) == (("a", "b"), True)
+    assert machines.machines(snapshot_of(nodes[1]), slots(server_label="ps")) is None
+
+
+def test_other_machines_have_another_mark():
+    marks = {
+        machines.machines(snapshot_of(*nodes), slots(share=share)).mark
+        for nodes in ([make_node("a")], [make_node("b")], [make_node("a", cpu="9")])
+        for share in (0.5, 1.0)
+    }
+    assert len(marks) == 6
+
+
+def test_a_job_is_remembered_once_and_the_oldest_is_forgotten():
+    jobs = tuple(PastJob(Uid(str(i)), ASKED) for i in range(MOST_PAST + 1))
+    known = history.with_jobs(history.with_jobs(History(), jobs[:2]), jobs)
+    assert known.jobs == jobs[1:]
+    assert history.with_jobs(known, jobs[-1:]) is known
+
+
+def test_the_newest_step_time_of_a_name_counts():
+    measured = {str(i): 1.0 for i in range(MOST_NAMES)}
+    known = history.with_steps(History(step_seconds=measured), {"0": 2.0, "new": 3.0})
+    assert list(known.step_seconds.items())[-2:] == [("0", 2.0), ("new", 3.0)]
+    assert len(known.step_seconds) == MOST_NAMES
+    assert "1" not in known.step_seconds
+
+
+def test_a_plan_is_read_as_it_was_written():
+    plan = plan_of(Span(1, 2, {A: 1}, {B: 2}), Span(4, 4, {A: 3}))
+    owner = replace(make_owner(), annotations={labels.SLOT_PLAN: slot_plan.text(plan)})
+    assert slot_plan.read(owner) == plan
+    assert [plan.workers_at(slot) for slot in range(6)] == [0, 1, 1, 0, 3, 0]
+    assert plan.payoff == 1.5
+    assert slot_plan.read(make_owner()) is None
+    with pytest.raises(InputError, match=labels.SLOT_PLAN):
+        slot_plan.read(replace(owner, annotations={labels.SLOT_PLAN: "{}"}))

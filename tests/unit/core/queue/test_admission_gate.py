@@ -1,0 +1,218 @@
+"""The queue with jobs that have a utility beside jobs that have none."""
+
+import pytest
+from msgspec.structs import replace
+
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Reading
+from extender.core.elastic import slot_plan_proposals
+from extender.core.parameters.pricing import Unmeasured as WhenUnmeasured
+from extender.core.parameters.pricing import WhenGone
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from extender.core.records import slot_plan
+from extender.core.records.rescale import Cause
+from shared import labels
+from shared.model import WorkerCount
+from tests.fakes.builders import make_node
+from tests.unit.core.clusters import queued_job
+from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
+
+
+def yard(*jobs, count=2, cpu=4, **said):
+    world = PricedYard([make_node(f"n{i}", cpu=str(cpu)) for i in range(count)], params(**said))
+    world.add(*jobs)
+    return world
+
+
+def cycle(world):
+    reading = Reading(world.now, world.now)
+    memory = QueueState(priced=world.last.unplanned if world.last else {})
+    return decision.cycle(world.store.snapshot(), memory, reading, world.params)
+
+
+def reasons(world):
+    return {entry.job.name: entry.reason for entry in cycle(world).entries}
+
+
+def released(world):
+    """Job → pod → node."""
+    gangs = [one for one in cycle(world).commands if isinstance(one, ReleaseGang)]
+    return {
+        gang.job.rsplit("/", 1)[1]: {pod.pod.rsplit("/", 1)[1]: pod.node for pod in gang.pods}
+        for gang in gangs
+    }
+
+
+def proposals(world):
+    found = slot_plan_proposals.proposals(
+        world.store.snapshot(), Reading(world.now, world.now), world.params
+    )
+    assert all(one.cause is Cause.SLOT for one in found)
+    return {one.job.rsplit("/", 1)[1]: one.to for one in found}
+
+
+def test_a_job_with_a_utility_waits_until_it_has_a_plan_and_then_goes_where_it_says():
+    world = yard(priced_job("a", 2, work=4))
+    assert reasons(world) == {"a": Reason.AWAITING_PRICE}
+    world.look()
+    (node,) = world.plans()["a"].spans[0].workers
+    assert released(world) == {"a": {"a-0": node, "a-1": node}}
+
+
+def test_only_what_was_priced_is_told_to_be_too_dear():
+    world = yard(priced_job("a", 1, work=1, utility="sigmoid:0.0001,0,24h"))
+    world.add(priced_job("rich", 1, work=1))
+    assert reasons(world)["a"] is Reason.AWAITING_PRICE
+    world.look()
+    assert reasons(world)["a"] is Reason.PAYOFF_TOO_LOW
+
+
+def test_a_new_life_does_not_take_back_what_stands_on_the_pods():
+    world = yard(priced_job("a", 1, work=1))
+    world.add(replace(world.pod("a-0"), queued_reason="PayoffTooLow"))
+    assert reasons(world) == {"a": Reason.PAYOFF_TOO_LOW}
+
+
+def test_what_admission_says_of_an_annotation_stands_in_the_queue_too():
+    unmeasured = priced_job("a", 1, work=1, text="epochs=1,chunks=1,batches=1")
+    world = yard(unmeasured, unmeasured=WhenUnmeasured.HOLD)
+    world.look()
+    (entry,) = cycle(world).entries
+    assert entry.reason is Reason.MISCONFIGURED
+    assert "step=" in entry.message
+
+
+def test_before_its_slot_it_waits():
+    world = yard(priced_job("a", 4, work=4), priced_job("b", 4, work=4), count=1)
+    world.look()
+    assert reasons(world) == {"a": Reason.RELEASING, "b": Reason.AWAITING_SLOT}
+    world.now += SLOT
+    world.finish("a")
+    world.look()
+    assert reasons(world) == {"b": Reason.RELEASING}
+
+
+def test_no_more_workers_start_than_the_slot_has():
+    world = yard(priced_job("a", 4, work=4, most=4), count=1, share=0.5)
+    world.look()
+    assert world.plans()["a"].workers_at(world.slot) == 2
+    assert released(world) == {"a": {"a-0": "n0", "a-1": "n0"}}
+
+
+def test_where_the_plans_node_is_taken_it_goes_elsewhere_in_its_share():
+    world = yard(priced_job("a", 2, work=4))
+    world.look()
+    (node,) = world.plans()["a"].spans[0].workers
+    (other,) = {"n0", "n1"} - {node}
+    _, *pods = queued_job("x", 4, created_at=START)
+    world.add([replace(pod, node_name=node, gates=(), scheduler_name="another") for pod in pods])
+    assert set(released(world)["a"].values()) == {other}
+
+
+def test_the_others_leave_the_share_alone():
+    world = yard(queued_job("x", 3, created_at=START), count=1, share=0.5)
+    assert reasons(world) == {"x": Reason.GANG_DOES_NOT_FIT}
+    world = yard(
+        queued_job("x", 2, created_at=START),
+        queued_job("y", 1, created_at=START),
+        count=1,
+        share=0.5,
+    )
+    assert reasons(world) == {"x": Reason.RELEASING, "y": Reason.GANG_DOES_NOT_FIT}
+
+
+def test_the_others_room_is_the_whole_rest_whatever_is_used_of_the_share():
+    world = yard(
+        priced_job("a", 2, work=8), queued_job("x", 2, created_at=START), count=1, share=0.5
+    )
+    world.look()
+    assert reasons(world) == {"a": Reason.RELEASING, "x": Reason.RELEASING}
+    world.follow()
+    assert reasons(world) == {"x": Reason.RELEASING}
+
+
+def test_a_job_with_a_utility_leaves_the_others_part_alone():
+    world = yard(priced_job("a", 3, work=3), count=1, share=0.5)
+    world.look()
+    assert world.plans() == {}
+
+
+def test_what_daemons_use_is_nobodys_share():
+    world = yard(priced_job("a", 3, work=3), count=1, share=1.0)
+    daemon = queued_job("d", 2, created_at=START)[1]
+    owner = replace(daemon.controller, kind="DaemonSet")
+    world.add(replace(daemon, controller=owner, node_name="n0", gates=()))
+    world.look()
+    assert "a" in world.plans()
+    world = yard(priced_job("a", 4, work=3), count=1, share=1.0)
+    world.add(replace(daemon, controller=owner, node_name="n0", gates=()))
+    world.look()
+    assert "a" not in world.plans()
+
+
+@pytest.mark.parametrize(
+    ("when", "reason"),
+    [(WhenGone.HOLD, Reason.UTILITY_GONE), (WhenGone.QUEUE, Reason.RELEASING)],
+)
+def test_a_job_whose_utility_is_gone_waits_on_or_with_the_others(when, reason):
+    world = yard(priced_job("a", 1, work=1, utility="steps:15m=10"), when_gone=when, share=0.5)
+    world.now += SLOT
+    assert reasons(world) == {"a": reason}
+
+
+def test_a_mistake_in_an_annotation_is_named():
+    world = yard(priced_job("a", 1, work=1, utility="much"))
+    (entry,) = cycle(world).entries
+    assert entry.reason is Reason.MISCONFIGURED
+    assert "shuntyard.io/utility" in entry.message
+
+
+def test_where_it_is_off_the_same_jobs_run_at_once_whatever_they_say():
+    jobs = [priced_job("a", 1, work=1, utility="much"), priced_job("b", 2, work=1)]
+    assert set(reasons(yard(*jobs, enabled=False)).values()) == {Reason.RELEASING}
+
+
+def test_a_slot_with_other_workers_is_proposed_as_it_begins():
+    jobs = [
+        priced_job("a", 2, work=4, checkpoint=False, utility="sigmoid:900,9,30m"),
+        priced_job("b", 4, work=12, most=4, utility="steps:40m=100"),
+    ]
+    world = yard(*jobs, count=1)
+    world.look()
+    assert world.counts("b") == {1: 2, 2: 2, 3: 4, 4: 4}
+    assert proposals(world) == {"b": 2}
+    world.follow()
+    (owner,) = [o for o in world.store.snapshot().owners if o.name == "b"]
+    count = WorkerCount(count=2, fields=("/spec/parallelism",))
+    world.add(replace(owner, counts=(count,)))
+    assert proposals(world) == {}
+    world.now += 2 * SLOT
+    assert proposals(world)["b"] == 4
+
+
+def test_a_pause_is_proposed_and_its_end():
+    world = yard(priced_job("a", 4, work=8), count=1)
+    world.look()
+    world.follow()
+    plan = world.plans()["a"]
+    (span,) = plan.spans
+    gap = (replace(span, last=span.first), replace(span, first=span.last + 1, last=span.last + 1))
+    later = replace(plan, spans=gap, completion=span.last + 1)
+    world.write(world.owner("a"), {labels.SLOT_PLAN: slot_plan.text(later)})
+    assert proposals(world) == {}
+    world.now += SLOT
+    assert proposals(world) == {"a": 0}
+    world.scale("a", later)
+    assert proposals(world) == {}
+    world.now += SLOT
+    assert proposals(world) == {"a": 4}
+
+
+def test_a_job_whose_plan_is_over_is_left_as_it_is():
+    world = yard(priced_job("a", 4, work=4), count=1)
+    world.look()
+    world.follow()
+    world.now = START + 5 * SLOT
+    assert proposals(world) == {}

@@ -1,0 +1,164 @@
+"""How long jobs run: what users say, what earlier runs took, what agents predict."""
+
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as changed
+
+from extender.core.cluster import jobs
+from extender.core.cluster.session import Reading
+from extender.core.queue import running_jobs
+from extender.core.queue.running_jobs import End, Length, Source, Unknown
+from extender.core.queue.state import QueueState
+from shared import labels
+from shared.model import Delete, JobKey, NodeName, Upsert
+from shared.progress import NodeReport, PodReport, Progress, Span
+from tests.fakes.builders import make_node
+from tests.unit.core.clusters import queued_job, released_job, snapshot_of
+from tests.unit.core.queue.runs import START, Spec, World
+
+NODE = make_node("a", cpu="64")
+NOW = Reading(1000.0, 1000.0)
+SAYS = {labels.EXPECTED_DURATION: "5m"}
+
+NAMES = {
+    "resnet": "resnet",
+    "resnet-7": "resnet",
+    "resnet-2026": "resnet",
+    "resnet-x7k2p": "resnet",
+    "resnet-first": "resnet-first",
+    "resnet-50-x7k2p": "resnet-50",
+    "resnet50": "resnet50",
+}
+
+
+@pytest.mark.parametrize(("name", "want"), NAMES.items(), ids=NAMES.keys())
+def test_runs_of_generated_names_are_runs_of_one_name(name: str, want: str) -> None:
+    assert running_jobs.run_name(JobKey(f"team/job/{name}")) == f"team/job/{want}"
+
+
+LENGTHS: dict[str, tuple[dict[str, str], dict[str, tuple[float, ...]], Length | None]] = {
+    "nobody says anything": ({}, {}, None),
+    "the annotation": (SAYS, {}, Length(300.0, Source.ANNOTATION)),
+    "the longest earlier run": (
+        {},
+        {"default/job/j": (10.0, 90.0, 20.0)},
+        Length(90.0, Source.HISTORY),
+    ),
+    "the annotation before earlier runs": (
+        SAYS,
+        {"default/job/j": (10.0,)},
+        Length(300.0, Source.ANNOTATION),
+    ),
+    "runs of others say nothing": ({}, {"default/job/other": (10.0,)}, None),
+}
+
+
+@pytest.mark.parametrize(("notes", "runs", "want"), LENGTHS.values(), ids=LENGTHS.keys())
+def test_how_long_a_job_runs_that_has_not_started(notes, runs, want) -> None:
+    snapshot = snapshot_of(NODE, queued_job("j-1", 2, annotations=notes))
+    assert running_jobs.length(jobs.view(snapshot, JobKey("default/job/j-1")), runs) == want
+
+
+def end(snapshot, runs=None, *, since: float = 900.0) -> End:
+    key = JobKey("default/job/j")
+    memory = QueueState(runs=runs or {})
+    return running_jobs.expected_end(snapshot, snapshot.jobs[key], key, since, memory, NOW, 30.0)
+
+
+ENDS = {
+    "nobody says anything": ({}, {}, End(None, Unknown.UNSTATED)),
+    "the annotation": (SAYS, {}, End(1200.0, Source.ANNOTATION)),
+    "an earlier run": ({}, {"default/job/j": (150.0,)}, End(1050.0, Source.HISTORY)),
+    "the annotation's time is over, an earlier run took longer": (
+        {labels.EXPECTED_DURATION: "50s"},
+        {"default/job/j": (150.0,)},
+        End(1050.0, Source.HISTORY),
+    ),
+    "everybody's time is over": (
+        {labels.EXPECTED_DURATION: "50s"},
+        {"default/job/j": (60.0,)},
+        End(None, Unknown.OVERRUN),
+    ),
+    "what cannot be read says nothing": (
+        {labels.EXPECTED_DURATION: "soon"},
+        {},
+        End(None, Unknown.UNSTATED),
+    ),
+}
+
+
+@pytest.mark.parametrize(("notes", "runs", "want"), ENDS.values(), ids=ENDS.keys())
+def test_when_a_job_ends_that_runs(notes, runs, want) -> None:
+    job = released_job("j", ["a", "a"], bound=2, annotations=notes)
+    assert end(snapshot_of(NODE, job), runs) == want
+
+
+PREDICTED = {
+    "the upper end of the band": (970.0, Span(50.0, 40.0, 70.0), End(1040.0, Source.PROGRESS)),
+    "its time is over": (900.0, Span(50.0, 40.0, 70.0), End(None, Unknown.OVERRUN)),
+    "it predicts nothing": (970.0, None, End(None, Unknown.UNSTATED)),
+}
+
+
+@pytest.mark.parametrize(("read_at", "span", "want"), PREDICTED.values(), ids=PREDICTED.keys())
+def test_what_an_agent_predicts_counts_where_nobody_says_more(read_at, span, want) -> None:
+    snapshot = snapshot_of(NODE, released_job("j", ["a", "a"], bound=2))
+    first = snapshot.jobs[JobKey("default/job/j")][0]
+    seen = Progress(metric="loss", source="jsonl", updated_at=read_at, remaining_seconds=span)
+    report = NodeReport(
+        node=NodeName("a"), boot="b", sequence=1, sent_at=990.0, received_at=990.0, complete=True,
+        pods={first.uid: PodReport(uid=first.uid, progress=seen)},
+    )  # fmt: skip
+    assert end(replace(snapshot, reports={NodeName("a"): report})) == want
+    stale = {NodeName("a"): NodeReport(
+        node=NodeName("a"), boot="b", sequence=1, sent_at=900.0, received_at=900.0, complete=True,
+        pods=report.pods,
+    )}  # fmt: skip
+    assert end(replace(snapshot, reports=stale)) == End(None, Unknown.UNSTATED)
+
+
+def finished(*specs: Spec) -> World:
+    """Run jobs to their ends, with a cycle while each runs."""
+    looks = [Spec(f"look{i}x", comes_at=s.comes_at + 5.0, lasts=1.0) for i, s in enumerate(specs)]
+    return World([NODE], [*specs, *looks]).run()
+
+
+def test_runs_are_remembered_by_name_and_the_last_few_only() -> None:
+    specs = [Spec(f"train-{i}", 2, comes_at=20.0 * i, lasts=10.0 + i, told=False) for i in range(8)]
+    world = finished(*specs)
+    assert world.memory.runs["default/job/train"] == (13.0, 14.0, 15.0, 16.0, 17.0)
+    assert world.memory.running == {}
+
+
+def test_a_run_that_failed_or_was_deleted_is_no_run() -> None:
+    world = World([NODE], [Spec("f", lasts=1e9), Spec("d", lasts=1e9)])
+    world.cycle()
+    world.now += 1.0
+    world.cycle()
+    assert set(world.memory.running) == {"default/job/f", "default/job/d"}
+    pods = {pod.name: pod for pod in world.store.snapshot().pods.values()}
+    world.store.apply(Upsert(changed(pods["f-0"], phase="Failed")))
+    world.store.apply(Delete("Pod", pods["d-0"].key, pods["d-0"].uid))
+    world.now += 1.0
+    world.cycle()
+    assert world.memory.running == {}
+    assert world.memory.runs == {}
+
+
+def test_only_so_many_names_are_remembered_and_the_oldest_goes(monkeypatch) -> None:
+    monkeypatch.setattr(running_jobs, "MOST_NAMES", 2)
+    names = ["ant", "bee", "cat", "bee", "dog"]
+    specs = [Spec(f"{n}-{i}", comes_at=20.0 * i) for i, n in enumerate(names)]
+    world = finished(*specs)
+    assert list(world.memory.runs) == ["default/job/bee", "default/job/dog"]
+    assert world.memory.runs["default/job/bee"] == (10.0, 10.0)
+
+
+def test_after_a_restart_jobs_that_run_are_known_by_their_pods() -> None:
+    world = World([NODE], [Spec("j", lasts=100.0)])
+    world.cycle()
+    world.now += 30.0
+    world.memory = QueueState()
+    world.cycle()
+    assert world.memory.running == {"default/job/j": START}

@@ -1,0 +1,120 @@
+"""When waiting jobs start: estimates, what they rest on, and why there is none."""
+
+import pytest
+
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import BackfillParameters
+from extender.core.queue import decision, forecast
+from extender.core.queue.forecast import Estimate
+from tests.fakes.builders import make_node
+from tests.unit.core.queue.runs import START, Spec, World
+
+PARAMS = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=None))
+NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
+FULL = [Spec("r0", cpu="4", lasts=60.0), Spec("r1", cpu="4", lasts=90.0)]
+"""Both nodes, from the beginning on."""
+
+
+def estimates(*specs: Spec, after: float = 5.0) -> dict[str, Estimate]:
+    """What is told ``after`` so many seconds; times are since the beginning."""
+    world = World(NODES, specs, PARAMS).run(until=START + after)
+    world.now = START + after
+    snapshot = world.observe()
+    cycle = decision.cycle(snapshot, world.memory, world.reading, PARAMS)
+    told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
+    return {
+        key.rpartition("/")[2]: Estimate(one.starts_at and one.starts_at - START, one.why)
+        for key, one in told.items()
+    }
+
+
+def wide(name: str, comes_at: float = 2.0, **more: object) -> Spec:
+    """Wants both nodes."""
+    return Spec(name, 2, cpu="4", comes_at=comes_at, **more)  # type: ignore[arg-type] - passed through
+
+
+def one(name: str, comes_at: float = 2.0, **more: object) -> Spec:
+    """Wants one."""
+    return Spec(name, cpu="4", comes_at=comes_at, **more)  # type: ignore[arg-type] - passed through
+
+
+CASES: dict[str, tuple[list[Spec], dict[str, Estimate]]] = {
+    "after those that run": ([*FULL, wide("w")], {"w": Estimate(90.0, "durations by annotation")}),
+    "one after the other": (
+        [*FULL, one("w0", 1.0), one("w1", 2.0), one("w2", 3.0)],
+        {
+            "w0": Estimate(60.0, "durations by annotation"),
+            "w1": Estimate(70.0, "durations by annotation"),
+            "w2": Estimate(80.0, "durations by annotation"),
+        },
+    ),
+    "nobody says when a running one ends": (
+        [Spec("r0", cpu="4", lasts=60.0, told=False), FULL[1], wide("w", 1.0), one("w1", 2.0)],
+        {
+            "w": Estimate(None, "waits for default/r0, whose end is unknown: unstated"),
+            "w1": Estimate(None, "behind default/w, whose start is unknown"),
+        },
+    ),
+    "nobody says how long the one before it takes": (
+        [*FULL, wide("w", 1.0, told=False), one("w1", 2.0)],
+        {
+            "w": Estimate(90.0, "durations by annotation"),
+            "w1": Estimate(60.0, "durations by annotation"),
+        },
+    ),
+    "it would never fit, which keeps nobody waiting": (
+        [*FULL, Spec("huge", 3, cpu="4", comes_at=1.0), one("w1", 2.0)],
+        {
+            "huge": Estimate(None, "does not fit even if every other job has ended"),
+            "w1": Estimate(60.0, "durations by annotation"),
+        },
+    ),
+    "no node is for it": (
+        [*FULL, Spec("odd", cpu="9", comes_at=1.0)],
+        {"odd": Estimate(None, "cannot start: NoSuchNode")},
+    ),
+}
+
+
+@pytest.mark.parametrize(("specs", "want"), CASES.values(), ids=CASES.keys())
+def test_when_a_job_starts_and_what_that_rests_on(specs, want) -> None:
+    assert estimates(*specs) == want
+
+
+def test_a_job_that_was_released_starts_now() -> None:
+    world = World(NODES, [Spec("w")], PARAMS)
+    snapshot, cycle = world.observe(), world.cycle()
+    told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
+    assert list(told.values()) == [Estimate(START, "seats are taken")]
+
+
+def test_a_job_that_has_run_too_long_has_no_end() -> None:
+    late = Spec("r0", cpu="4", lasts=60.0)
+    world = World(NODES, [late, FULL[1], wide("w")], PARAMS).run(until=START + 5.0)
+    world.now = START + 60.0
+    snapshot = world.store.snapshot()  # r0 has not ended, whatever it said
+    cycle = decision.cycle(snapshot, world.memory, world.reading, PARAMS)
+    told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
+    assert [one.why for one in told.values()] == [
+        "waits for default/r0, whose end is unknown: overrun"
+    ]
+
+
+def test_the_work_is_bounded(monkeypatch) -> None:
+    monkeypatch.setattr(forecast, "MOST_JOBS", 2)
+    monkeypatch.setattr(forecast, "MOST_PLANS", 1)
+    told = estimates(*FULL, *(Spec(f"w{i}", i + 1, cpu="4", comes_at=1.0) for i in range(3)))
+    assert {one.why for one in told.values()} <= {
+        forecast.TOO_FAR,
+        forecast.NEVER_FITS,
+        "behind default/w0, whose start is unknown",
+        "behind default/w2, whose start is unknown",
+    }
+    assert sum(one.why == forecast.TOO_FAR for one in told.values()) >= 2
+
+
+def test_earlier_runs_of_the_name_are_enough() -> None:
+    past = [Spec(f"train-{i}", 2, cpu="4", comes_at=30.0 * i, told=False) for i in range(2)]
+    looks = [Spec(f"look{i}x", cpu="5", comes_at=30.0 * i + 5.0) for i in range(2)]
+    told = estimates(*past, *looks, one("w", 31.0), after=35.0)
+    assert told["w"] == Estimate(40.0, "durations by history")

@@ -1,0 +1,53 @@
+"""When an admitted job starts: as its slot plan says, whoever waits before it."""
+
+from extender.core.cluster.session import Reading
+from extender.core.queue import decision, forecast
+from extender.core.queue.forecast import BY_PLAN, NO_SLOT, Estimate
+from extender.core.queue.state import QueueState
+from tests.fakes.builders import make_node
+from tests.unit.core.clusters import queued_job
+from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
+
+
+def yard(*jobs, **said):
+    world = PricedYard([make_node("a", cpu="4")], params(**said))
+    world.add(*jobs)
+    world.look()
+    return world
+
+
+def estimates(world) -> dict[str, Estimate]:
+    reading, snapshot = Reading(world.now, world.now), world.store.snapshot()
+    cycle = decision.cycle(snapshot, QueueState(), reading, world.params)
+    told = forecast.estimates(snapshot, cycle, world.params, reading)
+    return {key.rpartition("/")[2]: one for key, one in told.items()}
+
+
+def test_an_admitted_job_starts_with_its_slot():
+    world = yard(priced_job("a", 4, work=8), priced_job("b", 4, work=4))
+    assert estimates(world) == {
+        "a": Estimate(START, forecast.ON_ITS_WAY),
+        "b": Estimate(START + 2 * SLOT, BY_PLAN),
+    }
+    world.now += SLOT / 2
+    assert estimates(world)["b"] == Estimate(START + 2 * SLOT, BY_PLAN)
+
+
+def test_others_are_told_as_if_it_were_not_there():
+    plain = [
+        queued_job("c", 1, cpu="2"),
+        queued_job("d", 3, cpu="2", annotations={"shuntyard.io/expected-duration": "1h"}),
+    ]
+    jobs = [priced_job("a", 2, work=4), priced_job("b", 2, work=2)]
+    both = estimates(yard(*plain, *jobs, share=0.5))
+    alone = estimates(yard(*plain, share=0.5))
+    assert both["b"].why == BY_PLAN
+    assert {name: both[name] for name in "cd"} == {name: alone[name] for name in "cd"}
+
+
+def test_one_whose_plan_is_empty_has_no_estimate():
+    world = yard(priced_job("a", 4, work=4), priced_job("b", 4, work=4))
+    world.remove(make_node("a", cpu="4"))
+    world.add(make_node("small", cpu="1"))
+    world.look()
+    assert {one.why for one in estimates(world).values()} == {NO_SLOT}

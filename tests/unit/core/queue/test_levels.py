@@ -1,0 +1,320 @@
+"""Topology levels from the annotation to the release: who goes where, what is said, who stays."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from extender.core.cluster import jobs
+from extender.core.cluster.commands import ReleaseGang, RewriteSeat
+from extender.core.cluster.job_spec import TopologyWish
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.placement import Level, TopologyParameters
+from extender.core.placement import planner, topology_demand
+from extender.core.placement.unschedulable import Misfit
+from extender.core.queue import decision
+from extender.core.queue.state import QueueState
+from shared import foreign_labels, labels
+from shared.model import Requirement
+from tests.fakes.builders import make_node, make_owner, make_pod, make_shape, make_term, pinned_to
+from tests.unit.core.clusters import queued_job, released_job, snapshot_of
+from tests.unit.core.policies.racks import RACK, ZONE, racks
+
+MUST, SHOULD = labels.REQUIRED_TOPOLOGY, labels.PREFERRED_TOPOLOGY
+KUEUE_MUST = foreign_labels.KUEUE_REQUIRED_TOPOLOGY
+KUEUE_SHOULD = foreign_labels.KUEUE_PREFERRED_TOPOLOGY
+IN_A_RACK = {MUST: "rack"}
+PARAMS = CoreParameters()
+
+
+def cycle(*entities, params=PARAMS):
+    return decision.cycle(snapshot_of(*entities), QueueState(), Reading(10, 10), params)
+
+
+def released(found):
+    """The pods of the only gang that was released."""
+    (gang,) = [command for command in found.commands if isinstance(command, ReleaseGang)]
+    return gang.pods
+
+
+def only_job(*entities):
+    snapshot = snapshot_of(*entities)
+    return jobs.view(snapshot, next(iter(snapshot.jobs))), snapshot.room
+
+
+READ = {
+    "nothing": ({}, {}, None),
+    "required": ({MUST: "rack"}, {}, TopologyWish(MUST, "rack", required=True)),
+    "preferred": ({SHOULD: "zone"}, {}, TopologyWish(SHOULD, "zone", required=False)),
+    "of the owner": ({}, {MUST: "rack"}, TopologyWish(MUST, "rack", required=True)),
+    "the pod's wins": ({MUST: "zone"}, {MUST: "rack"}, TopologyWish(MUST, "zone", required=True)),
+    "Kueue's": ({KUEUE_MUST: RACK}, {}, TopologyWish(KUEUE_MUST, RACK, required=True)),
+    "Kueue's preferred": (
+        {KUEUE_SHOULD: RACK},
+        {},
+        TopologyWish(KUEUE_SHOULD, RACK, required=False),
+    ),
+    "ours wins": (
+        {KUEUE_MUST: RACK, SHOULD: "zone"},
+        {},
+        TopologyWish(SHOULD, "zone", required=False),
+    ),
+    "ours on the owner wins": (
+        {KUEUE_MUST: RACK},
+        IN_A_RACK,
+        TopologyWish(MUST, "rack", required=True),
+    ),
+}
+
+
+@pytest.mark.parametrize(("on_pod", "on_owner", "want"), READ.values(), ids=READ.keys())
+def test_what_is_wished_is_read_from_pod_and_owner(on_pod, on_owner, want):
+    owner = make_owner(annotations=on_owner)
+    job, _ = only_job(owner, make_pod(owner=owner, annotations=on_pod))
+    assert (job.wishes.topology, job.problem) == (want, "")
+
+
+WRONG = {
+    "both": ({MUST: "rack", SHOULD: "zone"}, [SHOULD, "'zone'", MUST, "not both"]),
+    "both of Kueue's": ({KUEUE_MUST: RACK, KUEUE_SHOULD: ZONE}, [KUEUE_SHOULD, KUEUE_MUST]),
+    "no such level": ({MUST: "row"}, [f"annotation {MUST}", "'row'", f"rack ({RACK})"]),
+    "no such label": ({KUEUE_SHOULD: "a.b/c"}, [f"annotation {KUEUE_SHOULD}", "'a.b/c'", ZONE]),
+}
+
+
+@pytest.mark.parametrize(("annotations", "words"), WRONG.values(), ids=WRONG.keys())
+def test_what_cannot_be_used_is_named_and_the_job_waits(annotations, words):
+    found = cycle(make_node(), queued_job("j", 2, annotations=annotations))
+    (entry,) = found.entries
+    assert entry.reason == "Misconfigured"
+    assert all(word in entry.message for word in words), entry.message
+
+
+def test_the_levels_are_those_of_the_settings():
+    rows = TopologyParameters((Level("row", "example.com/row"),))
+    nodes = [make_node("a", cpu="1"), make_node("b", labels={"example.com/row": "7"})]
+    params = CoreParameters(topology=rows)
+    found = cycle(nodes, queued_job("j", 1, annotations={MUST: "row"}), params=params)
+    assert [pod.node for pod in released(found)] == ["b"]
+    found = cycle(nodes, queued_job("j", 1, annotations=IN_A_RACK), params=params)
+    assert "one of the topology levels: row (example.com/row)" in found.entries[0].message
+
+
+def test_a_required_gang_is_released_into_one_rack_with_its_pins():
+    nodes = racks({"r1": [2, 1], "r2": [2, 2, 1], "": [32]})
+    pods = released(cycle(nodes, queued_job("j", 4, annotations=IN_A_RACK)))
+    assert {pod.node for pod in pods} == {"r2-0", "r2-1"}
+    pinned = {line.values[0] for pod in pods for term in pod.terms for line in term.fields}
+    assert pinned == {"r2-0", "r2-1", "r2-2"}
+    assert {json.loads(pod.decision)["domain"] for pod in pods} == {"rack r2"}
+
+
+def test_a_gang_that_no_rack_holds_waits_and_says_how_many_fit():
+    nodes = racks({"a/r1": [3], "a/r2": [2, 2]})
+    (entry,) = cycle(nodes, queued_job("j", 5, annotations=IN_A_RACK)).entries
+    assert entry.reason == "TopologyPlacementFailed"
+    assert entry.message.endswith(
+        "4 of 5 pods fit in rack r2 (zone a), and no other rack holds more"
+    )
+    found = cycle(nodes, queued_job("j", 5, annotations={SHOULD: "rack"}))
+    assert {json.loads(pod.decision)["domain"] for pod in released(found)} == {"zone a"}
+
+
+def test_as_many_members_as_one_rack_holds_start_if_the_gang_needs_no_more():
+    nodes = racks({"r1": [3], "r2": [2, 2]})
+    notes = {**IN_A_RACK, labels.MIN_AVAILABLE: "2"}
+    pods = released(cycle(nodes, queued_job("j", 6, annotations=notes)))
+    assert sorted(pod.node for pod in pods) == ["r2-0", "r2-0", "r2-1", "r2-1"]
+
+
+def test_a_member_that_comes_back_goes_to_the_rack_of_the_others():
+    nodes = racks({"r1": [4], "r2": [32]})
+    owner = make_owner("j", size=3)
+    common = {"owner": owner, "annotations": IN_A_RACK}
+    placed = [make_pod(f"j-{i}", index=i, node="r1-0", plan="p", **common) for i in range(2)]
+    again = make_pod("j-2", index=2, gated=True, **common)
+    assert [pod.node for pod in released(cycle(nodes, owner, placed, again))] == ["r1-0"]
+    full = make_pod("x", node="r1-0", cpu="2", scheduler_name="other")
+    (entry,) = cycle(nodes, owner, placed, again, full).entries
+    assert "0 of 1 pods fit in rack r1, where its other members are" in entry.message
+
+
+def test_a_seat_that_is_lost_moves_inside_the_rack():
+    nodes = racks({"r1": [4, 4], "r2": [32]})
+    nodes[0] = replace(nodes[0], unschedulable=True)
+    pinned = make_shape(affinity=pinned_to("r1-0", "r1-1"))
+    gang = released_job("j", ["r1-0", "r1-1"], shape=pinned, annotations=IN_A_RACK)
+    rewritten = [c for c in cycle(nodes, gang).commands if isinstance(c, RewriteSeat)]
+    assert [command.node for command in rewritten] == ["r1-1"]
+
+
+APART = {"unmodelled": ["podAntiAffinity"]}
+
+
+def test_pods_that_we_cannot_pin_are_held_by_the_labels_of_the_rack():
+    nodes = [*racks({"a/r1": [2], "a/r2": [4, 4]}), *racks({"r3": [4]})]
+    plain, ruled = make_shape(**APART), make_shape(**APART, affinity=[make_term(DISK), make_term()])
+    ssd = [replace(node, labels={**node.labels, "disk": "ssd"}) for node in nodes]
+    in_r2 = [
+        Requirement(ZONE, "In", ("a",)),
+        Requirement("cloud.provider.com/topology-block", "DoesNotExist"),
+        Requirement(RACK, "In", ("r2",)),
+    ]
+    for shape, want in (
+        (plain, [make_term(*in_r2)]),
+        (ruled, [make_term(DISK, *in_r2), make_term()]),
+    ):
+        gang = queued_job("j", 7, annotations=IN_A_RACK, shape=shape)
+        pods = released(cycle(ssd, gang))
+        assert [(pod.node, pod.terms) for pod in pods] == [(None, tuple(want))] * 7
+        assert {bool(pod.resource_version) for pod in pods} == {shape is ruled}
+        free = queued_job("j", 7, annotations={SHOULD: "rack"}, shape=shape)
+        assert {pod.terms for pod in released(cycle(ssd, free))} == {None}
+
+
+DISK = Requirement("disk", "In", ("ssd",))
+
+
+def test_a_member_without_a_node_yet_holds_the_others_in_its_rack():
+    nodes = racks({"r1": [2], "r2": [32]})
+    owner = make_owner("j", size=3)
+    held = make_shape(**APART, affinity=[make_term(Requirement(RACK, "In", ("r2",)))])
+    anywhere = make_shape(**APART)
+    for shape, want in ((held, "r2-0"), (anywhere, "r1-0")):
+        loose = make_pod("j-0", index=0, owner=owner, annotations=IN_A_RACK, plan="p", shape=shape)
+        new = [
+            make_pod(f"j-{i}", index=i, owner=owner, annotations=IN_A_RACK, gated=True)
+            for i in (1, 2)
+        ]
+        assert {pod.node for pod in released(cycle(nodes, owner, loose, new))} == {want}
+
+
+def beside(*nodes, leaving=(), wish=IN_A_RACK):
+    """Where pods of a job may move whose pods are on these nodes."""
+    room_nodes = racks({"r1": [8, 8], "r2": [8, 8], "": [8]})
+    job, room = only_job(room_nodes, released_job("j", list(nodes), bound=9, annotations=wish))
+    found = topology_demand.required(job, room, PARAMS.topology)
+    if found is None:
+        return None
+    mask = topology_demand.home(job, {f"default-j-{i}" for i in leaving}, room, found)
+    return [node.name for node, may in zip(room.nodes, mask, strict=True) if may]
+
+
+HOMES = {
+    "none is asked for": (beside("r1-0", wish={}), None),
+    "one is only preferred": (beside("r1-0", wish={SHOULD: "rack"}), None),
+    "there is no such level": (beside("r1-0", wish={MUST: "row"}), None),
+    "that of those who stay": (beside("r1-0", "r1-1", leaving=[0]), ["r1-0", "r1-1"]),
+    "any, if nobody stays": (
+        beside("r1-0", "r1-1", leaving=[0, 1]),
+        ["r1-0", "r1-1", "r2-0", "r2-1"],
+    ),
+    "none, if they are apart": (beside("r1-0", "r2-0", "r1-1", leaving=[2]), []),
+    "none, if one is in none": (beside("r1-0", "loose-0", leaving=[0]), []),
+}
+
+
+@pytest.mark.parametrize(("found", "want"), HOMES.values(), ids=HOMES.keys())
+def test_the_rack_in_which_moved_members_stay_is(found, want):
+    assert found == want
+
+
+AIMED = {
+    "into the rack of the others": ({"j-1": "r1-1"}, "r1-1", ("r1-0",)),
+    "not into another one": ({"j-1": "r2-0"}, None, ()),
+}
+
+
+@pytest.mark.parametrize(("targets", "node", "spares"), AIMED.values(), ids=AIMED.keys())
+def test_a_moved_member_arrives(targets, node, spares):
+    owner = make_owner("j", size=2)
+    common = {"owner": owner, "annotations": IN_A_RACK}
+    stays = make_pod("j-0", index=0, node="r1-0", plan="p", **common)
+    comes = make_pod("j-1", uid="j-1", index=1, gated=True, **common)
+    job, room = only_job(racks({"r1": [8, 8], "r2": [8, 8]}), owner, stays, comes)
+    found = planner.place(job, job.members[1:], targets, room, PARAMS)
+    assert (found.nodes["j-1"] if found else None) == node
+    assert (found.spares["j-1"] if found else ()) == spares
+
+
+def test_members_that_arrive_together_arrive_in_one_rack():
+    owner = make_owner("j", size=2)
+    common = {"owner": owner, "annotations": IN_A_RACK, "gated": True}
+    pods = [make_pod(f"j-{i}", uid=f"j-{i}", index=i, **common) for i in range(2)]
+    job, room = only_job(racks({"r1": [8], "r2": [8, 8]}), owner, pods)
+    apart = {"j-0": "r1-0", "j-1": "r2-0"}
+    assert planner.place(job, job.members, apart, room, PARAMS) is None
+    together = {"j-0": "r2-1", "j-1": "r2-0"}
+    assert planner.place(job, job.members, together, room, PARAMS) is not None
+
+
+DIRECT = {
+    "in one rack": (IN_A_RACK, {"r2-0", "r2-1"}),
+    "nowhere, if there is no such level": ({MUST: "row"}, "Misconfigured"),
+    "nowhere, if no rack holds them": ({MUST: "hostname"}, "TopologyPlacementFailed"),
+}
+
+
+@pytest.mark.parametrize(("notes", "want"), DIRECT.values(), ids=DIRECT.keys())
+def test_members_without_our_gate_get_their_seats(notes, want):
+    owner = make_owner("j", size=4)
+    pods = [make_pod(f"j-{i}", index=i, owner=owner, annotations=notes) for i in range(4)]
+    job, room = only_job(racks({"r1": [2, 1], "r2": [2, 2]}), owner, pods)
+    found = planner.seats(job, job.members, room, PARAMS)
+    got = found.reason if isinstance(found, Misfit) else set(found.nodes.values())
+    assert got == want
+
+
+ABSENT = {
+    "by the level's name": (MUST, "rack"),
+    "by the node label": (MUST, RACK),
+    "by Kueue's annotation": (KUEUE_MUST, RACK),
+}
+
+
+@pytest.mark.parametrize(("key", "text"), ABSENT.values(), ids=ABSENT)
+@pytest.mark.parametrize("pods", [2, 40], ids=["there is room", "there is none"])
+def test_a_required_level_that_no_node_has_is_a_reason_of_its_own(key, text, pods) -> None:
+    """The message names the label, the annotation and the levels that nodes have (defect B4)."""
+    nodes = [make_node(name, cpu="4", labels={ZONE: "z"}) for name in "ab"]
+    found = cycle(*nodes, queued_job("j", pods, cpu="1", annotations={key: text}))
+    (entry,) = found.entries
+    assert entry.reason is Reason.NO_SUCH_TOPOLOGY_LEVEL
+    assert f"rack is the label {RACK} (annotation {key})" in entry.message
+    assert f"require a level that nodes have: zone ({ZONE})" in entry.message
+
+
+def test_nothing_is_proposed_where_nodes_have_no_level_at_all() -> None:
+    bare = replace(make_node("a"), labels={})
+    found = cycle(bare, queued_job("j", 1, annotations=IN_A_RACK))
+    assert found.entries[0].message.endswith("label the nodes with it")
+
+
+OTHERS = {
+    "a level that only one node has": ({RACK: "r"}, IN_A_RACK, Reason.RELEASING),
+    "a level that is preferred": ({}, {SHOULD: "rack"}, Reason.RELEASING),
+    "a level that the settings do not know": ({RACK: "r"}, {MUST: "row"}, Reason.MISCONFIGURED),
+}
+
+
+@pytest.mark.parametrize(("on_node", "wish", "want"), OTHERS.values(), ids=OTHERS)
+def test_another_reason_counts_for(on_node, wish, want) -> None:
+    nodes = [make_node("a", labels=on_node), make_node("b")]
+    found = cycle(*nodes, queued_job("j", 1, annotations=wish))
+    assert found.entries[0].reason is want
+
+
+def test_without_nodes_the_level_is_not_what_is_missing() -> None:
+    found = cycle(queued_job("j", 1, annotations=IN_A_RACK))
+    assert found.entries[0].reason is Reason.NO_SUCH_NODE
+
+
+def test_a_job_whose_level_no_node_has_keeps_no_room() -> None:
+    """Time does not help it: its maximum wait is over, and others go on (defect B4)."""
+    waits = queued_job("old", 1, annotations={**IN_A_RACK, labels.MAX_WAIT: "1s"})
+    found = cycle(make_node("a", cpu="1"), waits, queued_job("young", 1, created_at=5))
+    reasons = {entry.job.name: entry.reason for entry in found.entries}
+    assert found.holder is None
+    assert reasons == {"old": Reason.NO_SUCH_TOPOLOGY_LEVEL, "young": Reason.RELEASING}

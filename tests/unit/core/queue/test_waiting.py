@@ -1,0 +1,216 @@
+"""Waiting: the holder of the reservation, who passes it, and what people are told."""
+
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as changed
+
+from extender.core.cluster.commands import ReleaseGang
+from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import BackfillParameters
+from extender.core.queue.decision import Cycle
+from shared import labels
+from shared.model import Delete, JobKey, Pod, Upsert
+from tests.fakes.builders import make_gang, make_node, make_pod
+from tests.unit.core.clusters import queued_job
+from tests.unit.core.queue.runs import START, Spec, World
+
+PARAMS = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=None))
+NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
+WHOLE = Spec("whole", 2, cpu="4", comes_at=1.0, max_wait=3.0)
+"""Wants both nodes."""
+
+
+def small(name: str, comes_at: float, **more: object) -> Spec:
+    return Spec(name, cpu="2", comes_at=comes_at, **more)  # type: ignore[arg-type] - passed through
+
+
+def at(seconds: float, *specs: Spec, params: CoreParameters = PARAMS) -> tuple[World, Cycle]:
+    """Run up to a moment, and one cycle more at it."""
+    world = World(NODES, specs, params).run(until=START + seconds - 0.5)
+    world.now = START + seconds
+    return world, world.cycle()
+
+
+def reasons(cycle: Cycle) -> dict[str, Reason]:
+    return {entry.job.name: entry.reason for entry in cycle.entries}
+
+
+def holder(cycle: Cycle) -> str | None:
+    return cycle.holder.job.rpartition("/")[2] if cycle.holder else None
+
+
+STREAM = [small(f"s{i}", float(i), lasts=9.0) for i in range(30)]
+
+
+def test_without_a_maximum_wait_small_jobs_pass_a_large_one_for_ever() -> None:
+    world = World(NODES, [replace(WHOLE, max_wait=None), *STREAM], PARAMS).run()
+    assert world.started["whole"] >= max(world.started[job.name] for job in STREAM)
+    assert world.holders == []
+
+
+def test_a_job_that_has_waited_too_long_starts_when_those_that_run_have_ended() -> None:
+    world = World(NODES, [WHOLE, *STREAM], PARAMS).run()
+    at_its_deadline = [start for start in world.started.values() if start <= 4.0]
+    assert world.started["whole"] <= 4.0 + 9.0
+    assert {name for _, name in world.holders} == {"whole"}
+    assert len(at_its_deadline) < len(world.started)
+
+
+def test_a_job_without_a_wish_waits_for_as_long_as_the_settings_say() -> None:
+    params = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=5.0))
+    world = World(NODES, [replace(WHOLE, max_wait=None), *STREAM], params).run()
+    assert world.started["whole"] <= 1.0 + 5.0 + 9.0
+
+
+def test_the_deadline_wakes_the_next_cycle() -> None:
+    _, before = at(2.0, small("s", 0.0), WHOLE)
+    assert (holder(before), before.wake_after_seconds) == (None, 2.0)
+    _, after = at(4.0, small("s", 0.0), WHOLE)
+    assert (holder(after), after.wake_after_seconds) == ("whole", None)
+
+
+PASSING: dict[str, tuple[Spec, Reason]] = {
+    "it ends before the holder starts": (small("s", 5.0, lasts=5.0), Reason.RELEASING),
+    "it ends the moment the holder starts": (small("s", 5.0, lasts=6.0), Reason.RELEASING),
+    "it would end later, where the holder goes": (
+        small("s", 5.0, lasts=7.0),
+        Reason.BEHIND_RESERVATION,
+    ),
+    "nobody knows when it ends": (
+        small("s", 5.0, lasts=1.0, told=False),
+        Reason.BEHIND_RESERVATION,
+    ),
+    "there is no room for it, holder or not": (
+        Spec("s", 4, cpu="2", comes_at=5.0, lasts=1.0, told=False),
+        Reason.GANG_DOES_NOT_FIT,
+    ),
+    "it never fits anywhere": (Spec("s", cpu="9", comes_at=5.0), Reason.NO_SUCH_NODE),
+}
+
+
+@pytest.mark.parametrize(("spec", "want"), PASSING.values(), ids=PASSING.keys())
+def test_who_may_start_before_the_holder(spec: Spec, want: Reason) -> None:
+    runs_until_11 = small("first", 0.0, lasts=11.0)
+    _, cycle = at(5.0, runs_until_11, WHOLE, spec)
+    assert holder(cycle) == "whole"
+    assert reasons(cycle) == {"whole": Reason.MAX_WAIT_DRAINING, "s": want}
+
+
+def test_room_that_the_holder_leaves_over_is_open_to_all() -> None:
+    holder_of_three = Spec("wide", 2, cpu="3", comes_at=1.0, max_wait=3.0)
+    stays = Spec("s", cpu="1", comes_at=5.0, lasts=1000.0, told=False)
+    world, cycle = at(5.0, small("first", 0.0, lasts=11.0), holder_of_three, stays)
+    assert reasons(cycle) == {"wide": Reason.MAX_WAIT_DRAINING, "s": Reason.RELEASING}
+    assert world.run().started["wide"] == 11.0
+
+
+def test_the_holder_is_planned_anew_where_that_lets_a_job_pass() -> None:
+    """The holder would take a; the selector leaves the other job no choice, so it takes b."""
+    nodes = [make_node("a", cpu="4", labels={"disk": "ssd"}), make_node("b", cpu="4")]
+    specs = [
+        small("first", 0.0, lasts=11.0, where={"disk": "ssd"}),
+        Spec("last", cpu="3", comes_at=0.0, lasts=11.0),
+        Spec("one", cpu="4", comes_at=1.0, max_wait=3.0),
+        small("s", 5.0, lasts=100.0, where={"disk": "ssd"}),
+    ]
+    for tries, started in ((0, 11.0), (20, 5.0)):
+        params = CoreParameters(waiting=BackfillParameters(None, tries))
+        world = World(nodes, specs, params).run()
+        assert world.started["one"] == 11.0
+        assert world.started["s"] >= started
+
+
+def test_the_oldest_deadline_holds_alone_and_the_next_follows() -> None:
+    later = Spec("later", 2, cpu="4", comes_at=2.0, max_wait=18.0)
+    world = World(NODES, [WHOLE, later, *STREAM], PARAMS).run()
+    names = [name for _, name in world.holders]
+    assert names == sorted(names, key=["whole", "later"].index)
+    assert world.started["whole"] < world.started["later"] <= 20.0 + 9.0 + 10.0
+
+
+def test_a_gang_that_would_never_fit_holds_nobody_back_and_is_told() -> None:
+    huge = Spec("huge", 3, cpu="4", comes_at=0.0, max_wait=1.0)
+    _, cycle = at(5.0, small("first", 0.0), huge, WHOLE, small("s", 5.0))
+    assert reasons(cycle)["huge"] == Reason.GANG_TOO_LARGE
+    assert holder(cycle) == "whole"
+    messages = {entry.reason: entry.message for entry in cycle.entries}
+    assert messages[Reason.GANG_TOO_LARGE] == MESSAGES[Reason.GANG_TOO_LARGE]
+
+
+CANNOT_HOLD = {
+    "pods are missing": (queued_job("odd", 4)[:3], Reason.GANG_INCOMPLETE),
+    "the size is known from nowhere": (
+        make_gang("odd", workers=2, gated=True, annotations={labels.MAX_WAIT: "1s"}),
+        Reason.GANG_SIZE_UNKNOWN,
+    ),
+    "the wish cannot be read": (
+        make_gang("odd", workers=2, gated=True, annotations={labels.MAX_WAIT: "soon"}),
+        Reason.MISCONFIGURED,
+    ),
+}
+
+
+@pytest.mark.parametrize(("entities", "want"), CANNOT_HOLD.values(), ids=CANNOT_HOLD.keys())
+def test_a_job_that_waits_for_something_else_than_room_holds_nothing(entities, want) -> None:
+    params = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=1.0))
+    world = World(NODES, [small("s", 0.0), WHOLE], params)
+    for entity in entities:
+        world.store.apply(Upsert(entity))
+    world.run(until=START + 4.5)
+    world.now = START + 5.0
+    cycle = world.cycle()
+    assert reasons(cycle)["odd"] == want
+    assert holder(cycle) == "whole"
+
+
+def test_a_whole_gang_that_would_like_more_pods_holds_nothing() -> None:
+    params = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=1.0))
+    gang = make_gang(
+        "elastic", workers=12, gated=True, created_at=START, cpu="1", memory="0",
+        annotations={labels.MIN_AVAILABLE: "8"},
+    )  # fmt: skip
+    world = World(NODES, [], params)
+    for pod in gang:
+        world.store.apply(Upsert(pod))
+    world.specs = {JobKey("default/group/elastic"): Spec("elastic", lasts=1e6)}
+    world.now = START + 10.0
+    assert len([c for c in world.cycle().commands if isinstance(c, ReleaseGang)]) == 1
+    cycle = world.cycle()
+    assert reasons(cycle) == {"elastic": Reason.GANG_DOES_NOT_FIT}
+    assert holder(cycle) is None
+
+
+def test_a_gang_that_lost_a_member_is_completed_whatever_is_kept() -> None:
+    world, _ = at(3.0, Spec("runs", 3, cpu="1", comes_at=0.0, lasts=50.0, told=False), WHOLE)
+    world.now = START + 5.0
+    assert holder(world.cycle()) == "whole"
+    lost = next(pod for pod in world.store.snapshot().pods.values() if pod.name == "runs-0")
+    world.store.apply(Delete("Pod", lost.key, lost.uid))
+    world.store.apply(Upsert(replaced(lost, "runs-x")))
+    cycle = world.cycle()
+    assert reasons(cycle) == {"whole": Reason.MAX_WAIT_DRAINING, "runs": Reason.RELEASING}
+
+
+def replaced(lost: Pod, name: str) -> Pod:
+    """What the owner makes in its place."""
+    made = make_pod(name, gated=True, created_at=lost.created_at + 5.0, shape=lost.shape)
+    return changed(made, controller=lost.controller, labels=lost.labels)
+
+
+def test_pods_of_other_schedulers_stay_as_far_as_we_know() -> None:
+    foreign = make_pod("x", node="a", cpu="1", scheduler_name="default-scheduler")
+    world = World([*NODES], [small("s", 0.0), WHOLE], PARAMS)
+    world.store.apply(Upsert(foreign))
+    world.run(until=START + 4.5)
+    world.now = START + 5.0
+    assert reasons(world.cycle())["whole"] == Reason.GANG_TOO_LARGE
+
+
+def test_a_holder_is_found_again_after_a_restart() -> None:
+    world, before = at(5.0, small("first", 0.0, lasts=11.0), WHOLE, small("s", 5.0))
+    world.memory = type(world.memory)()
+    after = world.cycle()
+    assert holder(before) == holder(after) == "whole"
+    assert [c for c in after.commands if isinstance(c, ReleaseGang)] == []

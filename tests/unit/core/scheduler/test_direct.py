@@ -1,0 +1,335 @@
+"""Seats that an answer to filter gives to direct gangs: to whom, when, and how they are kept."""
+
+import pytest
+from msgspec.structs import replace
+
+from extender.core.cluster import jobs
+from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang, RewriteSeat
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Reading
+from extender.core.parameters.combined import CoreParameters
+from extender.core.placement import planner
+from extender.core.queue import decision, repair, scheduling_pass
+from extender.core.queue.notices import QueueEntry
+from extender.core.queue.state import QueueState, turn_away
+from extender.core.scheduler import binding, direct_gangs, filtering
+from extender.core.scheduler.direct_gangs import Occasion
+from shared import labels
+from shared.model import Delete, Upsert
+from tests.fakes.builders import make_gang, make_node, make_owner, make_pod
+from tests.unit.core.clusters import queued_job, snapshot_of, store_of
+
+PARAMS = CoreParameters()
+NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
+NAMES = ("a", "b")
+NOW = Occasion(may_plan=True, monotonic=10.0)
+KEY = "default/job/j"
+
+
+def members(size, count=None, **pod):
+    """A Job of ``size`` and its first ``count`` direct pods."""
+    owner = make_owner("j", size=size)
+    made = range(size if count is None else count)
+    return [owner, *(make_pod(f"j-{i}", owner=owner, index=i, **pod) for i in made)]
+
+
+def ask(store, pod, occasion=NOW, names=NAMES):
+    """Filter, and what the shell makes of its grant."""
+    verdict = filtering.filter_nodes(store.snapshot(), pod, names, PARAMS, occasion)
+    grant = verdict.grant
+    if grant is not None and grant.taken:
+        store.take_seat(grant.job, grant.taken, pod.uid, at=occasion.monotonic)
+    if grant is not None and (kept := grant.open_seats):
+        for one in grant.given:
+            store.promise(
+                one.uid, one.node, kept.plan, kept.plan_size, one.decision, at=occasion.monotonic
+            )
+        store.open_seats(kept)
+    store.check_invariants()
+    return verdict
+
+
+def test_the_first_member_gets_its_node_and_the_others_have_theirs_kept():
+    gang = members(4, count=1)
+    store = store_of(NODES, gang)
+    assert ask(store, gang[1]).passed == ("a",)
+    snapshot = store.snapshot()
+    kept = snapshot.open_seats[KEY]
+    assert (len(kept.seats), kept.plan_size) == (3, 4)
+    assert snapshot.room.free[0][0] == 0
+    assert jobs.view(snapshot, KEY).kept == 3
+
+
+def test_members_that_are_there_already_have_their_seats_at_once():
+    gang = members(4, count=3)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    snapshot = store.snapshot()
+    assert {p.uid for p in gang[1:]} == set(snapshot.seats)
+    assert len(snapshot.open_seats[KEY].seats) == 1
+    assert len({seat.plan for seat in snapshot.seats.values()}) == 1
+
+
+def test_members_that_come_later_take_the_open_seats_in_order():
+    gang = members(6)
+    store = store_of(NODES, gang[:2])
+    ask(store, gang[1])
+    nodes = [seat.node for seat in store.snapshot().open_seats[KEY].seats]
+    for i, pod in enumerate(gang[2:]):
+        store.apply(Upsert(pod))
+        assert ask(store, pod, direct_gangs.NEVER).passed == (nodes[i],)
+    assert store.snapshot().open_seats == {}
+    assert len(store.snapshot().seats) == 6
+
+
+REFUSED = {
+    "somebody waits for room": (members(4), direct_gangs.NEVER),
+    "the gang does not fit": (members(9), NOW),
+    "nobody knows its size": (make_gang("j", workers=2), NOW),
+    "its size is not a number": (
+        make_gang("j", workers=2, annotations={labels.MIN_AVAILABLE: "two"}),
+        NOW,
+    ),
+    "some of its members are queued": (
+        [*members(2, count=1), *queued_job("j", 2)[2:]],
+        NOW,
+    ),
+}
+
+
+@pytest.mark.parametrize(("gang", "occasion"), REFUSED.values(), ids=REFUSED.keys())
+def test_nothing_is_given_where(gang, occasion):
+    store = store_of(NODES, gang)
+    pod = next(p for p in gang if hasattr(p, "gates") and not p.gates)
+    assert ask(store, pod, occasion) == filtering.WITHOUT_SEATS
+    assert not store.snapshot().seats
+
+
+def test_a_pod_that_the_store_does_not_hold_gets_nothing():
+    gang = members(2)
+    store = store_of(NODES, gang[:2])
+    assert ask(store, gang[2]) == filtering.WITHOUT_SEATS
+    assert ask(store, replace(gang[1], uid="other")) == filtering.WITHOUT_SEATS
+
+
+def test_an_open_seat_on_an_offered_node_is_preferred():
+    gang = members(6)
+    store = store_of(NODES, gang[:2])
+    ask(store, gang[1])
+    store.apply(Upsert(gang[2]))
+    other = next(s.node for s in store.snapshot().open_seats[KEY].seats[::-1])
+    assert ask(store, gang[2], names=(other,)).passed == (other,)
+
+
+def test_a_member_of_another_shape_has_the_rest_planned_anew():
+    gang = members(3, count=1)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    large = make_pod("j-1", owner=gang[0], index=1, cpu="2")
+    store.apply(Upsert(large))
+    assert ask(store, large).passed == ("b",)
+    (seat,) = store.snapshot().open_seats[KEY].seats
+    assert (seat.shape, seat.node) == (large.shape, "b")
+
+
+def test_an_open_seat_whose_node_is_gone_is_not_given_away():
+    gang = members(2)
+    store = store_of(NODES, gang[:2])
+    ask(store, gang[1])
+    store.apply(Delete("Node", "a"))
+    store.apply(Upsert(gang[2]))
+    assert ask(store, gang[2], names=("b",)).passed == ("b",)
+
+
+def test_roles_take_the_seats_that_were_planned_for_them():
+    size = {labels.MIN_AVAILABLE: "4"}
+    gang = make_gang("j", ps=1, workers=3, annotations=size)
+    store = store_of(NODES, gang[:1])
+    ask(store, gang[0])
+    for pod in gang[1:]:
+        store.apply(Upsert(pod))
+        assert ask(store, pod).passed == ("a",)
+    assert store.snapshot().open_seats == {}
+
+
+def test_seats_nobody_came_for_are_overdue():
+    gang = members(3, count=1)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    late = NOW.monotonic + PARAMS.direct_wait_seconds
+    assert direct_gangs.overdue(store.snapshot(), late - 0.1, PARAMS) == ()
+    assert direct_gangs.overdue(store.snapshot(), late, PARAMS) == (KEY,)
+    second = make_pod("j-1", owner=gang[0], index=1)
+    store.apply(Upsert(second))
+    ask(store, second, Occasion(may_plan=False, monotonic=20.0))
+    assert direct_gangs.overdue(store.snapshot(), late, PARAMS) == ()
+    for pod in (gang[1], second):
+        store.apply(Delete("Pod", pod.key, pod.uid))
+    assert direct_gangs.overdue(store.snapshot(), 20.0, PARAMS) == (KEY,)
+
+
+def cycle(store, memory=None, at=100.0):
+    return decision.cycle(store.snapshot(), memory or QueueState(), Reading(at, at), PARAMS)
+
+
+def of_kind(found, kind):
+    return [command for command in found.commands if isinstance(command, kind)]
+
+
+def test_a_gang_that_was_turned_away_is_released_by_annotations_alone():
+    store = store_of(NODES, members(4))
+    (gang,) = of_kind(cycle(store, turn_away(QueueState(), [KEY])), ReleaseGang)
+    assert {(p.direct, p.terms, p.node, p.plan_size) for p in gang.pods} == {(True, None, "a", 4)}
+
+
+def test_a_gang_that_filter_has_not_been_asked_about_is_left_to_it():
+    known = QueueState(known=frozenset({"default/job/other"}))
+    assert cycle(store_of(NODES, members(4, created_at=99.0)), known).entries == ()
+    old = members(4, created_at=100.0 - scheduling_pass.UNASKED_SECONDS)
+    assert len(cycle(store_of(NODES, old), known).entries) == 1
+
+
+def test_a_gang_whose_seats_are_kept_does_not_stand_in_the_queue():
+    gang = members(4, count=2)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    found = cycle(store, turn_away(QueueState(), [KEY]), at=10.0)
+    assert (found.entries, found.commands) == ((), ())
+    later = cycle(store, found.memory, at=10.0 + PARAMS.bind_burst_seconds)
+    assert later.commands == ()
+
+
+def test_members_whose_others_never_came_give_their_seats_back():
+    gang = members(4, count=2)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    first = cycle(store, at=10.0)
+    store.close_seats(KEY)
+    second = cycle(store, first.memory, at=50.0)
+    assert second.commands == ()
+    third = cycle(store, second.memory, at=50.0 + PARAMS.bind_burst_seconds)
+    assert [(c.uid, c.annotated) for c in of_kind(third, ClearSeat)] == [
+        (pod.uid, False) for pod in gang[1:]
+    ]
+    assert KEY in third.memory.turned_away
+    assert of_kind(third, DeletePod) == []
+
+
+def test_a_promised_seat_whose_node_is_gone_is_written_down_elsewhere():
+    gang = members(2)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    store.apply(Delete("Node", "a"))
+    moves = of_kind(cycle(store), RewriteSeat)
+    assert {(move.node, move.direct, move.plan_size) for move in moves} == {("b", True, 2)}
+
+
+def test_a_direct_seat_that_fits_nowhere_is_taken_back_and_the_pod_is_left():
+    store = store_of(NODES, members(1, seat="gone", plan="p", annotations={labels.DIRECT: "true"}))
+    first = cycle(store)
+    later = cycle(store, first.memory, at=100.0 + PARAMS.pin_lost_seconds)
+    assert of_kind(later, RewriteSeat) != [] or of_kind(later, ClearSeat) != []
+    full = [make_pod(f"x-{n}", node=n, cpu="4", scheduler_name="other") for n in NAMES]
+    for pod in full:
+        store.apply(Upsert(pod))
+    first = cycle(store)
+    later = cycle(store, first.memory, at=100.0 + PARAMS.pin_lost_seconds)
+    (taken,) = of_kind(later, ClearSeat)
+    assert taken.annotated
+    assert of_kind(later, DeletePod) == []
+
+
+def bound_direct(count, size=4, *, scheduled_at=10.0, left_at=5.0):
+    """``count`` members bound by a plan of ``size``; the others are there and have nothing."""
+    owner = make_owner("j", size=size)
+    notes = {labels.DIRECT: "true"}
+    placed = {"node": "a", "seat": "a", "plan": "p", "plan_size": size, "annotations": notes}
+    return [
+        owner,
+        *(
+            make_pod(f"j-{i}", owner=owner, scheduled_at=scheduled_at, **placed)
+            for i in range(count)
+        ),
+        *(make_pod(f"j-{i}", owner=owner, created_at=left_at) for i in range(count, size)),
+    ]
+
+
+LIVES = {
+    "members were there when the burst ran": (bound_direct(2), False),
+    "the lost one's successor came later": (bound_direct(3, left_at=11.0), True),
+    "nobody is left": (bound_direct(4), True),
+}
+
+
+@pytest.mark.parametrize(("gang", "whole"), LIVES.values(), ids=LIVES.keys())
+def test_after_a_restart_a_broken_burst_is_told_from_a_lost_member(gang, whole):
+    snapshot = snapshot_of(NODES, gang)
+    assert _is_whole(jobs.view(snapshot, KEY), snapshot) is whole
+
+
+def _is_whole(job, snapshot):
+    return repair.is_whole(job, snapshot) or repair.was_whole(job, QueueState())
+
+
+def test_the_binding_says_what_a_release_would_have_said():
+    gang = members(2)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    notes = binding.annotations(store.snapshot(), gang[1])
+    assert (notes[labels.NODE], notes[labels.PLAN_SIZE]) == ("a", "2")
+    assert (notes[labels.DIRECT], '"rule"' in notes[labels.DECISION]) == ("true", True)
+    released = make_pod("r", seat="a", plan="p", plan_size=1)
+    assert binding.annotations(snapshot_of(NODES, released), released) == {}
+
+
+def test_a_member_that_lost_its_seat_is_not_bound():
+    gang = members(2)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    call = (gang[1].key, gang[1].uid, "a")
+    assert binding.objection(store.snapshot(), *call, PARAMS) == ""
+    store.unpromise(gang[1].uid)
+    assert binding.objection(store.snapshot(), *call, PARAMS) == binding.NO_SEAT
+
+
+def test_in_tree_members_are_bound_as_they_come_and_never_mended():
+    owner = make_owner("j", size=4)
+    pods = [replace(make_pod(f"j-{i}", owner=owner), scheduling_group="g") for i in range(3)]
+    placed = replace(pods[0], node_name="a", phase="Running")
+    store = store_of(NODES, owner, placed, pods[1:])
+    snapshot = store.snapshot()
+    assert binding.objection(snapshot, pods[1].key, pods[1].uid, "a", PARAMS) == ""
+    burst = binding.burst(snapshot, pods[1], [p.uid for p in pods[1:]], PARAMS)
+    assert burst == binding.Burst((), (pods[1].uid, pods[2].uid))
+    first = cycle(store)
+    assert first.entries == ()
+    assert cycle(store, first.memory, at=1000.0).commands == ()
+
+
+WAITING = {
+    Reason.GANG_DOES_NOT_FIT: False,
+    Reason.FRAGMENTED: False,
+    Reason.RELEASING: True,
+    Reason.GANG_INCOMPLETE: True,
+}
+
+
+@pytest.mark.parametrize(("reason", "free"), WAITING.items())
+def test_a_gang_is_planned_at_once_only_while_nobody_lacks_room(reason, free):
+    found = cycle(store_of(NODES, queued_job("j", 2)))
+    entry = QueueEntry(found.entries[0].job, found.entries[0].value, reason, "")
+    assert direct_gangs.nobody_lacks_room([entry]) is free
+
+
+def test_a_queued_job_that_no_cycle_has_seen_is_judged_first():
+    snapshot = snapshot_of(NODES, queued_job("j", 2))
+    assert direct_gangs.unjudged(snapshot, frozenset())
+    assert not direct_gangs.unjudged(snapshot, frozenset({KEY}))
+    assert not direct_gangs.unjudged(snapshot_of(NODES, members(2)), frozenset())
+
+
+def test_missing_members_are_those_for_whom_no_seat_is_kept():
+    gang = members(4, count=1)
+    store = store_of(NODES, gang)
+    ask(store, gang[1])
+    assert planner.missing(jobs.view(store.snapshot(), KEY)) == 0

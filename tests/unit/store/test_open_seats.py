@@ -1,0 +1,130 @@
+"""Seats kept for members that do not exist yet, and promised ones, in the store."""
+
+import pytest
+
+from extender.core.cluster.snapshot import Placeholder, PlaceholderReservations
+from extender.store import recording
+from extender.store.recording import DecisionRecord
+from extender.store.store import ClusterStore
+from shared import labels
+from shared.model import Delete, JobKey, NodeName, Uid, Upsert
+from tests.fakes.builders import make_node, make_pod, make_shape
+
+JOB = JobKey("default/group/j")
+NODE = NodeName("a")
+
+
+def kept(*numbers, at=1.0):
+    seats = tuple(Placeholder(n, NODE, make_shape(), "worker", "{}") for n in numbers)
+    return PlaceholderReservations(JOB, "p", 3, at, seats)
+
+
+@pytest.fixture
+def store():
+    """A node of 4 CPU, a pod of the gang, seats for two others."""
+    found = ClusterStore(labels.SCHEDULER_NAME)
+    for entity in (make_node(NODE, cpu="4"), make_pod("j-0", job="j")):
+        found.apply(Upsert(entity))
+    found.open_seats(kept(1, 2))
+    return found
+
+
+def cpu_taken(store):
+    store.check_invariants()
+    return int(store.snapshot().room.used[0][0])
+
+
+def test_open_seats_take_room_and_give_it_back(store):
+    assert cpu_taken(store) == 2000
+    store.open_seats(kept(7))
+    assert cpu_taken(store) == 1000
+    store.close_seats(JOB)
+    assert cpu_taken(store) == 0
+    assert store.snapshot().open_seats == {}
+
+
+def test_a_seat_that_is_taken_is_the_pod_s_and_counts_once(store):
+    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    assert cpu_taken(store) == 2000
+    seat = store.snapshot().seats[Uid("default-j-0")]
+    assert (seat.node, seat.plan, seat.plan_size, seat.decision) == (NODE, "p", 3, "{}")
+    assert store.snapshot().open_seats[JOB].at == 5.0
+    assert store.has_seat(Uid("default-j-0"))
+
+
+def test_the_last_one_taken_closes_the_book(store):
+    store.open_seats(kept(1))
+    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    assert store.snapshot().open_seats == {}
+
+
+NOT_THERE = {
+    "the pod": (1, "unknown"),
+    "the seat": (9, "default-j-0"),
+}
+
+
+@pytest.mark.parametrize(("number", "uid"), NOT_THERE.values(), ids=NOT_THERE.keys())
+def test_nothing_is_given_where_something_is_missing(store, number, uid):
+    store.take_seat(JOB, number, Uid(uid), at=5.0)
+    assert len(store.snapshot().open_seats[JOB].seats) == 2
+    assert store.snapshot().seats == {}
+    store.check_invariants()
+
+
+def test_a_promise_does_not_expire_like_a_write_and_can_be_taken_back(store):
+    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    assert store.expire(1e9) == ()
+    assert store.promised() == (Uid("default-j-0"),)
+    store.unpromise(Uid("default-j-0"))
+    assert cpu_taken(store) == 1000
+    assert not store.has_seat(Uid("default-j-0"))
+
+
+ENDS = {
+    "the pod says where its seat is": make_pod("j-0", job="j", seat="b", plan="p"),
+    "the pod is bound": make_pod("j-0", job="j", node="a"),
+    "the pod is being deleted": make_pod("j-0", job="j", deleting=True),
+}
+
+
+@pytest.mark.parametrize("pod", ENDS.values(), ids=ENDS.keys())
+def test_a_promise_ends_when(store, pod):
+    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    store.apply(Upsert(pod))
+    assert store.promised() == ()
+    store.check_invariants()
+
+
+def test_a_promise_goes_with_its_pod(store):
+    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    store.apply(Delete("Pod", "default/j-0", "default-j-0"))
+    assert cpu_taken(store) == 1000
+
+
+def test_a_store_with_open_seats_can_be_restored(store):
+    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    again = ClusterStore.restore(store.export())
+    assert again.export() == store.export()
+    assert again.snapshot().open_seats == store.snapshot().open_seats
+    again.check_invariants()
+
+
+def test_what_became_of_seats_is_recorded_and_replayed(store):
+    uid = Uid("default-j-0")
+    begun = recording.opening(store.export(), "hash").splitlines(keepends=True)
+    records = [
+        recording.OpenSeatsRecord(kept(1, 2, 3)),
+        recording.TakeSeatRecord(JOB, 2, uid, 5.0),
+        recording.UnpromiseRecord(uid),
+        recording.CloseSeatsRecord(JOB),
+    ]
+    store.open_seats(kept(1, 2, 3))
+    store.take_seat(JOB, 2, uid, at=5.0)
+    store.unpromise(uid)
+    store.close_seats(JOB)
+    last = DecisionRecord(
+        kind="filter", generation=store.generation, now=0.0, input=None, output=None
+    )
+    lines = [*begun, *map(recording.encode, (*records, last))]
+    assert list(recording.replay(lines, lambda _snapshot, _record: None)) == []
