@@ -5,9 +5,9 @@ the sections that decide. In these logs stands in full what a log has only a dig
 """
 
 import contextlib
-import gzip
 import io
 import json
+import lzma
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -37,8 +37,8 @@ def segments(log: Path) -> list[tuple[str, list[bytes]]]:
     found = []
     for file in sorted(log.glob("decisions-*.jsonl*")):
         content = file.read_bytes()
-        text = gzip.decompress(content) if file.suffix == ".gz" else content
-        found.append((file.name.removesuffix(".gz"), text.splitlines(keepends=True)))
+        text = lzma.decompress(content) if file.suffix == ".xz" else content
+        found.append((file.name.removesuffix(".xz"), text.splitlines(keepends=True)))
     return found
 
 
