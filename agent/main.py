@@ -21,7 +21,7 @@ from aiohttp import web
 from agent.http.app import Page, create_runner
 from agent.loops.discover import Discovery
 from agent.loops.follow import Following
-from agent.loops.report import Manner, Reporting, Ways
+from agent.loops.report import ReporterServices, Reporting, ReportParameters
 from agent.loops.sample import Sampling
 from agent.metrics import AgentMetrics
 from agent.replicas.addresses import Addresses
@@ -32,7 +32,7 @@ from agent.sampling import finding
 from agent.sampling.finding import Samplers
 from agent.settings import NODE_VARIABLE, AgentSettings, ExtenderSection
 from agent.tailing.chunk import OpenFiles
-from agent.tracking.sources import Surroundings
+from agent.tracking.sources import NodeContext
 from agent.tracking.tracker import Tracker
 from agent.worker import Worker
 from shared import logs
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.print_settings:
             print(settings_files.dump(settings), end="")  # noqa: T201 - what was asked for
             return 0
-        machine = look_round(settings, os.environ)
+        machine = inspect_machine(settings, os.environ)
         logs.set_up(settings.logging.level, settings.logging.format)
     except SettingsError as error:
         print(f"shuntyard-agent: {error}", file=sys.stderr)  # noqa: T201 - there is no log yet
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def look_round(settings: AgentSettings, environ: Mapping[str, str]) -> Machine:
+def inspect_machine(settings: AgentSettings, environ: Mapping[str, str]) -> Machine:
     """Return what the agent needs of this machine.
 
     Raises:
@@ -149,7 +149,9 @@ async def serve(
             opened = parts.connections.listen(api.listen_host, api.listen_port)
             await Site(parts.runner, opened).start()
             address = parts.runner.addresses[0][:2]
-            log.info("listening", extra={"address": address, "sampling": machine.samplers.words})
+            log.info(
+                "listening", extra={"address": address, "sampling": machine.samplers.description}
+            )
             ready(parts, address)
             await stop.wait()
             for task in tasks:
@@ -172,7 +174,7 @@ def build(
     addresses = Addresses(extender.urls, extender.service, extender.port, extender.server_name)
     files, samples = workers
     following = Following(
-        Tracker(surroundings(settings, machine.node), clock),
+        Tracker(node_context(settings, machine.node), clock),
         files, settings.following.hang_seconds, board, metrics, clock, beat("follow"),
     )  # fmt: skip
     pause_seconds = settings.sampling.interval_seconds
@@ -184,7 +186,7 @@ def build(
         client, addresses, machine.node, pause_seconds, board, following.wake.set, metrics,
         beat("discover", 2 * pause_seconds + extender.timeout_seconds), rng,
     )  # fmt: skip
-    ways = Ways(client, board, following.command, metrics, clock, rng)
+    ways = ReporterServices(client, board, following.command, metrics, clock, rng)
     manner = _manner(settings, machine.node)
     reporting = Reporting(addresses, extender.resolve_seconds, manner, ways, beat("report"))
     health.conditions = {"pods known": discovery.known, "reported": reporting.answered}
@@ -205,8 +207,8 @@ def _heartbeat(
     return health.heartbeat(name, max_age_seconds + pause_seconds)
 
 
-def _manner(settings: AgentSettings, node: str) -> Manner:
-    return Manner(
+def _manner(settings: AgentSettings, node: str) -> ReportParameters:
+    return ReportParameters(
         node=node,
         boot=uuid.uuid4().hex,
         timeout_seconds=settings.extender.timeout_seconds,
@@ -214,10 +216,10 @@ def _manner(settings: AgentSettings, node: str) -> Manner:
     )
 
 
-def surroundings(settings: AgentSettings, node: str) -> Surroundings:
+def node_context(settings: AgentSettings, node: str) -> NodeContext:
     """Return what all pods share, as the settings have it; ``node`` is the name of our node."""
     paths, following = settings.paths, settings.following
-    return Surroundings(
+    return NodeContext(
         node=node,
         volume=paths.volume,
         pod_logs=paths.pod_logs,

@@ -59,8 +59,8 @@ _CHECKPOINT_FIELD: Final = f"annotation {labels.CHECKPOINT}"
 
 
 @dataclass(frozen=True)
-class Whose:
-    """The pod whose path is wanted."""
+class PathVariables:
+    """Values of the variables in the paths of one pod."""
 
     namespace: str
     job: str
@@ -93,27 +93,27 @@ class MetricsPlace:
     regex: str | None = None
 
 
-def job_directory(whose: Whose) -> str:
+def job_directory(variables: PathVariables) -> str:
     """Return the job's own directory below the volume's root: ``<namespace>/<job>``."""
-    return f"{whose.namespace}/{whose.job}"
+    return f"{variables.namespace}/{variables.job}"
 
 
-def checkpoint_directory(annotation: str, whose: Whose) -> str:
+def checkpoint_directory(annotation: str, variables: PathVariables) -> str:
     """Return the checkpoint directory below the volume's root.
 
     Raises:
         InputError: The path is absolute or leads out of the job's directory.
     """
     _refuse_long(annotation, LONGEST_ANNOTATION, _CHECKPOINT_FIELD)
-    return _below(annotation.strip() or DEFAULT_CHECKPOINTS, whose, _CHECKPOINT_FIELD)
+    return _below(annotation.strip() or DEFAULT_CHECKPOINTS, variables, _CHECKPOINT_FIELD)
 
 
-def conventional_metrics(whose: Whose) -> str:
+def conventional_metrics(variables: PathVariables) -> str:
     """Return the pattern of metrics files where the annotation names none."""
-    return f"{job_directory(whose)}/metrics/{whose.pod}*"
+    return f"{job_directory(variables)}/metrics/{variables.pod}*"
 
 
-def metrics_place(annotation: str | None, whose: Whose) -> MetricsPlace:
+def metrics_place(annotation: str | None, variables: PathVariables) -> MetricsPlace:
     """Read the metrics annotation; None says nothing, so everything is by convention.
 
     Raises:
@@ -124,7 +124,7 @@ def metrics_place(annotation: str | None, whose: Whose) -> MetricsPlace:
     _refuse_long(said.get("metric", ""), LONGEST_METRIC, f"{_METRICS_FIELD}, metric")
     path = said.get("path")
     if path is not None and path != LOG:
-        path = _below(path, whose, f"{_METRICS_FIELD}, path")
+        path = _below(path, variables, f"{_METRICS_FIELD}, path")
     kind = _one_of(said.get("format", "regex" if "regex" in said else "auto"), "format", FORMATS)
     if (kind == "regex") != ("regex" in said):
         raise InputError(_METRICS_FIELD, annotation or "", "format=regex together with regex=…")
@@ -183,16 +183,16 @@ def _steps(text: str) -> int:
     return int(text)
 
 
-def _below(path: str, whose: Whose, field: str) -> str:
+def _below(path: str, variables: PathVariables, field: str) -> str:
     expanded = (
-        path.replace("$(POD_NAME)", whose.pod)
-        .replace("$(POD_UID)", whose.uid)
-        .replace("$(ROLE)", whose.role or "none")
-        .replace("$(INDEX)", str(whose.index if whose.index is not None else 0))
+        path.replace("$(POD_NAME)", variables.pod)
+        .replace("$(POD_UID)", variables.uid)
+        .replace("$(ROLE)", variables.role or "none")
+        .replace("$(INDEX)", str(variables.index if variables.index is not None else 0))
     )
     outside = ".." in expanded.split("/") or expanded.startswith("/") or "\0" in expanded
     if outside or posixpath.normpath(expanded) == ".":
-        expected = f"a relative path below the job's directory {job_directory(whose)!r}"
+        expected = f"a relative path below the job's directory {job_directory(variables)!r}"
         raise InputError(field, path, expected)
     _refuse_long(expanded, LONGEST_PATH, field)
-    return posixpath.join(job_directory(whose), posixpath.normpath(expanded))
+    return posixpath.join(job_directory(variables), posixpath.normpath(expanded))

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manner:
+class ReportParameters:
     """How reports are made (settings section ``report``).
 
     Attributes:
@@ -56,7 +56,7 @@ class Manner:
 
 
 @dataclass(frozen=True)
-class Ways:
+class ReporterServices:
     """What all reporters share."""
 
     client: ExtenderClient
@@ -77,8 +77,8 @@ class Reporter:
     """
 
     replica: Replica
-    manner: Manner
-    ways: Ways
+    manner: ReportParameters
+    ways: ReporterServices
     outbox: Outbox
     due_at: float = field(init=False)
     answers: int = 0
@@ -178,8 +178,8 @@ class Reporting:
 
     addresses: Addresses
     resolve_seconds: float
-    manner: Manner
-    ways: Ways
+    manner: ReportParameters
+    ways: ReporterServices
     heartbeat: Heartbeat
     reporters: dict[Replica, Reporter] = field(default_factory=dict)
     _tasks: dict[Replica, asyncio.Task[None]] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""Formats of training logs: text or bytes in, points out. One module a format, strict."""
+"""Parsers of training logs: text or bytes in, points out. Strict: they never guess."""

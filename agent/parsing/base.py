@@ -16,14 +16,14 @@ from msgspec import Struct
 from agent.parsing.json_scan import JsonScan
 
 NOTHING: Final[tuple["Point", ...]] = ()
-"""A line without a point: most lines."""
+"""No point: most lines."""
 LONGEST_NAME: Final = 200
-"""Characters of a metric's name; longer ones are no names."""
+"""Characters of a metric's name; longer ones are ignored."""
 NUMBER: Final = (
     r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
     r"|nan|NaN|inf|Infinity|-nan)"
 )
-"""Pattern of a number, NaN or infinity; has no group."""
+"""Pattern of a number, NaN or infinity, without a group."""
 _WHOLE: Final = re.compile(NUMBER)
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 
@@ -35,11 +35,12 @@ class Point(Struct, frozen=True):
         metric: Name as the source prints it. Training and validation are different names
             (``loss``, ``val_loss``), and so are values that mean different things: ``loss`` of a
             Keras epoch and ``batch_loss``, the running mean inside it.
-        value: May be NaN or infinite: the caller makes an event of it.
+        value: May be NaN or infinite: the caller reports it as an event.
         step: As the source counts: iterations, or epochs with a fraction; None if the line does
-            not say it exactly enough to tell points apart.
-        total_steps: Where the run ends, in the unit of ``step``; None if the source has not said.
-        at_seconds: When it was measured, seconds since the epoch, if the source says; else None.
+            not state it exactly enough to distinguish points.
+        total_steps: Where the run ends, in the unit of ``step``; None if the source does not say.
+        at_seconds: When it was measured, seconds since the epoch; None if the source does not
+            state it.
     """
 
     metric: str
@@ -74,28 +75,28 @@ class RecordParser(Protocol):
 
     @property
     def problem(self) -> str:
-        """Why nothing more can be read from this file, in words; empty if it can."""
+        """Why nothing more can be read from this file; empty if it can."""
         ...
 
     def feed_bytes(self, data: bytes, *, skip: bool = False) -> tuple[Sequence[Point], int]:
-        """Return the points of the complete records and how many bytes they are.
+        """Return the points of the complete records, and how many bytes those records have.
 
-        The caller keeps the bytes after them and puts them before the next ones.
+        The caller keeps the remaining bytes and passes them again before the next ones.
 
         Args:
-            data: The bytes that follow those taken before.
-            skip: Pass over the records unread: there is no time for them.
+            data: The bytes that follow those consumed before.
+            skip: Skip the records unread: there is no time for them.
         """
         ...
 
     def reset(self) -> None:
-        """Begin with a new file: the next bytes are the first of it."""
+        """Begin with a new file: the next bytes are its first."""
         ...
 
 
 @runtime_checkable
 class DocumentParser(Protocol):
-    """A format that is read as a whole file, anew whenever the file has changed."""
+    """A format that is read as a whole file, again whenever the file has changed."""
 
     @property
     def format(self) -> str:
@@ -103,15 +104,15 @@ class DocumentParser(Protocol):
         ...
 
     def scan(self) -> JsonScan:
-        """Return what the file is gone through with, piece by piece, before its points are told."""
+        """Return a scan to feed the file to, piece by piece, before ``points``."""
         ...
 
     def points(self, scan: JsonScan, read: Callable[[int, int], bytes]) -> Iterator[Point]:
-        """Return the points that earlier readings did not hold.
+        """Return the points that earlier readings did not have.
 
         Args:
-            scan: It has taken the whole file.
-            read: Returns so many bytes of the file from an offset on.
+            scan: It was fed the whole file.
+            read: Takes an offset and a length; returns those bytes of the file.
 
         Raises:
             MalformedError: The file is not of this format, or not complete.
@@ -125,7 +126,7 @@ class HoldsMemory(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Roughly how much memory it keeps: for budgets, not for accounts."""
+        """Approximate memory it keeps, for the budgets."""
         ...
 
 
@@ -133,19 +134,19 @@ AnyParser = Parser | RecordParser | DocumentParser
 
 
 def number(text: str) -> float | None:
-    """Return the value of a number; None if ``text`` is none (``1_000``, ``1,000``, ``0x1``)."""
+    """Return the value of a number; None if ``text`` is not one (``1_000``, ``1,000``, ``0x1``)."""
     return float(text) if _WHOLE.fullmatch(text) else None
 
 
 def count(text: str) -> int | None:
-    """Return a count of at most 18 digits; None if ``text`` is none."""
+    """Return a count of at most 18 digits; None if ``text`` is not one."""
     return int(text) if _COUNT.fullmatch(text) else None
 
 
 def plain(value: object) -> float | None:
-    """Return the value of a decoded JSON number, or of a text that is one; None for all else.
+    """Return the value of a decoded JSON number, or of a text that is one; else None.
 
-    fairseq and Hugging Face write numbers as texts. true and false are no numbers.
+    fairseq and Hugging Face write numbers as texts. true and false are not numbers.
     """
     if isinstance(value, str):
         return number(value)

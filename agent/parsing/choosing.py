@@ -31,12 +31,12 @@ from shared.errors import InputError
 
 _RANK_PREFIX: Final = re.compile(r"\[[A-Za-z_]{1,32}([0-9]{1,5})\]:")
 NO_RANK: Final = -1
-"""Of lines without a prefix."""
+"""Rank of lines without a prefix."""
 AGREEING_LINES: Final = 3
 MOST_RANKS: Final = 64
-"""Ranks of one log that are looked at; the lowest ones print everything that we need."""
+"""Ranks of one log that are read; the lowest ones print everything that we need."""
 POINT_BYTES: Final = 240
-"""For a point that is kept until a format is known, with its name and numbers."""
+"""Memory of a point that is kept until the format is known, with its name and numbers."""
 PARSER_BYTES: Final = 512
 _UNKNOWN: Final = "auto"
 _RANKED: Final = "torchrun"
@@ -50,14 +50,14 @@ _BY_SUFFIX: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv
 
 
 def split_rank(line: str) -> tuple[int, str]:
-    """Return the local rank that printed a line, or ``NO_RANK``, and what it printed."""
+    """Return the local rank that printed a line (or ``NO_RANK``), and the rest of the line."""
     if line.startswith("[") and (prefix := _RANK_PREFIX.match(line)):
         return int(prefix[1]), line[prefix.end() :]
     return NO_RANK, line
 
 
 def candidates() -> tuple[Parser, ...]:
-    """Return a parser of every format of lines that can be told by its lines, strict."""
+    """Return a strict parser for every format that can be detected by its lines."""
     return (
         JsonLines(strict=True),
         HuggingFace(),
@@ -71,10 +71,10 @@ def candidates() -> tuple[Parser, ...]:
     )
 
 
-class Settling:
-    """The lines of one process, in a format that is found out.
+class ProcessDetector:
+    """Detects the format of the lines of one process.
 
-    The points of the first lines are kept and given with those of the third: none is lost.
+    The points of the first lines are kept and returned with those of the third: none is lost.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Settling:
         """See ``HoldsMemory``."""
         parsers = self._candidates if self._chosen is None else (self._chosen,)
         points = sum(len(points) for kept in self._kept.values() for points in kept)
-        held = sum(one.held_bytes for one in parsers if isinstance(one, HoldsMemory))
+        held = sum(parser.held_bytes for parser in parsers if isinstance(parser, HoldsMemory))
         return PARSER_BYTES * len(parsers) + POINT_BYTES * points + held
 
     @property
@@ -113,46 +113,47 @@ class Settling:
 
 
 class Detector:
-    """The lines of a log, of one process or of several, in a format that is found out.
+    """Detects the format of a log, of one process or of several ranks.
 
     A line is in a format if it gives a point there. Of several ranks that print, the lowest is
     followed: data-parallel ranks print the same steps with values of their own batches.
 
     Args:
-        known: Do not find out but expect programs below torchrun: tells ``torchrun`` from the
-            first line on.
+        is_torchrun: The user stated ``torchrun``: report that format from the first line on.
     """
 
-    def __init__(self, *, known: bool = False) -> None:
-        self._known = known
-        self._ranks: dict[int, Settling] = {}
-        self._speaker: int | None = None
+    def __init__(self, *, is_torchrun: bool = False) -> None:
+        self._is_torchrun = is_torchrun
+        self._ranks: dict[int, ProcessDetector] = {}
+        self._followed_rank: int | None = None
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return sum(settling.held_bytes for settling in self._ranks.values())
+        return sum(detector.held_bytes for detector in self._ranks.values())
 
     @property
     def format(self) -> str:
         """The format; ``auto`` until it is known; ``torchrun`` if lines have ranks."""
-        if self._known or self._speaker not in (None, NO_RANK):
+        if self._is_torchrun or self._followed_rank not in (None, NO_RANK):
             return _RANKED
-        return _UNKNOWN if self._speaker is None else self._ranks[self._speaker].format
+        return _UNKNOWN if self._followed_rank is None else self._ranks[self._followed_rank].format
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         rank, text = split_rank(line)
-        if self._speaker is not None and rank > self._speaker:
+        if self._followed_rank is not None and rank > self._followed_rank:
             return NOTHING
         if rank not in self._ranks:
             if len(self._ranks) == MOST_RANKS:
                 return NOTHING
-            self._ranks[rank] = Settling()
+            self._ranks[rank] = ProcessDetector()
         points = self._ranks[rank].feed(text)
-        if points and rank != self._speaker:
-            self._speaker = rank
-            self._ranks = {one: kept for one, kept in self._ranks.items() if one <= rank}
+        if points and rank != self._followed_rank:
+            self._followed_rank = rank
+            self._ranks = {
+                other: detector for other, detector in self._ranks.items() if other <= rank
+            }
         return points
 
 
@@ -164,16 +165,16 @@ _LINES: Final[Mapping[str, Callable[[], AnyParser]]] = {
     "keras": Keras,
     "huggingface": HuggingFace,
     "lightning": Lightning,
-    "torchrun": lambda: Detector(known=True),
+    "torchrun": lambda: Detector(is_torchrun=True),
     "megatron": Megatron,
     "deepspeed": DeepSpeed,
 }
 
 
 def format_of(format: str, file_name: str = "") -> str:  # noqa: A002 - because the annotation's key is called so
-    """Return the format to read a file in: what is said, or for ``auto`` what its name says.
+    """Return the format to read a file in: the stated one, or for ``auto`` that of its name.
 
-    ``auto`` remains where the name says nothing: then the lines have to.
+    ``auto`` remains where the name does not tell: then the lines have to.
     """
     name = PurePosixPath(file_name).name
     if format != _AUTO:
@@ -192,24 +193,24 @@ def parser_for(
     regex: str | Pattern | None = None,
     metric: str | None = None,
 ) -> AnyParser:
-    """Return a new parser; its protocol says how the file is to be read (``base``).
+    """Return a new parser; its protocol determines how the file is read (``base``).
 
     Args:
         format: One of ``shared.places.FORMATS``.
         file_name: Path of the file, or what is known of it: for ``auto``, and for the directory
-            that tells validation from training in tfevents.
-        regex: The pattern of the format ``regex``, or one that is compiled already.
-        metric: What the values of that pattern are called; default: ``value``.
+            that distinguishes validation from training in tfevents.
+        regex: The pattern of the format ``regex``, compiled or not.
+        metric: Name of that pattern's values; default: ``value``.
 
     Raises:
-        InputError: There is no such format, or the pattern cannot be used; names the annotation.
+        InputError: Unknown format, or the pattern cannot be used; names the annotation.
     """
-    known = format_of(format, file_name)
-    if known == _TFEVENTS:
+    chosen = format_of(format, file_name)
+    if chosen == _TFEVENTS:
         return TfEvents(directory=PurePosixPath(file_name).parent.name)
-    if known == _REGEX and regex is not None:
+    if chosen == _REGEX and regex is not None:
         return Custom(regex, metric=metric or DEFAULT_METRIC)
-    if known not in _LINES:
+    if chosen not in _LINES:
         expected = f"one of {', '.join((*_LINES, _TFEVENTS, _REGEX))}; {_REGEX} with a pattern"
         raise InputError(_FIELD, format, expected)
-    return _LINES[known]()
+    return _LINES[chosen]()

@@ -1,4 +1,4 @@
-"""What Hugging Face ``Trainer`` prints: a Python dict a line, in version 5 with numbers as texts.
+"""Lines of Hugging Face ``Trainer``: a Python dict each, in version 5 with numbers as texts.
 
 ::
 
@@ -6,9 +6,9 @@
     {'eval_loss': '5.156', 'eval_runtime': '0.0074', 'epoch': '1'}
     {'train_runtime': '3.161', 'train_loss': '3.628', 'epoch': '2'}
 
-It prints no step. The step counts epochs, as far as they are printed: four digits. Where the same
+It prints no step, so the step is the epoch, with the four digits that are printed. Where the same
 epoch is printed twice for a metric, the second point has no step. The last line is a summary of the
-run, its ``train_loss`` a mean: it holds no point. Better: ``trainer_state.json``.
+run, its ``train_loss`` a mean: it gives no point. ``trainer_state.json`` is more exact.
 
 Source:
     transformers 5.23, ``trainer_callback.py`` (``ProgressCallback``, ``PrinterCallback``).
@@ -30,7 +30,7 @@ _SUMMARY: Final = "train_runtime"
 
 
 class HuggingFace:
-    """Dicts with an ``epoch``; a progress bar may stand before one on the same line."""
+    """Dicts with an ``epoch``; a progress bar may precede one on the same line."""
 
     format = "huggingface"
 
@@ -47,8 +47,8 @@ class HuggingFace:
         """See ``Parser``."""
         start = line.rfind("{'")
         if start < 0:
-            if "Num Epochs" in line and (said := _EPOCHS.fullmatch(line)):
-                self._epochs = count(said[1].replace(",", ""))
+            if "Num Epochs" in line and (header := _EPOCHS.fullmatch(line)):
+                self._epochs = count(header[1].replace(",", ""))
             return NOTHING
         items = _items(line, start + 1)
         epoch = items.pop("epoch", None)
@@ -62,12 +62,12 @@ class HuggingFace:
 
 
 def _items(line: str, start: int) -> dict[str, float]:
-    """Return the numbers of the dict that goes to the end of the line; none if it is not one."""
-    found: dict[str, float] = {}
+    """Return the numbers of the dict that ends the line; empty if there is none."""
+    numbers: dict[str, float] = {}
     while (item := _ITEM.match(line, start)) is not None:
         if (value := item[2] or item[3]) is not None:
-            found[item[1]] = float(value)
+            numbers[item[1]] = float(value)
         if item[4] != ", ":
-            return found
+            return numbers
         start = item.end()
     return {}

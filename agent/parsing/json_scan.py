@@ -17,9 +17,9 @@ from agent.errors import MalformedError
 
 _DECODER: Final = msgspec.json.Decoder(dict[str, Any])
 LONGEST_STRING: Final = 64 * 1024
-"""Bytes of a string that goes on behind a piece; a path or a note has a hundred."""
+"""Bytes of a string that continues after a piece; a path or a note has a hundred."""
 MOST_TOP_BYTES: Final = 64 * 1024
-"""Of all that is at the top of the object, without what is in its lists and objects; 1 KiB in a
+"""Size of the top level of the object without its lists and objects; 1 KiB in a
 ``trainer_state.json``."""
 MOST_DEPTH: Final = 32
 """Brackets within brackets; a ``trainer_state.json`` has 5."""
@@ -36,41 +36,41 @@ _ENTRY_DEPTH: Final = 2
 
 
 def decoded(text: str) -> Mapping[str, Any]:
-    """Return an object, also one with ``NaN`` and ``Infinity``; empty if it is none.
+    """Return an object, also one with ``NaN`` and ``Infinity``; empty if the text is not one.
 
-    Numbers of thousands of digits, and thousands of levels, are refused by both decoders.
+    Both decoders refuse numbers of thousands of digits, and thousands of levels.
     """
     try:
         return _DECODER.decode(text)
     except (msgspec.MsgspecError, RecursionError):
         pass
     try:
-        said = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 class JsonScan:
-    """Looks for the last entries of one list at the top of an object.
+    """Locates the last entries of one list at the top of an object.
 
     Args:
-        key: Of the list.
-        most_entries: How many places are kept.
+        key: Key of the list.
+        most_entries: Entries of which the place is kept.
 
     Attributes:
-        offset: Bytes taken so far.
-        entries: How many objects the list has so far.
-        is_found: The list is there.
+        offset: Bytes fed so far.
+        entries: Objects of the list so far.
+        is_found: The list exists.
     """
 
     def __init__(self, key: str, most_entries: int) -> None:
         self.offset = self.entries = 0
-        self._is_wanted = re.compile(rb'"' + re.escape(key.encode()) + rb'"\s*:\s*\Z')
+        self._list_key = re.compile(rb'"' + re.escape(key.encode()) + rb'"\s*:\s*\Z')
         self._places = array("q", bytes(2 * 8 * most_entries))
         self._most = most_entries
         self._open = b""
-        self._in_wanted = self.is_found = False
+        self._in_list = self.is_found = False
         self._begins_at = self._brackets = 0
         self._top = bytearray()
         self._rest = b""
@@ -79,24 +79,24 @@ class JsonScan:
         """Take the next bytes.
 
         Raises:
-            MalformedError: Brackets do not match, or a bound is passed.
+            MalformedError: Brackets do not match, or a limit is exceeded.
         """
         data, base = self._rest + piece, self.offset - len(self._rest)
         self.offset += len(piece)
-        at = 0
+        position = 0
         for token in _TOKEN.finditer(data):
             kind = data[token.start() : token.start() + 1]
             if kind == b'"':
-                if token.end() - token.start() == 1:  # it has no end in this piece
-                    self._keep_top(data[at : token.start()])
-                    at = token.start()
+                if token.end() - token.start() == 1:  # it continues in the next piece
+                    self._keep_top(data[position : token.start()])
+                    position = token.start()
                     break
                 continue
-            at = self._bracket(data, at, token, base)
+            position = self._bracket(data, position, token, base)
         else:
-            self._keep_top(data[at:])
-            at = len(data)
-        self._rest = data[at:]
+            self._keep_top(data[position:])
+            position = len(data)
+        self._rest = data[position:]
         if len(self._rest) > LONGEST_STRING:
             raise MalformedError(f"a string of more than {LONGEST_STRING} bytes")
 
@@ -106,26 +106,26 @@ class JsonScan:
         return self._places.itemsize * len(self._places) + len(self._top) + len(self._rest)
 
     def top(self) -> Mapping[str, object]:
-        """Return what is at the top of the object; lists and objects in it are None.
+        """Return the top level of the object; lists and objects in it are None.
 
         Raises:
             MalformedError: It is not complete, or not an object.
         """
         text = bytes(self._top).strip()
         if self._open or self._rest or not text:
-            raise MalformedError("incomplete: it may be about to be written")
-        if not (found := decoded(text.decode(errors="replace"))):
+            raise MalformedError("incomplete: it may still be being written")
+        if not (top := decoded(text.decode(errors="replace"))):
             raise MalformedError("not a JSON object")
-        return found
+        return top
 
     def places(self) -> list[tuple[int, int]]:
-        """Return first byte and length of each of the last entries, oldest first."""
+        """Return offset and length of each of the last entries, oldest first."""
         kept = range(max(0, self.entries - self._most), self.entries)
         indexes = [2 * (number % self._most) for number in kept]
         return [(self._places[i], self._places[i + 1]) for i in indexes]
 
     def _bracket(self, data: bytes, at: int, token: "re.Match[bytes]", base: int) -> int:
-        """Take a bracket, or a whole object; return where what is not yet taken begins."""
+        """Process a bracket, or a whole object; return where the unprocessed rest begins."""
         start, end = token.span()
         kind = data[start : start + 1]
         if end - start > 1 and not self._open:
@@ -150,8 +150,8 @@ class JsonScan:
             self._keep_top(data[at : start + 1])
         elif depth == 1:
             self._keep_top(data[at:start])
-            self._in_wanted = kind == b"[" and self._is_wanted.search(self._top[-256:]) is not None
-            self.is_found = self.is_found or self._in_wanted
+            self._in_list = kind == b"[" and self._list_key.search(self._top[-256:]) is not None
+            self.is_found = self.is_found or self._in_list
             self._keep_top(b"null")
         elif depth == _ENTRY_DEPTH:
             self._begins_at = base + start
@@ -163,7 +163,7 @@ class JsonScan:
         if not self._open or _CLOSING[self._open[-1:]] != kind:
             raise MalformedError(f"not JSON: {kind.decode()!r} at byte {end - 1} closes nothing")
         self._open = self._open[:-1]
-        if len(self._open) == _ENTRY_DEPTH and self._in_wanted and kind == b"}":
+        if len(self._open) == _ENTRY_DEPTH and self._in_list and kind == b"}":
             place = 2 * (self.entries % self._most)
             self._places[place], self._places[place + 1] = self._begins_at, end - self._begins_at
             self.entries += 1

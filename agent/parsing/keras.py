@@ -1,4 +1,4 @@
-"""What Keras prints: ``verbose=1`` (a bar that is drawn again and again), ``verbose=2``, Keras 2.
+"""Lines of Keras: ``verbose=1`` (a progress bar that is redrawn), ``verbose=2``, Keras 2.
 
 ::
 
@@ -7,8 +7,8 @@
     90/90 - 3s - 33ms/step - accuracy: 0.5622 - loss: 0.7417 - val_loss: 0.6190
     1000/1000 [==============================] - 1s 1ms/step - loss: 0.3456 - accuracy: 0.8710
 
-Inside an epoch Keras prints means over the epoch so far, which begin anew with every epoch: they
-are a series of their own, ``batch_loss``. The step counts epochs: 2.5 is the middle of the third.
+Inside an epoch Keras prints means over the epoch so far, which restart with every epoch: they are a
+separate series, ``batch_loss``. The step counts epochs: 2.5 is the middle of the third.
 
 Source:
     Keras 3.15, ``utils/progbar.py`` and ``callbacks/progbar_logger.py``.
@@ -35,26 +35,26 @@ _INSIDE: Final = "batch_"
 
 
 class Keras:
-    """Epoch ends as they are, values from inside an epoch with ``batch_`` before their names."""
+    """Values of whole epochs as printed; values inside an epoch get the prefix ``batch_``."""
 
     format = "keras"
 
     def __init__(self) -> None:
         self._epoch: int | None = None
         self._epochs: int | None = None
-        self._told: Names[None] = Names()
+        self._printed: Names[None] = Names()
         self._has_ended = False
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return self._told.held_bytes
+        return self._printed.held_bytes
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         if line.startswith("Epoch ") and (header := _EPOCH.fullmatch(line)):
             self._epoch, self._epochs = int(header[1]), int(header[2])
-            self._told.clear()
+            self._printed.clear()
             self._has_ended = False
             return NOTHING
         if "/" not in line[:_COUNT_WITHIN] or " - " not in line:
@@ -69,16 +69,16 @@ class Keras:
         return self._inside(pairs, counted)
 
     def _end(self, pairs: list[tuple[str, float]]) -> Sequence[Point]:
-        """Return what this epoch has not told yet: the bar is full before validation, and after.
+        """Return the new values of this epoch: the bar is full before validation and after.
 
-        What ``evaluate`` prints after the last epoch looks the same, and is left out by that.
+        What ``evaluate`` prints after the last epoch looks the same, and is excluded this way.
         """
         self._has_ended = True
-        new = [(name, value) for name, value in pairs if name not in self._told]
+        new = [(name, value) for name, value in pairs if name not in self._printed]
         return [
             Point(name, value, self._epoch, self._epochs)
             for name, value in new
-            if self._told.put(name, None)
+            if self._printed.put(name, None)
         ]
 
     def _inside(self, pairs: list[tuple[str, float]], counted: re.Match[str]) -> Sequence[Point]:
@@ -91,13 +91,13 @@ class Keras:
 
 
 def _pairs(parts: list[str], *, timed: bool) -> list[tuple[str, float]]:
-    """Return names and values; none if a part is not Keras's, or nothing tells a time."""
-    found: list[tuple[str, float]] = []
+    """Return names and values; empty if a part is not Keras's, or none has a time."""
+    pairs: list[tuple[str, float]] = []
     for part in parts:
         if pair := _PAIR.fullmatch(part):
-            found.append((pair[1], float(pair[2])))
+            pairs.append((pair[1], float(pair[2])))
         elif _CLOCK.fullmatch(part):
             timed = True
         else:
             return []
-    return found if timed else []
+    return pairs if timed else []

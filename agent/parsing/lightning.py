@@ -1,4 +1,4 @@
-"""What Lightning prints: the tqdm bar, and the block that rich leaves at the end of a run.
+"""Lines of Lightning: the tqdm bar, and the block that rich leaves at the end of a run.
 
 ::
 
@@ -8,10 +8,10 @@
                                                                    train_loss: 3.320
                                                                    val_loss: 1.797
 
-A bar repeats the last value of every metric each time it is drawn, and that of the epoch before
+A bar repeats the last value of every metric each time it is drawn, also that of the previous epoch
 until there is a new one. So only a value that is printed differently than before is a point. Three
-digits are printed. The step counts epochs from 0: 1.5 is the middle of the second. Better:
-``CSVLogger``, and a path to its ``metrics.csv``.
+digits are printed. The step counts epochs from 0: 1.5 is the middle of the second. ``CSVLogger``,
+with a path to its ``metrics.csv``, is more exact.
 
 Source:
     Lightning 2.6, ``callbacks/progress/tqdm_progress.py`` and ``rich_progress.py``.
@@ -35,7 +35,7 @@ _RICH: Final = re.compile(
 _PAIR: Final = re.compile(rf"([A-Za-z_][^:=,\s]{{0,199}})[:=] ?({NUMBER})(?![^\s,])")
 _NESTED: Final = re.compile(rf"\s+({_PAIR.pattern}(?:\s+{_PAIR.pattern})*)")
 LONGEST_METRICS: Final = 8192
-"""Characters of a bar's metrics; some ten metrics have 200. Names are sought at each of them."""
+"""Characters of a bar's metrics; ten metrics have 200. The search is tried at each of them."""
 LONGEST_VALUE: Final = 32
 """Characters of a value; Lightning prints three digits."""
 
@@ -73,18 +73,18 @@ class Lightning:
         self._in_block = False
         return NOTHING
 
-    def _place(self, epoch: str, done: str, of: str) -> None:
-        whole = of.isdigit() and int(of) > 0
-        self._step = int(epoch) + int(done) / int(of) if whole else None
+    def _place(self, epoch: str, done: str, total: str) -> None:
+        whole = total.isdigit() and int(total) > 0
+        self._step = int(epoch) + int(done) / int(total) if whole else None
 
     def _new(self, text: str) -> Sequence[Point]:
         if len(text) > LONGEST_METRICS:
             return NOTHING
-        found: list[Point] = []
+        points: list[Point] = []
         for pair in _PAIR.finditer(text):
             name, value = pair.groups()
             if len(value) > LONGEST_VALUE or self._printed.get(name) == value:
                 continue
             if is_metric(name) and self._printed.put(name, value):
-                found.append(Point(name, float(value), self._step, self._epochs))
-        return found
+                points.append(Point(name, float(value), self._step, self._epochs))
+        return points

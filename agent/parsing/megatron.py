@@ -1,4 +1,4 @@
-"""What Megatron-LM prints on its last rank.
+"""Lines of Megatron-LM, printed on its last rank.
 
 ::
 
@@ -9,8 +9,8 @@
 
 (one line), and ``validation loss at iteration 14194 | lm loss value: 2.7E+00 | lm loss PPL: …``.
 
-A loss that is NaN is left out of the line. So a line that lacks a loss that an earlier one had,
-with no iteration skipped, or with NaN iterations counted, is a NaN.
+Megatron omits a loss that is NaN. So a loss that an earlier line had and this one lacks is NaN, if
+no iteration was skipped or NaN iterations are counted.
 
 Source:
     Megatron-LM, ``training/training.py``: ``training_log``, ``evaluate_and_print_results``.
@@ -41,7 +41,7 @@ _VALUE: Final = " value"
 
 
 class Megatron:
-    """Losses under their own names (``lm loss``); of other data ``validation lm loss``."""
+    """Losses under their own names (``lm loss``); of other data: ``validation lm loss``."""
 
     format = "megatron"
 
@@ -73,8 +73,8 @@ class Megatron:
             for name, value in fields.items()
             if not _BOOKKEEPING.fullmatch(name)
         ]
-        lost = fields.get(_NANS, 0) > 0 or fields.get(_SKIPPED) == 0
-        missing = self._losses.without(fields) if lost else ()
+        omits_nan = fields.get(_NANS, 0) > 0 or fields.get(_SKIPPED) == 0
+        missing = self._losses.without(fields) if omits_nan else ()
         for name in fields:
             if name.endswith(" loss"):
                 self._losses.put(name, None)
@@ -82,10 +82,10 @@ class Megatron:
 
 
 def _fields(text: str) -> dict[str, float]:
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for field in text.split("|"):
         name, _, value = field.rpartition(":")
-        read = number(value.strip())
-        if read is not None and 0 < len(name.strip()) <= LONGEST_NAME:
-            found[name.strip()] = read
-    return found
+        parsed = number(value.strip())
+        if parsed is not None and 0 < len(name.strip()) <= LONGEST_NAME:
+            values[name.strip()] = parsed
+    return values

@@ -1,12 +1,12 @@
-"""What the PyTorch example ``mnist`` prints, and the many scripts that began as a copy of it.
+"""Lines of the PyTorch example ``mnist``, and of the many scripts that are copies of it.
 
 ::
 
     Train Epoch: 1 [640/60000 (1%)]<TAB>Loss: 2.300039
     Test set: Average loss: 0.0289, Accuracy: 9907/10000 (99%)
 
-The step counts epochs as they are printed, with the fraction that is done: ``Train Epoch: 1`` runs
-from 1 to 2, and the test after it is at 2.
+The step is the printed epoch plus the fraction that is done: ``Train Epoch: 1`` runs from 1 to 2,
+and the test after it is at 2.
 
 Source:
     pytorch/examples, ``mnist/main.py``.
@@ -39,16 +39,16 @@ class Mnist:
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         if line.startswith("Train Epoch: ") and (train := _TRAIN.fullmatch(line)):
-            epoch, done, of = int(train[1]), int(train[2]), int(train[3])
+            epoch, done, total = int(train[1]), int(train[2]), int(train[3])
             self._epoch = epoch
-            return (Point("loss", float(train[4]), epoch + done / of if of else None),)
+            return (Point("loss", float(train[4]), epoch + done / total if total else None),)
         if line.startswith("Test set: ") and (test := _TEST.fullmatch(line)):
             return self._test(float(test[1]), int(test[2]), int(test[3]))
         return NOTHING
 
-    def _test(self, loss: float, right: int, of: int) -> Sequence[Point]:
+    def _test(self, loss: float, correct: int, total: int) -> Sequence[Point]:
         step = None if self._epoch is None else self._epoch + 1
         points = [Point("test_loss", loss, step)]
-        if of:
-            points.append(Point("test_accuracy", right / of, step))
+        if total:
+            points.append(Point("test_accuracy", correct / total, step))
         return points

@@ -37,57 +37,74 @@ _DEEPSPEED_WORDS: Final = ("skipped=", "RunningAvgSamplesPerSec=")
 
 
 class Pairs(NamedTuple):
-    """What a line of pairs says: where it is, and the metrics."""
+    """The step and the metrics of a line of pairs."""
 
     step: float | None
     metrics: dict[str, float]
 
 
 def read_pairs(line: str) -> Pairs | None:
-    """Return the pairs of a line; None if anything else is in it, or no pair is."""
+    """Return the pairs of a line; None if it has none, or anything else in it."""
     bracket = _BRACKET.match(line)
-    at = bracket.end() if bracket else 0
-    found: dict[str, float] = {}
+    position = bracket.end() if bracket else 0
+    values: dict[str, float] = {}
     style = separator = None
-    while (pair := _PAIR.match(line, at)) is not None:
+    while (pair := _PAIR.match(line, position)) is not None:
         if style not in (None, pair[2]):
             return None
-        style, at = pair[2], pair.end()
-        found[pair[1]] = float(pair[3])
-        if at == len(line):
+        style, position = pair[2], pair.end()
+        values[pair[1]] = float(pair[3])
+        if position == len(line):
             break
         if separator not in (None, pair[4].strip()):
             return None
         separator = pair[4].strip()
-    if at != len(line) or not found:
+    if position != len(line) or not values:
         return None
-    steps = [value for name in _STEPS for said, value in found.items() if said.lower() == name]
-    metrics = {n: v for n, v in found.items() if is_metric(n.lower()) and n.lower() not in _STEPS}
+    steps = [value for name in _STEPS for key, value in values.items() if key.lower() == name]
+    metrics = {n: v for n, v in values.items() if is_metric(n.lower()) and n.lower() not in _STEPS}
     return Pairs(steps[0] if steps else None, metrics)
 
 
 class Absl:
-    """Lines with a step or epoch and at least one other value."""
+    """Lines of Flax examples: the prefix of absl, then names and values, with a step or epoch.
+
+    ::
+
+        I0823 07:49:25.468526 139641357117440 train.py:146] epoch:  9, train_loss: 0.0120, …
+
+    Only detected by ``auto``. Accuracies are as printed: in percent.
+    """
 
     format = "absl"
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         prefix = _ABSL_PREFIX.match(line)
-        said = read_pairs(line[prefix.end() :]) if prefix else None
-        if said is None or said.step is None:
+        pairs = read_pairs(line[prefix.end() :]) if prefix else None
+        if pairs is None or pairs.step is None:
             return NOTHING
-        return [Point(name, value, said.step) for name, value in said.metrics.items()]
+        return [Point(name, value, pairs.step) for name, value in pairs.metrics.items()]
 
 
 class DeepSpeed:
-    """What the program prints, placed by what DeepSpeed prints."""
+    """Lines of the program, with the step that DeepSpeed prints.
+
+    ::
+
+        [2023-07-24 12:25:17,424] [INFO] [logging.py:96:log_dist] [Rank 0] step=100, skipped=0, …
+        [2023-07-24 12:25:17,425] [INFO] [timer.py:215:stop] epoch=0/micro_step=100/global_step=…
+        steps: 200 loss: 5.5508 lm loss: 5.5103 iter time (s): 0.936 samples/sec: 136.706
+
+    A point comes from a line of pairs, or from a dict of Hugging Face's Trainer; only after a line
+    of DeepSpeed's own. A line without a step gets the one that DeepSpeed printed last.
+    """
 
     format = "deepspeed"
 
     def __init__(self) -> None:
         self._step: float | None = None
-        self._seen = False
+        self._is_deepspeed = False
         self._dicts = HuggingFace()
         self._repeats = Repeats()
 
@@ -102,21 +119,21 @@ class DeepSpeed:
         if prefix is not None:
             line = line[prefix.end() :]
             if any(word in line for word in _DEEPSPEED_WORDS) and (
-                said := _DEEPSPEED_STEP.match(line)
+                match := _DEEPSPEED_STEP.match(line)
             ):
-                self._step, self._seen = float(said[1] or said[2]), True
+                self._step, self._is_deepspeed = float(match[1] or match[2]), True
                 return NOTHING
-        if not self._seen:
+        if not self._is_deepspeed:
             return NOTHING
         return self._dicts.feed(line) or self._pairs(line)
 
     def _pairs(self, line: str) -> Sequence[Point]:
-        said = read_pairs(line)
-        if said is None or not any("loss" in name.lower() for name in said.metrics):
+        pairs = read_pairs(line)
+        if pairs is None or not any("loss" in name.lower() for name in pairs.metrics):
             return NOTHING
         return [
             Point(name, value, self._repeats.exact(name, self._step))
-            if said.step is None
-            else Point(name, value, said.step)
-            for name, value in said.metrics.items()
+            if pairs.step is None
+            else Point(name, value, pairs.step)
+            for name, value in pairs.metrics.items()
         ]

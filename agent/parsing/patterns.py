@@ -22,14 +22,14 @@ from shared import labels
 from shared.errors import InputError
 
 LONGEST_PATTERN: Final = 500
-"""Characters. The longest pattern of a log line that we have seen has 180."""
+"""Characters; the longest pattern of a log line that we know has 180."""
 PATTERN_BYTES: Final = 128 * 1024
-"""Of memory for one compiled pattern with its cache. An ordinary pattern uses 10 to 30 KiB."""
+"""Memory of one compiled pattern with its cache; an ordinary one uses 10 to 30 KiB."""
 MOST_INSTRUCTIONS: Final = 1000
-"""Of a compiled pattern: then the slowest line of ``LONGEST_LINE`` characters takes 10 ms. An
-ordinary pattern has 30 to 70; a Unicode class such as ``\\pL`` has 400."""
+"""Instructions of a compiled pattern: then the slowest line of ``LONGEST_LINE`` characters takes
+10 ms. An ordinary pattern has 30 to 70; a Unicode class such as ``\\pL`` has 400."""
 MOST_GROUPS: Final = 20
-"""Groups that capture: each makes a slow search a little slower."""
+"""Capturing groups: each makes a slow search a little slower."""
 _MOST_SHOWN: Final = 100
 _FIELD: Final = f"annotation {labels.METRICS}, regex"
 _PIECE: Final = re.compile(
@@ -40,7 +40,7 @@ _PIECE: Final = re.compile(
 )
 _UNSUPPORTED: Final = (
     (re.compile(r"\(\?(?:<?[=!])"), "without look-around (?=…), (?!…), (?<=…), (?<!…)"),
-    (re.compile(r"\\[1-9]|\(\?P=|\(\?P$"), r"without references back \1, (?P=name)"),
+    (re.compile(r"\\[1-9]|\(\?P=|\(\?P$"), r"without backreferences \1, (?P=name)"),
     (re.compile(r"[*+?}]\+|\(\?>"), "without possessive repetitions *+ and atomic groups (?>…)"),
     (re.compile(r"\(\?\("), "without conditions (?(…)…)"),
     (re.compile(r"pattern too large"), f"of at most {MOST_INSTRUCTIONS} instructions of RE2"),
@@ -68,20 +68,20 @@ class Pattern:
         self._step: int | None = groups.get(b"step")
 
     def search(self, line: str) -> tuple[str, str] | None:
-        """Return the texts of the groups value and step of the first match; empty if not in it."""
-        found = self._search(line.encode(errors="replace"))
-        if found is None:
+        """Return the groups ``value`` and ``step`` of the first match; empty if not matched."""
+        match = self._search(line.encode(errors="replace"))
+        if match is None:
             return None
-        step = b"" if self._step is None else found[self._step]
-        return _text(found[self._value]), _text(step)
+        step = b"" if self._step is None else match[self._step]
+        return _text(match[self._value]), _text(step)
 
 
 def compiled(pattern: str, field: str = _FIELD) -> Pattern:
-    """Return a pattern ready to be searched.
+    """Compile a pattern.
 
     Args:
         pattern: As the user wrote it.
-        field: Where.
+        field: Where it is written, for the error.
 
     Raises:
         InputError: RE2 does not take it, it has no group ``value``, or it is too large.
@@ -89,21 +89,21 @@ def compiled(pattern: str, field: str = _FIELD) -> Pattern:
     if len(pattern) > LONGEST_PATTERN:
         raise InputError(field, pattern, f"a pattern of at most {LONGEST_PATTERN} characters")
     try:
-        found = re2.compile(_translated(pattern).encode(), _options())
+        program = re2.compile(_translated(pattern).encode(), _options())
     except re2.error as error:
         raise InputError(field, pattern, _expected(error)) from error
     except UnicodeEncodeError as error:
         raise InputError(field, pattern, "Unicode text") from error
     finally:
-        re2.purge()  # its cache would keep the patterns of pods that are gone
-    if b"value" not in found.groupindex:
+        re2.purge()  # else its cache keeps the patterns of deleted pods
+    if b"value" not in program.groupindex:
         raise InputError(field, pattern, "a regular expression with a group (?P<value>…)")
-    if found.groups > MOST_GROUPS:
+    if program.groups > MOST_GROUPS:
         raise InputError(field, pattern, f"of at most {MOST_GROUPS} groups; (?:…) counts as none")
-    if found.programsize > MOST_INSTRUCTIONS:
-        expected = f"of at most {MOST_INSTRUCTIONS} instructions of RE2, but {found.programsize}"
+    if program.programsize > MOST_INSTRUCTIONS:
+        expected = f"of at most {MOST_INSTRUCTIONS} instructions of RE2, but {program.programsize}"
         raise InputError(field, pattern, expected)
-    return Pattern(found)
+    return Pattern(program)
 
 
 def _options() -> Any:
@@ -114,38 +114,38 @@ def _options() -> Any:
 
 
 def _translated(pattern: str) -> str:
-    def piece(found: re.Match[str]) -> str:
-        if code := found["four"] or found["eight"]:
+    def piece(match: re.Match[str]) -> str:
+        if code := match["four"] or match["eight"]:
             return rf"\x{{{code}}}"
-        if found["set"]:
-            return f"{found['set']}{_translated(found['inside'])}]"
-        if found["most"] is not None:
-            return f"{{0,{found['most']}}}"
-        return r"\z" if found[0] == r"\Z" else found[0]
+        if match["set"]:
+            return f"{match['set']}{_translated(match['inside'])}]"
+        if match["most"] is not None:
+            return f"{{0,{match['most']}}}"
+        return r"\z" if match[0] == r"\Z" else match[0]
 
     return _PIECE.sub(piece, pattern)
 
 
 def _expected(error: Exception) -> str:
-    """Return what was expected in place of what RE2 did not take."""
-    said = error.args[0] if error.args else b""
-    words = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-    for known, expected in _UNSUPPORTED:
-        if known.search(words):
+    """Return what was expected in place of what RE2 refused."""
+    message = error.args[0] if error.args else b""
+    words = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+    for syntax, expected in _UNSUPPORTED:
+        if syntax.search(words):
             return f"a regular expression {expected}"
     return f"a regular expression of RE2 ({words[:_MOST_SHOWN]})"
 
 
-def _text(found: bytes | None) -> str:
-    return (found or b"").decode(errors="replace")
+def _text(group: bytes | None) -> str:
+    return (group or b"").decode(errors="replace")
 
 
 class Custom:
-    """The first match in each line.
+    """Reads the first match in each line: named groups ``value`` and, optionally, ``step``.
 
     Args:
-        pattern: Searched anywhere in a line; anchor it with ``^`` where that matters. Or one that
-            is compiled already: all files of a pod share it.
+        pattern: Searched anywhere in a line, unless anchored with ``^``. A compiled one can be
+            shared by all files of a pod.
         metric: Name of the series.
 
     Raises:
@@ -159,10 +159,10 @@ class Custom:
         self._metric = metric
 
     def feed(self, line: str) -> Sequence[Point]:
-        """See ``Parser``; a value that is no number is no point, a step that is none is None."""
-        found = self._pattern.search(line[:LONGEST_LINE])
-        value = number(found[0]) if found else None
-        if found is None or value is None:
+        """See ``Parser``; no point if the value is not a number, step None if that is not one."""
+        match = self._pattern.search(line[:LONGEST_LINE])
+        value = number(match[0]) if match else None
+        if match is None or value is None:
             return NOTHING
-        step = number(found[1])
+        step = number(match[1])
         return (Point(self._metric, value, step if step is not None and isfinite(step) else None),)

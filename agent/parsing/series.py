@@ -1,8 +1,8 @@
-"""Points in the order read, told apart: what is new, what is told again, when a run began anew.
+"""Classifies points in the order read: new, repeated, or the first after a restart of the run.
 
 Steps that go back are a restart: the program resumed from a checkpoint, or from the beginning. Two
-things look like it and are none. Several ranks print the same steps, a little out of order. And a
-file is written anew with what it held (Lightning's ``metrics.csv``, when a metric is added).
+things look the same and are not. Several ranks print the same steps, a little out of order. And a
+file is rewritten with its old content (Lightning's ``metrics.csv``, when a metric is added).
 """
 
 from array import array
@@ -16,17 +16,17 @@ from agent.parsing.base import Point
 from agent.parsing.metric_names import MOST_METRICS
 
 LAG_POINTS: Final = 16
-"""How many points one rank may be behind another."""
+"""Points that one rank may be behind another."""
 METRIC_BYTES: Final = 600
-"""For the steps of one metric."""
+"""Memory of the steps of one metric."""
 
 
 class Taken(Struct, frozen=True):
-    """What a point is.
+    """A classified point.
 
     Attributes:
         point: The point.
-        is_new: It tells something: no duplicate, and of a name we have room for.
+        is_new: It is no duplicate, and its name is kept.
         restarted: It is the first of a new attempt.
         attempt: 1, one more after each restart.
     """
@@ -38,7 +38,7 @@ class Taken(Struct, frozen=True):
 
     @property
     def is_finite(self) -> bool:
-        """Whether it has a value to count with; NaN and infinity are events."""
+        """True if the value is a finite number; NaN and infinity are events."""
         return isfinite(self.point.value)
 
 
@@ -56,11 +56,11 @@ class Series:
 
     @property
     def held_bytes(self) -> int:
-        """Roughly what is kept of the metrics."""
+        """Approximate memory of the metrics."""
         return self._held_bytes
 
     def take(self, point: Point) -> Taken:
-        """Return what a point is, and remember it."""
+        """Classify a point, and remember it."""
         metric = self._metrics.get(point.metric)
         if metric is None:
             if len(self._metrics) >= MOST_METRICS:
@@ -82,8 +82,8 @@ class Series:
         added = self._metrics[name] = _Metric()
         return added
 
-    def file_began_anew(self) -> None:
-        """The file was cut or written anew: what comes may be what it held, or another run."""
+    def file_restarted(self) -> None:
+        """Note that the file was truncated or rewritten: its old content may come again."""
         for metric in self._metrics.values():
             metric.may_repeat = True
 
@@ -101,10 +101,10 @@ class _Metric:
         self._recent = array("d")
 
     def begins_attempt(self, step: float, value: float, *, ranks: bool) -> bool:
-        """Return whether this step is of another attempt.
+        """Return True if this step begins another attempt.
 
-        With one rank each step comes once, so that any step back is a restart. Once a step has come
-        twice there are several, and a step that came a short while ago is of one that lags.
+        With one rank each step comes once, so any step back is a restart. Once a step has come
+        twice there are several ranks, and a recent step belongs to a rank that lags.
         """
         may_repeat, self.may_repeat = self.may_repeat, False
         if may_repeat and step <= self._last:
@@ -115,7 +115,7 @@ class _Metric:
         return not (ranks and step in self._recent)
 
     def add(self, step: float, value: float) -> bool:
-        """Return whether the step is new."""
+        """Return True if the step is new."""
         if step <= self._last:
             return False
         self.is_repeating = False

@@ -15,20 +15,20 @@ from agent.parsing.json_scan import decoded
 from agent.parsing.metric_names import STEP_KEYS, TIME_KEYS, TOTAL_KEYS, is_metric
 
 MOST_KEYS: Final = 256
-"""Keys of one line that are looked at."""
+"""Numbers of one line that are read."""
 MOST_COLUMNS: Final = 256
 _SEPARATORS: Final = (",", "\t", ";")
 
 
 class JsonLines:
-    """Lines of JSON objects: every number in one is a metric, except what places it.
+    """Lines of JSON objects: every number is a metric, except steps and times.
 
     The step is the first of ``step``, ``global_step``, ``iteration``, ``num_updates``, ``epoch``
-    that is there. Nested objects are not looked into; ``null`` is no value. ``NaN`` and
-    ``Infinity``, which Python's ``json`` writes and JSON forbids, are read.
+    that exists. Nested objects and ``null`` are ignored. ``NaN`` and ``Infinity``, which Python's
+    ``json`` writes and JSON forbids, are read.
 
     Args:
-        strict: A line without a step is not of this format: programs log JSON that is no metrics.
+        strict: A line without a step is not of this format: programs log other JSON too.
     """
 
     format = "jsonl"
@@ -41,33 +41,33 @@ class JsonLines:
         text = line.strip()
         if not (text.startswith("{") and text.endswith("}")):
             return NOTHING
-        said = decoded(text)
-        step = _first(said, STEP_KEYS)
+        fields = decoded(text)
+        step = _first(fields, STEP_KEYS)
         if step is None and self._strict:
             return NOTHING
-        total = _first(said, TOTAL_KEYS)
+        total = _first(fields, TOTAL_KEYS)
         total_steps = int(total) if total is not None and 0 < total < 2**63 else None
-        at_seconds = _first(said, TIME_KEYS)
+        at_seconds = _first(fields, TIME_KEYS)
         return [
             Point(key, value, step, total_steps, at_seconds)
-            for key, value in _numbers(said)
+            for key, value in _numbers(fields)
             if is_metric(key)
         ]
 
 
-def _numbers(said: Mapping[str, Any]) -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
-    for key, value in said.items():
-        if len(found) == MOST_KEYS:
+def _numbers(fields: Mapping[str, Any]) -> list[tuple[str, float]]:
+    numbers: list[tuple[str, float]] = []
+    for key, value in fields.items():
+        if len(numbers) == MOST_KEYS:
             break
-        if key and len(key) <= LONGEST_NAME and (read := plain(value)) is not None:
-            found.append((key, read))
-    return found
+        if key and len(key) <= LONGEST_NAME and (number := plain(value)) is not None:
+            numbers.append((key, number))
+    return numbers
 
 
-def _first(said: Mapping[str, Any], keys: Sequence[str]) -> float | None:
+def _first(fields: Mapping[str, Any], keys: Sequence[str]) -> float | None:
     for key in keys:
-        if key in said and (value := plain(said[key])) is not None and isfinite(value):
+        if key in fields and (value := plain(fields[key])) is not None and isfinite(value):
             return value
     return None
 
@@ -75,13 +75,13 @@ def _first(said: Mapping[str, Any], keys: Sequence[str]) -> float | None:
 class Table:
     """Rows below a header.
 
-    The header is the first line of two or more names; a later one takes its place if it is alike
-    (a program that begins anew writes it again, Lightning writes the file anew with more columns).
-    Rows with another number of cells are no rows. Empty cells (Lightning writes training and
-    validation in rows of their own) and texts (Keras writes ``NA``) are no values.
+    The header is the first line of two or more names; a similar later one replaces it (a program
+    that restarts writes it again, Lightning rewrites the file with more columns). Lines with
+    another number of cells are ignored, and so are empty cells (Lightning writes training and
+    validation in separate rows) and texts (Keras writes ``NA``).
 
     Args:
-        strict: A header must name the step (``step``, ``epoch``, …): prose has commas too.
+        strict: The header must have a step (``step``, ``epoch``, …): prose has commas too.
     """
 
     format = "csv"
@@ -131,19 +131,19 @@ class Table:
                 return
 
     def _is_header(self, names: Sequence[str]) -> bool:
-        said = {name for name in names if name}
+        filled = {name for name in names if name}
         if (
             not 1 < len(names) <= MOST_COLUMNS
-            or not said
-            or len(said) < len([n for n in names if n])
+            or not filled
+            or len(filled) < len([n for n in names if n])
         ):
             return False
-        if any(number(name) is not None or len(name) > LONGEST_NAME for name in said):
+        if any(number(name) is not None or len(name) > LONGEST_NAME for name in filled):
             return False
-        counts = not said.isdisjoint(STEP_KEYS)
-        if self._strict and not counts:
+        has_step = not filled.isdisjoint(STEP_KEYS)
+        if self._strict and not has_step:
             return False
-        return counts or not self._has_rows or not said.isdisjoint(self._header)
+        return has_step or not self._has_rows or not filled.isdisjoint(self._header)
 
 
 def _cells(line: str, separator: str) -> list[str]:

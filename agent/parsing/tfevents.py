@@ -21,7 +21,7 @@ _POLYNOMIAL: Final = 0x82F63B78
 _ALL_BITS: Final = 0xFFFFFFFF
 _MASK_DELTA: Final = 0xA282EAD8
 Field = tuple[int, int | bytes]
-"""Number, and value: an int of a varint, the bytes of everything else."""
+"""Field number and value: an int of a varint, else bytes."""
 _VARINT: Final = 0
 _FIXED64: Final = 1
 _BYTES: Final = 2
@@ -29,7 +29,7 @@ _FIXED32: Final = 5
 _FIXED_SIZES: Final = {_FIXED64: 8, _FIXED32: 4}
 _LONGEST_VARINT: Final = 10
 MOST_RECORD_BYTES: Final = 128 * 1024
-"""Larger records are pictures and graphs: they are passed over unread. A scalar has 50 bytes."""
+"""Larger records are images and graphs: they are skipped unread. A scalar has 50 bytes."""
 _LENGTH: Final = struct.Struct("<QI")
 _CRC: Final = struct.Struct("<I")
 _FLOAT: Final = struct.Struct("<f")
@@ -89,7 +89,7 @@ def fields(data: bytes) -> Iterator[Field]:
 
 
 def picked(data: bytes, *numbers: int) -> dict[int, int | bytes]:
-    """Return the last value of each field that is wanted: a message may have any number of others.
+    """Return the last value of each field of ``numbers``; all other fields are ignored.
 
     Raises:
         ValueError: It is not a message.
@@ -98,12 +98,12 @@ def picked(data: bytes, *numbers: int) -> dict[int, int | bytes]:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number that begins at ``at``, of at most 64 bits, and where the next field is.
+    """Return the number that begins at ``at``, of at most 64 bits, and where it ends.
 
     Raises:
-        ValueError: It has no end.
+        ValueError: It does not end.
     """
-    if at < len(data) and data[at] < 128:  # noqa: PLR2004 - because a byte without its top bit is the whole number
+    if at < len(data) and data[at] < 128:  # noqa: PLR2004 - because a byte without its top bit is a whole number
         return data[at], at + 1
     value = 0
     for index in range(_LONGEST_VARINT):
@@ -111,13 +111,13 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
             break
         byte = data[at + index]
         value |= (byte & 127) << (7 * index)
-        if byte < 128:  # noqa: PLR2004 - because the top bit says that more follows
+        if byte < 128:  # noqa: PLR2004 - because the top bit means that more bytes follow
             return value & (2**64 - 1), at + index + 1
     raise ValueError("a number without an end")
 
 
 def signed(value: int) -> int:
-    """Return a varint as the int64 that it stands for."""
+    """Return the int64 that a varint encodes."""
     return value - 2**64 if value >= 2**63 else value
 
 
@@ -126,24 +126,24 @@ class TfEvents:
 
     Args:
         directory: Name of the file's directory. Keras writes the same tags into ``train`` and
-            ``validation``: those of the latter (and of ``val``, ``eval``, ``test``) get ``val_``
-            before their names.
+            ``validation``: tags of the latter (and of ``val``, ``eval``, ``test``) get the prefix
+            ``val_``.
     """
 
     format = "tfevents"
 
     def __init__(self, *, directory: str = "") -> None:
         self._prefix = "val_" if directory in _VALIDATION else ""
-        self._passing = 0
+        self._skipping = 0
         self.problem = ""
 
     def feed_bytes(self, data: bytes, *, skip: bool = False) -> tuple[Sequence[Point], int]:
-        """See ``RecordParser``. A record whose checksum is wrong is passed over."""
+        """See ``RecordParser``. A record with a wrong checksum is skipped."""
         if self.problem:
             return (), len(data)
         points: list[Point] = []
-        at = min(self._passing, len(data))
-        self._passing -= at
+        at = min(self._skipping, len(data))
+        self._skipping -= at
         while at + _LENGTH.size <= len(data):
             size, checksum = _LENGTH.unpack_from(data, at)
             if masked_crc32c(data[at : at + 8]) != checksum:
@@ -152,7 +152,7 @@ class TfEvents:
             body, end = at + _LENGTH.size, at + _LENGTH.size + size
             following = end + _CRC.size
             if size > MOST_RECORD_BYTES:
-                self._passing = max(0, following - len(data))
+                self._skipping = max(0, following - len(data))
             elif following <= len(data) and skip:
                 pass
             elif following <= len(data):
@@ -164,7 +164,7 @@ class TfEvents:
 
     def reset(self) -> None:
         """See ``RecordParser``."""
-        self._passing, self.problem = 0, ""
+        self._skipping, self.problem = 0, ""
 
     def _record(self, data: bytes, checksum: int) -> list[Point]:
         if masked_crc32c(data) != checksum:
@@ -177,27 +177,31 @@ class TfEvents:
     def _event(self, data: bytes) -> list[Point]:
         at_seconds: float | None = None
         step = 0
-        found: list[tuple[str, float]] = []
+        scalars: list[tuple[str, float]] = []
         for number, value in fields(data):
             if number == _EVENT_TIME and isinstance(value, bytes):
                 at_seconds = _DOUBLE.unpack(value)[0]
             elif number == _EVENT_STEP and isinstance(value, int):
                 step = signed(value)
             elif number == _EVENT_SUMMARY and isinstance(value, bytes):
-                found = [s for n, v in fields(value) if n == _VALUE for s in _scalar(v)]
+                scalars = [s for n, v in fields(value) if n == _VALUE for s in _scalar(v)]
         if at_seconds is not None and not isfinite(at_seconds):
             at_seconds = None
         return [
-            Point(self._prefix + tag, value, step, at_seconds=at_seconds) for tag, value in found
+            Point(self._prefix + tag, value, step, at_seconds=at_seconds) for tag, value in scalars
         ]
 
 
 def _scalar(data: int | bytes) -> list[tuple[str, float]]:
-    """Return tag and value of a summary's value; nothing if it is not a scalar."""
+    """Return tag and value of a summary's value; empty if it is not a scalar."""
     if isinstance(data, int):
         return []
-    said = picked(data, _TAG, _SIMPLE, _TENSOR)
-    tag, simple, tensor = said.get(_TAG), said.get(_SIMPLE), said.get(_TENSOR)
+    fields_of_value = picked(data, _TAG, _SIMPLE, _TENSOR)
+    tag, simple, tensor = (
+        fields_of_value.get(_TAG),
+        fields_of_value.get(_SIMPLE),
+        fields_of_value.get(_TENSOR),
+    )
     if not isinstance(tag, bytes) or not 0 < len(tag) <= LONGEST_NAME:
         return []
     name = tag.decode("utf-8", "replace")
@@ -209,8 +213,8 @@ def _scalar(data: int | bytes) -> list[tuple[str, float]]:
 
 def _element(data: bytes) -> float | None:
     """Return the only element of a tensor of floats; None if it has more or is of another type."""
-    said = picked(data, _DTYPE, _SHAPE, _CONTENT, _FLOATS, _DOUBLES)
-    kind, shape = said.get(_DTYPE), said.get(_SHAPE, b"")
+    fields_of_tensor = picked(data, _DTYPE, _SHAPE, _CONTENT, _FLOATS, _DOUBLES)
+    kind, shape = fields_of_tensor.get(_DTYPE), fields_of_tensor.get(_SHAPE, b"")
     if not isinstance(kind, int) or kind not in _OF_TYPE or not isinstance(shape, bytes):
         return None
     sizes = [picked(d, _SIZE).get(_SIZE) for _, d in fields(shape) if isinstance(d, bytes)]
@@ -218,7 +222,7 @@ def _element(data: bytes) -> float | None:
         return None
     field, packed = _OF_TYPE[kind]
     for number in (field, _CONTENT):
-        value = said.get(number)
+        value = fields_of_tensor.get(number)
         if isinstance(value, bytes) and len(value) == packed.size:
             return float(packed.unpack(value)[0])
     return None

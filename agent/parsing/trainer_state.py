@@ -1,8 +1,8 @@
 """``trainer_state.json``, which Hugging Face's Trainer writes into every checkpoint.
 
-It has the whole history of the run in full precision, with steps. It is as old as the checkpoint.
-After a long run it has some 20 MB, so it is never in memory as a whole: a first pass looks where
-the last entries are, a second one reads those.
+It has the whole history of the run in full precision, with steps, as of the checkpoint. After a
+long run it has 20 MB, so it is never in memory as a whole: a first pass locates the last entries, a
+second one reads them.
 
 Source:
     transformers 5.23, ``trainer_callback.py`` (``TrainerState``).
@@ -19,25 +19,25 @@ from agent.parsing.metric_names import is_metric
 from agent.parsing.structured import MOST_KEYS
 
 MOST_ENTRIES: Final = 8192
-"""The last entries of the history that are told; a curve has 32 points in the end."""
+"""Last entries of the history that are read; the reported curve has 32 points."""
 MOST_HISTORY_BYTES: Final = 2 * 2**20
-"""Of these entries together, of which the last ones are told; an entry has some 200 bytes."""
+"""Size of these entries together; of more, only the last are read. An entry has 200 bytes."""
 LONGEST_ENTRY: Final = 64 * 1024
-"""Bytes; longer ones are passed over."""
+"""Bytes; longer entries are skipped."""
 _SUMMARY: Final = "train_runtime"
 
 
 class TrainerState:
-    """The history; each reading tells what the one before did not hold.
+    """Reads the history; each reading returns what is new since the previous one.
 
-    A history without the entry that was told last is another run, or has gone on by more than is
-    read: all that was read is told.
+    A history without the entry that was returned last is that of another run, or has grown by more
+    than is read: then everything read is returned.
     """
 
     format = "trainer-state"
 
     def __init__(self) -> None:
-        self._last_told: int | None = None
+        self._last_returned: int | None = None
 
     def scan(self) -> JsonScan:
         """See ``DocumentParser``."""
@@ -51,9 +51,9 @@ class TrainerState:
         entries = _entries(scan.places(), read)
         digests = [hash(entry) for entry in entries]
         begin = 0
-        if self._last_told in digests:
-            begin = len(digests) - digests[::-1].index(self._last_told)
-        self._last_told = digests[-1] if digests else None
+        if self._last_returned in digests:
+            begin = len(digests) - digests[::-1].index(self._last_returned)
+        self._last_returned = digests[-1] if digests else None
         total_steps = int(total) if total is not None and 0 < total < 2**63 else None
         return (p for entry in entries[begin:] for p in _points(entry, total_steps))
 
@@ -77,9 +77,9 @@ def _points(text: bytes, total_steps: int | None) -> Sequence[Point]:
     step = plain(entry.get("step"))
     if step is None or not isfinite(step) or _SUMMARY in entry:
         return NOTHING
-    found = [
+    points = [
         Point(name, value, step, total_steps)
-        for name, said in entry.items()
-        if is_metric(name) and len(name) <= LONGEST_NAME and (value := plain(said)) is not None
+        for name, field in entry.items()
+        if is_metric(name) and len(name) <= LONGEST_NAME and (value := plain(field)) is not None
     ]
-    return found[:MOST_KEYS]
+    return points[:MOST_KEYS]

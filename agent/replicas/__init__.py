@@ -1,1 +1,1 @@
-"""The way to the extender's replicas: where they are, whom to trust, how to ask (shell)."""
+"""Client of the extender's replicas: addresses, credentials, requests (shell)."""

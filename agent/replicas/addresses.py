@@ -1,7 +1,6 @@
-"""Where the replicas of the extender are: named one by one, or all that a service name stands for.
+"""Addresses of the extender's replicas: configured URLs, or the addresses of a headless Service.
 
-A headless Service answers a name with the address of every replica; each of them is told
-everything, so that one which takes over knows the node already.
+Every replica gets all reports, so that one that becomes leader knows the node already.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ class Replica:
 
     Attributes:
         url: Scheme, host and port, e.g. ``https://10.1.2.3:10263``.
-        server_name: The name its certificate must have; None: the host of the URL.
+        server_name: Name its certificate must have; None: the host of the URL.
     """
 
     url: str
@@ -31,11 +30,11 @@ class Addresses:
     """Finds the replicas.
 
     Attributes:
-        urls: The replicas, if they are named; then nothing is looked up.
-        service: Otherwise the host name that stands for all of them.
+        urls: The replicas, if configured; then nothing is looked up.
+        service: Else the host name that resolves to all of them.
         port: Port of the replicas behind ``service``.
-        server_name: The name in their certificates; None: the host's.
-        known: The replicas as they were last found.
+        server_name: Name in their certificates; None: the host's.
+        known: The replicas of the last lookup.
     """
 
     urls: Sequence[str]
@@ -46,20 +45,20 @@ class Addresses:
     _trouble: str = ""
 
     async def find(self) -> tuple[Replica, ...]:
-        """Return all replicas in a stable order; the last known ones if the name has no answer."""
+        """Return all replicas in a stable order; the last known ones if the lookup fails."""
         if self.urls:
             self.known = tuple(Replica(url, self.server_name) for url in self.urls)
             return self.known
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(self.service, self.port, type=socket.SOCK_STREAM)
+            answers = await loop.getaddrinfo(self.service, self.port, type=socket.SOCK_STREAM)
         except OSError as error:
             if str(error) != self._trouble:
                 log.warning("no address for %s: %s", self.service, error)
             self._trouble = str(error)
             return self.known
         self._trouble = ""
-        hosts = sorted({str(address[0]) for *_, address in found})
+        hosts = sorted({str(socket_address[0]) for *_, socket_address in answers})
         name = self.server_name or self.service
         self.known = tuple(Replica(self._url(host), name) for host in hosts)
         return self.known

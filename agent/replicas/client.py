@@ -15,17 +15,17 @@ from agent.replicas.credentials import Credentials
 from shared.wire import HeartbeatAnswer, NodePods
 
 MOST_TEXT: Final = 500
-"""Of what a replica says when it refuses, so much goes into the log."""
+"""Characters of a refusal's text that are logged."""
 MOST_ANSWER_BYTES: Final = 8 * 2**20
-"""Of a replica's answer: 1000 pods with the longest annotations are 6 MiB."""
+"""Size of a response: 1000 pods with the longest annotations are 6 MiB."""
 GZIP_LEVEL: Final = 1
-"""Numbers in JSON shrink to a quarter at the lowest level already."""
+"""The lowest level already shrinks numbers in JSON to a quarter."""
 Body = TypeVar("Body", NodePods, HeartbeatAnswer)
 
 
 @dataclass(frozen=True)
 class Packed:
-    """A heartbeat's body as it goes over the wire."""
+    """A heartbeat's body as it is sent."""
 
     data: bytes
     compressed: bool
@@ -40,44 +40,44 @@ def pack(body: bytes, gzip_above_bytes: int) -> Packed:
 
 @dataclass(frozen=True)
 class ExtenderClient:
-    """Asks replicas; one for the whole process.
+    """Sends requests to replicas; one for the whole process.
 
     Attributes:
-        session: Connections are kept in it.
-        credentials: Whom to trust, and our token.
+        session: Keeps connections open.
+        credentials: Trusted CA, and the agent's token.
     """
 
     session: aiohttp.ClientSession
     credentials: Credentials
 
     async def pods(self, replica: Replica, node: str, etag: str) -> tuple[NodePods, str] | None:
-        """Return the pods of the node and the answer's ETag; None: as at ``etag``.
+        """Return the pods of the node and the response's ETag; None: unchanged since ``etag``.
 
         Raises:
-            ReplicaError: No such answer.
+            ReplicaError: The request failed.
         """
         headers = {"If-None-Match": etag} if etag else {}
         path = f"/v1/nodes/{node}/pods"
-        status, text, found = await self._ask(replica, "GET", path, headers)
+        status, text, new_etag = await self._request(replica, "GET", path, headers)
         if status == HTTPStatus.NOT_MODIFIED:
             return None
-        return _read(NodePods, status, text), found
+        return _read(NodePods, status, text), new_etag
 
     async def heartbeat(self, replica: Replica, body: Packed) -> HeartbeatAnswer:
         """Send a heartbeat and return the answer.
 
         Raises:
-            ReplicaError: No such answer.
+            ReplicaError: The request failed.
         """
         headers = {"Content-Type": "application/json"}
         if body.compressed:
             headers["Content-Encoding"] = "gzip"
-        status, text, _ = await self._ask(
+        status, text, _ = await self._request(
             replica, "POST", "/v1/heartbeats", headers, data=body.data
         )
         return _read(HeartbeatAnswer, status, text)
 
-    async def _ask(
+    async def _request(
         self, replica: Replica, method: str, path: str, headers: dict[str, str], **options: Any
     ) -> tuple[int, bytes, str]:
         await self.credentials.refresh()
@@ -108,31 +108,29 @@ async def _bounded(content: aiohttp.StreamReader) -> bytes:
         parts.append(part)
         size += len(part)
         if size > MOST_ANSWER_BYTES:
-            raise UnreachableError(f"an answer of more than {MOST_ANSWER_BYTES} bytes")
+            raise UnreachableError(f"a response of more than {MOST_ANSWER_BYTES} bytes")
     return b"".join(parts)
 
 
 def _read(model: type[Body], status: int, text: bytes) -> Body:
-    said = text.decode(errors="replace")[:MOST_TEXT]
+    shown = text.decode(errors="replace")[:MOST_TEXT]
     if status != HTTPStatus.OK:
-        raise RefusedError(status, said)
+        raise RefusedError(status, shown)
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        raise RefusedError(
-            status, f"not an answer that can be read: {error}"[:MOST_TEXT]
-        ) from error
+        raise RefusedError(status, f"unreadable response: {error}"[:MOST_TEXT]) from error
 
 
 class Backoff:
-    """Exponential back-off; each wait is drawn between half a ceiling and the whole of it.
+    """Exponential back-off; each wait is drawn between half a ceiling and the whole ceiling.
 
-    A node's agent is one of hundreds, and the waits are counted in heartbeats: unlike a wait drawn
-    from 0 on, this one never asks a replica that is down twice in a row.
+    Hundreds of agents wait a few heartbeats each: unlike a wait drawn from 0 on, this one never
+    sends two requests in quick succession to a replica that is down.
 
     Args:
         first_seconds: The first ceiling; it doubles with each wait.
-        most_seconds: Where that ends.
+        most_seconds: The highest ceiling.
         rng: Source of the jitter.
     """
 
@@ -143,11 +141,11 @@ class Backoff:
         self._ceiling_seconds = first_seconds
 
     def next_seconds(self) -> float:
-        """Return how long to wait now."""
+        """Return how long to wait now, and double the ceiling."""
         ceiling = self._ceiling_seconds
         self._ceiling_seconds = min(2 * ceiling, self._most_seconds)
         return self._rng.uniform(ceiling / 2, ceiling)
 
     def reset(self) -> None:
-        """Start again at the first ceiling: it worked."""
+        """Start again at the first ceiling, after a success."""
         self._ceiling_seconds = self._first_seconds

@@ -1,7 +1,7 @@
-"""Whom we trust and who we are: the CA file and the token file, read again when they change.
+"""The CA file and the token file, read again when they change.
 
-On a new cluster agents start before the extender has made an authority: while the CA's directory is
-there and the file is not, nobody is trusted and everything else goes on.
+On a new cluster agents start before the extender has created a CA: while the CA's directory exists
+and the file does not, no replica can be verified and everything else works.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from agent.errors import UnreachableError
 from shared.clock import Clock
 from shared.errors import SettingsError
 
-LOOK_SECONDS: Final = 30.0
-"""How often the files are looked at; a projected token is renewed an hour and more before its end
+CHECK_SECONDS: Final = 30.0
+"""How often the files are checked; a projected token is renewed an hour and more before its end
 or at a fifth of its life."""
 
 _Stamp = tuple[int, int, int]
@@ -25,58 +25,60 @@ log = logging.getLogger(__name__)
 
 
 class Credentials:
-    """See the module; reads both files at once.
+    """See the module; reads both files immediately.
 
     Args:
         authority: File with the CA's certificates, PEM.
         token: File with the service account token for the extender.
-        clock: For how often the files are looked at.
+        clock: Limits how often the files are checked.
 
     Raises:
-        SettingsError: A file cannot be read, other than a CA file that is still to come.
+        SettingsError: A file cannot be read, except a CA file that does not exist yet.
     """
 
     def __init__(self, authority: Path, token: Path, clock: Clock) -> None:
         self._authority = authority
         self._token_file = token
         self._clock = clock
-        self._looked_at = clock.monotonic()
+        self._checked_at = clock.monotonic()
         self._stamps = (_stamp_of_authority(authority), _stamp(token))
         self._context = _context(authority) if self._stamps[0] else None
         self.token = _token(token)
 
     @property
     def context(self) -> ssl.SSLContext:
-        """Whom we trust.
+        """The TLS context that trusts the CA.
 
         Raises:
-            UnreachableError: Nobody: the CA file has not come yet.
+            UnreachableError: The CA file does not exist yet.
         """
         if self._context is None:
-            raise UnreachableError(f"CA file {self._authority} is not there yet: nobody is trusted")
+            raise UnreachableError(
+                f"CA file {self._authority} does not exist yet: replicas cannot be verified"
+            )
         return self._context
 
     async def refresh(self) -> None:
-        """Take over files that changed; looks at them every ``LOOK_SECONDS``.
+        """Read files that changed; checks them every ``CHECK_SECONDS``.
 
-        A file that cannot be read now is logged, and what was known stays. A CA file that has not
-        come yet is looked for each time.
+        A file that cannot be read now is logged, and its previous content stays in use. A CA file
+        that does not exist yet is checked each time.
         """
-        if self._context and self._clock.monotonic() - self._looked_at < LOOK_SECONDS:
+        if self._context and self._clock.monotonic() - self._checked_at < CHECK_SECONDS:
             return
-        self._looked_at = self._clock.monotonic()
+        self._checked_at = self._clock.monotonic()
         try:
             await asyncio.to_thread(self._read_changed)
         except SettingsError as error:
-            log.error("%s; what was read before stays in use", error)  # noqa: TRY400 - no defect of ours
+            log.error("%s; the previous content stays in use", error)  # noqa: TRY400 - no defect of ours
 
     def expire(self) -> None:
-        """Have the next ``refresh`` look: a replica did not accept us, or we did not trust it."""
-        self._looked_at -= LOOK_SECONDS
+        """Let the next ``refresh`` check: a replica refused our token, or was not trusted."""
+        self._checked_at -= CHECK_SECONDS
 
     def _read_changed(self) -> None:
-        look = _stamp if self._context else _stamp_of_authority
-        stamps = (look(self._authority), _stamp(self._token_file))
+        stamp_of = _stamp if self._context else _stamp_of_authority
+        stamps = (stamp_of(self._authority), _stamp(self._token_file))
         if stamps[0] != self._stamps[0]:
             self._context = _context(self._authority)
         if stamps[1] != self._stamps[1]:
@@ -86,14 +88,14 @@ class Credentials:
 
 def _stamp(file: Path) -> _Stamp:
     try:
-        found = os.stat(file)  # noqa: PTH116 - it follows the links of a projected volume, as intended
+        status = os.stat(file)  # noqa: PTH116 - it follows the links of a projected volume, as intended
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _stamp_of_authority(file: Path) -> _Stamp | None:
-    """Return the stamp; None: the directory is mounted, and has no such file yet."""
+    """Return the stamp; None if the directory is mounted without such a file."""
     try:
         return _stamp(file)
     except SettingsError:
@@ -105,7 +107,7 @@ def _stamp_of_authority(file: Path) -> _Stamp | None:
 def _context(authority: Path) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=authority)
-    except OSError as error:  # what OpenSSL says of a file that holds no certificate is one, too
+    except OSError as error:  # OpenSSL raises one for a file without a certificate too
         raise SettingsError(f"CA file {authority}: {error}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

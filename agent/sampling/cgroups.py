@@ -28,10 +28,10 @@ _NANO: Final = 1e-9
 
 
 class _ControlGroups(PodSource):
-    """What both versions share.
+    """Common part of both versions.
 
     Args:
-        root: Of the hierarchy in which pods are looked for.
+        root: Hierarchy in which pods are searched.
         files: Keeps files open.
         drop: Called with a directory that is not read any more.
     """
@@ -54,11 +54,11 @@ class _ControlGroups(PodSource):
 
     @abstractmethod
     def _read_group(self, place: str, containers: tuple[str, ...]) -> Reading | None:
-        """Return what a pod's group and its containers' groups count; None if it is gone."""
+        """Return the reading of a pod's group and its containers'; None if it is gone."""
 
 
 class Version2(_ControlGroups):
-    """The unified hierarchy.
+    """The unified hierarchy of version 2.
 
     Args:
         root: Where it is mounted.
@@ -71,7 +71,7 @@ class Version2(_ControlGroups):
 
     @property
     @override
-    def words(self) -> str:
+    def description(self) -> str:
         return f"cgroup v2 below {self._root}"
 
     @override
@@ -80,7 +80,9 @@ class Version2(_ControlGroups):
         if stat is None:
             return None
         used = kernel_files.value(stat, b"usage_usec")
-        stats = {place: stat} | {one: self._files.read(one, "cpu.stat") for one in containers}
+        stats = {place: stat} | {
+            container: self._files.read(container, "cpu.stat") for container in containers
+        }
         return Reading(
             counter="cgroup2",
             cpu_seconds=None if used is None else used * _MICRO,
@@ -96,31 +98,31 @@ class Version2(_ControlGroups):
 
 
 def throttling(stats: Mapping[str, bytes | None]) -> Mapping[str, Throttling]:
-    """Return the counters of those ``cpu.stat`` files that have them; both versions do alike."""
-    found: dict[str, Throttling] = {}
+    """Return the counters of the ``cpu.stat`` files that have them, of either version."""
+    counters: dict[str, Throttling] = {}
     for group, stat in stats.items():
         periods = kernel_files.value(stat, b"nr_periods")
         throttled = kernel_files.value(stat, b"nr_throttled")
         if periods is not None and throttled is not None:
-            found[group] = Throttling(periods, throttled)
-    return found
+            counters[group] = Throttling(periods, throttled)
+    return counters
 
 
 def hierarchies(root: Path) -> Mapping[str, Path]:
     """Return where controllers are mounted: ``cpu``, or ``cpu,cpuacct`` for both."""
-    found: dict[str, Path] = {}
+    mounted: dict[str, Path] = {}
     for directory in sorted(root.iterdir()) if root.is_dir() else ():
         for controller in directory.name.split(","):
             if controller in CONTROLLERS and (directory / "cgroup.procs").exists():
-                found.setdefault(controller, directory.resolve())  # ``cpu`` is often a link
-    return found
+                mounted.setdefault(controller, directory.resolve())  # ``cpu`` is often a link
+    return mounted
 
 
 class Version1(_ControlGroups):
-    """The hierarchies of the controllers we read.
+    """The hierarchies of version 1.
 
     Args:
-        mounted: Where each is; at least one.
+        mounted: Mount point by controller; at least one.
         files: Keeps files open.
     """
 
@@ -131,14 +133,14 @@ class Version1(_ControlGroups):
 
     @property
     @override
-    def words(self) -> str:
+    def description(self) -> str:
         return f"cgroup v1 ({', '.join(sorted(self._roots))}) beside {self._base}"
 
     @override
     def _read_group(self, place: str, containers: tuple[str, ...]) -> Reading | None:
         if not Path(place).is_dir():
             return None
-        stats = {one: self._read("cpu", one, "cpu.stat") for one in (place, *containers)}
+        stats = {group: self._read("cpu", group, "cpu.stat") for group in (place, *containers)}
         used = kernel_files.number(self._read("cpuacct", place, "cpuacct.usage"))
         return Reading(
             counter="cpuacct",

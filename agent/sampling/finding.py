@@ -1,4 +1,4 @@
-"""What there is to read on this machine, found once at the start."""
+"""Chooses what to sample on this machine, once at the start."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,10 +19,10 @@ DEFAULT_CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
 
 
 class Source(StrEnum):
-    """What pods are read from."""
+    """Where the use of pods is read from."""
 
     AUTO = "auto"
-    """Control groups where there are any, and processes for the pods that have none."""
+    """Control groups where they exist, and processes for pods that have none."""
     CGROUP2 = "cgroup2"
     CGROUP1 = "cgroup1"
     PROCESSES = "processes"
@@ -31,23 +31,23 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Samplers:
-    """What samples this node.
+    """The samplers of this node.
 
     Attributes:
-        pods: Its pods.
-        node: All of it.
-        source: What was chosen, never ``auto``: for a label with few values.
-        words: The same with paths and GPUs, for the log.
+        pods: Samples its pods.
+        node: Samples the whole node.
+        source: The chosen source, never ``auto``: for a label with few values.
+        description: The same with paths and GPUs, for the log.
     """
 
     pods: PodSampler
     node: NodeSampler
     source: Source
-    words: str
+    description: str
     _gpus: GpuReader | None
 
     def close(self) -> None:
-        """Give back files and libraries."""
+        """Close files and libraries."""
         self.pods.close()
         if self._gpus is not None:
             self._gpus.close()
@@ -60,16 +60,16 @@ def find(
     procfs: Path = DEFAULT_PROCFS,
     cores_override: float | None = None,
 ) -> Samplers:
-    """Choose what to read.
+    """Build the samplers.
 
     Args:
-        source: What is wanted.
+        source: The configured source.
         cgroup_root: Where the host's control groups are mounted.
         procfs: Where the host's ``/proc`` is.
         cores_override: Cores of a node with a CPU budget; None for a whole machine.
 
     Raises:
-        InputError: What is wanted is not there.
+        InputError: The configured source does not exist.
     """
     chosen = _present(cgroup_root) if source is Source.AUTO else source
     sources = _sources(chosen, cgroup_root)
@@ -78,8 +78,8 @@ def find(
     gpus = open_gpu()
     pods = PodSampler(sources, gpus)
     node = NodeSampler(gpus, procfs=procfs, cores_override=cores_override)
-    words = f"pods: {pods.words}; GPUs: {gpus.words if gpus else 'none'}"
-    return Samplers(pods, node, chosen, words, gpus)
+    description = f"pods: {pods.description}; GPUs: {gpus.description if gpus else 'none'}"
+    return Samplers(pods, node, chosen, description, gpus)
 
 
 def _present(root: Path) -> Source:
@@ -98,9 +98,9 @@ def _sources(chosen: Source, root: Path) -> tuple[PodSource, ...]:
         return (Version2(root, files),)
     if chosen is Source.CGROUP1 and (mounted := cgroups.hierarchies(root)):
         return (Version1(mounted, files),)
-    raise InputError("source of resource figures", chosen, f"there below {root}")
+    raise InputError("source of resource figures", chosen, f"available below {root}")
 
 
 def _unified(root: Path) -> bool:
-    """Version 2 alone is mounted; in a hybrid tree it is one level down and counts no memory."""
+    """Return True if only version 2 is mounted; in a hybrid tree it counts no memory."""
     return (root / "cgroup.controllers").exists()

@@ -1,10 +1,10 @@
-"""GPUs by NVIDIA's management library, where it and a driver are there; else nothing, silently.
+"""GPUs by NVIDIA's management library, if it and a driver are installed; else none, silently.
 
 Written against NVML's documented interface as ``nvidia-ml-py`` (module ``pynvml``) has it, and
-tested with a stand-in for that module: it has not been run on a GPU.
+tested with a fake of that module: it has not been run on a GPU.
 
-NVML names processes as the host's PID namespace does. So a pod's share is known only where the
-agent sees the host's processes (``hostPID: true``); elsewhere only the node's figures are given.
+NVML identifies processes by the host's PID namespace. So a pod's share is known only where the
+agent sees the host's processes (``hostPID: true``); elsewhere only the node's use is reported.
 
 Source:
     NVML API Reference Guide: ``nvmlDeviceGetUtilizationRates``, ``nvmlDeviceGetMemoryInfo``,
@@ -21,7 +21,7 @@ from msgspec import Struct
 
 MODULE: Final = "pynvml"
 FRESH_SECONDS: Final = 0.5
-"""A reading younger than this is given again: the node and its pods ask one after the other."""
+"""A younger reading is reused: node and pods are sampled one after the other."""
 
 _MOST_GPUS: Final = 64
 
@@ -32,10 +32,9 @@ class Gpu(Struct, frozen=True):
     """One device.
 
     Attributes:
-        ratio: Part of the last moments in which something ran on it, 0 to 1; None if the device
-            does not say (MIG).
-        memory_bytes: In use.
-        processes: Process on the host -> bytes it holds there; None if the device does not say.
+        ratio: Utilisation, 0 to 1; None if the device does not report it (MIG).
+        memory_bytes: Memory in use.
+        processes: Memory by process on the host; None if the device does not report it.
     """
 
     ratio: float | None
@@ -44,17 +43,17 @@ class Gpu(Struct, frozen=True):
 
 
 def mean_ratio(gpus: Sequence[Gpu]) -> float | None:
-    """Return the mean utilisation of those that say theirs, 0 to 1; None if none does."""
-    known = [gpu.ratio for gpu in gpus if gpu.ratio is not None]
-    return sum(known) / len(known) if known else None
+    """Return the mean of the reported utilisations, 0 to 1; None if there are none."""
+    ratios = [gpu.ratio for gpu in gpus if gpu.ratio is not None]
+    return sum(ratios) / len(ratios) if ratios else None
 
 
 class GpuReader:
-    """The devices of this node.
+    """Reads the devices of this node.
 
     Args:
         nvml: The module ``pynvml``, initialised.
-        handles: The devices.
+        handles: Handles of the devices.
     """
 
     def __init__(self, nvml: ModuleType, handles: Sequence[Any]) -> None:
@@ -64,8 +63,8 @@ class GpuReader:
         self._gpus: tuple[Gpu, ...] = ()
 
     @property
-    def words(self) -> str:
-        """What it reads, for the log."""
+    def description(self) -> str:
+        """Description of the devices, for the log."""
         return f"{len(self._handles)} GPUs by NVML"
 
     def read(self, now: float) -> tuple[Gpu, ...]:
@@ -76,22 +75,22 @@ class GpuReader:
         return self._gpus
 
     def close(self) -> None:
-        """Let go of the library."""
-        self._ask(self._nvml.nvmlShutdown)
+        """Shut the library down."""
+        self._query(self._nvml.nvmlShutdown)
 
     def _gpu(self, handle: Any) -> Gpu:
         nvml = self._nvml
-        rates = self._ask(nvml.nvmlDeviceGetUtilizationRates, handle)
-        memory = self._ask(nvml.nvmlDeviceGetMemoryInfo, handle)
-        processes = self._ask(nvml.nvmlDeviceGetComputeRunningProcesses, handle) or ()
+        rates = self._query(nvml.nvmlDeviceGetUtilizationRates, handle)
+        memory = self._query(nvml.nvmlDeviceGetMemoryInfo, handle)
+        processes = self._query(nvml.nvmlDeviceGetComputeRunningProcesses, handle) or ()
         return Gpu(
             ratio=None if rates is None else min(1.0, rates.gpu / 100),
             memory_bytes=None if memory is None else memory.used,
-            processes={one.pid: one.usedGpuMemory for one in processes},
+            processes={process.pid: process.usedGpuMemory for process in processes},
         )
 
-    def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the answer; None where the device or driver cannot give one."""
+    def _query(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the result of an NVML function; None if the device or driver has none."""
         try:
             return function(*arguments)
         except self._nvml.NVMLError as error:

@@ -41,9 +41,9 @@ _POD: Final = re.compile(
     r"|(?:.+-)?kubepods(?:-burstable|-besteffort)?-pod(?P<escaped>[A-Za-z0-9_]+)\.slice"
 )
 MOST_DIRECTORIES: Final = 4096
-"""Directories that one walk looks into; a node with 250 pods and 200 services has about 300."""
+"""Directories that one walk reads; a node with 250 pods and 200 services has about 300."""
 MOST_DEPTH: Final = 10
-"""Of a pod below the root; rootless k3s, the deepest we know, has 7."""
+"""Depth of a pod below the root; rootless k3s, the deepest we know, has 7."""
 PAUSE_SECONDS: Final = 10.0
 _MOST_ENTRIES: Final = 8192
 _MOST_PARENTS: Final = 32
@@ -51,40 +51,40 @@ logger = logging.getLogger(__name__)
 
 
 def is_usable(uid: str) -> bool:
-    """Say whether this can be a pod's uid; anything else never becomes a part of a path."""
+    """Return True if this can be a pod's uid; anything else never becomes a part of a path."""
     return _UID.fullmatch(uid) is not None
 
 
 def uid_of(directory: str) -> str | None:
-    """Return the uid in the name of a pod's directory; None if it is not one.
+    """Return the uid in the name of a pod's directory; None if it is not a pod's.
 
-    A uid out of a ``.slice`` has its ``-`` back: no uid has ``_``.
+    In the name of a ``.slice``, ``_`` stands for ``-``: no uid has ``_``.
     """
-    found = _POD.fullmatch(directory)
-    if found is None:
+    match = _POD.fullmatch(directory)
+    if match is None:
         return None
-    uid = found["plain"] or found["escaped"].replace("_", "-")
+    uid = match["plain"] or match["escaped"].replace("_", "-")
     return uid if is_usable(uid) else None
 
 
 def is_certain(uid: str) -> bool:
-    """Say whether it is a uid as Kubernetes makes them; ``pods`` is hardly the pod of uid ``s``."""
+    """Return True if Kubernetes makes such uids; ``pods`` is hardly the pod of uid ``s``."""
     return _CERTAIN.fullmatch(uid) is not None
 
 
 def directory_name(parent: str, uid: str) -> str:
-    """Return what the kubelet calls a pod's directory below a parent of that name."""
+    """Return the name that the kubelet gives to a pod's directory below ``parent``."""
     if parent.endswith(_SLICE):
         return f"{parent.removesuffix(_SLICE)}-pod{uid.replace('-', '_')}{_SLICE}"
     return f"pod{uid}"
 
 
 def subdirectories(directory: str, most: int = _MOST_ENTRIES) -> list[str]:
-    """Return the names of directories in a directory, links left out; none if it is gone."""
+    """Return the names of the directories in a directory, without links; empty if it is gone."""
     try:
         with os.scandir(directory) as entries:
-            found = itertools.islice(entries, most)
-            return [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+            limited = itertools.islice(entries, most)
+            return [entry.name for entry in limited if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
 
@@ -93,10 +93,10 @@ class GroupFinder:
     """Finds pods' directories below one root.
 
     Args:
-        root: Of the hierarchy.
-        most_directories: How many one walk looks into.
-        most_depth: How deep it goes.
-        pause_seconds: How long after a walk the next one may begin.
+        root: Root of the hierarchy.
+        most_directories: Directories that one walk reads.
+        most_depth: Depth of a walk.
+        pause_seconds: Time from one walk to the next.
     """
 
     def __init__(
@@ -117,22 +117,22 @@ class GroupFinder:
         self._warned = False
 
     def locate(self, uids: Collection[Uid], now: float) -> Mapping[Uid, str]:
-        """Return the directories of those pods that have one, and forget all other pods.
+        """Return the directories of the pods that have one, and forget all other pods.
 
         Args:
-            uids: Of the pods.
+            uids: The pods' uids.
             now: Seconds of the monotonic clock.
         """
         self._found = {uid: path for uid, path in self._found.items() if uid in uids}
         missing = {uid for uid in uids if uid not in self._found and is_usable(uid)}
-        missing -= self._beside_others(missing)
+        missing -= self._find_beside_others(missing)
         if missing and now >= self._next_walk:
             self._next_walk = now + self._pause_seconds
             self._walk(missing)
         return self._found
 
     def forget(self, uid: Uid) -> None:
-        """The pod's directory is gone."""
+        """Forget the directory of a pod: it is gone."""
         self._found.pop(uid, None)
 
     def _keep(self, uid: Uid, parent: str, path: str) -> None:
@@ -140,7 +140,7 @@ class GroupFinder:
         if len(self._parents) < _MOST_PARENTS:
             self._parents[parent] = None
 
-    def _beside_others(self, missing: Collection[Uid]) -> set[Uid]:
+    def _find_beside_others(self, missing: Collection[Uid]) -> set[Uid]:
         places = [
             (uid, parent, f"{parent}/{directory_name(Path(parent).name, uid)}")
             for uid in missing
@@ -151,14 +151,14 @@ class GroupFinder:
             self._keep(uid, parent, path)
         return set(found)
 
-    def _walk(self, wanted: Collection[Uid]) -> None:
-        left = set(wanted)
+    def _walk(self, uids: Collection[Uid]) -> None:
+        missing = set(uids)
         for parent, name in self._candidates():
             uid = Uid(uid_of(name) or "")
-            if uid in left:
-                left.discard(uid)
+            if uid in missing:
+                missing.discard(uid)
                 self._keep(uid, parent, f"{parent}/{name}")
-            if not left:
+            if not missing:
                 return
 
     def _candidates(self) -> Iterator[tuple[str, str]]:
@@ -173,8 +173,8 @@ class GroupFinder:
                 yield parent, name
                 if depth + 1 < self._most_depth and not _is_pod(name):
                     path = f"{parent}/{name}"
-                    strange = "kube" not in path.removeprefix(self._root)
-                    heapq.heappush(queue, (strange, depth + 1, next(order), path))
+                    is_foreign = "kube" not in path.removeprefix(self._root)
+                    heapq.heappush(queue, (is_foreign, depth + 1, next(order), path))
         if queue and not self._warned:
             self._warned = True
             logger.warning("looked for pods in %d groups and stopped", self._most_directories)

@@ -13,30 +13,30 @@ from typing import Final
 
 _SOME_AVG10: Final = b"some avg10="
 DEFAULT_MOST: Final = 1024
-"""Files kept open: four of each of 250 pods. Those beyond are opened for each reading."""
+"""Files kept open: four of each of 250 pods. Further ones are opened for each reading."""
 _MOST_BYTES: Final = 16 * 1024
 _GONE: Final = frozenset({errno.ENODEV, errno.ESTALE})
 
 
 def number(data: bytes | None) -> int | None:
-    """Return the one number of a file; None if it is not there or not a number (``max``)."""
+    """Return the only number of a file; None if it is missing or not a number (``max``)."""
     return int(data) if data is not None and data.strip().isdigit() else None
 
 
 def value(data: bytes | None, key: bytes) -> int | None:
     """Return the number of a key; None if the file or the key is missing.
 
-    It looks for the one line: ``memory.stat`` has sixty, and all but one do not matter here.
+    It searches for the one line, because ``memory.stat`` has sixty.
     """
     if data is None:
         return None
     text = b"\n" + data
-    _, found, rest = text.partition(b"\n" + key + b" ")
-    return number(rest.partition(b"\n")[0]) if found else None
+    _, separator, rest = text.partition(b"\n" + key + b" ")
+    return number(rest.partition(b"\n")[0]) if separator else None
 
 
 def pressure_ratio(data: bytes | None) -> float | None:
-    """Return ``some avg10`` as 0 to 1; None without it."""
+    """Return ``some avg10`` of a pressure file, 0 to 1; None if it is missing."""
     if data is None or not data.startswith(_SOME_AVG10):
         return None
     try:
@@ -47,19 +47,19 @@ def pressure_ratio(data: bytes | None) -> float | None:
 
 
 def affordable(most: int = DEFAULT_MOST) -> int:
-    """Return ``most``, but at most a quarter of the files that this process may have open."""
+    """Return ``most``, limited to a quarter of the files that this process may have open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return most if soft == resource.RLIM_INFINITY else min(most, soft // 4)
 
 
 class OpenFiles:
-    """Reads files of one ``read`` each, from their beginning, every time.
+    """Reads small files from their beginning, every time, and keeps them open.
 
     Args:
-        most: How many stay open.
+        most: Files that stay open.
 
     Attributes:
-        kept: How many are open now.
+        kept: Files that are open now.
     """
 
     def __init__(self, most: int = DEFAULT_MOST) -> None:
@@ -70,7 +70,7 @@ class OpenFiles:
     def read(self, directory: str, name: str) -> bytes | None:
         """Return the content; None if it cannot be read.
 
-        A file whose directory was removed and made anew is opened anew.
+        A file whose directory was recreated is opened again.
         """
         descriptor = self._by_directory.get(directory, {}).get(name)
         if descriptor is not None:
@@ -80,16 +80,16 @@ class OpenFiles:
                 self.drop(directory)
                 if error.errno not in _GONE:
                     return None
-        return self._read_anew(directory, name)
+        return self._open_and_read(directory, name)
 
-    def _read_anew(self, directory: str, name: str) -> bytes | None:
+    def _open_and_read(self, directory: str, name: str) -> bytes | None:
         try:
             descriptor = os.open(f"{directory}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
         try:
             content = os.pread(descriptor, _MOST_BYTES, 0)
-        except OSError:  # e.g. EOPNOTSUPP: pressure is switched off
+        except OSError:  # e.g. EOPNOTSUPP: pressure is disabled
             os.close(descriptor)
             return None
         self._keep(directory, name, descriptor)
@@ -103,7 +103,7 @@ class OpenFiles:
         self.kept += 1
 
     def drop(self, directory: str) -> None:
-        """Close what is open of a directory."""
+        """Close the open files of a directory."""
         for descriptor in self._by_directory.pop(directory, {}).values():
             self.kept -= 1
             with contextlib.suppress(OSError):

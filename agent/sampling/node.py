@@ -1,4 +1,4 @@
-"""What the whole node uses."""
+"""Samples the use of the whole node."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -13,17 +13,17 @@ from shared.progress import Use
 
 DEFAULT_PROCFS: Final = Path("/proc")
 _IDLE: Final = ("idle", "iowait", "steal", "guest", "guest_nice")
-"""Not the node's work, or in the kernel's files counted elsewhere too (guests in ``user``)."""
+"""Not work of the node, or counted twice by the kernel (guests are in ``user``)."""
 
 
 class NodeSampler:
     """Samples the node.
 
-    A node that is only a part of this machine says so by ``cores_override``: what the whole machine
-    uses is then not its own, and its use is the sum over its pods.
+    With ``cores_override`` the node is only a part of this machine: its use is then the sum over
+    its pods, not that of the machine.
 
     Args:
-        gpus: Its GPUs; None if it has none that we can read.
+        gpus: Its GPUs; None if none can be read.
         procfs: Where the host's ``/proc`` is. psutil has one such path for the whole process.
         cores_override: Cores of a node with a CPU budget; None for a whole machine.
     """
@@ -48,11 +48,11 @@ class NodeSampler:
         return self._cores_override or float(psutil.cpu_count() or 1)
 
     def sample(self, now: float, pods: Collection[Use] = ()) -> tuple[Use, float]:
-        """Return what the node uses, and its cores; CPU is the mean since the previous sample.
+        """Return the use of the node, and its cores; CPU is the mean since the previous sample.
 
         Args:
             now: Seconds of the monotonic clock.
-            pods: What its pods use; read only where the node is a part of the machine.
+            pods: Use of its pods; only read where the node is a part of the machine.
         """
         use = self._machine(now) if self._cores_override is None else _sum(pods)
         return use, self.cores

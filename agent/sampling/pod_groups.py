@@ -1,7 +1,7 @@
-"""The control groups of the pods that are wanted now: found, followed, forgotten.
+"""Readings of the control groups of given pods.
 
-What a group does not count, because its controller is not switched on there, is added up over its
-processes. So it is with the devcluster's process nodes, whose groups are made for CPU quotas alone.
+What a group does not count, because its controller is not enabled there, is summed over its
+processes: for example on the devcluster's process nodes, whose groups are for CPU quotas only.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -14,7 +14,7 @@ from agent.sampling.readings import Reading
 from shared.model import Uid
 
 LIST_SECONDS: Final = 30.0
-"""How often a pod's containers are listed anew; a restarted one counts so much later."""
+"""How often a pod's containers are listed again; a restarted one counts only then."""
 
 _MOST_CONTAINERS: Final = 32
 _MOST_GROUPS: Final = 64
@@ -22,14 +22,14 @@ _MOST_PIDS: Final = 4096
 _MOST_PID_BYTES: Final = 8 * _MOST_PIDS
 
 ReadGroup = Callable[[str, tuple[str, ...]], Reading | None]
-"""From a pod's directory and its containers' to a reading; None if the pod's is gone."""
+"""Takes the directories of a pod and its containers; returns None if the pod's is gone."""
 
 
 class PodGroups:
     """Pods' directories in one hierarchy.
 
     Args:
-        root: Of the hierarchy.
+        root: Root of the hierarchy.
         drop: Called with a pod's or container's directory that is not read any more.
     """
 
@@ -41,31 +41,31 @@ class PodGroups:
         self._containers: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     def read(self, uids: Collection[Uid], now: float, group: ReadGroup) -> Mapping[Uid, Reading]:
-        """Return what ``group`` reads of those pods that have a directory."""
-        found = self._finder.locate(uids, now)
-        for uid in self._places.keys() - found.keys():
+        """Return the readings of ``group`` for the pods that have a directory."""
+        places = self._finder.locate(uids, now)
+        for uid in self._places.keys() - places.keys():
             self._forget(uid)
-        self._places = dict(found)
+        self._places = dict(places)
         readings: dict[Uid, Reading] = {}
-        for uid, place in found.items():
+        for uid, place in places.items():
             reading = group(place, self._listed(place, now))
             if reading is not None:
                 readings[uid] = self._completed(uid, place, reading)
-        for uid in found.keys() - readings.keys():
+        for uid in places.keys() - readings.keys():
             self._finder.forget(uid)
             self._forget(uid)
         return readings
 
     def pids(self, uid: Uid) -> tuple[int, ...]:
-        """Return the processes below a pod's directory; those we cannot see are 0 and left out."""
+        """Return the processes below a pod's directory; invisible ones are 0 and left out."""
         place = self._places.get(uid)
         return () if place is None else pids_below(place)
 
     def _completed(self, uid: Uid, place: str, reading: Reading) -> Reading:
         if reading.cpu_seconds is not None and reading.memory_bytes is not None:
             return reading
-        known = self._processes.setdefault(uid, Processes())
-        return completed(reading, known.read(pids_below(place)))
+        processes = self._processes.setdefault(uid, Processes())
+        return completed(reading, processes.read(pids_below(place)))
 
     def _listed(self, place: str, now: float) -> tuple[str, ...]:
         at, listed = self._containers.get(place, (float("-inf"), ()))
@@ -87,10 +87,10 @@ class PodGroups:
 
 
 def pids_below(place: str) -> tuple[int, ...]:
-    """Return the processes of a group and of the groups below it, as our PID namespace has them."""
+    """Return the processes of a group and of the groups below it, in our PID namespace."""
     pids: list[int] = []
     groups = [place]
-    for count, group in enumerate(groups):  # it grows while we go
+    for count, group in enumerate(groups):  # the list grows in the loop
         if count == _MOST_GROUPS or len(pids) > _MOST_PIDS:
             break
         pids += _members(group)

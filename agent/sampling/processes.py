@@ -22,12 +22,12 @@ from agent.sampling.readings import PodSource, Reading
 from shared.model import Uid
 
 MOST_POD_PROCESSES: Final = 1024
-"""Looked at for one pod."""
+"""Processes of one pod that are read."""
 POD_UID_VARIABLE: Final = "SHUNTYARD_POD_UID"
 MOST_PROCESSES: Final = 8192
-"""Looked at on one machine, those with the highest numbers: they began last."""
+"""Processes of one machine that are read, those with the highest numbers: the youngest."""
 MOST_ENVIRONMENT_BYTES: Final = 64 * 1024
-"""Of a process that are read; most have 2 KiB, and a process may set megabytes."""
+"""Bytes of an environment that are read; most have 2 KiB, and a process may set megabytes."""
 YOUNG_SECONDS: Final = 30.0
 _NAMES: Final = frozenset((POD_UID_VARIABLE, "HOME"))
 _SESSION_FIELD: Final = 3  # of what follows the name in /proc/PID/stat
@@ -35,7 +35,7 @@ _HOME: Final = re.compile(r".*/pods/(?P<uid>[^/]+)/home")
 
 
 def completed(reading: Reading, processes: Reading | None) -> Reading:
-    """Return a reading with what it lacks taken from the pod's processes."""
+    """Return a reading whose missing values are taken from the pod's processes."""
     if processes is None:
         return reading
     if reading.cpu_seconds is None:
@@ -46,18 +46,18 @@ def completed(reading: Reading, processes: Reading | None) -> Reading:
 
 
 class Processes:
-    """The processes of one pod, added up over those that come and go."""
+    """Sums the use of the processes of one pod, while processes start and end."""
 
     def __init__(self) -> None:
         self._by_pid: dict[int, tuple[psutil.Process, float]] = {}
         self._cpu_seconds = 0.0
 
     def read(self, pids: Collection[int]) -> Reading | None:
-        """Return what they use together; None if none of them is left.
+        """Return their total use; None if no process is left.
 
-        The CPU counter never goes back, but what a process uses between the last reading and its
-        end is not seen. Memory is the private parts of all and the largest shared part, as
-        processes that were forked share theirs.
+        The CPU counter never goes back, but the use of a process between the last reading and its
+        end is lost. Memory is the sum of the private parts plus the largest shared part, because
+        forked processes share theirs.
         """
         kept: dict[int, tuple[psutil.Process, float]] = {}
         private, shared = 0, 0
@@ -83,7 +83,7 @@ class Processes:
 
 
 def uid_in(environment: Mapping[str, str]) -> Uid | None:
-    """Return the pod that an environment names; None if it names none."""
+    """Return the pod that an environment names; None if there is none."""
     if stated := environment.get(POD_UID_VARIABLE):
         return Uid(stated)
     home = _HOME.fullmatch(environment.get("HOME", ""))
@@ -91,7 +91,7 @@ def uid_in(environment: Mapping[str, str]) -> Uid | None:
 
 
 class ProcessTree(PodSource):
-    """Every process of this machine that we may look at."""
+    """Reads every process of this machine that the agent may read."""
 
     def __init__(self) -> None:
         self._pod: dict[int, Uid | None] = {}
@@ -100,18 +100,20 @@ class ProcessTree(PodSource):
 
     @property
     @override
-    def words(self) -> str:
+    def description(self) -> str:
         return "processes by their environment"
 
     @override
     def read(self, uids: Collection[Uid], now: float) -> Mapping[Uid, Reading]:
-        self._processes = {uid: one for uid, one in self._processes.items() if uid in uids}
+        self._processes = {
+            uid: processes for uid, processes in self._processes.items() if uid in uids
+        }
         if uids:
-            self._look(now)
+            self._find_pods(now)
         readings: dict[Uid, Reading] = {}
         for uid in uids:
-            known = self._processes.setdefault(uid, Processes())
-            if reading := known.read(self.pids(uid)):
+            processes = self._processes.setdefault(uid, Processes())
+            if reading := processes.read(self.pids(uid)):
                 readings[uid] = reading
         return readings
 
@@ -123,29 +125,29 @@ class ProcessTree(PodSource):
     def close(self) -> None:
         self._pod.clear()
 
-    def _look(self, now: float) -> None:
+    def _find_pods(self, now: float) -> None:
         present = psutil.pids()[-MOST_PROCESSES:]
         self._first_seen = {pid: self._first_seen.get(pid, now) for pid in present}
         pods: dict[int, Uid | None] = {}
-        for pid in present:  # in ascending order, so a session's leader comes first
-            known = self._pod.get(pid)
+        for pid in present:  # ascending, so a session's leader comes first
+            pod = self._pod.get(pid)
             old = pid in self._pod and now - self._first_seen[pid] > YOUNG_SECONDS
-            pods[pid] = known if known or old else _named_pod(pid) or pods.get(_leader(pid))
+            pods[pid] = pod if pod or old else _named_pod(pid) or pods.get(_leader(pid))
         self._pod = pods
 
 
 def _named_pod(pid: int) -> Uid | None:
     try:
         with Path(psutil.PROCFS_PATH, str(pid), "environ").open("rb") as file:
-            said = file.read(MOST_ENVIRONMENT_BYTES)
+            environment = file.read(MOST_ENVIRONMENT_BYTES)
     except OSError:
         return None
-    pairs = (one.partition("=") for one in said.decode(errors="replace").split("\0"))
+    pairs = (entry.partition("=") for entry in environment.decode(errors="replace").split("\0"))
     return uid_in({name: value for name, _, value in pairs if name in _NAMES})
 
 
 def _leader(pid: int) -> int:
-    """Return the process that leads the session of another; 0 if that one is gone."""
+    """Return the process that leads the session of a process; 0 if that process is gone."""
     try:
         stat = Path(psutil.PROCFS_PATH, str(pid), "stat").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the machine counts for one pod at one moment, and the rates between two such readings."""
+"""Counters of one pod at one moment, and the rates between two such readings."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol
@@ -10,20 +10,20 @@ from shared.progress import Use
 
 
 class Throttling(Struct, frozen=True):
-    """Two counters of one group: CPU periods that passed, and those in which it was stopped."""
+    """Two counters of one group: CPU periods, and those in which it was throttled."""
 
     periods: int
     throttled: int
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """One pod. Counters began at some moment of the past; None is what could not be read.
+    """The counters of one pod, since some moment of the past; None for what could not be read.
 
     Attributes:
-        counter: Which counter ``cpu_seconds`` is; values of different ones are never compared.
+        counter: Name of the counter of ``cpu_seconds``; different ones are never compared.
         cpu_seconds: CPU time used.
         memory_bytes: Working set.
-        throttling: By group: the pod's own and those of its containers, as each may have a limit.
+        throttling: By group: that of the pod and of its containers, each may have a limit.
         pressure_ratio: PSI ``some avg10`` of CPU, 0 to 1.
     """
 
@@ -35,36 +35,36 @@ class Reading(Struct, frozen=True, kw_only=True):
 
 
 class PodSource(Protocol):
-    """A place where readings of pods come from."""
+    """A source of readings of pods."""
 
     @property
-    def words(self) -> str:
-        """What it is, for the log."""
+    def description(self) -> str:
+        """Description, for the log."""
         ...
 
     def read(self, uids: Collection[Uid], now: float) -> Mapping[Uid, Reading]:
-        """Return the readings of those pods that it finds; forget all others.
+        """Return the readings of the pods that it finds; forget all others.
 
         Args:
-            uids: Every pod that is wanted now.
+            uids: Uids of all current pods.
             now: Seconds of the monotonic clock.
         """
         ...
 
     def pids(self, uid: Uid) -> tuple[int, ...]:
-        """Return the processes of a pod found by the last ``read``; only those we can see."""
+        """Return the visible processes of a pod, found by the last ``read``."""
         ...
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close everything."""
         ...
 
 
 def cores(before: float | None, after: float | None, seconds: float) -> float | None:
     """Return the mean number of cores between two values of a counter of CPU seconds.
 
-    None if one is missing, no time has passed, or the counter went back: the group was made anew,
-    and what it used before cannot be told.
+    None if one is missing, no time has passed, or the counter went back: the group was recreated,
+    and its use before is unknown.
     """
     if before is None or after is None or seconds <= 0 or after < before:
         return None
@@ -72,10 +72,10 @@ def cores(before: float | None, after: float | None, seconds: float) -> float | 
 
 
 def throttled_ratio(before: Reading, after: Reading) -> float | None:
-    """Return the largest part of periods in which a group of the pod was stopped, 0 to 1.
+    """Return the largest share of periods in which a group of the pod was throttled, 0 to 1.
 
-    The largest, as one stopped container holds up the pod. A group in which no period has passed
-    (no limit, or nothing ran) was never stopped: 0. None if no group can be compared.
+    The largest, because one throttled container delays the pod. A group without periods (no limit,
+    or nothing ran) was never throttled: 0. None if no group can be compared.
     """
     return max(_ratios(before, after), default=None)
 
@@ -91,18 +91,18 @@ def _ratios(before: Reading, after: Reading) -> Iterator[float]:
 
 
 class Rates:
-    """One pod's previous reading."""
+    """Computes rates from one pod's previous reading."""
 
     def __init__(self) -> None:
         self._reading = Reading()
         self._at = 0.0
 
     def use(self, reading: Reading, now: float) -> Use:
-        """Return what is used since the previous reading, and remember this one.
+        """Return the use since the previous reading, and remember this one.
 
         Args:
-            reading: Of this moment.
-            now: Its moment; seconds of the monotonic clock.
+            reading: The current reading.
+            now: When it was made; seconds of the monotonic clock.
         """
         before, seconds = self._reading, now - self._at
         if before.counter != reading.counter:

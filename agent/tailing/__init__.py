@@ -1,1 +1,1 @@
-"""Following files that others write: by polling, read-only, never out of the volume."""
+"""Following files of other programs: by polling, read-only, only inside the volume."""

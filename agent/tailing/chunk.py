@@ -11,20 +11,21 @@ MIB: Final = 1024 * 1024
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much of one file a follower takes, keeps and skips.
+    """How much of one file a follower reads, keeps and skips.
 
     Attributes:
-        bytes_per_poll: Read at most so much in one poll; the rest waits for the next. Small, so
-            that it can be seen after each poll whether the pod has used its share of time.
-        lines_per_poll: The same in lines.
-        line_bytes: Kept of an unfinished line: its end, the beginning is dropped and counted.
-        from_start_bytes: Of a file that is larger when it is first seen, only its head and so
-            much of its end are read. Not for binary files, which cannot be entered in the middle.
-        behind_bytes: Of a file of which more than that is unread, and has come since it was first
-            seen, only the last ``from_start_bytes`` are read. Not for binary files.
-        head_bytes: Head of such a file: the header of a table, the first values of a run.
-        idle_close_seconds: A descriptor from which nothing came for so long is closed.
-        reopen_seconds: An open file is opened anew so often: NFS shows what other clients have
+        bytes_per_poll: Most bytes of one poll; the rest waits for the next. Small, because the
+            pod's share of time is checked after each poll.
+        lines_per_poll: Most lines of one poll.
+        line_bytes: Most bytes kept of an unfinished line: its end; the beginning is dropped and
+            counted.
+        from_start_bytes: If a file is larger when it is first seen, only its head and this much of
+            its end are read. Not for binary files, which cannot be read from the middle.
+        behind_bytes: If more than this is unread, and was written after the file was first seen,
+            only the last ``from_start_bytes`` are read. Not for binary files.
+        head_bytes: Head of a large file: the header of a table, the first values of a run.
+        idle_close_seconds: A descriptor without new data for so long is closed.
+        reopen_seconds: An open file is reopened this often: NFS shows what other clients have
             written when a file is opened.
     """
 
@@ -39,25 +40,25 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Chunk(Struct, frozen=True, kw_only=True):
-    """What one poll read; all of it from one file.
+    """What one poll read, all from one file.
 
     Attributes:
         lines: Complete lines in the order written, without line ends and control codes; empty
             lines are left out.
-        times: When the container runtime saw each line, seconds since the epoch, as long as
-            ``lines``; empty where the source has no times (plain files).
-        data: Of a binary file, in place of lines.
-        truncated: The file was cut or written anew: this chunk begins at its beginning. Bytes
-            that the caller keeps of a record that was not complete are void.
-        rotated: This chunk is the first of another file that has taken the place. Void: as above.
-        backlog: The file held this before the follower first saw it: it is of some time ago.
-        more: A limit ended this poll; more lies there.
-        dropped_bytes: Read but not given, or skipped, in this poll: beginnings of lines that were
-            too long, unfinished last lines of files that went, the middle of a huge file.
+        times: When the container runtime wrote each line, seconds since the epoch, one for each
+            of ``lines``; empty where the source has no times (plain files).
+        data: The bytes of a binary file, instead of lines.
+        truncated: The file was truncated or rewritten: this chunk begins at its beginning. The
+            caller must discard the bytes it kept of an incomplete record.
+        rotated: This chunk is the first of another file at the same path. Discard: as above.
+        backlog: The file had this content before the follower first saw it: it is older.
+        more: A limit ended this poll; more is unread.
+        dropped_bytes: Read but not returned, or skipped, in this poll: beginnings of long lines,
+            unfinished last lines of removed files, the middle of a huge file.
         dropped_lines: Lines of which a part is in ``dropped_bytes``.
         behind_bytes: The part of ``dropped_bytes`` that was skipped because the file grows faster
             than it is read.
-        problem: Why the file cannot be read, in words; empty if it can or is not there yet.
+        problem: Why the file cannot be read; empty if it can, or does not exist yet.
     """
 
     lines: tuple[str, ...] = ()
@@ -74,10 +75,10 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
 
 class OpenFiles:
-    """Who has a file open; whoever used his longest ago is asked to close it.
+    """Limits the open files of all followers: the least recently used one is closed.
 
     Args:
-        most: Open at one time.
+        most: Files that may be open at one time.
     """
 
     def __init__(self, most: int) -> None:
@@ -88,7 +89,7 @@ class OpenFiles:
         return len(self._closers)
 
     def use(self, owner: object, close: Callable[[], None]) -> None:
-        """``owner`` uses its file now; ``close`` closes it if others need the room."""
+        """Note that ``owner`` uses its file now; ``close`` closes it when the limit is reached."""
         self._closers[id(owner)] = close
         self._closers.move_to_end(id(owner))
         while len(self._closers) > self._most:
@@ -96,5 +97,5 @@ class OpenFiles:
             close_oldest()
 
     def release(self, owner: object) -> None:
-        """``owner`` has closed its file."""
+        """Note that ``owner`` has closed its file."""
         self._closers.pop(id(owner), None)

@@ -1,6 +1,6 @@
-"""Following a container's log under the pod log directory, over rotations and restarts.
+"""Follows a container's log in the pod log directory, across rotations and restarts.
 
-``/var/log/pods/<namespace>_<pod>_<uid>/<container>/`` holds ``<n>.log`` of restart ``n``. The
+``/var/log/pods/<namespace>_<pod>_<uid>/<container>/`` has ``<n>.log`` for restart ``n``. The
 kubelet renames it to ``<n>.log.<time>`` when it is large, and compresses that one when it renames
 the next.
 
@@ -23,17 +23,17 @@ from agent.tailing.opening import directory, problem
 
 _NAME: Final = re.compile(r"([0-9]{1,9})\.log(?:\.([0-9-]{1,32})(\.gz|\.tmp)?)?", re.ASCII)
 _MOST_NAMES: Final = 1024
-"""Names of a container's directory that are looked at; the kubelet keeps 5 files of a restart."""
+"""Names of a container's directory that are read; the kubelet keeps 5 files of a restart."""
 _CURRENT: Final = "~"
-"""In place of a time: sorts after every one."""
+"""Instead of a time: sorts after every time."""
 NAME_BYTES: Final = 256
-"""For a file that is known by its name."""
+"""Memory of the name of a file."""
 _READ_AT_START: Final = 2
 _NOTHING: Final = Chunk()
 
 
 class LogFile(NamedTuple):
-    """A log file; they sort by when they were written."""
+    """A log file; log files sort by when they were written."""
 
     restart: int
     rotated_at: str
@@ -42,15 +42,15 @@ class LogFile(NamedTuple):
 
 
 class PodLogFollower:
-    """The lines of one container, in the order its runtime saw them.
+    """Follows the lines of one container, in the order in which its runtime wrote them.
 
-    At its start it reads the current file and the one before it: a log that was just rotated, or a
+    At the start it reads the current file and the one before it: a log that was just rotated, or a
     container that was just restarted, would otherwise seem to have no past.
 
     Args:
-        folder: Directory of the container; it need not be there yet.
+        folder: Directory of the container; it need not exist yet.
         limits: See ``FileFollower``.
-        from_start: Read what is there already; otherwise begin at its end.
+        from_start: Read the existing content; else begin at its end.
         open_files: See ``FileFollower``.
     """
 
@@ -70,21 +70,21 @@ class PodLogFollower:
         self._at: LogFile | None = None
         self._file: FileFollower | None = None
         self._names: list[LogFile] = []
-        self._listed = _Listed()
-        self._looked = False
+        self._listing = _ListingState()
+        self._polled_before = False
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds a descriptor now."""
+        """True while a descriptor is open."""
         return self._file is not None and self._file.is_open
 
     @property
     def held_bytes(self) -> int:
-        """Roughly what it keeps between two polls."""
+        """Approximate memory between two polls."""
         return NAME_BYTES * len(self._names) + self._cutter.held_bytes
 
     def poll(self, now: float) -> Chunk:
-        """Return what has come since the last poll; see ``FileFollower.poll``."""
+        """Return what was written since the last poll; see ``FileFollower.poll``."""
         try:
             self._list()
             chunk = self._poll(now)
@@ -92,29 +92,32 @@ class PodLogFollower:
             chunk = _NOTHING
         except OSError as error:
             return Chunk(problem=problem(error, self.folder))
-        self._looked = True
+        self._polled_before = True
         return chunk
 
     def suspend(self) -> None:
-        """Close what is open; the next poll that finds something new opens it again."""
+        """Close the open file; the next poll that finds something new opens it again."""
         if self._file is not None:
             self._file.suspend()
 
     close = suspend
 
     def _list(self) -> None:
-        """List the directory if it has changed, and once more after, for changes of one moment."""
+        """List the directory if it has changed, and once more for changes at the same instant."""
         changed_at = self.folder.stat(follow_symlinks=False).st_mtime_ns
-        if self._listed.is_current(changed_at):
+        if self._listing.is_current(changed_at):
             return
         folder = self.folder
-        with directory(folder, folder, listing=True) as held, os.scandir(held) as entries:
-            found = [_log_file(entry.name) for entry in islice(entries, _MOST_NAMES)]
-        self._names = sorted(file for file in found if file is not None)
-        self._listed.note(changed_at)
+        with (
+            directory(folder, folder, listing=True) as descriptor,
+            os.scandir(descriptor) as entries,
+        ):
+            files = [_log_file(entry.name) for entry in islice(entries, _MOST_NAMES)]
+        self._names = sorted(file for file in files if file is not None)
+        self._listing.note(changed_at)
 
     def _poll(self, now: float) -> Chunk:
-        """Read on; go to the next file only when it was there before this one gave nothing."""
+        """Read on; change to the next file only if it existed before this one returned nothing."""
         if self._file is None and not self._begin():
             return _NOTHING
         assert self._file is not None  # noqa: S101 - because _begin has made it
@@ -131,7 +134,7 @@ class PodLogFollower:
         first = plain[-_READ_AT_START:][0] if self._from_start else plain[-1]
         if any(file.restart == first.restart and file < first for file in self._names):
             self._cutter.enter_parts()
-        self._follow(first, from_start=self._from_start, appeared=self._looked)
+        self._open(first, from_start=self._from_start, appeared=self._polled_before)
         return True
 
     def _following(self) -> LogFile | None:
@@ -141,7 +144,7 @@ class PodLogFollower:
     def _go_to(self, following: LogFile, now: float) -> Chunk:
         restarted = self._at is not None and self._at.restart != following.restart
         before = self._cutter.restart() if restarted else self._cutter.rotate()
-        file = self._follow(following, from_start=True, appeared=True)
+        file = self._open(following, from_start=True, appeared=True)
         chunk = file.poll(now)
         return structs.replace(
             chunk,
@@ -150,7 +153,7 @@ class PodLogFollower:
             dropped_lines=chunk.dropped_lines + before.dropped_lines,
         )
 
-    def _follow(self, log: LogFile, *, from_start: bool, appeared: bool) -> FileFollower:
+    def _open(self, log: LogFile, *, from_start: bool, appeared: bool) -> FileFollower:
         self.suspend()
         self._at = log
         self._file = FileFollower(
@@ -164,8 +167,8 @@ class PodLogFollower:
         return self._file
 
 
-class _Listed:
-    """Whether a listing is still true: times of directories move in steps of milliseconds."""
+class _ListingState:
+    """Whether a listing is current: directory times have a resolution of milliseconds."""
 
     def __init__(self) -> None:
         self._changed_at: int | None = None

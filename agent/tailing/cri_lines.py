@@ -1,4 +1,4 @@
-"""The lines of container logs as runtimes write them, put together again. Pure.
+"""Lines of container logs in the format of container runtimes (CRI), reassembled. Pure.
 
 ::
 
@@ -6,8 +6,8 @@
     2016-10-06T00:17:10.113242941Z stderr P the first part of a long line,
     2016-10-06T00:17:10.113242942Z stderr F and its last
 
-Parts are joined per stream. What a container prints has carriage returns of its own: a progress bar
-gives lines long before the runtime calls one full (``F``).
+Parts are joined per stream. The output of a container has its own carriage returns: a progress bar
+gives lines long before the runtime marks one full (``F``).
 
 Source:
     Kubernetes, ``cri-client/pkg/logs/logs.go`` (``parseCRILog``): the tag field is a list divided
@@ -26,10 +26,10 @@ _ANY: Final = 2**31
 
 
 class CriCutter:
-    """Lines of a container, of both streams in the order the runtime wrote them.
+    """Cuts lines of a container, both streams in the order in which the runtime wrote them.
 
     Args:
-        line_bytes: See ``LineCutter``; also of a line of the file.
+        line_bytes: See ``LineCutter``; also the limit of a line of the file.
     """
 
     enterable = True
@@ -38,7 +38,7 @@ class CriCutter:
         self._most = line_bytes
         self._kept = b""
         self._lost = 0
-        self._passing = False
+        self._skipping = False
         self._streams = {name: LineCutter(line_bytes) for name in _STREAMS}
 
     @property
@@ -58,11 +58,11 @@ class CriCutter:
             if not piece.endswith(b"\n"):
                 self._keep(piece)
                 continue
-            one = self._take(piece)
-            dropped_bytes += one.dropped_bytes
-            dropped_lines += one.dropped_lines
-            lines += one.lines
-            times += one.times
+            cut = self._take(piece)
+            dropped_bytes += cut.dropped_bytes
+            dropped_lines += cut.dropped_lines
+            lines += cut.lines
+            times += cut.times
         return Cut(
             consumed,
             tuple(lines),
@@ -73,18 +73,18 @@ class CriCutter:
 
     def enter(self) -> None:
         """See ``Cutter``."""
-        self._passing = True
+        self._skipping = True
         self.enter_parts()
 
     def enter_parts(self) -> None:
-        """The next lines may be the later parts of lines that an unread file began: pass over."""
+        """Skip parts of lines that began in a file that is not read."""
         for cutter in self._streams.values():
             cutter.enter()
 
     def rotate(self) -> Cut:
-        """See ``Cutter``; parts stay: the runtime goes on with them in the next file."""
+        """See ``Cutter``; parts are kept: the runtime continues them in the next file."""
         lost = len(self._kept) + self._lost
-        self._kept, self._lost, self._passing = b"", 0, False
+        self._kept, self._lost, self._skipping = b"", 0, False
         return Cut(0, dropped_bytes=lost, dropped_lines=1 if lost else 0)
 
     def restart(self) -> Cut:
@@ -98,13 +98,13 @@ class CriCutter:
         )
 
     def _take(self, piece: bytes) -> Cut:
-        if len(piece) > self._most and not (self._kept or self._lost or self._passing):
+        if len(piece) > self._most and not (self._kept or self._lost or self._skipping):
             return Cut(0, dropped_bytes=len(piece), dropped_lines=1)
-        if self._kept or self._lost or self._passing:
+        if self._kept or self._lost or self._skipping:
             piece = self._kept + piece
-            bad = bool(self._lost) or self._passing or len(piece) > self._most
-            lost, self._kept, self._lost, self._passing = self._lost, b"", 0, False
-            if bad:
+            is_incomplete = bool(self._lost) or self._skipping or len(piece) > self._most
+            lost, self._kept, self._lost, self._skipping = self._lost, b"", 0, False
+            if is_incomplete:
                 return Cut(0, dropped_bytes=lost + len(piece), dropped_lines=1)
         fields = piece[:-1].split(b" ", 3)
         tag = fields[2].partition(b":")[0] if len(fields) > 2 else b""  # noqa: PLR2004 - because the three fields are the format
@@ -113,10 +113,10 @@ class CriCutter:
         content = fields[3] if len(fields) > 3 else b""  # noqa: PLR2004 - because the content is the fourth field
         if tag == _FULL:
             content += b"\n"
-        one = self._streams[fields[1]].cut(content, _ANY)
-        seen_at = moment(fields[0]) if one.lines else None
-        times = (seen_at,) * len(one.lines)
-        return Cut(0, one.lines, times, b"", one.dropped_bytes, one.dropped_lines)
+        cut = self._streams[fields[1]].cut(content, _ANY)
+        seen_at = moment(fields[0]) if cut.lines else None
+        times = (seen_at,) * len(cut.lines)
+        return Cut(0, cut.lines, times, b"", cut.dropped_bytes, cut.dropped_lines)
 
     def _keep(self, piece: bytes) -> None:
         kept = self._kept + piece
@@ -125,15 +125,15 @@ class CriCutter:
 
 
 def moment(stamp: bytes) -> float | None:
-    """Return a runtime's time stamp in seconds since the epoch; None if it is none.
+    """Return a runtime's time stamp in seconds since the epoch; None if it is not one.
 
-    Any number of digits of the second is read; without a zone it is UTC.
+    The second may have any number of digits; without a zone it is UTC.
     """
     try:
-        read = datetime.fromisoformat(stamp.decode("ascii"))
+        parsed = datetime.fromisoformat(stamp.decode("ascii"))
     except ValueError:
         return None
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
 def _split(data: bytes) -> list[bytes]:

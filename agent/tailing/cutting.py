@@ -18,17 +18,17 @@ _ESCAPES: Final = re.compile(
 )
 _CONTROLS: Final = bytes(c for c in range(32) if c != ord("\t")) + b"\x7f"
 LOST_BEGINNING: Final = "… "
-"""Before a line whose beginning was dropped: no anchored pattern takes it for a whole line."""
+"""Prefix of a line whose beginning was dropped: no anchored pattern matches it."""
 _ENDS: Final = b"\r\n"
 _WINDOW: Final = 4096
 
 
 def clean(line: bytes) -> str:
-    """Return the text of a line without escape sequences, controls and blanks at its end.
+    """Return the text of a line without escape sequences, controls and trailing blanks.
 
-    Backspaces are dropped and do not erase: programs that write them (Keras) go on with a carriage
-    return, which has ended the line already. NUL bytes are the hole that a program leaves which
-    goes on writing at its old place in a file that was cut.
+    Backspaces are dropped and do not erase: programs that write them (Keras) continue with a
+    carriage return, which has ended the line already. NUL bytes are the hole left by a program that
+    keeps writing at its old offset in a truncated file.
     """
     if b"\x1b" in line:
         line = _ESCAPES.sub(b"", line)
@@ -36,10 +36,10 @@ def clean(line: bytes) -> str:
 
 
 class Cut(Struct, frozen=True):
-    """What became of some bytes; fields as in ``Chunk``.
+    """The result of cutting some bytes; fields as in ``Chunk``.
 
     Attributes:
-        consumed: Bytes taken; fewer than given where ``most_lines`` ended it.
+        consumed: Bytes used; fewer than given if ``most_lines`` was reached.
     """
 
     consumed: int
@@ -51,41 +51,41 @@ class Cut(Struct, frozen=True):
 
 
 class Cutter(Protocol):
-    """Turns the bytes of one file, in order, into what a ``Chunk`` holds."""
+    """Cuts the bytes of one file, in order, into the content of a ``Chunk``."""
 
     @property
     def enterable(self) -> bool:
-        """Whether reading may begin in the middle of a file."""
+        """True if reading may begin in the middle of a file."""
         ...
 
     @property
     def held_bytes(self) -> int:
-        """What is kept of lines that are not complete."""
+        """Bytes kept of incomplete lines."""
         ...
 
     def cut(self, data: bytes, most_lines: int) -> Cut:
-        """Take the next bytes; whole lines beyond ``most_lines`` are left."""
+        """Cut the next bytes; whole lines beyond ``most_lines`` are not consumed."""
         ...
 
     def enter(self) -> None:
-        """The next bytes begin inside a line: pass over the rest of it."""
+        """Skip the rest of a line: the next bytes begin inside one."""
         ...
 
     def rotate(self) -> Cut:
-        """The file has ended and another one goes on in its place; tell what was dropped."""
+        """End the file, another one continues at its path; return what was dropped."""
         ...
 
     def restart(self) -> Cut:
-        """The file begins anew; tell what was dropped."""
+        """Begin the file again; return what was dropped."""
         ...
 
 
 class LineCutter:
-    """Lines of text.
+    """Cuts lines of text.
 
     Args:
-        line_bytes: Kept of one line: its end. The beginning is dropped and counted, and the line is
-            given from its first blank on, behind ``LOST_BEGINNING``.
+        line_bytes: Most bytes kept of one line: its end. The beginning is dropped and counted, and
+            the line is returned from its first blank on, behind ``LOST_BEGINNING``.
     """
 
     enterable = True
@@ -94,7 +94,7 @@ class LineCutter:
         self._most = line_bytes
         self._kept = b""
         self._lost = 0
-        self._passing = False
+        self._skipping = False
 
     @property
     def held_bytes(self) -> int:
@@ -112,7 +112,7 @@ class LineCutter:
         consumed = sum(map(len, pieces)) + len(rest)
         lines: list[str] = []
         dropped_bytes = dropped_lines = 0
-        if pieces and (self._kept or self._lost or self._passing):
+        if pieces and (self._kept or self._lost or self._skipping):
             lines, dropped_bytes, dropped_lines = self._first(pieces.pop(0))
         for piece in pieces:
             if len(piece) > self._most:
@@ -130,20 +130,20 @@ class LineCutter:
 
     def enter(self) -> None:
         """See ``Cutter``."""
-        self._passing = True
+        self._skipping = True
 
     def rotate(self) -> Cut:
         """See ``Cutter``."""
         lost = len(self._kept) + self._lost
-        self._kept, self._lost, self._passing = b"", 0, False
+        self._kept, self._lost, self._skipping = b"", 0, False
         return Cut(0, dropped_bytes=lost, dropped_lines=1 if lost else 0)
 
     restart = rotate
 
     def _first(self, piece: bytes) -> tuple[list[str], int, int]:
-        whole, lost, passing = self._kept + piece, self._lost, self._passing
-        self._kept, self._lost, self._passing = b"", 0, False
-        if passing:
+        whole, lost, skipping = self._kept + piece, self._lost, self._skipping
+        self._kept, self._lost, self._skipping = b"", 0, False
+        if skipping:
             return [], lost + len(whole), 1
         lines: list[str] = []
         if lost or len(whole) > self._most:
@@ -163,7 +163,7 @@ class LineCutter:
 
     def _keep(self, rest: bytes) -> None:
         kept = self._kept + rest
-        if self._passing:
+        if self._skipping:
             self._lost += len(kept)
             self._kept = b""
             return
@@ -172,7 +172,7 @@ class LineCutter:
 
 
 class BytesCutter:
-    """Bytes as they are, for binary formats: the parser knows where a record ends."""
+    """Returns bytes as they are, for binary formats: the parser knows where a record ends."""
 
     enterable = False
     held_bytes = 0
@@ -193,9 +193,9 @@ class BytesCutter:
 
 
 def head_of(data: bytes, most_lines: int) -> bytes:
-    """Return the beginning of ``data``: more than ``most_lines`` line ends, if it has so many.
+    """Return the beginning of ``data`` that has more than ``most_lines`` line ends, or all of it.
 
-    A megabyte of line ends would otherwise be a million objects for a moment.
+    Else a megabyte of line ends would briefly be a million objects.
     """
     if data.count(b"\n") + data.count(b"\r") <= most_lines + _WINDOW:
         return data

@@ -1,21 +1,22 @@
-"""Following one file by its path, by polling: what is appended, whatever happens to the file.
+"""Follows one file by its path, by polling, whatever happens to the file.
 
-inotify does not tell of what other clients of a network file system write, so nobody is told
-anything here: each poll looks at the path and at the open file. What may happen:
+inotify does not report writes of other clients of a network file system, so each poll checks the
+path and the open file. What may happen to a file:
 
 ======================  ==========================================================================
-it grows                the new bytes; an unfinished last line waits
-cut (copytruncate)      smaller than what was read, or of other content: from its beginning
-renamed, made anew      the old one is read to its end first, then the new one from its beginning
-deleted, made anew      the same; a new file on the old inode is told by its content
-deleted                 what was written to it before is read as long as it is open
-written at its old      the hole before is passed over
-place after a cut
-swapped for a link      refused, as everything that is not a regular file
+it grows                the new bytes are read; an unfinished last line waits
+truncated               smaller than what was read, or other content: read from its beginning
+renamed and recreated   the old one is read to its end, then the new one from its beginning
+deleted and recreated   the same; a new file on the old inode is detected by its content
+deleted                 what was written before is read as long as it is open
+written at its old      the hole before is skipped
+offset after truncation
+replaced by a link      refused, like everything that is not a regular file
 ======================  ==========================================================================
 
-Lost are only: what was written between two polls and cut before the second; a file that came and
-went between two polls; an unfinished last line of a file that went. The last is counted.
+Only these are lost: what was written between two polls and truncated before the second; a file that
+was created and removed between two polls; an unfinished last line of a removed file. The last is
+counted.
 """
 
 import os
@@ -34,18 +35,18 @@ _NO_CUT: Final = Cut(0)
 
 
 class FileFollower:
-    """The lines (or bytes) that are appended to a file.
+    """Returns the lines (or bytes) that are appended to a file.
 
     Args:
-        path: The file; it need not be there yet.
-        root: Directory above it that is trusted; no part below it may be a link. Default: its own
-            directory.
+        path: The file; it need not exist yet.
+        root: Trusted directory above it; no part of the path below it may be a link. Default: the
+            file's directory.
         limits: How much is read, kept and skipped.
-        from_start: Read what the file holds when it is first seen; otherwise begin at its end.
-        appeared: The file was not there before: whatever it holds is new, and all of it is read.
-        binary: Give bytes, not lines.
-        cutter: In place of the one that ``binary`` says.
-        open_files: Shared by all followers that together may have so many files open.
+        from_start: Read the content that the file has when it is first seen; else begin at its end.
+        appeared: The file did not exist before: its content is new, and all of it is read.
+        binary: Return bytes, not lines.
+        cutter: Replaces the one that ``binary`` chooses.
+        open_files: The limit shared by all followers.
     """
 
     def __init__(
@@ -68,32 +69,32 @@ class FileFollower:
         self._from_start = from_start
         self._file: SourceFile | None = None
         self._next: SourceFile | None = None
-        self._looked = appeared
+        self._polled_before = appeared
         self._used_at = 0.0
         self._opened_at = 0.0
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds a descriptor now."""
+        """True while a descriptor is open."""
         return self._file is not None and self._file.is_open
 
     @property
     def held_bytes(self) -> int:
-        """What it keeps between two polls of what it has read."""
+        """Bytes kept between two polls."""
         return self._cutter.held_bytes
 
     def poll(self, now: float) -> Chunk:
-        """Return what has come since the last poll.
+        """Return what was written since the last poll.
 
         Args:
-            now: Seconds of any clock that does not go back.
+            now: Seconds of a monotonic clock.
         """
         try:
             chunk = self._poll(now)
         except OSError as error:
             self.suspend()
             return Chunk(problem=problem(error, self.path))
-        self._looked = True
+        self._polled_before = True
         return chunk
 
     def suspend(self) -> None:
@@ -106,17 +107,17 @@ class FileFollower:
     close = suspend
 
     def _poll(self, now: float) -> Chunk:
-        there = self._status()
+        status = self._status()
         if self._file is None:
-            return self._first(now) if there is not None else _NOTHING
-        if self._next is None and (there is None or identity(there) == self._file.identity):
-            return self._read(self._file, there, now)
+            return self._first(now) if status is not None else _NOTHING
+        if self._next is None and (status is None or identity(status) == self._file.identity):
+            return self._read(self._file, status, now)
         if self._next is None:
             self._next = self._opened(now)
-        return self._change(self._file, self._next, there, now)
+        return self._change(self._file, self._next, status, now)
 
     def _status(self) -> os.stat_result | None:
-        """Look at the path. Only a hint: links in it are found when it is opened."""
+        """Return the status of the path; only a hint: links in it are detected on opening."""
         try:
             return self.path.stat(follow_symlinks=False)
         except FileNotFoundError:
@@ -128,7 +129,7 @@ class FileFollower:
             return _NOTHING
         self._file = file
         size = file.backlog_bytes
-        if self._looked:  # it was not there: all of it is new
+        if self._polled_before:  # it did not exist before: all of it is new
             file.backlog_bytes = 0
             return self._read(file, None, now)
         if not self._from_start:
@@ -152,15 +153,15 @@ class FileFollower:
         if file.move_to(offset):
             self._cutter.enter()
 
-    def _read(self, file: SourceFile, there: os.stat_result | None, now: float) -> Chunk:
+    def _read(self, file: SourceFile, status: os.stat_result | None, now: float) -> Chunk:
         if not file.is_open:
-            if there is None:
+            if status is None:
                 return self._drain(file, now)
-            if file.unchanged(there):
+            if file.unchanged(status):
                 return _NOTHING
             if not self._reopened(file, now):
-                return _NOTHING  # taken away while we looked: the next poll sees what is there
-        elif there is not None and now - self._opened_at >= self._limits.reopen_seconds:
+                return _NOTHING  # removed meanwhile: the next poll sees the new state
+        elif status is not None and now - self._opened_at >= self._limits.reopen_seconds:
             self._reopened(file, now)
         chunk = self._take(file, now)
         if self._is_idle(now):
@@ -176,9 +177,9 @@ class FileFollower:
         before, truncated = _NO_CUT, False
         if not file.is_as_read(status.st_size):
             before, truncated = self._cutter.restart(), True
-            file.begin_anew()
-        file.pass_hole()
-        file.look(status)
+            file.start_over()
+        file.skip_hole()
+        file.note_status(status)
         backlog = file.offset < file.backlog_bytes
         if behind_bytes := 0 if backlog else self._catch_up(file, status.st_size):
             before = structs.replace(before, dropped_bytes=before.dropped_bytes + behind_bytes)
@@ -190,7 +191,7 @@ class FileFollower:
         return structs.replace(chunk, behind_bytes=behind_bytes) if behind_bytes else chunk
 
     def _catch_up(self, file: SourceFile, size: int) -> int:
-        """Pass over what has come faster than it was read; return how many bytes that is."""
+        """Skip what was written faster than it is read; return how many bytes that is."""
         unread, limits = size - file.offset, self._limits
         if not self._cutter.enterable or unread <= limits.behind_bytes:
             return 0
@@ -199,32 +200,32 @@ class FileFollower:
         return lost
 
     def _drain(self, file: SourceFile, now: float) -> Chunk:
-        """Read on in the file that the path no longer names."""
+        """Read on in the file that is no longer at the path."""
         if not file.is_open:
-            _, inode = file.identity  # closed while nothing came, and renamed since
+            _, inode = file.identity  # closed while idle, and renamed since
             descriptor = open_by_inode(self._root, self.path.parent, inode)
             if descriptor is None or not file.adopt(descriptor):
                 return _NOTHING
-            if not file.is_as_read(file.status().st_size):  # the inode is another file's by now
+            if not file.is_as_read(file.status().st_size):  # another file has the inode now
                 file.close()
                 return _NOTHING
         return self._take(file, now)
 
     def _change(
-        self, old: SourceFile, new: SourceFile | None, there: os.stat_result | None, now: float
+        self, old: SourceFile, new: SourceFile | None, status: os.stat_result | None, now: float
     ) -> Chunk:
-        """Read the old file to its end, and go to the new one as soon as there is anything in it.
+        """Read the old file to its end, then change to the new one once it has content.
 
-        Until then, or until the old one is idle, the writer may still write to the old one:
-        logrotate makes the new file, then tells it.
+        Until then, or until the old one is idle, the program may still write to the old one:
+        logrotate creates the new file first, and signals the program afterwards.
         """
-        if new is None or new.identity == old.identity:  # it changed again while we looked
+        if new is None or new.identity == old.identity:  # it changed again meanwhile
             self._drop_next()
             return _NOTHING
-        current = there is None or identity(there) == new.identity
-        waits = current and new.status().st_size == 0 and not self._is_idle(now)
+        current = status is None or identity(status) == new.identity
+        is_awaited = current and new.status().st_size == 0 and not self._is_idle(now)
         chunk = self._drain(old, now)
-        if chunk != _NOTHING or waits:
+        if chunk != _NOTHING or is_awaited:
             return chunk
         old.close()
         self._file, self._next = new, None

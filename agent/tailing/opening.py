@@ -1,7 +1,7 @@
-"""Opening what others write: read-only, regular files only, no link on the way.
+"""Opening files of other users: read-only, regular files only, without following links.
 
-Each part of a path is opened relative to the directory before it, so that a link that somebody
-puts in between is refused too, and not only one that was there when the path was looked at.
+Each part of a path is opened relative to the directory before it, so that a link created meanwhile
+is refused too, not only one that existed when the path was checked.
 """
 
 import errno
@@ -17,7 +17,7 @@ _DIRECTORY: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WALK: Final = os.O_PATH | _DIRECTORY
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_NAMES: Final = 4096
-"""Names of a directory that are looked at when a renamed file is sought."""
+"""Names of a directory that are read to find a renamed file."""
 _LINK: Final = "is a link: links are not followed"
 _IRREGULAR: Final = "is not a regular file"
 _WORDS: Final = {
@@ -25,7 +25,7 @@ _WORDS: Final = {
     errno.ENOTDIR: "has a part that is a link or not a directory",
     errno.EACCES: "may not be read by the agent (permission denied)",
     errno.EPERM: "may not be read by the agent (permission denied)",
-    errno.ENOENT: "is not there",
+    errno.ENOENT: "does not exist",
     errno.ENXIO: _IRREGULAR,
     errno.EISDIR: _IRREGULAR,
 }
@@ -34,10 +34,10 @@ _WORDS: Final = {
 def open_file(root: Path, path: Path) -> int:
     """Return a descriptor of the regular file ``path`` below ``root``.
 
-    Only ``root`` itself is trusted: it may be or have links, nothing below it.
+    Only ``root`` is trusted: it may be or have links, nothing below it may.
 
     Raises:
-        OSError: It cannot be opened or must not be; ``problem`` has the words.
+        OSError: It cannot or must not be opened; ``problem`` describes why.
     """
     with directory(root, path.parent) as parent:
         _refuse_irregular(os.stat(path.name, dir_fd=parent, follow_symlinks=False), path)
@@ -51,7 +51,7 @@ def open_file(root: Path, path: Path) -> int:
 
 
 def open_by_inode(root: Path, folder: Path, inode: int) -> int | None:
-    """Return a descriptor of the regular file in ``folder`` that has an inode; None if none has.
+    """Return a descriptor of the regular file in ``folder`` with an inode; None if there is none.
 
     Raises:
         OSError: As ``open_file``.
@@ -65,15 +65,15 @@ def open_by_inode(root: Path, folder: Path, inode: int) -> int | None:
 
 @contextmanager
 def directory(root: Path, path: Path, *, listing: bool = False) -> Iterator[int]:
-    """Hold a descriptor of the directory ``path``, which is ``root`` or below it.
+    """Open the directory ``path``, which is ``root`` or below it, and yield its descriptor.
 
     Args:
         root: The trusted directory.
         path: Below it, without ``..``.
-        listing: It is to be listed, which needs the right to read; else only to be passed.
+        listing: Open it for listing, which needs the right to read.
 
     Raises:
-        OSError: It cannot be opened or must not be.
+        OSError: It cannot or must not be opened.
     """
     parts = path.relative_to(root).parts
     if ".." in parts:
@@ -94,7 +94,7 @@ def directory(root: Path, path: Path, *, listing: bool = False) -> Iterator[int]
 
 
 def problem(error: OSError, path: Path) -> str:
-    """Return in words why ``path`` cannot be read."""
+    """Describe why ``path`` cannot be read."""
     return f"{path} {_WORDS.get(error.errno or 0, f'cannot be read: {error.strerror}')}"
 
 

@@ -1,8 +1,8 @@
-"""One opened file: where we are in it, and whether it still is what we have read so far.
+"""One opened file: the offset of reading, and whether it still has what was read so far.
 
-A file is told from another by device and inode, and, because inodes are used again and a file may
-be written anew in place, by what it holds: its first bytes, and the last ones that were read before
-the place where reading goes on. If either is not as it was, what we know of the file is void.
+A file is identified by device and inode, and, because inodes are reused and a file may be rewritten
+in place, by content: its first bytes, and the last bytes before the offset. If either has changed,
+the file is read from the beginning.
 
 Source:
     The rules that passed Vector's ``file_rotate_truncate_correctness``; Filebeat's fingerprints.
@@ -13,17 +13,17 @@ from contextlib import suppress
 from typing import Final
 
 HEAD_BYTES: Final = 256
-"""First bytes of a file that must stay as they are."""
+"""First bytes of a file that must not change."""
 SEAM_BYTES: Final = 64
-"""Bytes before the place of reading that must stay as they are."""
+"""Bytes before the offset that must not change."""
 
 
 class SourceFile:
-    """A file that is read from front to back by one reader, while others write it.
+    """A file that is read sequentially while other programs write it.
 
     Args:
         descriptor: Opened for reading; owned by this object.
-        status: Of that descriptor.
+        status: Status of that descriptor.
     """
 
     def __init__(self, descriptor: int, status: os.stat_result) -> None:
@@ -31,23 +31,23 @@ class SourceFile:
         self.identity = identity(status)
         self.offset = 0
         self.backlog_bytes = status.st_size
-        self._seen: tuple[int, int] | None = None
+        self._status_read: tuple[int, int] | None = None
         self._head = b""
         self._seam = b""
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds a descriptor."""
+        """True while the descriptor is open."""
         return self._descriptor is not None
 
     def close(self) -> None:
-        """Give the descriptor back; place and content are remembered."""
+        """Close the descriptor; offset and content are remembered."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def adopt(self, descriptor: int) -> bool:
-        """Take a fresh descriptor of the file; of another one, close it and return False."""
+        """Use a new descriptor of the file; close it and return False if it is another file."""
         if identity(os.fstat(descriptor)) != self.identity:
             os.close(descriptor)
             return False
@@ -60,15 +60,18 @@ class SourceFile:
         return os.fstat(self._open)
 
     def unchanged(self, status: os.stat_result) -> bool:
-        """Return whether everything was read when the file was as ``status`` says."""
-        return self._seen == (status.st_size, status.st_mtime_ns) and status.st_size == self.offset
+        """Return True if everything was read at this size and modification time."""
+        return (
+            self._status_read == (status.st_size, status.st_mtime_ns)
+            and status.st_size == self.offset
+        )
 
-    def look(self, status: os.stat_result) -> None:
-        """Remember that the file was looked at, to tell a later change."""
-        self._seen = (status.st_size, status.st_mtime_ns)
+    def note_status(self, status: os.stat_result) -> None:
+        """Remember size and modification time, to detect a later change."""
+        self._status_read = (status.st_size, status.st_mtime_ns)
 
     def is_as_read(self, size: int) -> bool:
-        """Return whether the file still begins, and goes on, as it did when it was read."""
+        """Return True if the file still has its first bytes, and those before the offset."""
         if size < self.offset:
             return False
         if os.pread(self._open, len(self._head), 0) != self._head:
@@ -77,33 +80,33 @@ class SourceFile:
         return os.pread(self._open, len(self._seam), start) == self._seam
 
     def read(self, most_bytes: int) -> bytes:
-        """Return the next bytes without going on; ``advance`` does."""
+        """Return the next bytes without moving the offset; ``advance`` does that."""
         return os.pread(self._open, most_bytes, self.offset)
 
     def advance(self, data: bytes) -> None:
-        """Go on behind ``data``, the bytes at the place of reading."""
+        """Move the offset behind ``data``, the bytes that were read there."""
         if len(self._head) == self.offset < HEAD_BYTES:
             self._head += data[: HEAD_BYTES - self.offset]
         self.offset += len(data)
         self._seam = (self._seam + data[-SEAM_BYTES:])[-SEAM_BYTES:]
 
     def move_to(self, offset: int) -> bool:
-        """Go on at ``offset``; return whether that is inside a line."""
+        """Continue at ``offset``; return True if that is inside a line."""
         start = max(0, offset - SEAM_BYTES)
         self._seam = os.pread(self._open, offset - start, start)
         self._head = os.pread(self._open, min(HEAD_BYTES, offset), 0)
         self.offset = offset
         return bool(self._seam) and self._seam[-1:] not in b"\r\n"
 
-    def begin_anew(self) -> None:
-        """Go back to the first byte and forget what was there."""
+    def start_over(self) -> None:
+        """Go back to the first byte and forget the content."""
         self.backlog_bytes = 0
-        self.offset, self._head, self._seam, self._seen = 0, b"", b"", None
+        self.offset, self._head, self._seam, self._status_read = 0, b"", b"", None
 
-    def pass_hole(self) -> None:
-        """Go over a hole at the front: the program wrote on at its old place in a cut file."""
+    def skip_hole(self) -> None:
+        """Skip a hole at the front: the program kept its old offset in a truncated file."""
         if self.offset == 0:
-            with suppress(OSError):  # nothing but a hole, or a file system that cannot tell
+            with suppress(OSError):  # only a hole, or a file system without SEEK_DATA
                 self.offset = os.lseek(self._open, 0, os.SEEK_DATA)
 
     @property

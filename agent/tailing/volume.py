@@ -1,8 +1,8 @@
-"""From what an annotation says to files of the shared volume.
+"""Resolves the path of an annotation to files of the shared volume.
 
-A path may have ``*`` (and ``?``, ``[…]``) in its last two parts. Whatever is not a plain file in
-plain directories below the volume's root is refused: what one user writes must not make the agent
-read what is another's.
+A path may have ``*`` (and ``?``, ``[…]``) in its last two parts. Everything but a regular file in
+directories below the volume's root is refused: the annotation of one user must not make the agent
+read the files of another.
 """
 
 import fnmatch
@@ -19,12 +19,12 @@ from shared import labels
 from shared.errors import InputError
 
 MOST_FILES: Final = 64
-"""Files that one pattern may name; of more, the first by name."""
+"""Files of one pattern; of more, the first by name are used."""
 MOST_FOLDERS: Final = 64
-"""Directories that a pattern in the part before may name; of more, those with the highest numbers
-in their names: the newest checkpoints."""
+"""Directories that a pattern may match; of more, those with the highest numbers in their names are
+used: the newest checkpoints."""
 MOST_NAMES: Final = 10_000
-"""Names that are looked at for one part of a path, in all its directories together."""
+"""Names that are read for one part of a path, in all its directories together."""
 LONGEST_NAME: Final = 255
 """Bytes of a name on Linux."""
 MOST_WILDCARDS: Final = 16
@@ -36,19 +36,19 @@ _MAGIC: Final = frozenset("*?[")
 
 
 def resolve(root: Path, relative: str, *, field: str = _FIELD) -> tuple[Path, ...]:
-    """Return the files that a path or pattern below the volume names, in order of their names.
+    """Return the files that match a path or pattern below the volume, sorted by name.
 
-    Nothing is there yet: none. Names that begin with a dot only match a pattern that does.
+    Empty if nothing exists yet. Names that begin with a dot only match a pattern that does.
 
     Args:
         root: Where the volume is mounted.
-        relative: What ``shared.places`` gives.
-        field: What is named if it cannot be used.
+        relative: A result of ``shared.places``.
+        field: The field that an error names.
 
     Raises:
-        InputError: It leads out of the volume, has a pattern before its last two parts, goes
-            through a link, names something that is not a file, or may not be read. A match of a
-            pattern that is a link or not a file is passed over, unless there is no other.
+        InputError: The path leads out of the volume, has a pattern before its last two parts, goes
+            through a link, is not a file, or may not be read. A match of a pattern that is a link
+            or not a file is skipped, unless there is no other.
     """
     parts = PurePosixPath(relative).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in relative:
@@ -59,13 +59,13 @@ def resolve(root: Path, relative: str, *, field: str = _FIELD) -> tuple[Path, ..
     if any(len(part) > LONGEST_NAME or _wildcards(part) > MOST_WILDCARDS for part in parts):
         expected = f"parts of at most {LONGEST_NAME} characters and {MOST_WILDCARDS} wildcards each"
         raise InputError(field, relative, expected)
-    found = _Found(root, field, relative)
-    folders = found.folders(root.joinpath(*parts[:fixed]), parts[fixed:-1])
-    return found.files(folders, parts[-1])
+    resolution = _Resolution(root, field, relative)
+    folders = resolution.folders(root.joinpath(*parts[:fixed]), parts[fixed:-1])
+    return resolution.files(folders, parts[-1])
 
 
-class _Found:
-    """One resolution: what matched, and why something that matched was refused."""
+class _Resolution:
+    """One resolution: the matches, and why a match was refused."""
 
     def __init__(self, root: Path, field: str, relative: str) -> None:
         self._root = root
@@ -75,22 +75,22 @@ class _Found:
         self._names_left = MOST_NAMES
 
     def folders(self, start: Path, patterns: tuple[str, ...]) -> list[Path]:
-        found = [start]
+        folders = [start]
         for pattern in patterns:
             self._names_left = MOST_NAMES
-            inner = [p for folder in found for p in self._matches(folder, pattern, stat.S_ISDIR)]
-            found = sorted(heapq.nlargest(MOST_FOLDERS, inner, key=_number))
-        return found
+            inner = [p for folder in folders for p in self._matches(folder, pattern, stat.S_ISDIR)]
+            folders = sorted(heapq.nlargest(MOST_FOLDERS, inner, key=_number))
+        return folders
 
     def files(self, folders: list[Path], pattern: str) -> tuple[Path, ...]:
         self._names_left = MOST_NAMES
-        found = [p for folder in folders for p in self._matches(folder, pattern, stat.S_ISREG)]
-        if not found and self._refused:
+        files = [p for folder in folders for p in self._matches(folder, pattern, stat.S_ISREG)]
+        if not files and self._refused:
             expected = f"a path of plain directories and files: {self._refused}"
             raise InputError(self._field, self._relative, expected)
-        return tuple(found[:MOST_FILES])
+        return tuple(files[:MOST_FILES])
 
-    def _matches(self, folder: Path, pattern: str, is_wanted: Callable[[int], bool]) -> list[Path]:
+    def _matches(self, folder: Path, pattern: str, is_kind: Callable[[int], bool]) -> list[Path]:
         try:
             with directory(self._root, folder, listing=_is_pattern(pattern)) as descriptor:
                 names = self._names(descriptor, pattern)
@@ -101,24 +101,24 @@ class _Found:
             self._refused = problem(error, folder)
             return []
         for path, mode in modes:
-            if mode is not None and not is_wanted(mode):
+            if mode is not None and not is_kind(mode):
                 self._refused = f"{path} is {_kind(mode)}"
-        return [path for path, mode in modes if mode is not None and is_wanted(mode)]
+        return [path for path, mode in modes if mode is not None and is_kind(mode)]
 
     def _names(self, descriptor: int, pattern: str) -> list[str]:
         if not _is_pattern(pattern):
             return [pattern]
-        # Not fnmatchcase: its cache would keep the patterns of 32,768 pods that are gone.
+        # Not fnmatchcase: its cache would keep the patterns of 32,768 deleted pods.
         matches = re.compile(fnmatch.translate(pattern)).match
         hidden = pattern.startswith(".")
         with os.scandir(descriptor) as entries:
-            found = (name for name in self._bounded(entries) if matches(name))
-            return sorted(n for n in found if hidden or n[0] != ".")
+            names = (name for name in self._bounded(entries) if matches(name))
+            return sorted(n for n in names if hidden or n[0] != ".")
 
     def _bounded(self, entries: "Iterator[os.DirEntry[str]]") -> Iterator[str]:
         for entry in entries:
             if self._names_left == 0:
-                self._refused = f"of {MOST_NAMES} names in that place, the most that are looked at"
+                self._refused = f"not among the {MOST_NAMES} names that are read in its directory"
                 return
             self._names_left -= 1
             yield entry.name
@@ -130,7 +130,7 @@ def _number(path: Path) -> tuple[int, str]:
 
 
 def _wildcards(part: str) -> int:
-    return sum(part.count(one) for one in _MAGIC)
+    return sum(part.count(sign) for sign in _MAGIC)
 
 
 def _is_pattern(part: str) -> bool:

@@ -1,4 +1,4 @@
-"""Files that are written anew as a whole: read again when they have changed."""
+"""Files that are rewritten as a whole: read again when they have changed."""
 
 import os
 import re
@@ -18,16 +18,16 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 Stamp = tuple[Path, int, int, int, int]
-"""Path, device, inode, size and time: a file of the same stamp holds the same."""
+"""Path, device, inode, size and time: a file with the same stamp has the same content."""
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """A file that is open for a moment.
+    """An open file.
 
     Attributes:
-        stamp: Which file it is, and as of when; None if there is none to be read.
-        problem: Why it cannot be read, in words.
-        descriptor: Of the file.
+        stamp: Identity and version of the file; None if there is none to read.
+        problem: Why it cannot be read.
+        descriptor: Descriptor of the file.
     """
 
     stamp: Stamp | None = None
@@ -36,29 +36,29 @@ class Document(Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> Path | None:
-        """The file; None if there is none to be read."""
+        """The file; None if there is none to read."""
         return None if self.stamp is None else self.stamp[0]
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Size in bytes."""
         return 0 if self.stamp is None else self.stamp[3]
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return so many bytes from an offset on; fewer if it has become shorter."""
+        """Return ``length`` bytes from an offset on; fewer if the file has become shorter."""
         return os.pread(self.descriptor, length, offset)
 
 
 class NewestDocument:
-    """The newest of the files that a pattern names, such as ``checkpoint-*/trainer_state.json``.
+    """Opens the newest file that matches a pattern, such as ``checkpoint-*/trainer_state.json``.
 
-    Newest is the one whose directory has the highest number (``checkpoint-1000`` is newer than
+    The newest is the one whose directory has the highest number (``checkpoint-1000`` is newer than
     ``checkpoint-900``); among equals the one written last.
 
     Args:
         root: The volume.
         relative: Path or pattern below it; see ``resolve``.
-        most_bytes: A larger file is not read.
+        most_bytes: Larger files are not read.
     """
 
     def __init__(self, root: Path, relative: str, *, most_bytes: int = MOST_BYTES) -> None:
@@ -68,7 +68,7 @@ class NewestDocument:
 
     @contextmanager
     def opened(self) -> Iterator[Document]:
-        """Hold the document that is the newest now.
+        """Open the document that is the newest now, and yield it.
 
         Raises:
             InputError: See ``resolve``.
@@ -84,7 +84,7 @@ class NewestDocument:
     def _open(self, path: Path) -> Document:
         try:
             descriptor = open_file(self._root, path)
-        except FileNotFoundError:  # rotated away by the trainer while we looked
+        except FileNotFoundError:  # removed by the trainer meanwhile
             return Document()
         except OSError as error:
             return Document(problem=problem(error, path))

@@ -1,1 +1,1 @@
-"""A pod's training run: where its files are, what they say, where it stands. No event loop."""
+"""A pod's training run: its files, its values, its report. No event loop."""

@@ -1,9 +1,9 @@
-"""How much processor time the reading of one pod may still use.
+"""CPU time that reading one pod may still use.
 
-A pod has an allowance that refills with time. Each reading is paid from it, and takes no further
-part of a file when it has used its turn. One whose lines are so slow that a single part takes too
-long is ended: what is left of that part is skipped and counted. While the allowance is used up, the
-pod is not read: others are.
+A pod has an allowance that refills with time. Each reading uses some of it, and reads no further
+part of a file when its turn is used up. If a single part takes too long because its lines are slow,
+the reading ends: the rest of that part is skipped and counted. While the allowance is used up, the
+pod is not read; other pods are.
 """
 
 import time
@@ -13,20 +13,20 @@ from typing import Final
 from agent import budgets
 
 ORDINARY_SECONDS: Final = 0.002
-"""Of processor time for one reading; that of a pod which logs a line a second takes 0.1 ms. 250
-such pods use half of what the tracker may use in an interval."""
+"""CPU time of an ordinary reading; that of a pod which logs a line a second takes 0.1 ms. 250 such
+pods use half of what the tracker may use in an interval."""
 _MIB: Final = 2**20
 
 
 class Allowance:
-    """Of one pod. Seconds are processor time of this thread: a busy machine costs nothing.
+    """The allowance of one pod, in CPU seconds of this thread: a busy machine does not count.
 
     Args:
-        cpu_seconds: Processor time of this thread so far.
+        cpu_seconds: Returns the CPU time of this thread so far.
 
     Attributes:
-        skipped_lines: Lines that were passed over since it began to be too slow.
-        skipped_bytes: Parts of files that were passed over unread.
+        skipped_lines: Lines that were skipped since reading began to be too slow.
+        skipped_bytes: Bytes of files that were skipped unread.
     """
 
     def __init__(self, cpu_seconds: Callable[[], float] = time.thread_time) -> None:
@@ -40,7 +40,7 @@ class Allowance:
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether its readings cost little; a later one that cost much by chance does not count."""
+        """True if its readings are cheap; a single expensive one does not count."""
         return min(self._costs, default=0.0) < ORDINARY_SECONDS
 
     @property
@@ -51,7 +51,7 @@ class Allowance:
         return self._refilled_at - self._left / budgets.POD_CPU_RATIO
 
     def begin(self, monotonic: float) -> None:
-        """A reading begins; ``monotonic`` in seconds."""
+        """Begin a reading; ``monotonic`` in seconds."""
         self._left = self._refilled(monotonic)
         self._refilled_at = monotonic
         self._began = self._cpu_seconds()
@@ -63,21 +63,21 @@ class Allowance:
         return min(budgets.POD_BURST_SECONDS, self._left + passed * budgets.POD_CPU_RATIO)
 
     def is_used(self) -> bool:
-        """Say whether this reading has had its turn: no further part of a file is taken."""
+        """Return True if this reading has used its turn: it must not read a further part."""
         return self._cpu_seconds() - self._began > budgets.POD_TURN_SECONDS
 
     def is_over(self) -> bool:
-        """Say whether this reading must end, in the middle of what it has taken."""
+        """Return True if this reading must end at once, in the middle of a part."""
         return self._cpu_seconds() - self._began > budgets.POD_SLICE_SECONDS
 
     def end(self) -> None:
-        """The reading has ended: pay for it."""
+        """End the reading, and charge its CPU time."""
         used = self._cpu_seconds() - self._began
         self._left -= used
         self._costs = (used, *self._costs[:1])
 
     def skip(self, *, lines: int = 0, size: int = 0) -> None:
-        """Count lines, or bytes, that are not read."""
+        """Count skipped lines or bytes."""
         if (lines or size) and self._refilled_at is not None:
             self.skipped_lines += lines
             self.skipped_bytes += size
@@ -85,7 +85,7 @@ class Allowance:
 
     @property
     def problem(self) -> str:
-        """What the pod's user should know, in words; empty if all is read."""
+        """Message for the pod's user; empty if nothing was skipped."""
         parts = []
         if self.skipped_lines:
             parts.append(f"{self.skipped_lines} lines")

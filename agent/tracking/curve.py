@@ -1,4 +1,4 @@
-"""A series of any length in bounded memory: means of equal stretches, spread over the whole run."""
+"""A series of any length in bounded memory: means of equal intervals of the whole run."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -8,15 +8,15 @@ from typing import Final
 from shared.convergence.forecast import Point
 from shared.wire import MOST_CURVE_POINTS
 
-MOST_STRETCHES: Final = 2 * MOST_CURVE_POINTS
-"""When there are so many, each two become one: from then on a stretch is twice as long."""
+MOST_INTERVALS: Final = 2 * MOST_CURVE_POINTS
+"""At this number, each two intervals are merged: from then on they are twice as long."""
 
 
 class Curve:
     """Values in the order they were read.
 
-    Three numbers for each stretch: means of step, value and time. Means, not single values, because
-    one batch's loss says little.
+    Three numbers for each interval: means of step, value and time. Means, because the loss of one
+    batch is noisy.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Curve:
         self._empty()
 
     def add(self, step: float, value: float, at_seconds: float) -> None:
-        """Take the next value, finite; ``at_seconds`` since the epoch."""
+        """Add the next value, finite; ``at_seconds`` since the epoch."""
         self._in_open += 1
         self._open_steps += step / self._length
         self._open_values += value / self._length  # divided first: a sum may overflow
@@ -37,25 +37,25 @@ class Curve:
             self._close()
 
     def cut(self, step: float) -> None:
-        """Forget what was reached at ``step`` and later: the run began there anew."""
-        kept = sum(one < step for one in self._steps)
+        """Remove the values from ``step`` on: the run restarted there."""
+        kept = sum(reached < step for reached in self._steps)
         for column in (self._steps, self._values, self._times):
             del column[kept:]
         self._shown = []
         self._empty()
 
     def points(self) -> Iterator[Point]:
-        """Yield all stretches, the one that is not full yet too, oldest first."""
+        """Yield all intervals, also the last one that is not full yet, oldest first."""
         yield from map(Point, self._steps, self._values, self._times)
         if self._in_open:
             share = self._length / self._in_open
             sums = (self._open_steps, self._open_values, self._open_times)
-            yield Point(*(one * share for one in sums))
+            yield Point(*(total * share for total in sums))
 
     def values(self) -> tuple[float, ...]:
-        """Return at most ``MOST_CURVE_POINTS`` values, oldest first, with first and last.
+        """Return at most ``MOST_CURVE_POINTS`` values, oldest first, including first and last.
 
-        They are for a picture: six digits are enough, and less than half the bytes.
+        They are for a chart: six digits are enough, and less than half the bytes.
         """
         values = self._shown
         if len(values) != len(self._values):
@@ -76,7 +76,7 @@ class Curve:
         self._values.append(self._open_values)
         self._times.append(self._open_times)
         self._empty()
-        if len(self._steps) == MOST_STRETCHES:
+        if len(self._steps) == MOST_INTERVALS:
             for column in (self._steps, self._values, self._times):
                 column[:] = array("d", _halved(column))
             self._length *= 2
@@ -85,7 +85,7 @@ class Curve:
 
 @cache
 def _spread(count: int) -> tuple[int, ...]:
-    """Return which of ``count`` values to take, the first and the last among them."""
+    """Return the indices of the values to show out of ``count``, including first and last."""
     last, places = count - 1, MOST_CURVE_POINTS - 1
     return tuple(round(i * last / places) for i in range(MOST_CURVE_POINTS))
 
@@ -95,4 +95,4 @@ def _rounded(value: float) -> float:
 
 
 def _halved(column: Sequence[float]) -> list[float]:
-    return [one / 2 + other / 2 for one, other in zip(column[::2], column[1::2], strict=True)]
+    return [first / 2 + second / 2 for first, second in zip(column[::2], column[1::2], strict=True)]

@@ -1,4 +1,4 @@
-"""One pod: its sources, its checkpoint directory, and the report that they give."""
+"""One pod: its sources, its checkpoint directory, and the report made from them."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,9 +9,9 @@ from agent.budgets import POD_EVENTS, POD_MEMORY_BYTES, PROBLEM_CHARACTERS
 from agent.checkpoint.files import CheckpointFiles
 from agent.checkpoint.rules import Outcome, Problem, unusable
 from agent.tracking.allowance import Allowance
-from agent.tracking.choice import Choice, choose, nothing_to_choose
-from agent.tracking.source import Counts, Happening, Read
-from agent.tracking.sources import Sources, Surroundings, whose
+from agent.tracking.choice import Choice, choose, why_no_choice
+from agent.tracking.source import Counts, SourceEvent, SourceRead
+from agent.tracking.sources import NodeContext, Sources, path_variables
 from shared import places
 from shared.errors import InputError
 from shared.model import Uid
@@ -20,84 +20,84 @@ from shared.progress import Category, Checkpoint, CheckpointPhase, PodReport, Pr
 from shared.wire import CheckpointRequest, Command, PodPlace
 
 POD_BYTES: Final = 8192
-"""For a pod before anything is read: its place, its report, its checkpoint directory."""
+"""Memory of a pod before anything is read: place, report, checkpoint directory."""
 FOUND_RATIO: Final = 3.0
-"""Where there are files already, further ones are looked for so much more rarely."""
+"""While files are known, the search for further ones is rarer by this factor."""
 _WAITING: Final = (CheckpointPhase.ASKED, CheckpointPhase.ACKED)
 
 
-class Look(Struct, frozen=True, kw_only=True):
-    """What reading a pod gave.
+class PodRead(Struct, frozen=True, kw_only=True):
+    """Result of reading a pod.
 
     Attributes:
-        urgent: The report changed in something that must not wait.
+        urgent: The report has an urgent change.
     """
 
     counts: tuple[Counts, ...] = ()
-    happenings: tuple[Happening, ...] = ()
+    events: tuple[SourceEvent, ...] = ()
     urgent: bool = False
 
 
 class TrackedPod:
-    """See the module. Everything here blocks.
+    """See the module. All methods block.
 
-    What cannot be used or read is a problem of this pod, told in its report.
+    What cannot be used or read is a problem of this pod, reported in its report.
 
     Args:
-        place: The pod, as the extender names it.
-        around: What all pods share.
+        place: The pod, as sent by the extender.
+        context: What all pods share.
 
     Attributes:
-        report: What is known of it.
-        words: For people.
-        allowance: What its reading may cost.
-        held_bytes: Roughly how much memory it takes.
+        report: The current report.
+        label: The pod's name, for people.
+        allowance: CPU time of its readings.
+        held_bytes: Approximate memory.
     """
 
-    def __init__(self, place: PodPlace, around: Surroundings) -> None:
+    def __init__(self, place: PodPlace, context: NodeContext) -> None:
         self.place = place
-        self.words = f"pod {place.namespace}/{place.name}"
+        self.label = f"pod {place.namespace}/{place.name}"
         self.uid = Uid(place.uid)
         self.report = PodReport(uid=self.uid)
         self.allowance = Allowance()
-        self._around = around
+        self._context = context
         self._metrics, self._problem = _metrics_place(place)
-        self._sources = Sources(place, self._metrics, around)
+        self._sources = Sources(place, self._metrics, context)
         self._choice: Choice | None = None
-        self._checkpoint, self._files = _checkpoint(place, around)
+        self._checkpoint, self._files = _checkpoint(place, context)
         self.held_bytes = POD_BYTES
-        self._find_at = self._read_at = self._look_at = float("-inf")
+        self._find_at = self._read_at = self._check_at = float("-inf")
 
     @property
     def files(self) -> int:
-        """How many files are followed."""
+        """Number of followed files."""
         return len(self._sources.all)
 
     @property
     def due_at(self) -> float:
-        """When it is time to read or to look again, on the monotonic clock."""
+        """When the next reading or check is due, on the monotonic clock."""
         read_at = max(self._read_at, self.allowance.ready_at)
-        return read_at if self._files is None else min(read_at, self._look_at)
+        return read_at if self._files is None else min(read_at, self._check_at)
 
     def due(self, monotonic: float) -> bool:
-        """Say whether it is time to read its metrics; ``monotonic`` in seconds."""
+        """Return True if reading its metrics is due; ``monotonic`` in seconds."""
         return monotonic >= max(self._read_at, self.allowance.ready_at)
 
     def drop_largest(self) -> bool:
-        """Read the source that keeps most no more; return whether there was one."""
+        """Stop reading the source that uses most memory; return False if there is none."""
         dropped = self._sources.drop_largest()
         if dropped:
             self._choice = choose(self._sources.all, self._metrics.metric)
-            self._renew()
+            self._update_report()
         self.held_bytes = POD_BYTES + self._sources.held_bytes
         return dropped
 
-    def read(self, now: float, monotonic: float) -> Look:
-        """Read its metrics and bring the report up to date.
+    def read(self, now: float, monotonic: float) -> PodRead:
+        """Read its metrics and update the report.
 
         Args:
             now: Seconds since the epoch.
-            monotonic: Seconds of the clock that never goes back.
+            monotonic: Seconds of the monotonic clock.
         """
         self.allowance.begin(monotonic)
         reads = self._read(now, monotonic)
@@ -105,53 +105,53 @@ class TrackedPod:
         while self.held_bytes > POD_MEMORY_BYTES and self.drop_largest():
             pass
         self.allowance.end()
-        happenings = tuple(one for read in reads for one in read.happenings)[:POD_EVENTS]
-        before, urgent = self.report, self._renew()
+        events = tuple(event for read in reads for event in read.events)[:POD_EVENTS]
+        before, urgent = self.report, self._update_report()
         changes = _category_change(before.progress, self.report.progress, now)
-        return Look(
+        return PodRead(
             counts=tuple(read.counts for read in reads),
-            happenings=(*happenings, *changes),
+            events=(*events, *changes),
             urgent=urgent,
         )
 
-    def look(self, monotonic: float) -> bool:
-        """Look at its checkpoint directory if it is time to.
+    def check_checkpoint(self, monotonic: float) -> bool:
+        """Check its checkpoint directory if that is due.
 
         Returns:
-            Whether something changed that must not wait.
+            True if there is an urgent change.
         """
-        if self._files is None or monotonic < self._look_at:
+        if self._files is None or monotonic < self._check_at:
             return False
         before, self._checkpoint = self._checkpoint, self._files.look(monotonic)
-        waiting, around = self._checkpoint.phase in _WAITING, self._around
-        seconds = around.asked_seconds if waiting else around.checkpoint_seconds
-        self._look_at = _next(monotonic, seconds)
-        return self._checkpoint != before and self._renew()
+        waiting, context = self._checkpoint.phase in _WAITING, self._context
+        seconds = context.asked_seconds if waiting else context.checkpoint_seconds
+        self._check_at = _next(monotonic, seconds)
+        return self._checkpoint != before and self._update_report()
 
     def carry_out(self, command: Command, now: float) -> Outcome:
-        """Do what the extender wants; ``now`` in seconds since the epoch."""
+        """Carry out a command of the extender; ``now`` in seconds since the epoch."""
         if self._files is None:
             return Outcome.REFUSED
-        self._look_at = float("-inf")
+        self._check_at = float("-inf")
         if isinstance(command, CheckpointRequest):
             return self._files.ask(command, now)
         return self._files.cancel(command)
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close all sources."""
         self._sources.close()
 
-    def _read(self, now: float, monotonic: float) -> tuple[Read, ...]:
-        self._read_at = _next(monotonic, self._around.interval_seconds)
+    def _read(self, now: float, monotonic: float) -> tuple[SourceRead, ...]:
+        self._read_at = _next(monotonic, self._context.interval_seconds)
         if self._problem:
             return ()
         if monotonic >= self._find_at:
             self._sources.find()
             rare = FOUND_RATIO if self._sources.all else 1.0
-            self._find_at = monotonic + rare * self._around.find_seconds
+            self._find_at = monotonic + rare * self._context.find_seconds
         reads = tuple(source.read(now, monotonic, self.allowance) for source in self._sources.all)
         self._choice = choose(self._sources.all, self._metrics.metric)
-        if any(read.more for read in reads):  # ticks up to now wait for the values up to now
+        if any(read.more for read in reads):  # ticks up to now need the values up to now
             self._read_at = monotonic
         else:
             self._advance(now)
@@ -163,8 +163,8 @@ class TrackedPod:
         if self._choice is not None:
             self._choice.track.predict(self._total_steps(self._choice), now)
 
-    def _renew(self) -> bool:
-        """Bring the report up to date; return whether what changed must not wait."""
+    def _update_report(self) -> bool:
+        """Update the report; return True if it has an urgent change."""
         before, self.report = self.report, self._report()
         return _urgent_part(before) != _urgent_part(self.report)
 
@@ -174,7 +174,7 @@ class TrackedPod:
         problems = [self._problem, sources.problem, sources.dropped_problem, self.allowance.problem]
         problems += [source.problem for source in self._sources.all]
         if choice is None:
-            problems.append(nothing_to_choose(self._sources.all, self._metrics.metric))
+            problems.append(why_no_choice(self._sources.all, self._metrics.metric))
         report = PodReport(
             uid=self.uid,
             progress=None if choice is None else self._progress(choice),
@@ -211,47 +211,54 @@ class TrackedPod:
 
 
 def _next(monotonic: float, seconds: float) -> float:
-    """Return the next of the moments that are ``seconds`` apart, the same for all pods.
+    """Return the next multiple of ``seconds``, the same for all pods.
 
-    To read all in one go costs less than one now and then: what is needed is at hand.
+    Reading all pods at once costs less than one now and then: caches are warm.
     """
     return (monotonic // seconds + 1) * seconds
 
 
 def _metrics_place(place: PodPlace) -> tuple[MetricsPlace, str]:
     try:
-        return places.metrics_place(place.metrics, whose(place)), ""
+        return places.metrics_place(place.metrics, path_variables(place)), ""
     except InputError as error:
         return MetricsPlace(), str(error)
 
 
 def _checkpoint(
-    place: PodPlace, around: Surroundings
+    place: PodPlace, context: NodeContext
 ) -> tuple[Checkpoint | None, CheckpointFiles | None]:
     if place.checkpoint is None:
         return None, None
     try:
-        path = places.checkpoint_directory(place.checkpoint, whose(place))
+        path = places.checkpoint_directory(place.checkpoint, path_variables(place))
     except InputError as error:
         return unusable(Problem.MISCONFIGURED, str(error)), None
-    uid, group = Uid(place.uid), around.checkpoint_gid
-    return None, CheckpointFiles(around.volume, path, uid, around.node, group)
+    uid, group = Uid(place.uid), context.checkpoint_gid
+    return None, CheckpointFiles(context.volume, path, uid, context.node, group)
 
 
 def _category_change(
     before: Progress | None, after: Progress | None, now: float
-) -> Iterator[Happening]:
+) -> Iterator[SourceEvent]:
     if before and after and before.metric == after.metric and before.category != after.category:
-        yield Happening("category", now, after.category.value)
+        yield SourceEvent("category", now, after.category.value)
 
 
 def _urgent_part(report: PodReport) -> object:
-    """Return what must not wait when it changes: converged or not, how far a checkpoint is.
+    """Return the part whose changes are urgent: converged or not, state of the checkpoint.
 
-    A noisy loss goes to and fro between progressing and watching; that can wait.
+    A noisy loss alternates between progressing and watching; that can wait.
     """
-    progress, said = report.progress, report.checkpoint
+    progress, checkpoint = report.progress, report.checkpoint
     converged = progress is not None and progress.category is Category.CONVERGED
-    if said is None:
+    if checkpoint is None:
         return converged
-    return converged, said.phase, said.request, said.problem, said.done, said.resumed_step
+    return (
+        converged,
+        checkpoint.phase,
+        checkpoint.request,
+        checkpoint.problem,
+        checkpoint.done,
+        checkpoint.resumed_step,
+    )

@@ -1,4 +1,4 @@
-"""One source of a pod, a file or a container's log: its stream, and what it has said so far."""
+"""One source of a pod, a file or a container's log: its stream, and its values so far."""
 
 from typing import Final, Literal
 
@@ -17,22 +17,22 @@ from shared.places import MetricsPlace
 from shared.progress import Goal
 
 MOST_NAMES: Final = 64
-"""Names that are remembered, to tell a user which there are and to pass over most of them."""
+"""Names that are kept, to show them to a user and to skip most of them."""
 SETTLED_POINTS: Final = 2
-"""A metric that is preferred to another takes its place when it has so many values."""
+"""Values that a preferred metric must have before it replaces another one."""
 MOST_AHEAD_SECONDS: Final = 60.0
-"""A time that is later than our clock by more is no time."""
+"""A time that is further ahead of our clock is ignored."""
 LARGEST_STEP: Final = 2**63 - 1
 SOURCE_BYTES: Final = 2048
-"""For a source before it has read anything."""
+"""Memory of a source before it has read anything."""
 TRACK_BYTES: Final = 6144
-"""For a metric that is followed, with its curve."""
+"""Memory of a followed metric, with its curve."""
 
 Kind = Literal["nan", "restart", "category", "truncated"]
 
 
-class Happening(Struct, frozen=True):
-    """What must not be lost between two states; kinds as in ``shared.wire.Event``."""
+class SourceEvent(Struct, frozen=True):
+    """An event that must not be lost between two reports; kinds as in ``shared.wire.Event``."""
 
     kind: Kind
     at: float
@@ -40,7 +40,7 @@ class Happening(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """What was read, for the metrics; names as in ``Batch``."""
+    """Amounts read, for the agent's metrics; names as in ``Batch``."""
 
     lines: int = 0
     points: int = 0
@@ -48,15 +48,15 @@ class Counts(Struct, frozen=True):
     dropped_bytes: int = 0
 
 
-class Read(Struct, frozen=True, kw_only=True):
-    """What one look at a source gave.
+class SourceRead(Struct, frozen=True, kw_only=True):
+    """Result of reading a source once.
 
     Attributes:
-        more: More lies there already.
+        more: More is unread already.
     """
 
     counts: Counts
-    happenings: tuple[Happening, ...]
+    events: tuple[SourceEvent, ...]
     more: bool
 
 
@@ -64,22 +64,21 @@ class Source:
     """See the module.
 
     Args:
-        name: For people: the file, or the container.
-        stream: Where values come from.
-        place: What the user's annotation says.
-        params: Of Algorithm 1.
-        written_at: When what lay there first was written, for values without a time.
+        name: The file or the container, for people.
+        stream: Reads the values.
+        place: The parsed annotation.
+        params: Parameters of Algorithm 1.
+        written_at: Modification time of the existing content, for values without a time.
 
     Attributes:
-        tracks: Of the metric that is followed, and of those that are preferred to it and have too
-            few values yet.
-        names: Metrics that were seen.
-        step: Last step of the metric that is followed, or of the first of the source, which tells
-            the step between two values of the other; None if they have none.
+        tracks: The followed metric, and preferred ones that have too few values yet.
+        names: Names of the metrics so far.
+        step: Last step of the followed metric, or of the first metric of the source, which has
+            the steps between two values of the followed one; None if both have none.
         total_steps: Where the run ends, as the source says.
         first_at: When its first value was made; None before it.
-        last_at: When its last one was.
-        problem: Why it cannot be read, in words.
+        last_at: When its last value was made.
+        problem: Why it cannot be read.
     """
 
     def __init__(
@@ -103,8 +102,8 @@ class Source:
         self._params = params
         self._written_at = written_at
         self._series = Series()
-        self._pacer: str | None = None
-        self._passed: set[str] = set()
+        self._step_metric: str | None = None
+        self._skipped: set[str] = set()
 
     @property
     def attempt(self) -> int:
@@ -113,27 +112,27 @@ class Source:
 
     @property
     def held_bytes(self) -> int:
-        """Roughly what is kept between two readings."""
-        names = ENTRY_BYTES * (len(self.names) + len(self._passed))
+        """Approximate memory between two readings."""
+        names = ENTRY_BYTES * (len(self.names) + len(self._skipped))
         tracks = TRACK_BYTES * len(self.tracks)
         return SOURCE_BYTES + self.stream.held_bytes + self._series.held_bytes + names + tracks
 
-    def read(self, now: float, monotonic: float, allowance: Allowance) -> Read:
-        """Take over what has come, as far as the allowance goes.
+    def read(self, now: float, monotonic: float, allowance: Allowance) -> SourceRead:
+        """Read what is new, within the allowance.
 
         Args:
             now: Seconds since the epoch.
-            monotonic: Seconds of the clock that never goes back.
-            allowance: Of the pod.
+            monotonic: Seconds of the monotonic clock.
+            allowance: The pod's.
         """
-        counts, happenings, more = Counts(), list[Happening](), True
+        counts, events, more = Counts(), list[SourceEvent](), True
         while more:
             batch = self.stream.poll(monotonic, allowance)
-            counts = self._take_all(batch, counts, now, happenings)
+            counts = self._take_all(batch, counts, now, events)
             more = batch.more
             if allowance.is_used():
                 break
-        return Read(counts=counts, happenings=tuple(happenings), more=more)
+        return SourceRead(counts=counts, events=tuple(events), more=more)
 
     def advance(self, now: float) -> None:
         """Make all ticks up to ``now``."""
@@ -141,17 +140,17 @@ class Source:
             track.advance(now)
 
     def _take_all(
-        self, batch: Batch, before: Counts, now: float, happenings: list[Happening]
+        self, batch: Batch, before: Counts, now: float, events: list[SourceEvent]
     ) -> Counts:
         self.problem = batch.problem
         if batch.truncated:
-            self._series.file_began_anew()
-            _happen(happenings, "truncated", now, self.name)
+            self._series.file_restarted()
+            _add_event(events, "truncated", now, self.name)
         points = 0
         for reading in batch.readings:
             points += 1
-            if reading.point.metric not in self._passed:
-                self._take(reading, now, happenings)
+            if reading.point.metric not in self._skipped:
+                self._take(reading, now, events)
         return Counts(
             before.lines + batch.lines,
             before.points + points,
@@ -159,8 +158,8 @@ class Source:
             before.dropped_bytes + batch.dropped_bytes,
         )
 
-    def _take(self, reading: Reading, now: float, happenings: list[Happening]) -> None:
-        """Events of what was there before we looked are not told: the state holds them."""
+    def _take(self, reading: Reading, now: float, events: list[SourceEvent]) -> None:
+        """Process a value; existing content gives no events, the report has its result."""
         taken = self._series.take(reading.point)
         if not taken.is_new:
             return
@@ -169,10 +168,10 @@ class Source:
         diverged = self._value(point, at)
         if taken.restarted and not reading.backlog:
             detail = f"step {_shown(point.step)} after {_shown(before)}"
-            _happen(happenings, "restart", at, detail)
+            _add_event(events, "restart", at, detail)
         if diverged and not reading.backlog:
             detail = f"{point.metric} is {point.value} at step {_shown(point.step)}"
-            _happen(happenings, "nan", at, detail)
+            _add_event(events, "nan", at, detail)
 
     def _count(self, point: Point, *, restarted: bool) -> None:
         if restarted and point.step is not None:
@@ -184,65 +183,65 @@ class Source:
             self.total_steps = point.total_steps
 
     def _value(self, point: Point, at: float) -> bool:
-        """Take over a value; return whether the run has diverged with it."""
+        """Process a value; return True if the run has diverged with it."""
         track = self._track(point.metric)
         if track is None:
             return False
-        well = not track.diverged
+        was_finite = not track.diverged
         track.take(point.value, point.step, at)
         if track.points == SETTLED_POINTS:
             self._settle(point.metric)
-        return well and track.diverged
+        return was_finite and track.diverged
 
     def _track(self, metric: str) -> Track | None:
-        """Return where a metric's values go; None if nobody follows it.
+        """Return the track of a metric; None if it is not followed.
 
-        One that nobody follows is passed over from then on, but for the first of the source: it
-        tells the step between two values of the one that is followed.
+        A metric that is not followed is skipped from then on, except the first of the source: it
+        has the steps between two values of the followed one.
         """
-        found = self.tracks.get(metric)
-        if found is not None or metric == self._pacer:
-            return found
-        wanted = self._place.metric
+        track = self.tracks.get(metric)
+        if track is not None or metric == self._step_metric:
+            return track
+        stated = self._place.metric
         if len(self.names) < MOST_NAMES:
             self.names.add(metric)
-        elif metric != wanted:
+        elif metric != stated:
             return None
-        if metric == (wanted or metric_names.preferred([metric, *self.tracks])):
+        if metric == (stated or metric_names.preferred([metric, *self.tracks])):
             goal = self._place.goal or metric_names.goal_of(metric) or Goal.MIN
-            found = self.tracks[metric] = Track(goal, self._params)
-        elif self._pacer is not None:
-            self._passed.add(metric)
-        self._pacer = self._pacer or metric
-        return found
+            track = self.tracks[metric] = Track(goal, self._params)
+        elif self._step_metric is not None:
+            self._skipped.add(metric)
+        self._step_metric = self._step_metric or metric
+        return track
 
     def _settle(self, metric: str) -> None:
-        """Drop what it takes the place of: each track is preferred to those before it."""
+        """Drop the tracks that it replaces: each track is preferred to those before it."""
         for name in list(self.tracks):
             if name == metric:
                 return
             del self.tracks[name]
-            if name != self._pacer:
-                self._passed.add(name)
+            if name != self._step_metric:
+                self._skipped.add(name)
 
     def _moment(self, reading: Reading, now: float) -> float:
-        """Return when a value was made: not to come, and not before the one before it.
+        """Return when a value was made: not in the future, and not before the previous one.
 
-        Our clock may be set back: then what it says now is believed.
+        If our clock was set back, its present time is used.
         """
-        said = reading.at_seconds
-        if said is None or not 0 < said <= now + MOST_AHEAD_SECONDS:
-            said = self._written_at if reading.backlog else now
-        at = max(min(said or now, now), min(self.last_at, now))
+        stated = reading.at_seconds
+        if stated is None or not 0 < stated <= now + MOST_AHEAD_SECONDS:
+            stated = self._written_at if reading.backlog else now
+        at = max(min(stated or now, now), min(self.last_at, now))
         self.first_at = at if self.first_at is None else self.first_at
         self.last_at = at
         return at
 
 
-def _happen(happenings: list[Happening], kind: Kind, at: float, detail: str) -> None:
-    """Add what happened, unless it has happened very often in this reading."""
-    if len(happenings) < POD_EVENTS:
-        happenings.append(Happening(kind, at, detail))
+def _add_event(events: list[SourceEvent], kind: Kind, at: float, detail: str) -> None:
+    """Add an event, unless this reading has very many."""
+    if len(events) < POD_EVENTS:
+        events.append(SourceEvent(kind, at, detail))
 
 
 def _shown(step: float | None) -> str:

@@ -22,13 +22,13 @@ from agent.tracking.streams import DocumentStream, LineStream, RecordStream, Str
 from shared import labels, places
 from shared.convergence.parameters import ConvergenceParameters
 from shared.errors import InputError
-from shared.places import MetricsPlace, Whose
+from shared.places import MetricsPlace, PathVariables
 from shared.wire import PodPlace
 
 MOST_CONTAINERS: Final = 4
-"""Logs of so many containers of a pod are read until one of them has values."""
+"""Containers of a pod whose logs are read until one of them has values."""
 _MOST_NAMES: Final = 256
-"""Names of a pod's log directory that are looked at: one for each container."""
+"""Names of a pod's log directory that are read: one for each container."""
 _DOCUMENT: Final = "trainer-state"
 _ANNOTATION: Final = f"annotation {labels.METRICS}"
 _CONVENTION: Final = "metrics files by convention"
@@ -37,18 +37,18 @@ Makers = Mapping[Path, Callable[[], Source]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
-    """See the module; times are settings of the section ``following``.
+class NodeContext:
+    """What all pods of the node share; times are settings of the section ``following``.
 
     Attributes:
-        node: Name of our node: no other agent writes under it.
+        node: Name of the node, used in names of temporary files: no other agent has it.
         volume: Root of the shared volume.
         pod_logs: The kubelet's directory of pod logs.
-        checkpoint_gid: Group of a checkpoint request; None: as the system decides.
-        limits: What one file is held to.
-        open_files: Who may have files open.
-        files: How many are followed of one pod.
-        params: Of Algorithm 1.
+        checkpoint_gid: Group of a checkpoint request; None: the system's default.
+        limits: Limits of one file.
+        open_files: Limit of open files.
+        files: Files followed for one pod.
+        params: Parameters of Algorithm 1.
     """
 
     node: str
@@ -71,82 +71,82 @@ class Sources:
 
     Attributes:
         pod: The pod.
-        place: What its annotation says.
-        around: What all pods share.
-        problem: Why there is nothing to read, or not all of it, in words.
-        all: The sources, in order of their names.
+        place: The parsed annotation.
+        context: What all pods share.
+        problem: Why nothing is read, or not everything.
+        all: The sources, sorted by name.
     """
 
     pod: PodPlace
     place: MetricsPlace
-    around: Surroundings
+    context: NodeContext
     problem: str = ""
     all: tuple[Source, ...] = ()
-    _found: dict[Path, Source] = field(default_factory=dict)
+    _by_path: dict[Path, Source] = field(default_factory=dict)
     _dropped: set[Path] = field(default_factory=set)
-    _looked: bool = False
+    _searched_before: bool = False
 
     @property
     def held_bytes(self) -> int:
-        """Roughly what they keep together."""
+        """Approximate memory of all sources."""
         pattern = 0 if self.place.regex is None else PATTERN_BYTES
         return pattern + sum(source.held_bytes for source in self.all)
 
     def drop_largest(self) -> bool:
-        """Read the source that keeps most no more; return whether there was one."""
-        if not self._found:
+        """Stop reading the source that uses most memory; return False if there is none."""
+        if not self._by_path:
             return False
-        path = max(self._found, key=lambda one: self._found[one].held_bytes)
-        self._found.pop(path).stream.close()
+        path = max(self._by_path, key=lambda path: self._by_path[path].held_bytes)
+        self._by_path.pop(path).stream.close()
         self._dropped.add(path)
-        self.all = tuple(self._found[path] for path in sorted(self._found))
+        self.all = tuple(self._by_path[path] for path in sorted(self._by_path))
         return True
 
     @property
     def dropped_problem(self) -> str:
-        """What was dropped, in words; empty if nothing was."""
+        """Message about dropped sources; empty if there are none."""
         if not self._dropped:
             return ""
         first = min(self._dropped).name
         others = f" and {len(self._dropped) - 1} others" if len(self._dropped) > 1 else ""
         return (
-            f"{first}{others} read no more: the agent would have to keep too much of it "
+            f"{first}{others} no longer read: it would use too much of the agent's memory "
             "(names of metrics, unfinished lines)"
         )
 
     def find(self) -> None:
-        """Look for files that have come, or have taken the place of others.
+        """Look for new or replaced files.
 
-        What was read stays known while nothing else is there: a file may be away for a moment.
+        Sources are kept while no other file exists: a file may be missing for a moment.
         """
         self.problem = ""
         try:
-            wanted = self._wanted()
-            self._dropped &= wanted.keys()
-            for path in [one for one in self._found if wanted and one not in wanted]:
-                self._found.pop(path).stream.close()
-            for path, make in wanted.items():
-                if path not in self._found and path not in self._dropped:
-                    self._found[path] = make()
+            makers = self._makers()
+            self._dropped &= makers.keys()
+            for path in [path for path in self._by_path if makers and path not in makers]:
+                self._by_path.pop(path).stream.close()
+            for path, make in makers.items():
+                if path not in self._by_path and path not in self._dropped:
+                    self._by_path[path] = make()
         except InputError as error:
             self.problem = str(error)
-        self.all = tuple(self._found[path] for path in sorted(self._found))
-        self._looked = True
+        self.all = tuple(self._by_path[path] for path in sorted(self._by_path))
+        self._searched_before = True
 
     def close(self) -> None:
-        """Give back what is open."""
-        for source in self._found.values():
+        """Close all sources."""
+        for source in self._by_path.values():
             source.stream.close()
-        self._found, self.all = {}, ()
+        self._by_path, self.all = {}, ()
 
-    def _wanted(self) -> Makers:
-        """Return what is to be read now, and how to begin with it."""
-        place, root = self.place, self.around.volume
+    def _makers(self) -> Makers:
+        """Return what to read now: by path, a function that makes the source."""
+        place, root = self.place, self.context.volume
         if place.path == places.LOG:
             return self._logs()
         if place.path is None:
             files = self._conventional()
-            return self._files(files) if files or self._has_read(root) else self._logs()
+            return self._files(files) if files or self._has_values_below(root) else self._logs()
         if format_of(place.format, place.path) == _DOCUMENT:
             return {root / place.path: partial(self._document, place.path)}
         files = volume.resolve(root, place.path)
@@ -154,76 +154,78 @@ class Sources:
             self.problem = f"there is no file {place.path} on the volume yet"
         return self._files(files)
 
-    def _has_read(self, root: Path) -> bool:
-        found = self._found.items()
-        return any(source.tracks and path.is_relative_to(root) for path, source in found)
+    def _has_values_below(self, root: Path) -> bool:
+        sources = self._by_path.items()
+        return any(source.tracks and path.is_relative_to(root) for path, source in sources)
 
     def _conventional(self) -> Sequence[Path]:
-        """Leave out what only begins like ours: ``job-1`` is not to read ``job-10.jsonl``."""
-        pattern = places.conventional_metrics(whose(self.pod))
-        files = volume.resolve(self.around.volume, pattern, field=_CONVENTION)
+        """Return the files of the convention; ``job-1`` must not read ``job-10.jsonl``."""
+        pattern = places.conventional_metrics(path_variables(self.pod))
+        files = volume.resolve(self.context.volume, pattern, field=_CONVENTION)
         length = len(self.pod.name)
         return [file for file in files if not file.name[length : length + 1].isalnum()]
 
     def _files(self, files: Sequence[Path]) -> Makers:
-        """Of too many files those that were written last are read."""
-        most = self.around.files
+        """Return makers for files; of too many, those that were written last."""
+        most = self.context.files
         if len(files) > most:
             self.problem = f"{len(files)} files, of which the latest {most} are read"
             files = sorted(files, key=_written_at)[-most:]
         return {path: partial(self._file, path) for path in files}
 
     def _file(self, path: Path) -> Source:
-        around, place = self.around, self.place
-        name = str(path.relative_to(around.volume))
+        context, place = self.context, self.place
+        name = str(path.relative_to(context.volume))
         parser = parser_for(place.format, file_name=name, regex=self._pattern, metric=place.metric)
         if isinstance(parser, DocumentParser):
             return self._document(name)
         follower = FileFollower(
             path,
-            root=around.volume,
-            limits=around.limits,
-            appeared=self._looked,
+            root=context.volume,
+            limits=context.limits,
+            appeared=self._searched_before,
             binary=isinstance(parser, RecordParser),
-            open_files=around.open_files,
+            open_files=context.open_files,
         )
         stream: Stream = (
             RecordStream(follower, parser)
             if isinstance(parser, RecordParser)
             else LineStream(follower, parser)
         )
-        return Source(name, stream, place, around.params, _written_at(path))
+        return Source(name, stream, place, context.params, _written_at(path))
 
     def _document(self, pattern: str) -> Source:
-        place, around = self.place, self.around
+        place, context = self.place, self.context
         parser = parser_for(_DOCUMENT)
         if not isinstance(parser, DocumentParser):
             raise InputError(f"{_ANNOTATION}, format", _DOCUMENT, "a document")
-        stream = DocumentStream(NewestDocument(around.volume, pattern), parser)
-        return Source(pattern, stream, place, around.params)
+        stream = DocumentStream(NewestDocument(context.volume, pattern), parser)
+        return Source(pattern, stream, place, context.params)
 
     @cached_property
     def _pattern(self) -> Pattern | None:
-        """The pattern of the annotation, compiled once for all files."""
+        """Pattern of the annotation, compiled once for all files."""
         return None if self.place.regex is None else compiled(self.place.regex)
 
     def _logs(self) -> Makers:
-        """Return the logs of all containers, until one has values: then its own only."""
+        """Return makers for the logs of all containers; once one has values, only for that one."""
         pod = self.pod
-        folder = self.around.pod_logs / f"{pod.namespace}_{pod.name}_{pod.uid}"
+        folder = self.context.pod_logs / f"{pod.namespace}_{pod.name}_{pod.uid}"
         names = self._containers(folder)
-        speaking = {path: partial(self._log, path) for path, s in self._found.items() if s.tracks}
-        return speaking or {folder / name: partial(self._log, folder / name) for name in names}
+        with_values = {
+            path: partial(self._log, path) for path, s in self._by_path.items() if s.tracks
+        }
+        return with_values or {folder / name: partial(self._log, folder / name) for name in names}
 
     def _containers(self, folder: Path) -> Sequence[str]:
-        wanted = self.place.container
-        if wanted is not None:
-            if not _CONTAINER.fullmatch(wanted):
-                raise InputError(f"{_ANNOTATION}, container", wanted, "the name of a container")
-            return [wanted]
+        stated = self.place.container
+        if stated is not None:
+            if not _CONTAINER.fullmatch(stated):
+                raise InputError(f"{_ANNOTATION}, container", stated, "the name of a container")
+            return [stated]
         try:
             with (
-                opening.directory(self.around.pod_logs, folder, listing=True) as descriptor,
+                opening.directory(self.context.pod_logs, folder, listing=True) as descriptor,
                 os.scandir(descriptor) as entries,
             ):
                 names = [entry.name for entry in islice(entries, _MOST_NAMES)]
@@ -235,19 +237,19 @@ class Sources:
             return []
 
     def _log(self, folder: Path) -> Source:
-        around, place = self.around, self.place
+        context, place = self.context, self.place
         parser = parser_for(place.format, regex=self._pattern, metric=place.metric)
         if not isinstance(parser, Parser):
-            expected = "a format of lines: it is the container's log that is read"
+            expected = "a format of lines, as the container's log is read"
             raise InputError(f"{_ANNOTATION}, format", place.format, expected)
-        follower = PodLogFollower(folder, limits=around.limits, open_files=around.open_files)
+        follower = PodLogFollower(folder, limits=context.limits, open_files=context.open_files)
         name = f"log of container {folder.name}"
-        return Source(name, LineStream(follower, parser), place, around.params)
+        return Source(name, LineStream(follower, parser), place, context.params)
 
 
-def whose(pod: PodPlace) -> Whose:
-    """Return the pod as ``shared.places`` wants it."""
-    return Whose(pod.namespace, pod.job, pod.name, pod.uid, pod.role, pod.index)
+def path_variables(pod: PodPlace) -> PathVariables:
+    """Return the variables of the pod's paths."""
+    return PathVariables(pod.namespace, pod.job, pod.name, pod.uid, pod.role, pod.index)
 
 
 def _written_at(path: Path) -> float:

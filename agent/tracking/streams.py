@@ -1,4 +1,4 @@
-"""One source of values: a follower and the parser of what it gives."""
+"""Streams of values: a follower with a parser for lines, records or documents."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
@@ -16,10 +16,10 @@ from agent.tracking.allowance import Allowance
 from shared.errors import InputError
 
 STREAM_BYTES: Final = 4096
-"""For a follower and a parser, before they keep anything."""
+"""Memory of a follower and a parser, before they keep anything."""
 PIECE_BYTES: Final = 64 * 1024
-"""Of records and documents, gone through before it is seen whether there is time for more."""
-LOOK_LINES: Final = 8
+"""Bytes of records and documents that are processed between two checks of the allowance."""
+CHECK_LINES: Final = 8
 """The same in lines: the slowest line that we know takes 10 ms."""
 
 
@@ -28,8 +28,8 @@ class Reading(Struct, frozen=True):
 
     Attributes:
         point: The value.
-        at_seconds: When it was made, seconds since the epoch, if the source says so.
-        backlog: It lay there before it was looked for: of some time ago.
+        at_seconds: When it was made, seconds since the epoch, if the source states it.
+        backlog: It existed before the source was first read: it is older.
     """
 
     point: Point
@@ -38,11 +38,11 @@ class Reading(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """What one look at a source gave; fields as in ``Chunk``.
+    """Result of one poll; fields as in ``Chunk``.
 
     Attributes:
-        readings: To be gone through once; lines become values only then, so that a long past is
-            never in memory as a whole.
+        readings: To be iterated once; lines are parsed only then, so that a long past is never in
+            memory as a whole.
     """
 
     readings: Iterable[Reading] = ()
@@ -59,25 +59,25 @@ class Stream(Protocol):
 
     @property
     def format(self) -> str:
-        """One of ``shared.places.FORMATS``; ``auto`` until it is found out."""
+        """One of ``shared.places.FORMATS``; ``auto`` until it is detected."""
         ...
 
     @property
     def held_bytes(self) -> int:
-        """Roughly what is kept between two polls."""
+        """Approximate memory between two polls."""
         ...
 
     def poll(self, monotonic: float, allowance: Allowance) -> Batch:
-        """Return what came since the last time.
+        """Return what is new since the last poll.
 
         Args:
             monotonic: In seconds.
-            allowance: When it is over, the rest of the batch is skipped, and counted there.
+            allowance: When it is used up, the rest of the batch is skipped, and counted there.
         """
         ...
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close the files."""
         ...
 
 
@@ -110,11 +110,11 @@ class LineStream:
 
     def _readings(self, chunk: Chunk, allowance: Allowance) -> Iterator[Reading]:
         feed, lines, times, backlog = self._parser.feed, chunk.lines, chunk.times, chunk.backlog
-        for start in range(0, len(lines), LOOK_LINES):
+        for start in range(0, len(lines), CHECK_LINES):
             if allowance.is_over():
                 allowance.skip(lines=len(lines) - start)
                 return
-            for index, line in enumerate(lines[start : start + LOOK_LINES], start):
+            for index, line in enumerate(lines[start : start + CHECK_LINES], start):
                 for point in feed(line):
                     at_seconds = point.at_seconds
                     if at_seconds is None and times:
@@ -141,7 +141,7 @@ class RecordStream:
         return STREAM_BYTES + self._follower.held_bytes + len(self._rest)
 
     def poll(self, monotonic: float, allowance: Allowance) -> Batch:
-        """See ``Stream``; a problem of the format is told in the next poll."""
+        """See ``Stream``; the next poll returns a problem of the format."""
         if self._parser.problem:
             return Batch(problem=self._parser.problem)
         chunk = self._follower.poll(monotonic)
@@ -166,7 +166,7 @@ class RecordStream:
 
 
 class DocumentStream:
-    """A file that is written anew as a whole."""
+    """A file that is rewritten as a whole."""
 
     def __init__(self, document: NewestDocument, parser: DocumentParser) -> None:
         self._document = document
@@ -187,11 +187,11 @@ class DocumentStream:
         return STREAM_BYTES + (0 if self._scan is None else self._scan.held_bytes)
 
     def poll(self, monotonic: float, allowance: Allowance) -> Batch:
-        """See ``Stream``. A large document is gone through in several polls."""
+        """See ``Stream``. A large document takes several polls."""
         del monotonic
         try:
-            with self._document.opened() as found:
-                return self._read(found, allowance)
+            with self._document.opened() as document:
+                return self._read(document, allowance)
         except InputError as error:
             return Batch(problem=str(error))
 
@@ -199,22 +199,22 @@ class DocumentStream:
         """See ``Stream``."""
         self._scan = None
 
-    def _read(self, found: Document, allowance: Allowance) -> Batch:
-        if found.stamp is None:
-            return Batch(problem=found.problem)
-        if found.stamp != self._stamp:
-            self._stamp, self._scan, self._problem = found.stamp, self._parser.scan(), ""
+    def _read(self, document: Document, allowance: Allowance) -> Batch:
+        if document.stamp is None:
+            return Batch(problem=document.problem)
+        if document.stamp != self._stamp:
+            self._stamp, self._scan, self._problem = document.stamp, self._parser.scan(), ""
         if self._scan is None:
             return Batch(problem=self._problem)
         try:
-            if not _gone_through(found, self._scan, allowance):
+            if not _scan_to_end(document, self._scan, allowance):
                 return Batch(more=True)
-            points = self._parser.points(self._scan, found.read)
+            points = self._parser.points(self._scan, document.read)
         except MalformedError as error:
-            self._problem = f"{found.path} cannot be read: {error}"
+            self._problem = f"{document.path} cannot be read: {error}"
             return Batch(problem=self._problem)
         finally:
-            if self._problem or self._scan.offset >= found.size:
+            if self._problem or self._scan.offset >= document.size:
                 self._scan = None
         backlog, self._read_before = not self._read_before, True
         return Batch(readings=self._readings(points, allowance, backlog=backlog))
@@ -223,17 +223,17 @@ class DocumentStream:
         self, points: Iterable[Point], allowance: Allowance, *, backlog: bool
     ) -> Iterator[Reading]:
         for index, point in enumerate(points):
-            if index % LOOK_LINES == 0 and allowance.is_over():
+            if index % CHECK_LINES == 0 and allowance.is_over():
                 return
             yield Reading(point, point.at_seconds, backlog)
 
 
-def _gone_through(found: Document, scan: JsonScan, allowance: Allowance) -> bool:
-    """Go on with a document; return whether its end was reached in time."""
-    while scan.offset < found.size:
+def _scan_to_end(document: Document, scan: JsonScan, allowance: Allowance) -> bool:
+    """Continue to scan a document; return True if its end was reached."""
+    while scan.offset < document.size:
         if allowance.is_used():
             return False
-        piece = found.read(scan.offset, PIECE_BYTES)
+        piece = document.read(scan.offset, PIECE_BYTES)
         if not piece:
             raise MalformedError("it became shorter")
         scan.feed(piece)

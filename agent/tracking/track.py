@@ -1,9 +1,8 @@
-"""One metric of one source: its values, its curve, SpeCon's category, where it leads.
+"""One metric of one source: its values, its curve, SpeCon's category, its forecast.
 
-Ticks lie on a grid of the metric's own, from its first value on, on the agent's clock. Values that
-carry their time are put where they belong, also if they are read late (TensorBoard's writer keeps
-them for two minutes). So an agent that starts anew, and reads a file again, comes to the category
-that the one before it had.
+Each metric has its own grid of ticks, from its first value on, on the agent's clock. Values with a
+time are assigned to that time, also if they are read late (TensorBoard's writer keeps them for two
+minutes). So an agent that restarts and reads a file again comes to the same category.
 """
 
 from math import isfinite
@@ -18,19 +17,19 @@ from shared.convergence.parameters import ConvergenceParameters
 from shared.progress import Category, Goal, Span
 
 MOST_SILENT_TICKS: Final = 16
-"""After a longer silence the grid begins anew shortly before its end: nothing happens in it."""
+"""Ticks of a silence; of a longer one, only the last are made: the others change nothing."""
 FORECAST_SECONDS: Final = (20.0, 600.0)
 FORECAST_RATIO: Final = 0.2
-"""A curve is fitted again when the run is older by this part, within these bounds: a fit takes
-milliseconds, and says little new of a run that is hardly older."""
+"""A curve is fitted again when the run is older by this ratio, within these bounds: a fit takes
+milliseconds, and changes little for a run that is hardly older."""
 
 
 class Track:
     """See the module.
 
     Args:
-        goal: Which way the metric should go.
-        params: Of Algorithm 1.
+        goal: Direction in which the metric improves.
+        params: Parameters of Algorithm 1.
     """
 
     def __init__(self, goal: Goal, params: ConvergenceParameters) -> None:
@@ -56,7 +55,7 @@ class Track:
         return self.standing.category
 
     def take(self, value: float, step: float | None, at: float) -> None:
-        """Take over the next value; ``at`` in seconds since the epoch."""
+        """Add the next value; ``at`` in seconds since the epoch."""
         if at >= self._due_at:
             self._tick(at, silent=True)
         self.points += 1
@@ -75,7 +74,7 @@ class Track:
             self._tick(at, silent=False)
 
     def restart(self, step: float) -> None:
-        """The run began anew at ``step``."""
+        """Note that the run restarted at ``step``."""
         self.standing = Standing()
         self.curve.cut(step)
         self._fresh, self._due_at = None, float("-inf")
@@ -84,12 +83,12 @@ class Track:
     def advance(self, now: float) -> None:
         """Make the ticks that are due ``now``, seconds since the epoch.
 
-        Unless silence counts, none runs ahead of the values: they may come late.
+        Unless silence counts, ticks wait for values: those may come late.
         """
         self._tick(now, silent=self._params.count_silent_ticks)
 
     def _tick(self, now: float, *, silent: bool) -> None:
-        """Make all ticks up to ``now``; ``silent``: those without a new value too."""
+        """Make all ticks up to ``now``; ``silent``: also those without a new value."""
         if self.standing.ticked_at is None and self._fresh is None:
             return
         while due(self.standing, now, self._params) and (silent or self._fresh is not None):
@@ -104,7 +103,7 @@ class Track:
             self._due_at = at + interval_seconds
 
     def predict(self, total_steps: float | None, now: float) -> None:
-        """Fit the curve again if it is time to; ``now`` in seconds since the epoch."""
+        """Fit the curve again if that is due; ``now`` in seconds since the epoch."""
         age_seconds = now - (now if self.first_at is None else self.first_at)
         least_seconds, most_seconds = FORECAST_SECONDS
         wait_seconds = min(most_seconds, max(least_seconds, FORECAST_RATIO * age_seconds))
@@ -120,7 +119,9 @@ class Track:
         passed_seconds = self.last_at - self._forecast_at
         if span is None or passed_seconds <= 0:
             return span
-        return Span(*(max(0.0, one - passed_seconds) for one in msgspec.structs.astuple(span)))
+        return Span(
+            *(max(0.0, seconds - passed_seconds) for seconds in msgspec.structs.astuple(span))
+        )
 
     @property
     def remaining_loss(self) -> Span | None:

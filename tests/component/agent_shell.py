@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from agent.main import Parts, look_round, serve
+from agent.main import Parts, inspect_machine, serve
 from agent.settings import AgentSettings
 from shared.progress import CheckpointPhase, PodReport
 from tests.fakes.eventually import eventually
@@ -92,7 +92,7 @@ async def agent(
 ) -> AsyncIterator[Running]:
     """Run an agent; ``changes`` replace keys of sections of ``QUICK``."""
     settings = node.settings(*replicas, **changes)
-    machine = await asyncio.to_thread(look_round, settings, {})
+    machine = await asyncio.to_thread(inspect_machine, settings, {})
     ready: asyncio.Future[tuple[Parts, Any]] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     task = asyncio.create_task(

@@ -58,7 +58,7 @@ async def test_a_pods_use_is_what_its_program_says(
             await eventually(lambda: burnt() > before + 0.3)
             uses, ended, after = look()
             cores = (after - before) / (ended - begun)
-            assert uses[busy].cpu_cores == pytest.approx(cores, rel=0.25), samplers.words
+            assert uses[busy].cpu_cores == pytest.approx(cores, rel=0.25), samplers.description
             return uses, ended, cores
 
         await eventually(lambda: burnt() > 0)

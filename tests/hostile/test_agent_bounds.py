@@ -37,7 +37,7 @@ from shared.wire import Event
 from tests.unit.agent.parsing import tfevents_files as events
 from tests.unit.agent.tracking.streams import SaidSource
 
-WHOSE = places.Whose("team", "train", "train-0", "uid")
+WHOSE = places.PathVariables("team", "train", "train-0", "uid")
 NAMES = 10 * MOST_METRICS
 CRI = "2016-10-06T00:17:09Z stdout F "
 
@@ -193,7 +193,7 @@ LONG = {
 
 @pytest.mark.parametrize("annotation", LONG.values(), ids=LONG)
 def test_an_annotation_that_is_too_long_is_refused(annotation: str) -> None:
-    whose = places.Whose("team", "train", "p" * 253, "uid")
+    whose = places.PathVariables("team", "train", "p" * 253, "uid")
     with pytest.raises(InputError, match=r"shuntyard.io/metrics.* a text of at most"):
         places.metrics_place(annotation, whose)
 

@@ -12,7 +12,7 @@ from agent.tailing.follower import FileFollower
 from shared import places
 from shared.errors import InputError
 
-WHOSE = places.Whose("team", "train", "train-0", "uid")
+WHOSE = places.PathVariables("team", "train", "train-0", "uid")
 OUTSIDE = {
     "up": "../other",
     "up and down again": "a/../../other",

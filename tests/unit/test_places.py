@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from shared import places
 from shared.errors import InputError
-from shared.places import MetricsPlace, Whose
+from shared.places import MetricsPlace, PathVariables
 from shared.progress import Goal
 
-WHOSE = Whose("vision", "resnet", "resnet-3-abcde", "u-1", role="worker", index=3)
+WHOSE = PathVariables("vision", "resnet", "resnet-3-abcde", "u-1", role="worker", index=3)
 
 METRICS: dict[str, tuple[str | None, MetricsPlace]] = {
     "nothing said is by convention": (None, MetricsPlace()),

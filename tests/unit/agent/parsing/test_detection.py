@@ -58,6 +58,6 @@ def test_a_prefix_for_every_line_does_not_fill_the_memory() -> None:
 
 
 def test_where_torchrun_is_said_the_programs_below_are_found_out() -> None:
-    detector = Detector(known=True)
+    detector = Detector(is_torchrun=True)
     assert detector.format == "torchrun"
     assert len(read(detector, "".join("[rank0]: " + JSON.format(i) for i in range(3)))) == 3

@@ -65,7 +65,7 @@ def test_a_file_written_anew_with_the_same_points_tells_only_what_follows() -> N
     rows = [(9, 3.6), (19, 2.8)]
     for step, value in rows:
         series.take(Point("loss", value, step))
-    series.file_began_anew()
+    series.file_restarted()
     taken = [series.take(Point("loss", v, s)) for s, v in [*rows, (29, 2.4)]]
     assert [t.is_new for t in taken] == [False, False, True]
     assert series.take(Point("val_loss", 4.7, 9)).is_new
@@ -77,7 +77,7 @@ def test_a_file_written_anew_with_other_points_is_a_restart() -> None:
         series = Series()
         for step, value in rows:
             series.take(Point("loss", value, step))
-        series.file_began_anew()
+        series.file_restarted()
         assert _kinds(series, [0, 1], value=0.8) == [RESTART, NEW]
         assert series.attempt == 2
 
@@ -85,7 +85,7 @@ def test_a_file_written_anew_with_other_points_is_a_restart() -> None:
 def test_a_file_written_anew_that_goes_on_is_no_restart() -> None:
     series = Series()
     series.take(Point("loss", 0.9, 5))
-    series.file_began_anew()
+    series.file_restarted()
     assert _kinds(series, [6, 5]) == [NEW, RESTART]
 
 
@@ -93,7 +93,7 @@ def test_a_nan_at_the_beginning_is_known_again() -> None:
     series = Series()
     for step in (1, 2):
         series.take(Point("loss", math.nan, step))
-    series.file_began_anew()
+    series.file_restarted()
     assert _kinds(series, [1, 2, 3], value=math.nan) == [DOUBLE, DOUBLE, NEW]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from agent.parsing.base import Point
 from agent.tracking.allowance import Allowance
-from agent.tracking.source import Happening, Source
+from agent.tracking.source import Source, SourceEvent
 from agent.tracking.streams import Batch, Reading
 from shared.convergence.parameters import RECOMMENDED, ConvergenceParameters
 from shared.places import MetricsPlace
@@ -53,10 +53,10 @@ class SaidSource(Source):
         now: float = NOW,
         backlog: bool = False,
         truncated: bool = False,
-    ) -> list[Happening]:
+    ) -> list[SourceEvent]:
         """Read these points; return what happened."""
         self.said.batch = Batch(readings=_readings(points, backlog), truncated=truncated)
-        return list(self.read(now, 0.0, Allowance()).happenings)
+        return list(self.read(now, 0.0, Allowance()).events)
 
 
 def _readings(points: Iterable[Point], backlog: bool) -> list[Reading]:

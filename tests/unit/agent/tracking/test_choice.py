@@ -1,6 +1,6 @@
 """Which metric of which file speaks for a pod."""
 
-from agent.tracking.choice import Choice, choose, nothing_to_choose
+from agent.tracking.choice import Choice, choose, why_no_choice
 from tests.unit.agent.tracking.streams import NOW, SaidSource, loss
 
 
@@ -59,7 +59,7 @@ def test_the_first_value_speaks_where_there_is_no_other() -> None:
 
 def test_it_is_said_which_names_there_are() -> None:
     source = SaidSource()
-    assert nothing_to_choose([source], None) == ""
+    assert why_no_choice([source], None) == ""
     source.say(loss(1, 1.0, name="lr"), loss(1, 1.0, name="accuracy"))
-    assert nothing_to_choose([source], None).endswith("name one with metric=…: accuracy, lr")
-    assert nothing_to_choose([source], "f1") == "there is no series 'f1'; there are: accuracy, lr"
+    assert why_no_choice([source], None).endswith("name one with metric=…: accuracy, lr")
+    assert why_no_choice([source], "f1") == "there is no series 'f1'; there are: accuracy, lr"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from agent.tracking.curve import MOST_STRETCHES, Curve
+from agent.tracking.curve import MOST_INTERVALS, Curve
 from shared.convergence.forecast import Point
 from shared.wire import MOST_CURVE_POINTS
 
@@ -32,7 +32,7 @@ def test_the_curve_is_bounded_and_has_both_ends_of_the_run(count: int) -> None:
     values = made.values()
     points = list(made.points())
     assert len(values) == min(len(points), MOST_CURVE_POINTS)
-    assert len(points) <= MOST_STRETCHES
+    assert len(points) <= MOST_INTERVALS
     if count:
         length = math.ceil(count / len(points))
         assert values[0] <= length
@@ -41,21 +41,21 @@ def test_the_curve_is_bounded_and_has_both_ends_of_the_run(count: int) -> None:
 
 
 def test_a_stretch_is_the_mean_of_what_was_read_in_it() -> None:
-    made = curve(*(float(n % 2) for n in range(2 * MOST_STRETCHES)))
+    made = curve(*(float(n % 2) for n in range(2 * MOST_INTERVALS)))
     assert set(made.values()) == {0.5}
     first = next(made.points())
     assert (first.step, first.at_seconds) == (2.5, 25.0)
 
 
 def test_a_stretch_that_is_not_full_is_a_mean_too() -> None:
-    made = curve(*([1.0] * MOST_STRETCHES))
+    made = curve(*([1.0] * MOST_INTERVALS))
     made.add(100.0, 5.0, 1000.0)
     assert made.values()[-1] == 5.0
     assert list(made.points())[-1] == Point(100.0, 5.0, 1000.0)
 
 
 def test_the_largest_numbers_there_are_stay_finite() -> None:
-    made = curve(*([1.7e308, -1.7e308, 1.7e308] * MOST_STRETCHES))
+    made = curve(*([1.7e308, -1.7e308, 1.7e308] * MOST_INTERVALS))
     assert all(math.isfinite(value) for value in made.values())
 
 

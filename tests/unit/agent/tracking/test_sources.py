@@ -9,7 +9,7 @@ import pytest
 
 from agent.tailing.chunk import Limits, OpenFiles
 from agent.tracking.allowance import Allowance
-from agent.tracking.sources import Sources, Surroundings, whose
+from agent.tracking.sources import NodeContext, Sources, path_variables
 from shared import places
 from shared.convergence.parameters import RECOMMENDED
 from tests.fakes.extender import place
@@ -21,7 +21,7 @@ class Pod:
 
     def __init__(self, directory: Path, annotation: str | None = None, **fields: Any) -> None:
         self.volume, self.logs = directory / "volume", directory / "pods"
-        around = Surroundings(
+        around = NodeContext(
             node="n1",
             volume=self.volume,
             pod_logs=self.logs,
@@ -36,7 +36,7 @@ class Pod:
             find_seconds=1.0,
         )
         pod = place("train-1", job="train", metrics=annotation, **fields)
-        self.sources = Sources(pod, places.metrics_place(annotation, whose(pod)), around)
+        self.sources = Sources(pod, places.metrics_place(annotation, path_variables(pod)), around)
 
     def write(self, name: str, *steps: int, at: float = NOW) -> Path:
         """Write lines of these steps to a file of the job."""

@@ -9,7 +9,7 @@ import pytest
 from agent.checkpoint.rules import Outcome
 from agent.tailing.chunk import Limits, OpenFiles
 from agent.tracking.allowance import Allowance
-from agent.tracking.sources import Surroundings
+from agent.tracking.sources import NodeContext
 from agent.tracking.tracker import Tracker, Turn
 from shared.convergence.parameters import RECOMMENDED
 from shared.model import Uid
@@ -41,7 +41,7 @@ class Yard:
             "asked_seconds": 1.0,
             "find_seconds": 10.0,
         }
-        around = Surroundings(**{**said, **changes})
+        around = NodeContext(**{**said, **changes})
         self.tracker = Tracker(around, self, cpu_seconds=cpu_seconds)
 
     def now(self) -> float:
