@@ -3,10 +3,10 @@
 ::
 
     ShuntyardError (shared.errors)
-    ├── MalformedError          a document is not what is looked for
-    └── ReplicaError            a replica of the extender was asked in vain
-        ├── UnreachableError    it did not answer
-        └── RefusedError        it answered no, or something that is no answer
+    ├── MalformedError          a document is malformed
+    └── ReplicaError            a request to a replica of the extender failed
+        ├── UnreachableError    no response
+        └── RefusedError        an error response, or an unreadable one
 """
 
 import logging
@@ -16,29 +16,29 @@ from shared.errors import ShuntyardError
 
 
 class MalformedError(ShuntyardError):
-    """A document is not what is looked for, or not complete; the message says why."""
+    """A document is malformed or incomplete; the message says why."""
 
 
 class ReplicaError(ShuntyardError):
-    """A replica of the extender was asked in vain.
+    """A request to a replica of the extender failed.
 
     Attributes:
-        level: Of the log line that says so.
+        level: Level of the log line about it.
     """
 
     level = logging.WARNING
 
 
 class UnreachableError(ReplicaError):
-    """No answer: no connection, no trust, or no time left."""
+    """No response: no connection, no verified certificate, or a timeout."""
 
 
 class RefusedError(ReplicaError):
-    """An answer that is not the one asked for.
+    """An error response, or an unreadable one.
 
     Args:
         status: HTTP status.
-        text: What the replica said, cut to a bearable length.
+        text: Text of the response, shortened.
     """
 
     def __init__(self, status: int, text: str) -> None:
@@ -46,5 +46,5 @@ class RefusedError(ReplicaError):
         self.status = status
         if (
             HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
-        ):  # it will not mend itself
+        ):  # a retry will not help
             self.level = logging.ERROR

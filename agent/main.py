@@ -44,14 +44,13 @@ from shared.health import Health, Heartbeat
 from shared.system_clock import SystemClock
 
 KEEPALIVE_SECONDS = 75.0
-"""Longer than any interval between heartbeats that makes sense: a TLS handshake costs more than
-they do."""
+"""Longer than any useful interval between heartbeats, as a TLS handshake costs more than one."""
 
 log = logging.getLogger(__name__)
 
 
 class Loop(Protocol):
-    """An endless activity; its death is the process's."""
+    """An endless activity; the process ends if it does."""
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -60,7 +59,7 @@ class Loop(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything that runs, ready to be run."""
+    """All parts, ready to run."""
 
     loops: tuple[Loop, ...]
     runner: web.AppRunner
@@ -69,8 +68,8 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """What was found on this machine before anything ran."""
+class NodeParts:
+    """What is read from this machine before anything runs."""
 
     node: str
     credentials: Credentials
@@ -79,7 +78,7 @@ class Machine:
 
 
 Ready = Callable[[Parts, tuple[str, int]], None]
-"""Told when the listener is open: the parts, and its address."""
+"""Called with the parts and the listener's address when it is open."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,44 +87,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = settings_files.load(AgentSettings, options.settings, os.environ)
         if options.print_settings:
-            print(settings_files.dump(settings), end="")  # noqa: T201 - what was asked for
+            print(settings_files.dump(settings), end="")  # noqa: T201 - the requested output
             return 0
         machine = inspect_machine(settings, os.environ)
         logs.set_up(settings.logging.level, settings.logging.format)
     except SettingsError as error:
         print(f"shuntyard-agent: {error}", file=sys.stderr)  # noqa: T201 - there is no log yet
         return 2
-    asyncio.run(_run_until_told(settings, machine))
+    asyncio.run(_run_until_signal(settings, machine))
     return 0
 
 
-def inspect_machine(settings: AgentSettings, environ: Mapping[str, str]) -> Machine:
-    """Return what the agent needs of this machine.
+def inspect_machine(settings: AgentSettings, environ: Mapping[str, str]) -> NodeParts:
+    """Return what the agent needs from this machine.
 
     Raises:
-        SettingsError: The node has no name, or a file or directory that is set is not there.
+        SettingsError: The node has no name, or a configured file or directory does not exist.
     """
     node = settings.agent.node or environ.get(NODE_VARIABLE)
     if not node:
         raise SettingsError(f"agent.node: not set, and neither is the variable {NODE_VARIABLE}")
-    clock, wanted = SystemClock(), settings.sampling
+    clock, sampling = SystemClock(), settings.sampling
     try:
         samplers = finding.find(
-            wanted.source,
-            cgroup_root=wanted.cgroup_root,
-            procfs=wanted.procfs,
-            cores_override=wanted.cores,
+            sampling.source,
+            cgroup_root=sampling.cgroup_root,
+            procfs=sampling.procfs,
+            cores_override=sampling.cores,
         )
     except InputError as error:
         raise SettingsError(str(error)) from error
     extender = settings.extender
     credentials = Credentials(extender.authority, extender.token, clock)
-    return Machine(node, credentials, samplers, clock)
+    return NodeParts(node, credentials, samplers, clock)
 
 
 async def serve(
     settings: AgentSettings,
-    machine: Machine,
+    machine: NodeParts,
     *,
     stop: asyncio.Event,
     ready: Ready = lambda _parts, _address: None,
@@ -133,7 +132,7 @@ async def serve(
     """Run all parts until ``stop``; ``ready`` is called when the listener is open.
 
     Raises:
-        ExceptionGroup: A loop died; the process is of no use any more.
+        ExceptionGroup: A loop failed; the process must end.
     """
     async with contextlib.AsyncExitStack() as stack:
         session = await stack.enter_async_context(_session(settings.extender))
@@ -160,11 +159,11 @@ async def serve(
 
 def build(
     settings: AgentSettings,
-    machine: Machine,
+    machine: NodeParts,
     session: aiohttp.ClientSession,
     workers: tuple[Worker, Worker],
 ) -> Parts:
-    """Return every part wired to the others; nothing runs yet."""
+    """Build all parts and connect them; nothing runs yet."""
     clock, metrics, board = machine.clock, AgentMetrics(), Board()
     health = Health(clock.monotonic)
     beat = partial(_heartbeat, health, settings.health.loop_max_age_seconds)
@@ -186,9 +185,9 @@ def build(
         client, addresses, machine.node, pause_seconds, board, following.wake.set, metrics,
         beat("discover", 2 * pause_seconds + extender.timeout_seconds), rng,
     )  # fmt: skip
-    ways = ReporterServices(client, board, following.command, metrics, clock, rng)
-    manner = _manner(settings, machine.node)
-    reporting = Reporting(addresses, extender.resolve_seconds, manner, ways, beat("report"))
+    services = ReporterServices(client, board, following.command, metrics, clock, rng)
+    params = _report_parameters(settings, machine.node)
+    reporting = Reporting(addresses, extender.resolve_seconds, params, services, beat("report"))
     health.conditions = {"pods known": discovery.known, "reported": reporting.answered}
 
     def prepare() -> None:
@@ -203,11 +202,11 @@ def build(
 def _heartbeat(
     health: Health, max_age_seconds: float, name: str, pause_seconds: float = 0.0
 ) -> Heartbeat:
-    """Return the heartbeat of a loop that is silent on purpose for ``pause_seconds``."""
+    """Return the heartbeat of a loop that pauses for ``pause_seconds``."""
     return health.heartbeat(name, max_age_seconds + pause_seconds)
 
 
-def _manner(settings: AgentSettings, node: str) -> ReportParameters:
+def _report_parameters(settings: AgentSettings, node: str) -> ReportParameters:
     return ReportParameters(
         node=node,
         boot=uuid.uuid4().hex,
@@ -217,7 +216,7 @@ def _manner(settings: AgentSettings, node: str) -> ReportParameters:
 
 
 def node_context(settings: AgentSettings, node: str) -> NodeContext:
-    """Return what all pods share, as the settings have it; ``node`` is the name of our node."""
+    """Return what all pods share, from the settings; ``node`` is the name of our node."""
     paths, following = settings.paths, settings.following
     return NodeContext(
         node=node,
@@ -237,7 +236,7 @@ def node_context(settings: AgentSettings, node: str) -> NodeContext:
 
 @contextlib.contextmanager
 def _workers() -> Iterator[tuple[Worker, Worker]]:
-    """Give the threads for files and for samples; they end with their work, if that ends."""
+    """Yield the threads for files and for samples; they end with their work, if that ends."""
     workers = (Worker("files"), Worker("samples"))
     try:
         yield workers
@@ -254,7 +253,7 @@ def _session(extender: ExtenderSection) -> aiohttp.ClientSession:
     )
 
 
-async def _run_until_told(settings: AgentSettings, machine: Machine) -> None:
+async def _run_until_signal(settings: AgentSettings, machine: NodeParts) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -263,12 +262,12 @@ async def _run_until_told(settings: AgentSettings, machine: Machine) -> None:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     text = (
-        "Reads how far the training in the pods of its node is, and what it takes, and reports it "
-        "to shuntyard-extender. Without options it runs until it is ended."
+        "Reads the training progress and resource use of the pods of its node, and reports both to "
+        "shuntyard-extender. Without options it runs until it is stopped."
     )
     parser = argparse.ArgumentParser(prog="shuntyard-agent", description=text)
     parser.add_argument("--settings", type=Path, help="settings file (YAML)")
     parser.add_argument(
-        "--print-settings", action="store_true", help="print the settings in force and end"
+        "--print-settings", action="store_true", help="print the effective settings and exit"
     )
     return parser.parse_args(arguments)

@@ -1,7 +1,7 @@
-"""What the agent counts, on a registry of its own; and what its pods do, as long as they are here.
+"""Metrics of the agent, and of the pods on its node, on a registry of its own.
 
-Names: ``shuntyard_agent_*``. The series of jobs are bounded: they are those of the pods on this one
-node, at most ``MOST_PODS`` of them, and they go with the pod.
+Names: ``shuntyard_agent_*``. The series of jobs are bounded: at most those of ``MOST_PODS`` pods on
+this node, removed with the pod.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,35 +30,35 @@ from shared.model import Uid
 from shared.progress import PodReport
 from shared.wire import PodPlace
 
-# A second series for each one, and nobody reads it.
+# They would double the series, and are not used.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
 
 VERSION: Final = metadata.version("shuntyard")
 MOST_PODS: Final = 200
-"""Pods of which there are series; of more, those that came first."""
+"""Pods with series of their own; of more, those that were created first."""
 SENDING_BUCKETS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 READING_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0)
 LABELS: Final = ("job_namespace", "job_name", "role", "index")
-"""Not ``namespace`` and ``job``: those are what Prometheus calls the target itself."""
+"""Not ``namespace`` and ``job``: Prometheus uses those for the target itself."""
 
 
 class Answer(StrEnum):
-    """How a heartbeat, or the question for the pods, ended."""
+    """Outcome of a heartbeat or of a request for the pods."""
 
     OK = "ok"
     REFUSED = "refused"
-    """By the replica: it says why, and the log has it."""
+    """By the replica; the log has its reason."""
     UNREACHABLE = "unreachable"
 
 
 @dataclass(frozen=True)
 class Series:
-    """One thing that is told of each pod.
+    """A metric of each pod.
 
     Attributes:
-        name: Of the metric.
-        text: What it says.
-        value: Reads it; None: there is no such series of this pod.
+        name: Name of the metric.
+        text: Its help text.
+        value: Returns the value; None: the pod has no such series.
     """
 
     name: str
@@ -79,7 +79,7 @@ SERIES: Final = (
     ),
     Series(
         "shuntyard_agent_job_total_steps",
-        "Steps of the whole training run, where somebody said.",
+        "Steps of the whole training run, if stated.",
         lambda pod: pod.progress.total_steps if pod.progress else None,
     ),
     Series(
@@ -132,11 +132,11 @@ LEFT_OUT: Final = Series(
 
 @dataclass(eq=False)  # the registry keeps it by identity
 class PodCollector(Collector):
-    """The series of the pods that are here now.
+    """Collects the series of the current pods.
 
     Attributes:
         places: The pods.
-        state: What is known of them.
+        state: Their reports.
     """
 
     places: Mapping[Uid, PodPlace] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class PodCollector(Collector):
         yield _family(LEFT_OUT, (), [((), float(len(self.places) - len(pods)))])
 
     def _chosen(self) -> dict[tuple[str, ...], PodReport]:
-        """Of pods that share all labels the newest speaks: the old one is about to go."""
+        """Return the report for each set of labels, of the newest pod: older ones are ending."""
         oldest_first = sorted(self.places.values(), key=lambda place: place.created_at)
         chosen: dict[tuple[str, ...], PodReport] = {}
         for place in oldest_first:
@@ -168,7 +168,7 @@ class PodCollector(Collector):
 
 
 class AgentMetrics:
-    """All metrics of one agent; public attributes are counted on by its loops."""
+    """All metrics of one agent; its loops update the public attributes."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -178,10 +178,10 @@ class AgentMetrics:
         Info("shuntyard_agent_build", "The version that runs.", registry=self.registry).info(
             {"version": VERSION}
         )
-        self._of_reports()
-        self._of_files()
+        self._add_report_metrics()
+        self._add_file_metrics()
 
-    def _of_reports(self) -> None:
+    def _add_report_metrics(self) -> None:
         self.heartbeats = self._counter(
             "shuntyard_agent_heartbeats", "Heartbeats sent to replicas, by outcome.", Answer
         )
@@ -195,27 +195,27 @@ class AgentMetrics:
             "shuntyard_agent_heartbeat_bytes", "Size of the heartbeats as sent."
         )
         self.discoveries = self._counter(
-            "shuntyard_agent_discoveries", "Questions for the pods of this node.", Answer
+            "shuntyard_agent_discoveries", "Requests for the pods of this node.", Answer
         )
-        self.replicas = self._gauge("shuntyard_agent_replicas", "Replicas that are told.")
+        self.replicas = self._gauge("shuntyard_agent_replicas", "Replicas that get reports.")
         self.dropped_events = self._gauge(
             "shuntyard_agent_dropped_events",
             "Events dropped since the start, for the replica that lost most.",
         )
         self.commands = self._counter(
-            "shuntyard_agent_commands", "Commands of the extender, by what became of them.", Command
+            "shuntyard_agent_commands", "Commands of the extender, by outcome.", Command
         )
 
-    def _of_files(self) -> None:
+    def _add_file_metrics(self) -> None:
         self.reading_seconds = Histogram(
             "shuntyard_agent_reading_duration_seconds",
-            "Time to read what is due of all pods' files once.",
+            "Time to read all files that are due once.",
             buckets=READING_BUCKETS_SECONDS,
             registry=self.registry,
         )
         self.hanging_seconds = self._gauge(
             "shuntyard_agent_hanging_seconds",
-            "How long the reading that is under way has lasted, if that is too long; else 0.",
+            "Duration of the current reading, if it is too long; else 0.",
         )
         self.followed_files = self._gauge("shuntyard_agent_followed_files", "Files followed.")
         self.points = self._counter("shuntyard_agent_points", "Values of metrics that were read.")
@@ -224,7 +224,7 @@ class AgentMetrics:
             "shuntyard_agent_dropped_lines", "Lines of which a part was dropped."
         )
         self.dropped_bytes = self._counter(
-            "shuntyard_agent_dropped_bytes", "Bytes of logs that were dropped or passed over."
+            "shuntyard_agent_dropped_bytes", "Bytes of logs that were dropped or skipped."
         )
 
     def render(self) -> bytes:

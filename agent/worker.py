@@ -1,7 +1,7 @@
-"""A thread of our own for work that may hang, such as files on a network volume that is away.
+"""A thread for work that may hang, such as reading files of an unreachable network volume.
 
 Threads of asyncio's pool are joined at the end, so one that hangs would keep the process from
-ending; this one is left behind.
+ending; this thread is a daemon.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ P = ParamSpec("P")
 
 
 class Worker:
-    """One thread, one piece of work at a time, in the order given.
+    """Runs functions in one thread, one at a time, in order.
 
     Args:
-        name: Of the thread.
+        name: Name of the thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,13 +31,13 @@ class Worker:
     def submit(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> asyncio.Future[T]:
-        """Return the future of ``function(*args)``; it begins when all earlier work has ended."""
+        """Queue ``function(*args)`` and return its future."""
         done: Future[T] = Future()
         self._jobs.put((done, partial(function, *args, **kwargs)))
         return asyncio.wrap_future(done)
 
     def close(self) -> None:
-        """End the thread when its work is done; nothing can be submitted any more."""
+        """End the thread when its queue is done; nothing can be submitted any more."""
         self._jobs.put(None)
 
     def _run(self) -> None:

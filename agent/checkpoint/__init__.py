@@ -1,1 +1,1 @@
-"""The agent's side of the checkpoint contract: files in the directory that a trainer has opened."""
+"""The agent's side of the checkpoint contract: files in a trainer's checkpoint directory."""

@@ -1,7 +1,7 @@
-"""The contract's directory below a checkpoint directory, reached without following a single link.
+"""The contract's directory below a checkpoint directory, opened without following links.
 
 Paths come from users, and the agent reads with more rights than they have. The directory is opened
-by its name each time it is looked at: only then does NFS show what other clients have written.
+by its name each time: only then does NFS show what other clients have written.
 """
 
 import errno
@@ -15,21 +15,21 @@ from shared.errors import InputError
 
 NAME: Final = ".shuntyard"
 MOST_BYTES: Final = 64 * 1024
-"""Of one file of the contract; they have some hundred."""
+"""Size of one file of the contract; they have a few hundred bytes."""
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE: Final = 0o664
-"""The trainer, of another user, must be able to read what the agent writes."""
+"""The trainer runs as another user and must be able to read the file."""
 
 
 @contextmanager
 def opened(checkpoints: int) -> Iterator[int]:
-    """Hold a descriptor of the contract's directory in the checkpoint directory of a descriptor.
+    """Open the contract's directory in the checkpoint directory, and yield its descriptor.
 
     Raises:
-        OSError: It is not there, no directory, a link, or not to be opened.
+        OSError: It does not exist, is not a directory or is a link, or cannot be opened.
     """
     descriptor = os.open(NAME, _DIRECTORY, dir_fd=checkpoints)
     try:
@@ -39,10 +39,10 @@ def opened(checkpoints: int) -> Iterator[int]:
 
 
 def read(directory: int, name: str) -> bytes | None:
-    """Return the content of a file; None if there is none.
+    """Return the content of a file; None if it does not exist.
 
     Raises:
-        InputError: It is not a plain file, or larger than ``MOST_BYTES``.
+        InputError: It is not a regular file, or larger than ``MOST_BYTES``.
         OSError: It cannot be read.
     """
     try:
@@ -55,7 +55,7 @@ def read(directory: int, name: str) -> bytes | None:
         raise
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InputError(name, "what lies there", "a plain file")
+            raise InputError(name, "a special file or directory", "a plain file")
         content = os.read(descriptor, MOST_BYTES + 1)
     finally:
         os.close(descriptor)
@@ -65,14 +65,14 @@ def read(directory: int, name: str) -> bytes | None:
 
 
 def write(directory: int, name: str, content: bytes, *, temporary: str, group: int | None) -> None:
-    """Put a file there in one step: nobody ever sees half of it.
+    """Write a file atomically.
 
     Args:
         directory: Descriptor.
-        name: Of the file; what lies there, a link too, is replaced.
-        content: All of it.
-        temporary: Name it has until it is complete; nobody else may use it.
-        group: Group that the file shall belong to; None: as the system decides.
+        name: Name of the file; an existing file or link is replaced.
+        content: The content.
+        temporary: Name until the file is complete; no other process may use it.
+        group: Group of the file; None: the system's default.
 
     Raises:
         OSError: It cannot be written.

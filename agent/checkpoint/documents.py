@@ -1,6 +1,6 @@
 """The JSON files of the checkpoint contract (docs/checkpoint-contract.md), version 1.
 
-Keys that are not known here are ignored, so that a later trainer can say more.
+Unknown keys are ignored, so that a later trainer can add some.
 """
 
 import re
@@ -19,7 +19,7 @@ DONE: Final = "done.json"
 
 VERSION: Final = 1
 SAFE_ID: Final = r"[A-Za-z0-9._-]{1,100}"
-"""Ids of requests are parts of file names, so they are looked at before they are used as such."""
+"""Ids of requests are parts of file names, so they are checked before."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
@@ -27,18 +27,18 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """What every file has."""
+    """Common fields of all files."""
 
     version: int = VERSION
 
 
 class Trainer(Document, frozen=True, kw_only=True):
-    """``trainer.json``: a trainer lives here.
+    """``trainer.json``: a trainer runs here.
 
     Attributes:
-        pod_uid: Of its pod; empty if it does not know.
-        resumed_step: The step it began at; None if it began anew.
-        exits_zero_on_term: After SIGTERM it ends with 0, which its owner may count as success.
+        pod_uid: Uid of its pod; empty if unknown.
+        resumed_step: The step it resumed at; None if it began from scratch.
+        exits_zero_on_term: After SIGTERM it exits with 0, which its owner may count as success.
     """
 
     started_at: Seconds
@@ -48,7 +48,7 @@ class Trainer(Document, frozen=True, kw_only=True):
 
 
 class Request(Document, frozen=True, kw_only=True):
-    """``request.json``: what we ask; times in seconds since the epoch.
+    """``request.json``: the agent's request; times in seconds since the epoch.
 
     Attributes:
         action: ``checkpoint`` or ``cancel``.
@@ -65,7 +65,7 @@ class Request(Document, frozen=True, kw_only=True):
 
 
 class Ack(Document, frozen=True, kw_only=True):
-    """``ack-<id>.json``: the checkpoint is written, or could not be."""
+    """``ack-<id>.json``: the checkpoint was written, or could not be."""
 
     id: str
     ok: bool
@@ -105,28 +105,28 @@ def ack_name(request: str) -> str:
     return f"ack-{request}.json"
 
 
-def safe_id(request: str) -> bool:
-    """Say whether the id of a request can be a part of a file's name."""
+def is_safe_id(request: str) -> bool:
+    """Return True if the id of a request can be a part of a file name."""
     return re.fullmatch(SAFE_ID, request) is not None
 
 
 def decode(kind: type[Kind], name: str, content: bytes) -> Kind:
-    """Return what a file says.
+    """Decode a file.
 
     Raises:
-        InputError: It is not such a file, or of another version.
+        InputError: It is not such a file, or has another version.
     """
     try:
-        found = msgspec.json.decode(content, type=kind)
+        document = msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(name, _head(content), f"as the contract has it: {error}") from error
-    if found.version != VERSION:
-        raise InputError(name, f"version {found.version}", f"version {VERSION}")
-    return found
+    if document.version != VERSION:
+        raise InputError(name, f"version {document.version}", f"version {VERSION}")
+    return document
 
 
 def encode(request: Request) -> bytes:
-    """Return the content of ``request.json``."""
+    """Encode ``request.json``."""
     return msgspec.json.encode(request) + b"\n"
 
 

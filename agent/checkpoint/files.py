@@ -1,6 +1,6 @@
-"""One pod's checkpoint directory: what stands there, and the one file the agent writes.
+"""One pod's checkpoint directory: its content, and the one file that the agent writes.
 
-All state is in the files: an agent that starts anew finds everything again.
+All state is in the files, so a restarted agent continues where it was.
 """
 
 import errno
@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.checkpoint import directory, documents, rules
 from agent.checkpoint.documents import Ack, Done, Kind, Released, Request, Saved, Trainer
-from agent.checkpoint.rules import Found, Outcome, Problem, checkpoint_of, unusable
+from agent.checkpoint.rules import DirectoryContent, Outcome, Problem, checkpoint_of, unusable
 from agent.tailing import opening
 from shared.errors import InputError
 from shared.model import Uid
@@ -20,20 +20,20 @@ from shared.progress import Checkpoint
 from shared.wire import CheckpointCancel, CheckpointRequest
 
 REREAD_SECONDS: Final = 60.0
-"""The files are read again so often even if the directory seems unchanged."""
+"""How often the files are read even if the directory seems unchanged."""
 _LINKS: Final = (errno.ELOOP, errno.ENOTDIR)
 
 
 @dataclass
 class CheckpointFiles:
-    """See the module. Everything here blocks.
+    """See the module. All methods block.
 
     Attributes:
-        root: Of the shared volume.
+        root: Root of the shared volume.
         path: The checkpoint directory below it.
         uid: The pod's.
         writer: A name that no other agent has, for the temporary file.
-        group: Group that the request shall belong to; None: as the system decides.
+        group: Group of the request file; None: the system's default.
     """
 
     root: Path
@@ -51,31 +51,31 @@ class CheckpointFiles:
     def __post_init__(self) -> None:
         self._directory = self.root / self.path
 
-    def look(self, monotonic: float) -> Checkpoint:
-        """Return what the directory says; ``monotonic`` in seconds."""
+    def read(self, monotonic: float) -> Checkpoint:
+        """Return the state of the checkpoint; ``monotonic`` in seconds."""
         try:
             with opening.directory(self.root, self._directory) as outer:
                 try:
                     with directory.opened(outer) as inner:
-                        return self._look(inner, monotonic)
+                        return self._read(inner, monotonic)
                 except FileNotFoundError:
                     return unusable(Problem.SILENT, f"no trainer has opened {self.path}")
         except OSError as error:
             token = Problem.MISCONFIGURED if error.errno in _LINKS else Problem.UNREACHABLE
             return unusable(token, opening.problem(error, self._directory))
 
-    def ask(self, command: CheckpointRequest, now: float) -> Outcome:
-        """Ask the trainer for a checkpoint; ``now`` in seconds since the epoch."""
-        return self._carry_out(lambda found: rules.request_for(command, found, self.uid, now))
+    def request(self, command: CheckpointRequest, now: float) -> Outcome:
+        """Request a checkpoint from the trainer; ``now`` in seconds since the epoch."""
+        return self._carry_out(lambda content: rules.request_for(command, content, self.uid, now))
 
     def cancel(self, command: CheckpointCancel) -> Outcome:
         """Tell the trainer to go on."""
-        return self._carry_out(lambda found: rules.cancel_for(command, found, self.uid))
+        return self._carry_out(lambda content: rules.cancel_for(command, content, self.uid))
 
-    def _look(self, inner: int, monotonic: float) -> Checkpoint:
-        """Read the files if the directory changed: each file is put there by a rename.
+    def _read(self, inner: int, monotonic: float) -> Checkpoint:
+        """Read the files if the directory changed: each file is placed by a rename.
 
-        Two changes may carry one stamp, so they are read once more when the stamp has stood still.
+        Two changes may have one stamp, so the files are read once more when the stamp is stable.
         """
         status = os.fstat(inner)
         stamp = (status.st_ino, status.st_mtime_ns)
@@ -85,7 +85,7 @@ class CheckpointFiles:
             self._last = checkpoint_of(self._gather(inner), self.uid)
         return self._last
 
-    def _gather(self, inner: int) -> Found:
+    def _gather(self, inner: int) -> DirectoryContent:
         unreadable: list[str] = []
 
         def get(kind: type[Kind], name: str) -> Kind | None:
@@ -99,7 +99,7 @@ class CheckpointFiles:
             return None
 
         request = get(Request, documents.REQUEST)
-        return Found(
+        return DirectoryContent(
             trainer=get(Trainer, documents.TRAINER),
             request=request,
             ack=get(Ack, documents.ack_name(request.id)) if request else None,
@@ -118,16 +118,16 @@ class CheckpointFiles:
         us = f"{os.geteuid()}:{os.getegid()}"
         return f"the agent ({us}) may not write into {self.path} ({owner})"
 
-    def _carry_out(self, decide: Callable[[Found], Request | Outcome]) -> Outcome:
+    def _carry_out(self, decide: Callable[[DirectoryContent], Request | Outcome]) -> Outcome:
         try:
             with (
                 opening.directory(self.root, self._directory) as outer,
                 directory.opened(outer) as inner,
             ):
-                wanted = decide(self._gather(inner))
-                if isinstance(wanted, Outcome):
-                    return wanted
-                self._write(inner, wanted)
+                decision = decide(self._gather(inner))
+                if isinstance(decision, Outcome):
+                    return decision
+                self._write(inner, decision)
         except OSError as error:
             self._failure = f"{documents.REQUEST} cannot be written: {error.strerror}"
             return Outcome.FAILED

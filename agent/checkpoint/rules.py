@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from agent.budgets import PROBLEM_CHARACTERS
-from agent.checkpoint.documents import Ack, Done, Released, Request, Saved, Trainer, safe_id
+from agent.checkpoint.documents import Ack, Done, Released, Request, Saved, Trainer, is_safe_id
 from shared.model import Uid
 from shared.progress import Checkpoint, CheckpointPhase
 from shared.wire import CheckpointCancel, CheckpointRequest
@@ -24,26 +24,26 @@ CHECKPOINT = "checkpoint"
 
 
 class Problem(StrEnum):
-    """Why no checkpoint can be asked for (``progress.Checkpoint.problem``)."""
+    """Why no checkpoint can be requested (``progress.Checkpoint.problem``)."""
 
     NONE = ""
     UNREACHABLE = "CheckpointUnreachable"
-    """The directory is not there, or the agent cannot see it."""
+    """The directory does not exist, or the agent cannot read it."""
     SILENT = "TrainerSilent"
-    """No trainer of this pod has opened it."""
+    """No trainer of this pod has opened the directory."""
     EXITS_ZERO = "ExitsZeroOnTerm"
-    """Its end by SIGTERM could be taken for success."""
+    """Its exit after SIGTERM could count as success."""
     MISCONFIGURED = "Misconfigured"
-    """The annotation cannot be used, a link is in the way, or the agent may not write."""
+    """The annotation cannot be used, the path has a link, or the agent may not write."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """What lies in the directory.
+class DirectoryContent(Struct, frozen=True, kw_only=True):
+    """The content of the directory.
 
     Attributes:
         ack: The answer to ``request``.
-        unwritable: Why the agent cannot write there, in words; empty if it can.
-        unreadable: Files that are passed over, and why.
+        unwritable: Why the agent cannot write there; empty if it can.
+        unreadable: Files that are ignored, and why.
     """
 
     trainer: Trainer | None = None
@@ -57,22 +57,22 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def unusable(problem: Problem, detail: str) -> Checkpoint:
-    """Return that nothing can be asked for, and why."""
+    """Return a checkpoint state in which nothing can be requested."""
     return Checkpoint(problem=problem.value, detail=detail)
 
 
-def checkpoint_of(found: Found, uid: Uid) -> Checkpoint:
-    """Return what the directory says about the pod."""
-    trainer = found.trainer if found.trainer and found.trainer.pod_uid in {"", uid} else None
-    request = found.request if found.request and found.request.pod_uid == uid else None
-    ack = found.ack if request else None
-    phase = phase_of(request, ack, found.released)
-    problem, why = _problem(found, trainer)
+def checkpoint_of(content: DirectoryContent, uid: Uid) -> Checkpoint:
+    """Return the checkpoint state of the pod."""
+    trainer = content.trainer if content.trainer and content.trainer.pod_uid in {"", uid} else None
+    request = content.request if content.request and content.request.pod_uid == uid else None
+    ack = content.ack if request else None
+    phase = phase_of(request, ack, content.released)
+    problem, why = _problem(content, trainer)
     acked = ack if ack and phase is CheckpointPhase.ACKED else None
-    saved, done = found.saved, found.done
+    saved, done = content.saved, content.done
     return Checkpoint(
         problem=problem.value,
-        detail="; ".join(_details(why, ack, found))[:PROBLEM_CHARACTERS],
+        detail="; ".join(_details(why, ack, content))[:PROBLEM_CHARACTERS],
         step=saved.step if saved else None,
         saved_at=saved.finished_at if saved else None,
         save_seconds=max(0.0, saved.finished_at - saved.started_at) if saved else None,
@@ -89,7 +89,7 @@ def checkpoint_of(found: Found, uid: Uid) -> Checkpoint:
 def phase_of(
     request: Request | None, ack: Ack | None, released: Released | None
 ) -> CheckpointPhase:
-    """Return how far a request has come.
+    """Return the phase of a request.
 
     ===================  ===========  =======================  ============
     request              its ack      released, same id        phase
@@ -111,55 +111,55 @@ def phase_of(
     return CheckpointPhase.RELEASED if request.action == CANCEL else CheckpointPhase.ASKED
 
 
-def _problem(found: Found, trainer: Trainer | None) -> tuple[Problem, str]:
+def _problem(content: DirectoryContent, trainer: Trainer | None) -> tuple[Problem, str]:
     if trainer is None:
-        whose = f"trainer.json is of pod uid {found.trainer.pod_uid}" if found.trainer else ""
-        return Problem.SILENT, whose or "there is no trainer.json"
-    if found.unwritable:
-        return Problem.MISCONFIGURED, found.unwritable
+        other = f"trainer.json is of pod uid {content.trainer.pod_uid}" if content.trainer else ""
+        return Problem.SILENT, other or "there is no trainer.json"
+    if content.unwritable:
+        return Problem.MISCONFIGURED, content.unwritable
     if trainer.exits_zero_on_term:
         return Problem.EXITS_ZERO, "the trainer ends with 0 after SIGTERM"
     return Problem.NONE, ""
 
 
-def _details(why: str, ack: Ack | None, found: Found) -> Iterator[str]:
+def _details(why: str, ack: Ack | None, content: DirectoryContent) -> Iterator[str]:
     if why:
         yield why
     if ack and not ack.ok:
         yield ack.error or "the trainer could not save"
-    yield from found.unreadable
+    yield from content.unreadable
 
 
 class Outcome(StrEnum):
-    """What became of a command."""
+    """Outcome of a command."""
 
     WRITTEN = "written"
     REPEATED = "repeated"
     """It was carried out before, or there is nothing to cancel."""
     REFUSED = "refused"
-    """The id is no file name, the deadline has passed, or the pod has no such directory."""
+    """The id is not a valid file name, the deadline has passed, or the pod has no directory."""
     FAILED = "failed"
     """The file could not be written; the checkpoint's detail says why."""
 
 
 def request_for(
-    command: CheckpointRequest, found: Found, uid: Uid, now: float
+    command: CheckpointRequest, content: DirectoryContent, uid: Uid, now: float
 ) -> Request | Outcome:
-    """Return the request to write, or why none is to be written.
+    """Return the request to write, or the outcome if none is written.
 
-    It takes the place of an earlier one: a trainer that still holds for that answers at once, with
-    the same checkpoint.
+    It replaces an earlier one: a trainer that still holds for that answers immediately, with the
+    same checkpoint.
 
     Args:
-        command: What the extender wants.
-        found: What lies in the directory.
+        command: The extender's command.
+        content: The content of the directory.
         uid: The pod's.
         now: Seconds since the epoch.
     """
-    mine = found.request if found.request and found.request.pod_uid == uid else None
-    if mine and mine.id == command.id:
+    own = content.request if content.request and content.request.pod_uid == uid else None
+    if own and own.id == command.id:
         return Outcome.REPEATED
-    if not safe_id(command.id) or command.deadline <= now:
+    if not is_safe_id(command.id) or command.deadline <= now:
         return Outcome.REFUSED
     return Request(
         id=command.id,
@@ -171,9 +171,9 @@ def request_for(
     )
 
 
-def cancel_for(command: CheckpointCancel, found: Found, uid: Uid) -> Request | Outcome:
-    """Return the request to write so that the trainer goes on, or why none is to be written."""
-    request = found.request
+def cancel_for(command: CheckpointCancel, content: DirectoryContent, uid: Uid) -> Request | Outcome:
+    """Return the request that lets the trainer go on, or the outcome if none is written."""
+    request = content.request
     if request is None or (request.id, request.pod_uid) != (command.id, uid):
         return Outcome.REPEATED
     if request.action == CANCEL:

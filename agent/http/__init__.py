@@ -1,1 +1,1 @@
-"""What the kubelet and Prometheus ask (shell)."""
+"""Server for the kubelet's probes and Prometheus (shell)."""

@@ -18,11 +18,11 @@ KEEPALIVE_SECONDS: Final = 120.0
 
 @dataclass
 class Page:
-    """The text behind ``/metrics``, made in a thread by one request at a time.
+    """The text of ``/metrics``, rendered in a thread by one request at a time.
 
     Attributes:
-        prepare: Takes over on the event loop what the text is made from.
-        render: Makes the text; takes milliseconds.
+        prepare: Called on the event loop; collects what is rendered.
+        render: Renders the text; takes milliseconds.
     """
 
     prepare: Callable[[], None]
@@ -41,7 +41,7 @@ PAGE: Final = web.AppKey("page", Page)
 
 
 def create_runner(health: Health, page: Page, connections: Connections) -> web.AppRunner:
-    """Return a runner of the agent's own application; the caller sets it up and cleans it."""
+    """Return a runner of the agent's application; the caller sets it up and cleans it up."""
     app = web.Application(middlewares=[connections.middleware])
     app[HEALTH], app[PAGE] = health, page
     app.router.add_get("/livez", _livez)
@@ -57,12 +57,12 @@ def create_runner(health: Health, page: Page, connections: Connections) -> web.A
 
 
 async def _livez(request: web.Request) -> web.Response:
-    """``GET /livez``: 200 while every loop gives signs of life, else 503."""
+    """``GET /livez``: 200 while every loop is alive, else 503."""
     return _probe(*request.app[HEALTH].livez())
 
 
 async def _readyz(request: web.Request) -> web.Response:
-    """``GET /readyz``: 200 once the pods are known and a replica has taken a report, else 503."""
+    """``GET /readyz``: 200 once the pods are known and a replica accepted a report, else 503."""
     return _probe(*request.app[HEALTH].readyz())
 
 

@@ -1,1 +1,1 @@
-"""Endless activities, one a module (shell)."""
+"""Endless activities, one in each module (shell)."""

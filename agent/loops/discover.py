@@ -1,6 +1,6 @@
-"""Which pods of ours are on this node: any replica is asked, every few seconds.
+"""Asks any replica for our pods on this node, every few seconds.
 
-While none answers, the last answer stands: the pods go on, and so does reading them.
+While none answers, the last answer is used: the pods keep running, and are still read.
 """
 
 import asyncio
@@ -41,12 +41,12 @@ class Discovery:
     metrics: AgentMetrics
     heartbeat: Heartbeat
     rng: random.Random
-    _asked: Replica | None = None
+    _last_replica: Replica | None = None
     _etag: str = ""
     _trouble: str = ""
 
     def known(self) -> bool:
-        """Say whether any replica has named the pods."""
+        """Return True if any replica has sent the pods."""
         return self.board.places is not None
 
     async def run(self) -> None:
@@ -57,33 +57,33 @@ class Discovery:
             await asyncio.sleep(self.interval_seconds * spread)
 
     async def _ask(self) -> None:
-        """Ask one replica after the other until one answers; the one that did last time first."""
+        """Ask one replica after the other until one answers; first the one that did last time."""
         replicas = self.addresses.known or await self.addresses.find()
-        for replica in sorted(replicas, key=lambda one: one != self._asked):
+        for replica in sorted(replicas, key=lambda replica: replica != self._last_replica):
             self.heartbeat.beat()
-            # Another replica's ETag might mean something else.
-            etag = self._etag if replica == self._asked else ""
+            # The ETag is only valid for the replica that sent it.
+            etag = self._etag if replica == self._last_replica else ""
             try:
-                found = await self.client.pods(replica, self.node, etag)
+                answer = await self.client.pods(replica, self.node, etag)
             except ReplicaError as error:
                 self._failed(replica, error)
             else:
-                self._answered(replica, found)
+                self._answered(replica, answer)
                 return
         self.heartbeat.beat()
 
-    def _answered(self, replica: Replica, found: tuple[NodePods, str] | None) -> None:
+    def _answered(self, replica: Replica, answer: tuple[NodePods, str] | None) -> None:
         self.metrics.discoveries.labels(outcome=Answer.OK.value).inc()
         if self._trouble:
-            log.info("%s names the pods", replica.url)
-        self._asked, self._trouble = replica, ""
-        if found is None:
+            log.info("%s sends the pods again", replica.url)
+        self._last_replica, self._trouble = replica, ""
+        if answer is None:
             return
-        pods, self._etag = found
+        pods, self._etag = answer
         places = sorted(pods.pods, key=lambda place: place.created_at)
         if len(places) > MOST_PODS:
             log.error("%d pods, of which only the oldest %d are read", len(places), MOST_PODS)
-        self.board.hold({Uid(place.uid): place for place in places[:MOST_PODS]})
+        self.board.set_pods({Uid(place.uid): place for place in places[:MOST_PODS]})
         self.changed()
 
     def _failed(self, replica: Replica, error: ReplicaError) -> None:
@@ -92,5 +92,5 @@ class Discovery:
         self.metrics.discoveries.labels(outcome=outcome.value).inc()
         trouble = f"{replica.url}: {error}"
         if trouble != self._trouble:
-            log.log(error.level, "the pods are not known anew: %s", trouble)
+            log.log(error.level, "the pods cannot be updated: %s", trouble)
         self._trouble = trouble

@@ -1,6 +1,6 @@
-"""Reads the pods' files, in a thread, and carries out what the extender commands.
+"""Reads the pods' files, in a thread, and carries out the extender's commands.
 
-A volume that does not answer holds up the thread, and nothing else: the reports go on and say so.
+A volume that does not answer blocks only the thread: reports continue and say so.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.wire import Command
 
-LOOK_SECONDS: Final = 1.0
-"""How often it is looked whether the reading that is under way has ended."""
+CHECK_SECONDS: Final = 1.0
+"""How often the thread is checked."""
 MOST_COMMANDS: Final = 1000
 
 
@@ -29,7 +29,7 @@ class Following:
 
     Attributes:
         hang_seconds: A reading that takes longer is reported.
-        wake: Set when something is to be read at once.
+        wake: Set when something must be read immediately.
     """
 
     tracker: Tracker
@@ -43,9 +43,9 @@ class Following:
     _commands: dict[tuple[str, str], Command] = field(default_factory=dict)
 
     def command(self, commands: Sequence[Command]) -> None:
-        """Have commands carried out; one that still waits to be is not taken twice."""
-        for one in commands[: MOST_COMMANDS - len(self._commands)]:
-            self._commands[one.kind, one.id] = one
+        """Queue commands; one that is queued already is not queued twice."""
+        for command in commands[: MOST_COMMANDS - len(self._commands)]:
+            self._commands[command.kind, command.id] = command
             self.wake.set()
 
     async def run(self) -> None:
@@ -65,12 +65,12 @@ class Following:
         stamp = datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")
         work = self.worker.submit(self.tracker.turn, places or {}, commands)
         while not work.done():
-            await asyncio.wait({work}, timeout=LOOK_SECONDS)
+            await asyncio.wait({work}, timeout=CHECK_SECONDS)
             self.heartbeat.beat()
             seconds = clock.monotonic() - begun_at
             if not work.done() and seconds >= self.hang_seconds:
                 self.metrics.hanging_seconds.set(seconds)
-                self.board.stuck(f"no file is read since {stamp}: {self.tracker.at} hangs")
+                self.board.set_problem(f"no file is read since {stamp}: {self.tracker.at} hangs")
         self.metrics.hanging_seconds.set(0)
         self.metrics.reading_seconds.observe(clock.monotonic() - begun_at)
         return work.result()
@@ -85,4 +85,4 @@ class Following:
         for outcome in turn.outcomes:
             metrics.commands.labels(outcome=outcome.value).inc()
         if self.board.places is not None:
-            self.board.followed(turn.reports, turn.events, urgent=turn.urgent)
+            self.board.set_reports(turn.reports, turn.events, urgent=turn.urgent)

@@ -1,6 +1,6 @@
-"""Heartbeats to every replica, each on its own: one that is away holds up no other.
+"""Sends heartbeats to every replica, each in its own task: an unreachable one delays no other.
 
-Only what the acting replica answers is carried out.
+Only commands of the leader are carried out.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.wire import Command
 
-LOOK_SECONDS: Final = 5.0
-"""How often it is looked whether every reporter still gives signs of life."""
+CHECK_SECONDS: Final = 5.0
+"""How often the reporters are checked for signs of life."""
 LATE_SECONDS: Final = 30.0
-"""By so much a reporter may be late before it counts as dead."""
+"""A reporter that is later than this counts as dead."""
 
 Commands = Callable[[Sequence[Command]], None]
 
@@ -34,11 +34,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ReportParameters:
-    """How reports are made (settings section ``report``).
+    """How reports are sent (settings section ``report``).
 
     Attributes:
         node: Name of our node.
-        boot: Id of this life of the agent.
+        boot: Id of this run of the agent.
         timeout_seconds: How long a replica may take to answer.
     """
 
@@ -57,7 +57,7 @@ class ReportParameters:
 
 @dataclass(frozen=True)
 class ReporterServices:
-    """What all reporters share."""
+    """Services that all reporters share."""
 
     client: ExtenderClient
     board: Board
@@ -69,24 +69,24 @@ class ReporterServices:
 
 @dataclass
 class Reporter:
-    """Tells one replica.
+    """Reports to one replica.
 
     Attributes:
-        due_at: Monotonic; it gives a sign of life by then.
-        answers: How many heartbeats the replica took.
+        due_at: Monotonic time of the next sign of life, at the latest.
+        answers: Heartbeats that the replica accepted.
     """
 
     replica: Replica
-    manner: ReportParameters
-    ways: ReporterServices
+    params: ReportParameters
+    services: ReporterServices
     outbox: Outbox
     due_at: float = field(init=False)
     answers: int = 0
     _trouble: str = ""
 
     def __post_init__(self) -> None:
-        first, most = self.manner.backoff_seconds, self.manner.most_backoff_seconds
-        self._backoff = Backoff(first_seconds=first, most_seconds=most, rng=self.ways.rng)
+        first, most = self.params.backoff_seconds, self.params.most_backoff_seconds
+        self._backoff = Backoff(first_seconds=first, most_seconds=most, rng=self.services.rng)
         self._sleep_until(0.0)
 
     async def run(self) -> None:
@@ -95,7 +95,7 @@ class Reporter:
             try:
                 wait_seconds = await self._report()
             except ReplicaError as error:
-                await self._after(error)
+                await self._failed(error)
             else:
                 await self._pause(wait_seconds)
 
@@ -103,74 +103,74 @@ class Reporter:
         """Send one heartbeat; return how long to wait for the next.
 
         Raises:
-            ReplicaError: It was not taken.
+            ReplicaError: It was not accepted.
         """
-        ways, manner = self.ways, self.manner
-        self._sleep_until(2 * manner.timeout_seconds)
+        services, params = self.services, self.params
+        self._sleep_until(2 * params.timeout_seconds)
         self.outbox.urgent.clear()
-        begun_at = ways.clock.monotonic()
-        message = self.outbox.next(ways.board.state(), monotonic=begun_at)
+        begun_at = services.clock.monotonic()
+        message = self.outbox.next(services.board.state(), monotonic=begun_at)
         body = bodies.heartbeat(
             message,
-            node=manner.node,
-            boot=manner.boot,
-            sent_at=ways.clock.now(),
-            dropped=ways.board.dropped(),
+            node=params.node,
+            boot=params.boot,
+            sent_at=services.clock.now(),
+            dropped=services.board.dropped(),
         )
-        packed = pack(body.model_dump_json(exclude_none=True).encode(), manner.gzip_above_bytes)
-        ways.metrics.heartbeat_bytes.inc(len(packed.data))
-        answer = await ways.client.heartbeat(self.replica, packed)
-        ended_at = ways.clock.monotonic()
-        ways.metrics.heartbeat_seconds.observe(ended_at - begun_at)
+        packed = pack(body.model_dump_json(exclude_none=True).encode(), params.gzip_above_bytes)
+        services.metrics.heartbeat_bytes.inc(len(packed.data))
+        answer = await services.client.heartbeat(self.replica, packed)
+        ended_at = services.clock.monotonic()
+        services.metrics.heartbeat_seconds.observe(ended_at - begun_at)
         self.outbox.answered(message, full_wanted=answer.full_wanted, monotonic=ended_at)
-        self._well()
+        self._succeeded()
         if answer.acting:
-            ways.commands(answer.commands)
+            services.commands(answer.commands)
         if answer.full_wanted and not message.full:
-            return manner.settle_seconds
-        return manner.interval_seconds * self._jitter()
+            return params.settle_seconds
+        return params.interval_seconds * self._jitter()
 
     async def _pause(self, seconds: float) -> None:
-        self._sleep_until(seconds + self.manner.settle_seconds)
+        self._sleep_until(seconds + self.params.settle_seconds)
         try:
             async with asyncio.timeout(seconds):
                 await self.outbox.urgent.wait()
         except TimeoutError:
             return
-        await asyncio.sleep(self.manner.settle_seconds)
+        await asyncio.sleep(self.params.settle_seconds)
 
-    async def _after(self, error: ReplicaError) -> None:
+    async def _failed(self, error: ReplicaError) -> None:
         refused = isinstance(error, RefusedError)
         self._count(Answer.REFUSED if refused else Answer.UNREACHABLE)
         if str(error) != self._trouble:
-            log.log(error.level, "%s did not take the report: %s", self.replica.url, error)
+            log.log(error.level, "%s did not accept the report: %s", self.replica.url, error)
         self._trouble = str(error)
         seconds = self._backoff.next_seconds()
         self._sleep_until(seconds)
         await asyncio.sleep(seconds)
 
-    def _well(self) -> None:
+    def _succeeded(self) -> None:
         self._count(Answer.OK)
         self._backoff.reset()
         self.answers += 1
         if self._trouble or self.answers == 1:
-            log.info("%s takes reports", self.replica.url)
+            log.info("%s accepts reports", self.replica.url)
         self._trouble = ""
 
     def _count(self, answer: Answer) -> None:
-        self.ways.metrics.heartbeats.labels(outcome=answer.value).inc()
+        self.services.metrics.heartbeats.labels(outcome=answer.value).inc()
 
     def _jitter(self) -> float:
-        ratio = self.manner.jitter_ratio
-        return self.ways.rng.uniform(1 - ratio, 1 + ratio)
+        ratio = self.params.jitter_ratio
+        return self.services.rng.uniform(1 - ratio, 1 + ratio)
 
     def _sleep_until(self, seconds: float) -> None:
-        self.due_at = self.ways.clock.monotonic() + seconds + LATE_SECONDS
+        self.due_at = self.services.clock.monotonic() + seconds + LATE_SECONDS
 
 
 @dataclass
 class Reporting:
-    """Keeps a reporter for each replica that there is.
+    """Runs a reporter for each replica.
 
     Attributes:
         reporters: By replica.
@@ -178,35 +178,35 @@ class Reporting:
 
     addresses: Addresses
     resolve_seconds: float
-    manner: ReportParameters
-    ways: ReporterServices
+    params: ReportParameters
+    services: ReporterServices
     heartbeat: Heartbeat
     reporters: dict[Replica, Reporter] = field(default_factory=dict)
     _tasks: dict[Replica, asyncio.Task[None]] = field(default_factory=dict)
 
     def answered(self) -> bool:
-        """Say whether any replica has taken a report."""
+        """Return True if any replica has accepted a report."""
         return any(reporter.answers for reporter in self.reporters.values())
 
     async def run(self) -> None:
         """Find the replicas and report to each; returns only by cancellation."""
-        clock = self.ways.clock
+        clock = self.services.clock
         find_at = clock.monotonic()
         async with asyncio.TaskGroup() as group:
             while True:
                 if clock.monotonic() >= find_at:
                     await self.addresses.find()
-                    wait_seconds = self.resolve_seconds if self.addresses.known else LOOK_SECONDS
+                    wait_seconds = self.resolve_seconds if self.addresses.known else CHECK_SECONDS
                     find_at = clock.monotonic() + wait_seconds
-                if self.ways.board.known.is_set():
-                    self._keep_up(group)
-                self._give_sign_of_life()
+                if self.services.board.known.is_set():
+                    self._update_reporters(group)
+                self._beat_if_alive()
                 left_seconds = max(0.0, find_at - clock.monotonic())
-                await self._wait(min(LOOK_SECONDS, left_seconds))
+                await self._wait(min(CHECK_SECONDS, left_seconds))
 
     async def _wait(self, seconds: float) -> None:
-        """Wait, but no longer than until there is something to report."""
-        known = self.ways.board.known
+        """Wait, at most until there is something to report."""
+        known = self.services.board.known
         if known.is_set():
             await asyncio.sleep(seconds)
             return
@@ -214,25 +214,25 @@ class Reporting:
             async with asyncio.timeout(seconds):
                 await known.wait()
 
-    def _keep_up(self, group: asyncio.TaskGroup) -> None:
-        for replica in [one for one in self._tasks if one not in self.addresses.known]:
-            log.info("%s is a replica no more", replica.url)
+    def _update_reporters(self, group: asyncio.TaskGroup) -> None:
+        for replica in [known for known in self._tasks if known not in self.addresses.known]:
+            log.info("%s is no longer a replica", replica.url)
             self._tasks.pop(replica).cancel()
-            self.ways.board.outboxes.remove(self.reporters.pop(replica).outbox)
+            self.services.board.outboxes.remove(self.reporters.pop(replica).outbox)
         for replica in self.addresses.known:
             if replica not in self._tasks:
                 self._tasks[replica] = group.create_task(self._reporter(replica).run())
-        self.ways.metrics.replicas.set(len(self._tasks))
+        self.services.metrics.replicas.set(len(self._tasks))
 
     def _reporter(self, replica: Replica) -> Reporter:
-        manner = self.manner
-        outbox = Outbox(most_events=manner.events, full_every_seconds=manner.full_every_seconds)
-        reporter = Reporter(replica, manner, self.ways, outbox)
-        self.ways.board.outboxes.append(outbox)
+        params = self.params
+        outbox = Outbox(most_events=params.events, full_every_seconds=params.full_every_seconds)
+        reporter = Reporter(replica, params, self.services, outbox)
+        self.services.board.outboxes.append(outbox)
         self.reporters[replica] = reporter
         return reporter
 
-    def _give_sign_of_life(self) -> None:
-        now = self.ways.clock.monotonic()
+    def _beat_if_alive(self) -> None:
+        now = self.services.clock.monotonic()
         if all(now <= reporter.due_at for reporter in self.reporters.values()):
             self.heartbeat.beat()

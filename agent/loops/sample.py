@@ -1,4 +1,4 @@
-"""Samples what pods and node use, in a thread of its own, and puts it on the board."""
+"""Samples the use of pods and node, in its own thread, and puts it on the board."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -29,7 +29,7 @@ class Sampling:
         while True:
             self.heartbeat.beat()
             uids = tuple(self.board.places or ())
-            self.board.sampled(*await self.worker.submit(self._sample, uids))
+            self.board.set_use(*await self.worker.submit(self._sample, uids))
             await asyncio.sleep(self.interval_seconds)
 
     def _sample(self, uids: Collection[Uid]) -> tuple[Mapping[Uid, Use], Use, float]:

@@ -1,1 +1,1 @@
-"""What is reported to whom: the node's state, each replica's share of it, bodies. No I/O."""
+"""What is reported: the node's state, an outbox for each replica, heartbeat bodies. No I/O."""

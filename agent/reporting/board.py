@@ -1,4 +1,4 @@
-"""The node as it is reported: written by the loops that measure, read by those that send."""
+"""The node's current state: written by the loops that measure, read by those that report."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from shared.wire import Event, PodPlace
 
 @dataclass
 class Board:
-    """See the module. Everything happens on the event loop.
+    """See the module. Only used on the event loop.
 
     Attributes:
-        places: The pods of ours on this node, as the extender names them; None before it did.
-        outboxes: One for each replica; they get every event from now on.
+        places: Our pods on this node, as sent by the extender; None before that.
+        outboxes: One for each replica; they get every new event.
         known: Set once the pods' files were read, or could not be: before that there is nothing
             to report.
     """
@@ -34,23 +34,23 @@ class Board:
     _state: NodeState | None = None
 
     def state(self) -> NodeState:
-        """Return the node as it is now; the same object until something changes."""
+        """Return the current state; the same object until something changes."""
         if self._state is None:
             pods = {uid: self._report(uid) for uid in self.places or ()}
             self._state = NodeState(pods, *self._node)
         return self._state
 
-    def hold(self, places: Mapping[Uid, PodPlace]) -> None:
-        """Take over which pods there are; what was known of others is forgotten."""
+    def set_pods(self, places: Mapping[Uid, PodPlace]) -> None:
+        """Set the pods of the node; forget everything about other pods."""
         self.places = places
         self._reports = {u: r for u, r in self._reports.items() if u in places}
         self._uses = {u: use for u, use in self._uses.items() if u in places}
         self._state = None
 
-    def followed(
+    def set_reports(
         self, reports: Mapping[Uid, PodReport], events: Sequence[Event], *, urgent: bool
     ) -> None:
-        """Take over what the pods' files say; ``urgent`` has it sent at once."""
+        """Set the reports of the pods; ``urgent``: send them immediately."""
         self._reports = reports
         self._problem = ""
         self._state = None
@@ -60,28 +60,28 @@ class Board:
             if urgent:
                 outbox.urgent.set()
 
-    def sampled(self, uses: Mapping[Uid, Use], node: Use, cpu_cores: float) -> None:
-        """Take over what pods and node use."""
+    def set_use(self, uses: Mapping[Uid, Use], node: Use, cpu_cores: float) -> None:
+        """Set the use of pods and node."""
         self._uses = uses
         self._node = (node, cpu_cores)
         self._state = None
 
-    def stuck(self, problem: str) -> None:
-        """Say of every pod that its files cannot be read, until they are followed again."""
+    def set_problem(self, problem: str) -> None:
+        """Set a problem of all pods, until their files are read again."""
         if problem != self._problem:
             self._problem = problem
             self._state = None
             self.known.set()
 
     def dropped(self) -> int:
-        """Return how many events were dropped since the start, for the replica that lost most."""
+        """Return the events dropped since the start, for the replica that lost most."""
         self._dropped = max([self._dropped, *(outbox.dropped for outbox in self.outboxes)])
         return self._dropped
 
     def _report(self, uid: Uid) -> PodReport:
-        found = self._reports.get(uid) or PodReport(uid=uid)
+        report = self._reports.get(uid) or PodReport(uid=uid)
         use = self._uses.get(uid)
         if use is None and not self._problem:
-            return found
-        problem = self._problem or found.problem
-        return msgspec.structs.replace(found, use=use, problem=problem)
+            return report
+        problem = self._problem or report.problem
+        return msgspec.structs.replace(report, use=use, problem=problem)

@@ -1,4 +1,4 @@
-"""From what is known to the body of a heartbeat, every value within the bounds of the wire."""
+"""Builds the body of a heartbeat, every value within the limits of the wire format."""
 
 import logging
 from typing import Final
@@ -11,11 +11,11 @@ from shared import wire
 from shared.progress import Checkpoint, PodReport, Use
 
 MOST_TEXT: Final = 1024
-"""Characters of a text: what the wire takes."""
+"""Characters of a text: the limit of the wire format."""
 MOST_TEXT_BYTES: Final = 1024
-"""Bytes of it: 1024 characters of Chinese would be 3 KiB, in each of five texts of a pod."""
+"""Bytes of a text: 1024 characters of Chinese would be 3 KiB, in each of five texts of a pod."""
 MOST_DETAIL_BYTES: Final = 256
-"""Of an event; there may be a thousand of them."""
+"""Bytes of an event's detail; there may be a thousand events."""
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +26,9 @@ def heartbeat(
     """Return the body of a message.
 
     Args:
-        message: What is to be said.
+        message: The content.
         node: Name of our node.
-        boot: Id of this life of the agent.
+        boot: Id of this run of the agent.
         sent_at: Seconds since the epoch.
         dropped: Events dropped since the agent started.
     """
@@ -54,32 +54,34 @@ def event(uid: str, at: float, kind: str, detail: str = "") -> wire.Event:
 
 
 def clipped(text: str, most_bytes: int = MOST_TEXT_BYTES) -> str:
-    """Return the text as the wire takes it: Unicode, and not too long."""
+    """Return the text within the limits of the wire format: Unicode, and not too long."""
     if text.isascii():
         return text if len(text) <= most_bytes else f"{text[: most_bytes - 3]}…"
-    sound = text[:MOST_TEXT].encode(errors="replace")
-    if len(sound) <= most_bytes and len(text) <= MOST_TEXT:
-        return sound.decode()
-    return f"{sound[: most_bytes - 3].decode(errors='ignore')}…"
+    encoded = text[:MOST_TEXT].encode(errors="replace")
+    if len(encoded) <= most_bytes and len(text) <= MOST_TEXT:
+        return encoded.decode()
+    return f"{encoded[: most_bytes - 3].decode(errors='ignore')}…"
 
 
 def _pod(report: PodReport) -> wire.PodBody:
-    """One pod that cannot be told of must not keep the others from being told of."""
-    sound = msgspec.structs.replace(
+    """Return the body of a pod; one that is invalid must not block the others."""
+    clipped_report = msgspec.structs.replace(
         report, problem=clipped(report.problem), checkpoint=_checkpoint(report.checkpoint)
     )
     try:
-        return wire.PodBody.model_validate(msgspec.to_builtins(sound))
+        return wire.PodBody.model_validate(msgspec.to_builtins(clipped_report))
     except ValidationError as error:
         problem = clipped(f"it cannot be reported: {error}")
         log.error("pod %s: %s", report.uid, problem)  # noqa: TRY400 - the text says it all
         return wire.PodBody(uid=report.uid, problem=problem)
 
 
-def _checkpoint(found: Checkpoint | None) -> Checkpoint | None:
-    if found is None:
+def _checkpoint(checkpoint: Checkpoint | None) -> Checkpoint | None:
+    if checkpoint is None:
         return None
-    return msgspec.structs.replace(found, detail=clipped(found.detail), path=clipped(found.path))
+    return msgspec.structs.replace(
+        checkpoint, detail=clipped(checkpoint.detail), path=clipped(checkpoint.path)
+    )
 
 
 def _use(use: Use | None) -> wire.UseBody | None:

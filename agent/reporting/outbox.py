@@ -1,10 +1,9 @@
-"""What one replica has been told and what it must still be told.
+"""What one replica has received and what must still be sent to it.
 
-States and events differ: of a state only the latest matters, so a heartbeat that was not answered
-is superseded by the next, which again names everything that changed since the last answer. It may
-have arrived all the same: what it named is named again, even if it is now as it was before.
-Events are kept until they are answered; of too many the oldest of the pod that has most are dropped
-and counted.
+States and events differ. Of a state only the latest matters, so an unanswered heartbeat is
+superseded by the next, which has everything that changed since the last answer. The unanswered one
+may have arrived: its pods are sent again, even if they are as they were before. Events are kept
+until they are answered; of too many the oldest of the pod that has most are dropped and counted.
 """
 
 import asyncio
@@ -19,11 +18,11 @@ from shared.wire import Event
 
 @dataclass(frozen=True)
 class NodeState:
-    """One moment of the node.
+    """State of the node at one moment.
 
     Attributes:
-        pods: What is known of each pod of ours.
-        use: Of the whole node; None before it was measured.
+        pods: Report of each of our pods.
+        use: Use of the whole node; None before it was measured.
         cpu_cores: Cores of the node; None before they were counted.
     """
 
@@ -34,16 +33,16 @@ class NodeState:
 
 @dataclass(frozen=True)
 class Message:
-    """What a heartbeat is to say.
+    """Content of a heartbeat.
 
     Attributes:
         sequence: Its number for this replica.
-        full: ``changed`` is everything.
-        state: The moment it speaks of.
-        changed: Pods to be told of.
-        gone: Pods that were told of and are there no more.
-        events: In the order they happened.
-        last_event: Number of the last of them.
+        full: ``changed`` has all pods.
+        state: The state it reports.
+        changed: Reports to send.
+        gone: Pods that were reported and do not exist any more.
+        events: In the order in which they happened.
+        last_event: Number of the last event.
     """
 
     sequence: int
@@ -59,12 +58,12 @@ class Outbox:
     """See the module.
 
     Args:
-        most_events: How many events are kept for the replica.
-        full_every_seconds: How often everything is told again.
+        most_events: Events kept for the replica.
+        full_every_seconds: How often everything is sent again.
 
     Attributes:
-        urgent: Set when something changed that must not wait for the next interval.
-        dropped: Events that were dropped.
+        urgent: Set when a change must not wait for the next interval.
+        dropped: Dropped events.
     """
 
     def __init__(self, *, most_events: int, full_every_seconds: float) -> None:
@@ -76,8 +75,8 @@ class Outbox:
         self._events_of: Counter[str] = Counter()
         self._last_event = 0
         self._sequence = 0
-        self._told: Mapping[Uid, PodReport] = {}
-        self._unsure: set[Uid] = set()
+        self._sent: Mapping[Uid, PodReport] = {}
+        self._unconfirmed: set[Uid] = set()
         self._full_at = float("-inf")
         self._full_wanted = True
 
@@ -91,17 +90,17 @@ class Outbox:
                 self._drop()
 
     def next(self, state: NodeState, *, monotonic: float) -> Message:
-        """Return what to say now; ``monotonic`` is the clock's reading."""
+        """Return the next message; ``monotonic`` in seconds."""
         self._sequence += 1
         full = self._full_wanted or monotonic - self._full_at >= self._full_every_seconds
-        told = {} if full else self._told
+        sent = {} if full else self._sent
         changed = tuple(
             report
             for uid, report in state.pods.items()
-            if uid in self._unsure or told.get(uid) != report
+            if uid in self._unconfirmed or sent.get(uid) != report
         )
-        gone = () if full else tuple(sorted((self._unsure | told.keys()) - state.pods.keys()))
-        self._unsure.update(gone, (report.uid for report in changed))
+        gone = () if full else tuple(sorted((self._unconfirmed | sent.keys()) - state.pods.keys()))
+        self._unconfirmed.update(gone, (report.uid for report in changed))
         return Message(
             sequence=self._sequence,
             full=full,
@@ -113,8 +112,8 @@ class Outbox:
         )
 
     def answered(self, message: Message, *, full_wanted: bool, monotonic: float) -> None:
-        """Take over that the replica has the message; ``full_wanted``: it wants a full one next."""
-        self._told, self._unsure = message.state.pods, set()
+        """Note that the replica has the message; ``full_wanted``: it needs a full one next."""
+        self._sent, self._unconfirmed = message.state.pods, set()
         self._full_wanted = full_wanted
         if message.full:
             self._full_at = monotonic
@@ -123,7 +122,7 @@ class Outbox:
             self._take(number)
 
     def _drop(self) -> None:
-        """Drop the oldest event of the pod that has most: it does not cost others theirs."""
+        """Drop the oldest event of the pod that has most: other pods lose none."""
         most = max(self._events_of.values())
         self._take(
             next(n for n, event in self._events.items() if self._events_of[event.uid] == most)

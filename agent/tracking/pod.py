@@ -122,7 +122,7 @@ class TrackedPod:
         """
         if self._files is None or monotonic < self._check_at:
             return False
-        before, self._checkpoint = self._checkpoint, self._files.look(monotonic)
+        before, self._checkpoint = self._checkpoint, self._files.read(monotonic)
         waiting, context = self._checkpoint.phase in _WAITING, self._context
         seconds = context.asked_seconds if waiting else context.checkpoint_seconds
         self._check_at = _next(monotonic, seconds)
@@ -134,7 +134,7 @@ class TrackedPod:
             return Outcome.REFUSED
         self._check_at = float("-inf")
         if isinstance(command, CheckpointRequest):
-            return self._files.ask(command, now)
+            return self._files.request(command, now)
         return self._files.cancel(command)
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ async def test_an_agent_that_is_there_before_its_authority_waits_for_it(
     later = await asyncio.to_thread(authority.read_text)
     await asyncio.to_thread(authority.unlink)
     async with agent(node, replica) as running:
-        await eventually(lambda: "is not there yet: nobody is trusted" in caplog.text)
+        await eventually(lambda: "does not exist yet: replicas cannot be verified" in caplog.text)
         await ask(running.url, "readyz", 503)
         assert replica.heartbeats == []
         await asyncio.to_thread(authority.write_text, later)

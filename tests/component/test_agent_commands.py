@@ -80,9 +80,9 @@ async def test_a_command_for_a_pod_that_is_not_here_is_logged_once_and_ignored(
 ) -> None:
     replica.commands = [ASK.model_copy(update={"uid": "uid-elsewhere"})]
     async with agent(node, replica):
-        await eventually(lambda: "a pod that is not here" in caplog.text)
+        await eventually(lambda: "a pod that is not on this node" in caplog.text)
         await beats(replica, 5)
-    assert caplog.text.count("a pod that is not here") == 1
+    assert caplog.text.count("a pod that is not on this node") == 1
 
 
 async def test_an_agent_that_starts_anew_finds_everything_in_the_files(

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from agent.budgets import POD_EVENTS, POD_MEMORY_BYTES, PROBLEM_CHARACTERS
 from agent.checkpoint.documents import Ack, Request
-from agent.checkpoint.rules import Found, checkpoint_of
+from agent.checkpoint.rules import DirectoryContent, checkpoint_of
 from agent.errors import UnreachableError
 from agent.parsing.base import HoldsMemory, Parser, Point
 from agent.parsing.choosing import parser_for
@@ -174,7 +174,7 @@ def test_a_directory_of_any_number_of_files_is_listed_in_part(
     for number in range(1000):
         os.link(tmp_path / "first", tmp_path / f"{number}.log")
     assert 0 < len(volume.resolve(tmp_path, "*.log")) <= volume.MOST_FILES
-    with pytest.raises(InputError, match="of 100 names in that place"):
+    with pytest.raises(InputError, match="not among the 100 names that are read"):
         volume.resolve(tmp_path, "*.csv")
 
 
@@ -212,7 +212,7 @@ def test_a_checkpoint_annotation_that_is_too_long_is_refused_and_sent_shortened(
 def test_what_a_trainer_says_of_a_checkpoint_is_kept_in_part() -> None:
     request = Request(id="m", pod_uid="u", action="checkpoint", deadline=1, hold_deadline=1)
     for ack in (Ack(id="m", ok=False, error="e" * 60_000), Ack(id="m", ok=True, path="p" * 60_000)):
-        found = checkpoint_of(Found(request=request, ack=ack), Uid("u"))
+        found = checkpoint_of(DirectoryContent(request=request, ack=ack), Uid("u"))
         assert len(found.detail) <= PROBLEM_CHARACTERS
         assert len(found.path) <= PROBLEM_CHARACTERS
 

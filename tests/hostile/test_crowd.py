@@ -89,7 +89,7 @@ def test_a_hundred_hostile_pods_neither_fill_the_agent_nor_delay_the_pod_that_tr
     found = crowd(tmp_path, ATTACKS, PODS)
     is_well(found, PODS)
     problems = " ".join(found["problems"].values())
-    assert "read no more" in problems
+    assert "no longer read" in problems
     assert "log too fast" in problems
     assert "a text of at most 2048 characters" in problems
 

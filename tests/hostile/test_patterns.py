@@ -100,6 +100,6 @@ async def test_a_pattern_that_is_refused_or_slow_keeps_no_other_log_from_being_r
     async with fake_extender(node.trust, *places, place("train")) as replica, agent(node, replica):
         await eventually(told(replica, "uid-train", lambda r: r.progress and r.progress.step == 1))
         await eventually(told(replica, "uid-bad-18", lambda r: "without look-around" in r.problem))
-        await eventually(told(replica, "uid-bad-19", lambda r: "references back" in r.problem))
+        await eventually(told(replica, "uid-bad-19", lambda r: "backreferences" in r.problem))
         await node.write("team/train/metrics/train.jsonl", point(2, 1.5))
         await eventually(told(replica, "uid-train", lambda r: r.progress and r.progress.step == 2))

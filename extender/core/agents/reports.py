@@ -56,7 +56,9 @@ def asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[
         text = owner_annotations.checkpoint(pod, above(snapshot, pod))
         if text is None:
             continue
-        whose = places.PathVariables(pod.namespace, job.name, pod.name, pod.uid, member.role, member.index)
+        whose = places.PathVariables(
+            pod.namespace, job.name, pod.name, pod.uid, member.role, member.index
+        )
         first.setdefault(places.checkpoint_directory(text, whose), pod.uid)
     return frozenset(first.values())
 

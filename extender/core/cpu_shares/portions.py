@@ -111,7 +111,9 @@ def _container(pod: Pod, over: Owners) -> ContainerCpu | None:
     text = registry.annotation(pod, over, labels.METRICS)
     job = registry.job_key(pod).split("/", 2)[2]
     try:
-        name = places.metrics_place(text, places.PathVariables(pod.namespace, job, pod.name, pod.uid))
+        name = places.metrics_place(
+            text, places.PathVariables(pod.namespace, job, pod.name, pod.uid)
+        )
     except InputError:
         return None
     return next((cpu for cpu in pod.cpus if cpu.name == name.container), None)

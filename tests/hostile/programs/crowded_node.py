@@ -50,16 +50,16 @@ def run(directory: Path, least: int, most: int) -> dict[str, object]:
     volume, logs = directory / "volume", directory / "pods"
     settings = AgentSettings.model_validate({"paths": {"volume": volume, "pod_logs": logs}})
     clock = Clock()
-    tracker = Tracker(main.surroundings(settings, "n1"), clock)
+    tracker = Tracker(main.node_context(settings, "n1"), clock)
     pods = msgspec.json.decode((directory / "places.json").read_bytes())
     places = {Uid(p.uid): p for p in NodePods.model_validate(pods).pods}
     board, outbox = Board(), Outbox(most_events=1000, full_every_seconds=5.0)
-    board.hold(places)
+    board.set_pods(places)
     board.outboxes.append(outbox)
     begun, steps, sizes = highest_bytes(), [], []
     while len(steps) < least or (len(steps) < most and max(steps) < STEPS):
         turn = tracker.turn(places, ())
-        board.followed(turn.reports, turn.events, urgent=turn.urgent)
+        board.set_reports(turn.reports, turn.events, urgent=turn.urgent)
         message = outbox.next(board.state(), monotonic=clock.monotonic())
         body = bodies.heartbeat(message, node="n1", boot="b", sent_at=clock.now(), dropped=0)
         data = body.model_dump_json(exclude_none=True).encode()

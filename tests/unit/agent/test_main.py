@@ -26,7 +26,7 @@ WRONG = {
     "no control groups": (
         "sampling: {source: cgroup2, cgroup_root: /etc}",
         {"NODE_NAME": "n1"},
-        "is not there below /etc",
+        "is not available below /etc",
     ),
     "a wrong value": ("report: {interval_seconds: 0}", {}, "report.interval_seconds: expected"),
 }
@@ -67,7 +67,7 @@ def test_the_process_ends_clean_on_sigterm_while_no_replica_answers(tmp_path: Pa
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if "the pods are not known anew" in line:
+            if "the pods cannot be updated" in line:
                 break
         process.send_signal(signal.SIGTERM)
         rest = process.stderr.read()

@@ -40,9 +40,9 @@ class Trainer:
         temporary.write_text(text)
         temporary.replace(self.inner / name)
 
-    def look(self) -> Checkpoint:
+    def read(self) -> Checkpoint:
         self.looks += 1.0
-        return self.files.look(self.looks)
+        return self.files.read(self.looks)
 
     def request(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.inner / "request.json").read_text())
@@ -56,8 +56,8 @@ def trainer(tmp_path: Path) -> Trainer:
 
 def test_a_request_is_asked_acknowledged_and_released(trainer: Trainer) -> None:
     trainer.open()
-    assert trainer.look() == Checkpoint()
-    assert trainer.files.ask(ASK, 100.0) is Outcome.WRITTEN
+    assert trainer.read() == Checkpoint()
+    assert trainer.files.request(ASK, 100.0) is Outcome.WRITTEN
     assert trainer.request() == {
         "version": 1,
         "id": "m1",
@@ -67,35 +67,35 @@ def test_a_request_is_asked_acknowledged_and_released(trainer: Trainer) -> None:
         "hold_deadline": 300.0,
         "reason": "converged",
     }
-    assert trainer.look().phase is CheckpointPhase.ASKED
+    assert trainer.read().phase is CheckpointPhase.ASKED
     trainer.say("saved.json", step=5, path="/c/5", bytes=9, started_at=101.0, finished_at=103.0)
     trainer.say("ack-m1.json", id="m1", pod_uid=ME, ok=True, step=5, path="/c/5", error="")
-    said = trainer.look()
+    said = trainer.read()
     assert (said.phase, said.acked_step, said.save_seconds) == (CheckpointPhase.ACKED, 5, 2.0)
     assert trainer.files.cancel(CANCEL) is Outcome.WRITTEN
     assert (trainer.request()["action"], trainer.request()["id"]) == ("cancel", "m1")
-    assert trainer.look().phase is CheckpointPhase.ACKED
+    assert trainer.read().phase is CheckpointPhase.ACKED
     trainer.say("released.json", id="m1", at=110.0, why="cancelled")
-    assert trainer.look().phase is CheckpointPhase.RELEASED
+    assert trainer.read().phase is CheckpointPhase.RELEASED
 
 
 def test_a_command_carried_out_twice_is_the_same_as_once(trainer: Trainer) -> None:
     trainer.open()
-    trainer.files.ask(ASK, 100.0)
+    trainer.files.request(ASK, 100.0)
     first = (trainer.inner / "request.json").stat()
-    assert trainer.files.ask(ASK, 101.0) is Outcome.REPEATED
+    assert trainer.files.request(ASK, 101.0) is Outcome.REPEATED
     assert (trainer.inner / "request.json").stat().st_ino == first.st_ino
     trainer.files.cancel(CANCEL)
     assert trainer.files.cancel(CANCEL) is Outcome.REPEATED
-    assert trainer.files.ask(ASK, 102.0) is Outcome.REPEATED
+    assert trainer.files.request(ASK, 102.0) is Outcome.REPEATED
     assert trainer.request()["action"] == "cancel"
 
 
 def test_another_agent_finds_everything_again(trainer: Trainer) -> None:
     trainer.open(resumed_step=3)
-    trainer.files.ask(ASK, 100.0)
+    trainer.files.request(ASK, 100.0)
     anew = CheckpointFiles(trainer.root, PATH, ME, writer="n2", group=None)
-    said = anew.look(0.0)
+    said = anew.read(0.0)
     assert (said.request, said.phase, said.resumed_step) == ("m1", CheckpointPhase.ASKED, 3)
 
 
@@ -105,36 +105,36 @@ def test_two_changes_within_one_time_stamp_are_both_seen(trainer: Trainer) -> No
         for step in (stamp, stamp + 1):
             trainer.say("saved.json", step=step, started_at=1.0, finished_at=2.0)
             os.utime(trainer.inner, ns=(stamp, stamp))
-            assert trainer.look().step == step
-        assert trainer.look().step == stamp + 1
+            assert trainer.read().step == step
+        assert trainer.read().step == stamp + 1
 
 
 def test_files_that_did_not_change_are_not_read_again(
     trainer: Trainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainer.open()
-    settled = [trainer.look() for _ in range(3)][-1]
+    settled = [trainer.read() for _ in range(3)][-1]
     monkeypatch.setattr(directory, "read", lambda *_: pytest.fail("read again"))
-    assert trainer.look() == settled
+    assert trainer.read() == settled
 
 
 def test_the_directory_is_looked_at_anew_when_it_was_made_anew(trainer: Trainer) -> None:
     trainer.open()
-    trainer.look()
+    trainer.read()
     trainer.inner.rename(trainer.inner.with_name("old"))
-    assert trainer.look().problem == "TrainerSilent"
+    assert trainer.read().problem == "TrainerSilent"
     trainer.open(resumed_step=9)
-    assert trainer.look().resumed_step == 9
+    assert trainer.read().resumed_step == 9
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    nowhere = CheckpointFiles(tmp_path / "away", PATH, ME, "n1", None).look(0.0)
+    nowhere = CheckpointFiles(tmp_path / "away", PATH, ME, "n1", None).read(0.0)
     assert nowhere.problem == "CheckpointUnreachable"
-    assert nowhere.detail == f"{tmp_path / 'away' / PATH} is not there"
+    assert nowhere.detail == f"{tmp_path / 'away' / PATH} does not exist"
     files = CheckpointFiles(tmp_path, PATH, ME, "n1", None)
-    assert files.look(0.0).problem == "CheckpointUnreachable"
+    assert files.read(0.0).problem == "CheckpointUnreachable"
     (tmp_path / PATH).mkdir(parents=True)
-    assert files.look(0.0) == Checkpoint(
+    assert files.read(0.0) == Checkpoint(
         problem="TrainerSilent", detail=f"no trainer has opened {PATH}"
     )
 
@@ -149,8 +149,8 @@ def test_a_link_anywhere_on_the_way_is_refused(tmp_path: Path, link: str) -> Non
     (root / link).parent.mkdir(parents=True)
     (root / link).symlink_to(elsewhere / link)
     files = CheckpointFiles(root, PATH, ME, "n1", None)
-    assert files.look(0.0).problem == "Misconfigured"
-    assert files.ask(ASK, 100.0) is Outcome.FAILED
+    assert files.read(0.0).problem == "Misconfigured"
+    assert files.request(ASK, 100.0) is Outcome.FAILED
     assert not (elsewhere / PATH / directory.NAME / "request.json").exists()
 
 
@@ -189,7 +189,7 @@ def test_what_is_no_plain_small_file_is_passed_over_and_named(
     outside = tmp_path / "outside.json"
     outside.write_text(json.dumps({"version": 1, "step": 5, "started_at": 1, "finished_at": 2}))
     put(trainer.inner / "saved.json", outside)
-    said = trainer.look()
+    said = trainer.read()
     assert (said.problem, said.step) == ("", None)
     assert said.detail.startswith("saved.json: ")
     assert text in said.detail
@@ -215,19 +215,19 @@ def test_a_file_that_does_not_keep_the_contract_is_passed_over_and_named(
 ) -> None:
     trainer.open()
     (trainer.inner / name).write_text(text, errors="surrogateescape")
-    assert f"{name}: " in trainer.look().detail
+    assert f"{name}: " in trainer.read().detail
 
 
 def test_a_request_that_cannot_be_written_is_told_and_mends_itself(trainer: Trainer) -> None:
     trainer.open()
     (trainer.inner / "request.json").mkdir()
-    assert trainer.files.ask(ASK, 100.0) is Outcome.FAILED
-    said = trainer.look()
+    assert trainer.files.request(ASK, 100.0) is Outcome.FAILED
+    said = trainer.read()
     assert said.problem == "Misconfigured"
     assert said.detail.startswith("request.json cannot be written: Is a directory")
     (trainer.inner / "request.json").rmdir()
-    assert trainer.files.ask(ASK, 100.0) is Outcome.WRITTEN
-    assert trainer.look().problem == ""
+    assert trainer.files.request(ASK, 100.0) is Outcome.WRITTEN
+    assert trainer.read().problem == ""
 
 
 def test_the_request_belongs_to_the_group_and_everybody_may_read_it(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_the_request_belongs_to_the_group_and_everybody_may_read_it(tmp_path: Pa
     trainer.files.group = group
     before = os.umask(0o077)
     try:
-        trainer.files.ask(ASK, 100.0)
+        trainer.files.request(ASK, 100.0)
     finally:
         os.umask(before)
     status = (trainer.inner / "request.json").stat()
@@ -251,6 +251,6 @@ def test_a_link_in_the_place_of_the_request_is_replaced_not_followed(trainer: Tr
     target.write_text("precious")
     (trainer.inner / "request.json").symlink_to(target)
     (trainer.inner / ".request.json.n1").symlink_to(target)
-    assert trainer.files.ask(ASK, 100.0) is Outcome.WRITTEN
+    assert trainer.files.request(ASK, 100.0) is Outcome.WRITTEN
     assert target.read_text() == "precious"
     assert not (trainer.inner / "request.json").is_symlink()

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.checkpoint.documents import Ack, Done, Released, Request, Saved, Trainer
-from agent.checkpoint.rules import Found, checkpoint_of, phase_of
+from agent.checkpoint.rules import DirectoryContent, checkpoint_of, phase_of
 from shared.model import Uid
 from shared.progress import Checkpoint, CheckpointPhase
 
@@ -35,31 +35,35 @@ def test_files_give_the_phase_of_a_request(
     assert phase_of(request_, ack, released) is phase
 
 
-PROBLEMS: dict[str, tuple[Found, str, str]] = {
-    "no trainer": (Found(), "TrainerSilent", "there is no trainer.json"),
+PROBLEMS: dict[str, tuple[DirectoryContent, str, str]] = {
+    "no trainer": (DirectoryContent(), "TrainerSilent", "there is no trainer.json"),
     "the trainer of an earlier pod": (
-        Found(trainer=Trainer(started_at=1.0, pod_uid="uid-0")),
+        DirectoryContent(trainer=Trainer(started_at=1.0, pod_uid="uid-0")),
         "TrainerSilent",
         "trainer.json is of pod uid uid-0",
     ),
-    "a trainer that does not know its pod": (Found(trainer=Trainer(started_at=1.0)), "", ""),
+    "a trainer that does not know its pod": (
+        DirectoryContent(trainer=Trainer(started_at=1.0)),
+        "",
+        "",
+    ),
     "the agent may not write": (
-        Found(trainer=TRAINER, unwritable="may not write"),
+        DirectoryContent(trainer=TRAINER, unwritable="may not write"),
         "Misconfigured",
         "may not write",
     ),
     "its end could be taken for success": (
-        Found(trainer=Trainer(started_at=1.0, exits_zero_on_term=True)),
+        DirectoryContent(trainer=Trainer(started_at=1.0, exits_zero_on_term=True)),
         "ExitsZeroOnTerm",
         "the trainer ends with 0 after SIGTERM",
     ),
     "a failed save is no obstacle to the next": (
-        Found(trainer=TRAINER, request=ASK, ack=NOT_OK),
+        DirectoryContent(trainer=TRAINER, request=ASK, ack=NOT_OK),
         "",
         "disk full",
     ),
     "a file that cannot be read is passed over and named": (
-        Found(trainer=TRAINER, unreadable=("saved.json: broken",)),
+        DirectoryContent(trainer=TRAINER, unreadable=("saved.json: broken",)),
         "",
         "saved.json: broken",
     ),
@@ -68,7 +72,7 @@ PROBLEMS: dict[str, tuple[Found, str, str]] = {
 
 @pytest.mark.parametrize(("found", "problem", "detail"), PROBLEMS.values(), ids=PROBLEMS)
 def test_a_problem_says_why_nothing_can_be_asked_for(
-    found: Found, problem: str, detail: str
+    found: DirectoryContent, problem: str, detail: str
 ) -> None:
     said = checkpoint_of(found, ME)
     assert (said.problem, said.detail) == (problem, detail)
@@ -76,7 +80,7 @@ def test_a_problem_says_why_nothing_can_be_asked_for(
 
 def test_an_acknowledged_request_is_told_with_step_and_path() -> None:
     saved = Saved(step=500, started_at=110.0, finished_at=114.0, bytes=2000)
-    said = checkpoint_of(Found(trainer=TRAINER, request=ASK, ack=OK, saved=saved), ME)
+    said = checkpoint_of(DirectoryContent(trainer=TRAINER, request=ASK, ack=OK, saved=saved), ME)
     assert said == Checkpoint(
         step=500,
         saved_at=114.0,
@@ -94,7 +98,7 @@ def test_a_request_to_an_earlier_pod_is_not_this_pods() -> None:
     earlier = Request(
         id="m1", pod_uid="uid-0", action="checkpoint", deadline=1.0, hold_deadline=2.0
     )
-    said = checkpoint_of(Found(trainer=TRAINER, request=earlier, ack=OK), ME)
+    said = checkpoint_of(DirectoryContent(trainer=TRAINER, request=earlier, ack=OK), ME)
     assert (said.phase, said.request, said.acked_step) == (CheckpointPhase.NONE, "", None)
 
 
@@ -110,5 +114,5 @@ DONE: dict[str, tuple[Trainer | None, float, bool]] = {
 def test_training_is_complete_only_if_this_trainer_said_so(
     trainer: Trainer | None, at: float, done: bool
 ) -> None:
-    found = Found(trainer=trainer, done=Done(finished_at=at))
+    found = DirectoryContent(trainer=trainer, done=Done(finished_at=at))
     assert checkpoint_of(found, ME).done is done

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import UnreachableError
-from agent.replicas.credentials import LOOK_SECONDS, Credentials
+from agent.replicas.credentials import CHECK_SECONDS, Credentials
 from shared.errors import SettingsError
 from tests.fakes.extender import Trust
 
@@ -44,7 +44,7 @@ async def test_a_renewed_token_is_taken_when_it_is_looked_for(
     renew(trust.token, "renewed\n")
     await credentials.refresh()
     assert credentials.token != "renewed"
-    clock.seconds = LOOK_SECONDS
+    clock.seconds = CHECK_SECONDS
     await credentials.refresh()
     assert credentials.token == "renewed"
 
@@ -104,7 +104,7 @@ async def test_a_ca_that_is_still_to_come_is_waited_for_and_then_looked_for_at_o
     trust.authority.unlink()
     credentials = Credentials(trust.authority, trust.token, clock)
     await credentials.refresh()
-    with pytest.raises(UnreachableError, match=f"{trust.authority} is not there yet"):
+    with pytest.raises(UnreachableError, match=f"{trust.authority} does not exist yet"):
         _ = credentials.context
     trust.authority.write_text(later)
     await credentials.refresh()

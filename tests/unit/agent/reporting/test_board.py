@@ -14,7 +14,7 @@ NODE_USE = Use(cpu_cores=3.0)
 
 def board(*names: str) -> Board:
     found = Board()
-    found.hold({Uid(f"uid-{name}"): place(name) for name in names})
+    found.set_pods({Uid(f"uid-{name}"): place(name) for name in names})
     return found
 
 
@@ -24,8 +24,8 @@ def outbox(most_events: int = 10) -> Outbox:
 
 def test_a_pod_is_reported_with_what_its_files_say_and_what_it_uses() -> None:
     held = board("a", "b")
-    held.followed({A: PodReport(uid=A, problem="p")}, [], urgent=False)
-    held.sampled({A: USE}, NODE_USE, 4.0)
+    held.set_reports({A: PodReport(uid=A, problem="p")}, [], urgent=False)
+    held.set_use({A: USE}, NODE_USE, 4.0)
     state = held.state()
     assert state.pods == {A: PodReport(uid=A, problem="p", use=USE), B: PodReport(uid=B)}
     assert (state.use, state.cpu_cores) == (NODE_USE, 4.0)
@@ -35,31 +35,31 @@ def test_the_state_is_the_same_object_until_something_changes() -> None:
     held = board("a")
     first = held.state()
     assert held.state() is first
-    held.sampled({A: USE}, NODE_USE, 4.0)
+    held.set_use({A: USE}, NODE_USE, 4.0)
     assert held.state() is not first
 
 
 def test_what_was_known_of_a_pod_goes_with_it() -> None:
     held = board("a")
-    held.followed({A: PodReport(uid=A, problem="p")}, [], urgent=False)
-    held.hold({})
-    held.hold({A: place("a")})
+    held.set_reports({A: PodReport(uid=A, problem="p")}, [], urgent=False)
+    held.set_pods({})
+    held.set_pods({A: place("a")})
     assert held.state().pods == {A: PodReport(uid=A)}
 
 
 def test_files_that_hang_are_said_of_every_pod_until_they_answer() -> None:
     held = board("a", "b")
-    held.stuck("it hangs")
+    held.set_problem("it hangs")
     assert [pod.problem for pod in held.state().pods.values()] == ["it hangs", "it hangs"]
-    held.followed({}, [], urgent=False)
+    held.set_reports({}, [], urgent=False)
     assert [pod.problem for pod in held.state().pods.values()] == ["", ""]
 
 
 def test_there_is_nothing_to_report_before_the_files_were_read_or_found_to_hang() -> None:
     first, second = board("a"), board("a")
     assert not first.known.is_set()
-    first.followed({}, [], urgent=False)
-    second.stuck("it hangs")
+    first.set_reports({}, [], urgent=False)
+    second.set_problem("it hangs")
     assert (first.known.is_set(), second.known.is_set()) == (True, True)
 
 
@@ -67,9 +67,9 @@ def test_every_replica_gets_every_event_and_the_word_that_it_is_urgent() -> None
     held, boxes = board("a"), [outbox(), outbox()]
     held.outboxes.extend(boxes)
     event = Event(uid=A, at=1.0, kind="nan")
-    held.followed({}, [event], urgent=False)
+    held.set_reports({}, [event], urgent=False)
     assert [box.urgent.is_set() for box in boxes] == [False, False]
-    held.followed({}, [], urgent=True)
+    held.set_reports({}, [], urgent=True)
     assert [box.urgent.is_set() for box in boxes] == [True, True]
     assert [box.next(held.state(), monotonic=0.0).events for box in boxes] == [(event,)] * 2
 
@@ -77,7 +77,7 @@ def test_every_replica_gets_every_event_and_the_word_that_it_is_urgent() -> None
 def test_the_worst_of_the_replicas_says_how_many_events_were_dropped_for_ever() -> None:
     held, box = board("a"), outbox(most_events=1)
     held.outboxes.append(box)
-    held.followed({}, [Event(uid=A, at=float(n), kind="nan") for n in range(4)], urgent=False)
+    held.set_reports({}, [Event(uid=A, at=float(n), kind="nan") for n in range(4)], urgent=False)
     held.outboxes.append(outbox())
     assert held.dropped() == 3
     held.outboxes.remove(box)

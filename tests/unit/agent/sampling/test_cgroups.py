@@ -197,7 +197,7 @@ class TestBoth:
 
     def test_it_says_what_it_reads(self, tmp_path, make) -> None:
         source, root = make(tmp_path, OpenFiles())
-        assert source.words.endswith(str(root))
+        assert source.description.endswith(str(root))
 
 
 def test_what_no_controller_counts_is_added_up_over_processes(root1: Path) -> None:

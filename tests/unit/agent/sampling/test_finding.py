@@ -28,15 +28,15 @@ def test_what_is_there_is_chosen_and_said(tmp_path: Path, make, source: Source, 
     root = make(tmp_path)
     samplers = find(cgroup_root=root)
     assert samplers.source is source
-    assert samplers.words.startswith("pods: " + words.format(root=root))
-    assert samplers.words.endswith("processes by their environment; GPUs: none")
+    assert samplers.description.startswith("pods: " + words.format(root=root))
+    assert samplers.description.endswith("processes by their environment; GPUs: none")
     samplers.close()
 
 
 @pytest.mark.parametrize(("make", "source", "words"), MACHINES.values(), ids=MACHINES)
 def test_what_is_asked_for_alone_is_read(tmp_path: Path, make, source: Source, words: str) -> None:
     root = make(tmp_path)
-    assert ", then" not in find(source, cgroup_root=root).words
+    assert ", then" not in find(source, cgroup_root=root).description
 
 
 def test_a_hybrid_machine_is_read_as_version_1(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_what_is_asked_for_and_missing_is_an_error(tmp_path: Path, source: Sourc
 
 def test_nothing_can_be_asked_for(tmp_path: Path) -> None:
     samplers = find(Source.NONE, cgroup_root=tmp_path)
-    assert samplers.words == "pods: nothing; GPUs: none"
+    assert samplers.description == "pods: nothing; GPUs: none"
     assert samplers.pods.sample([Uid(UID)], 0.0) == {}
 
 

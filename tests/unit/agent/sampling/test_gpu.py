@@ -20,7 +20,7 @@ from tests.unit.agent.sampling.trees import OTHER, UID
 class Pods(PodSource):
     """Pods by their processes; nothing else is known of them."""
 
-    words = "pods of the test"
+    description = "pods of the test"
 
     def __init__(self, pids: Mapping[str, tuple[int, ...]]) -> None:
         self._pids = pids
@@ -45,7 +45,7 @@ def test_devices_are_read_with_their_processes(monkeypatch: pytest.MonkeyPatch) 
     install(monkeypatch, Device(50, 1000, {7: 600}), Device(None, None, None))
     reader = open_gpu()
     assert reader is not None
-    assert reader.words == "2 GPUs by NVML"
+    assert reader.description == "2 GPUs by NVML"
     assert reader.read(0.0) == (Gpu(0.5, 1000, {7: 600}), Gpu(None, None, {}))
 
 

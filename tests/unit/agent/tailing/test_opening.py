@@ -58,7 +58,7 @@ REFUSED = {
     "a named pipe, without waiting for its writer": (_fifo, "not a regular file"),
     "a directory": (_folder, "not a regular file"),
     "a socket": (_socket, "not a regular file"),
-    "what is not there": (lambda root: root / "none", "is not there"),
+    "what is not there": (lambda root: root / "none", "does not exist"),
     "what leads out": (lambda root: root / "a" / ".." / ".." / "x", "permission denied"),
 }
 

@@ -44,7 +44,7 @@ def test_nothing_is_changed_until_size_or_time_are(tmp_path: Path) -> None:
     path.write_bytes(b"abc")
     file = _opened(path)
     assert not file.unchanged(file.status())
-    file.look(file.status())
+    file.note_status(file.status())
     file.advance(file.read(9))
     assert file.unchanged(file.status())
     os.utime(path, ns=(1, 1))
