@@ -40,18 +40,18 @@ _ROLES: Final = {
     "The overlay `attached`, beside the base": "overlays/attached",
 }
 _RIGHTS: Final = """\
-What the roles in `deploy/` say, rule by rule. `make test-e2e` records every call of its clusters
-and compares: nothing is missing, and nothing is granted that nobody uses
-([versions](../versions.md#which-calls-are-made) says how to see the calls of a cluster).
+The roles in `deploy/`, rule by rule. `make test-e2e` records every call of its clusters and checks
+that no right is missing and none is unused
+([versions](../versions.md#which-calls-are-made) shows how to record the calls of a cluster).
 
-- **Agents** have no rights here at all: their account is bound to no role, and makes no call.
+- **Agents** have no rights: their account is bound to no role and makes no call.
 - **kube-scheduler**, which runs beside the extender under the same account, is also bound to
   Kubernetes' own roles `system:kube-scheduler`, `system:volume-scheduler` and
-  `extension-apiserver-authentication-reader`: those fit the version of the cluster.
-- **Reviews**: the extender may ask whose a token is and what its bearer may do, and no more."""
+  `extension-apiserver-authentication-reader`, which match the version of the cluster.
+- **Reviews**: the extender may ask to which user a token belongs and what that user may do."""
 _BUDGETS: Final = """\
-What a tenant, a node or a caller can make our programs keep and compute is bounded. Each bound is
-named here with the test that goes beyond it. None of them ends a program or holds up others."""
+Limits on the memory and work that a tenant, a node or a caller can cause, each with the test that
+exceeds it. Reaching a limit ends no program and delays no one else."""
 _SETTINGS: Final = {"extender": ExtenderSettings, "agent": AgentSettings}
 _SUFFIXES: Final = {"counter": "_total", "info": "_info"}
 _WORDS: Final = {int: "integer", float: "number", str: "text", bool: "true or false", Path: "path"}
@@ -72,10 +72,10 @@ def agent_settings_page() -> Iterator[str]:
 def _settings(program: str, model: type[BaseModel], example: str) -> Iterator[str]:
     yield from (f"# Settings of the {program}", "", _GENERATED, "")
     yield "One YAML file, given with `--settings FILE`; every key has a default. An environment"
-    yield "variable wins over the file: `SHUNTYARD__SECTION__KEY`, for example"
-    yield f"`{example}`; an empty one is as if it were not set, `null` is no"
-    yield "value. Settings are read once, at the start; `--print-settings` shows what is in force."
-    yield "A key that does not exist, and a value out of its bounds, are errors."
+    yield "variable overrides the file: `SHUNTYARD__SECTION__KEY`, for example"
+    yield f"`{example}`; an empty one counts as not set, `null` as no value."
+    yield "Settings are read once, at the start; `--print-settings` shows the values in use."
+    yield "Unknown keys and values out of their bounds are errors."
     for name, info in model.model_fields.items():
         section: type[BaseModel] = type(info.get_default())
         yield from ("", f"## {name}", "", inspect.cleandoc(section.__doc__ or ""), "")
@@ -91,8 +91,8 @@ def _settings(program: str, model: type[BaseModel], example: str) -> Iterator[st
 def metrics_page() -> Iterator[str]:
     """Yield the lines of the extender's metrics reference."""
     yield from ("# Metrics of the extender", "", _GENERATED, "")
-    yield "On `/metrics` of the API listener, beside the usual `process_*`. Label values come from"
-    yield "closed vocabularies; no pod, node or job is ever one."
+    yield "On `/metrics` of the API listener, with the usual `process_*`. Label values come from"
+    yield "fixed lists and never name a pod, node or job."
     yield ""
     yield from _table("Name", "Type", "Labels", "Meaning")
     yield from sorted(_metrics(ExtenderMetrics().registry))
@@ -101,9 +101,8 @@ def metrics_page() -> Iterator[str]:
 def agent_metrics_page() -> Iterator[str]:
     """Yield the lines of the agent's metrics reference."""
     yield from ("# Metrics of the agent", "", _GENERATED, "")
-    yield "On `/metrics` of the agent's listener, beside the usual `process_*`. Series of jobs are"
-    yield "those of the pods on this node, as long as they are here, and of at most"
-    yield f"{MOST_PODS} of them."
+    yield "On `/metrics` of the agent's listener, with the usual `process_*`. Series of jobs are"
+    yield f"those of the pods now on this node, of at most {MOST_PODS} pods."
     yield ""
     yield from _table("Name", "Type", "Labels", "Meaning")
     found = AgentMetrics()
@@ -111,7 +110,7 @@ def agent_metrics_page() -> Iterator[str]:
 
 
 def rights_page() -> Iterator[str]:
-    """Yield the lines of what our accounts may do at the API server."""
+    """Yield the lines of the page of our accounts' rights at the API server."""
     yield from ("# Rights at the API server", "", _GENERATED_FROM_DEPLOY, "", _RIGHTS)
     for title, folder in _ROLES.items():
         yield from ("", f"## {title}")
@@ -119,11 +118,11 @@ def rights_page() -> Iterator[str]:
 
 
 def budgets_page() -> Iterator[str]:
-    """Yield the lines of what others can make our programs keep and compute."""
+    """Yield the lines of the page of budgets."""
     yield from ("# Budgets", "", _GENERATED, "", _BUDGETS)
     for group in yaml.safe_load(BUDGETS.read_text()):
         yield from ("", f"## {group['title']}", "", group["about"], "")
-        yield from _table("Of what", "At most", "Beyond it", "Where", "Test")
+        yield from _table("What", "At most", "Beyond it", "Constant or setting", "Test")
         for one in group["budgets"]:
             where = one["name"].replace(":", " ")
             amount = _amount(one["name"], one["unit"])
@@ -218,7 +217,7 @@ PAGES: Final = {
 def main() -> int:
     """Write the pages, or check them; return 1 if one is out of date."""
     parser = argparse.ArgumentParser(description="Make the reference pages.")
-    parser.add_argument("--check", action="store_true", help="only say whether they are current")
+    parser.add_argument("--check", action="store_true", help="only check that they are current")
     check: bool = parser.parse_args().check
     stale = []
     for name, page in PAGES.items():
