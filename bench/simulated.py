@@ -123,22 +123,22 @@ def measure(by: str, jobs: int, nodes: int, backlog: int) -> Row:
 
 def flowing(count: int, nodes: int) -> Workload:
     """Return jobs that come one by one and seldom wait."""
-    dice = random.Random(count + nodes)  # noqa: S311 - a made-up workload, the same each time
+    rng = random.Random(count + nodes)  # noqa: S311 - a made-up workload, the same each time
     mean_milli = 1000 * sum(GANGS) / len(GANGS)
     pause = MEAN_SECONDS * mean_milli / (nodes * NODE_MILLI * LOAD)
     at, jobs = 0.0, []
     for number in range(count):
-        jobs.append(_job(number, at, dice))
-        at += dice.expovariate(1 / pause)
+        jobs.append(_job(number, at, rng))
+        at += rng.expovariate(1 / pause)
     return Workload(tuple(jobs), _machines(nodes))
 
 
 def queued(ends: int, nodes: int, backlog: int) -> Workload:
     """Return jobs that all come at once: they fill the nodes, and at least ``backlog`` wait."""
-    dice = random.Random(backlog)  # noqa: S311 - as above
+    rng = random.Random(backlog)  # noqa: S311 - as above
     filling = int(nodes * NODE_MILLI / (1000 * sum(GANGS) / len(GANGS)))
     many = filling + ends + backlog
-    return Workload(tuple(_job(i, 0.0, dice) for i in range(many)), _machines(nodes))
+    return Workload(tuple(_job(i, 0.0, rng) for i in range(many)), _machines(nodes))
 
 
 def draw(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
@@ -173,8 +173,8 @@ def _ended(work: Workload, backlog: int) -> float:
     return MEAN_SECONDS * BACKLOG_ENDS / max(1, filling)
 
 
-def _job(number: int, at: float, dice: random.Random) -> Job:
-    workers, seconds = dice.choice(GANGS), max(1.0, dice.expovariate(1 / MEAN_SECONDS))
+def _job(number: int, at: float, rng: random.Random) -> Job:
+    workers, seconds = rng.choice(GANGS), max(1.0, rng.expovariate(1 / MEAN_SECONDS))
     return Job(
         name=f"job{number:06}",
         submitted_at=at,
@@ -183,7 +183,7 @@ def _job(number: int, at: float, dice: random.Random) -> Job:
         work=workers * seconds,
         speed=PerWorker(),
         expected_seconds=seconds,
-        class_value=dice.choice((0, 0, 1000)),
+        class_value=rng.choice((0, 0, 1000)),
     )
 
 

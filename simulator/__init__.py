@@ -1,1 +1,1 @@
-"""The second shell over the same core: virtual time, the papers' workloads, public traces."""
+"""Simulator: the extender's core in virtual time, on the papers' workloads and on public traces."""

@@ -27,36 +27,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     names = ", ".join(POLICIES)
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--trace", type=Path, help="file, or folder of a decision log")
+    source.add_argument("--trace", type=Path, help="trace file, or folder of a decision log")
     source.add_argument("--mixed", action="store_true", help="the generated mixed workload")
     formats = tuple(FORMATS)
     parser.add_argument("--trace-format", default="", choices=formats, help="default: detected")
-    parser.add_argument("--skip-bad-lines", action="store_true", help="count and print, go on")
-    parser.add_argument("--policy", default=",".join(POLICIES), help=f"of {names}; default: all")
-    parser.add_argument("--jobs", type=count, default=120, help="jobs of a window; default: 120")
-    parser.add_argument("--from", type=float, dest="start", help="where it begins, in seconds")
-    parser.add_argument("--window", type=positive, help="seconds of submissions; jobs are drawn")
     parser.add_argument(
-        "--load", type=positive, default=1.2, help="decides how many machines; default: 1.2"
+        "--skip-bad-lines", action="store_true", help="skip bad lines, and print them"
     )
-    parser.add_argument("--nodes", type=count, help="so many machines instead")
-    parser.add_argument("--seeds", type=count, default=5, help="how many windows; default: 5")
-    parser.add_argument("--held-out", action="store_true", help="of the part kept for reporting")
-    parser.add_argument("--first-seed", type=count, help="default: 1, or 1001 of those held out")
     parser.add_argument(
-        "--estimate-error", type=share, default=0.15, help="of lengths, 0…1; default: 0.15"
+        "--policy", default=",".join(POLICIES), help=f"comma-separated, from {names}; default: all"
     )
-    parser.add_argument("--processes", type=count, help="how many at once; default: one a core")
+    parser.add_argument("--jobs", type=count, default=120, help="jobs per window; default: 120")
+    parser.add_argument(
+        "--from",
+        type=float,
+        dest="start",
+        help="start of the window, in seconds of the trace; default: drawn",
+    )
+    parser.add_argument(
+        "--window", type=positive, help="length of the window in seconds; jobs are drawn from it"
+    )
+    parser.add_argument(
+        "--load",
+        type=positive,
+        default=1.2,
+        help="offered load, which decides the number of machines; default: 1.2",
+    )
+    parser.add_argument("--nodes", type=count, help="number of machines, instead of --load")
+    parser.add_argument("--seeds", type=count, default=5, help="number of windows; default: 5")
+    parser.add_argument(
+        "--held-out", action="store_true", help="windows of the part kept for reporting"
+    )
+    parser.add_argument("--first-seed", type=count, help="default: 1, or 1001 with --held-out")
+    parser.add_argument(
+        "--estimate-error",
+        type=share,
+        default=0.15,
+        help="relative error of estimated lengths, 0…1; default: 0.15",
+    )
+    parser.add_argument("--processes", type=count, help="parallel processes; default: one per core")
     parser.add_argument("--out", type=Path, help="folder for JSON, table and SVG")
     add_settings_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare; return the exit code: 2 for something that cannot be compared."""
+    """Compare the policies; return the exit code, 2 for bad options or input."""
     policies = tuple(dict.fromkeys(options.policy.split(",")))
     unknown = [name for name in policies if name not in POLICIES]
     if unknown:
-        return _refused(f"--policy: {', '.join(unknown)}: expected some of {', '.join(POLICIES)}")
+        return _fail(f"--policy: {', '.join(unknown)}: expected some of {', '.join(POLICIES)}")
     try:
         source, notes = _source(options)
         engine = read_parameters(options.settings)
@@ -65,25 +84,25 @@ def run(options: argparse.Namespace) -> int:
         begun = time.monotonic()
         by_seed = comparing.run(comparison, chosen, options.processes)
     except OSError as error:
-        return _refused(f"{error.filename}: {error.strerror}")
+        return _fail(f"{error.filename}: {error.strerror}")
     except (TraceError, SettingsError, ValueError) as error:
-        return _refused(str(error))
+        return _fail(str(error))
     outcome = report.outcome(comparison, by_seed, _command(options), notes)
     outcome = msgspec.structs.replace(outcome, seconds=round(time.monotonic() - begun, 1))
     _show(outcome, options.out)
     return 0
 
 
-def _refused(why: str) -> int:
+def _fail(why: str) -> int:
     print(f"shuntyard-sim compare: {why}", file=sys.stderr)
     return 2
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
-    """Return the seeds.
+    """Return the seeds of the windows.
 
     Raises:
-        ValueError: Some of them are held out and others are not, or not those asked for.
+        ValueError: Some seeds are held out and others not, or not as ``--held-out`` says.
     """
     first = options.first_seed
     if first is None:
@@ -91,12 +110,12 @@ def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
     chosen = seeds(first, options.seeds)
     if {seed >= HELD_OUT for seed in chosen} != {options.held_out}:
         expected = f"{HELD_OUT} or above" if options.held_out else f"below {HELD_OUT} (--held-out)"
-        raise ValueError(f"--first-seed: {first}: all {options.seeds} seeds should be {expected}")
+        raise ValueError(f"--first-seed: {first}: expected all {options.seeds} seeds {expected}")
     return chosen
 
 
 def _source(options: argparse.Namespace) -> tuple[Source, tuple[str, ...]]:
-    """Return where workloads come from, and what is to be said of the reading."""
+    """Return the source of workloads, and notes on reading it."""
     if options.mixed:
         seconds = 7200.0 if options.window is None else options.window
         return MixedSource(options.jobs, seconds), ()
@@ -124,7 +143,7 @@ def _source(options: argparse.Namespace) -> tuple[Source, tuple[str, ...]]:
 
 
 def _command(options: argparse.Namespace) -> str:
-    """Return the command that makes it again; of a path only its last two parts."""
+    """Return the command that repeats the comparison; of a path only the last two parts."""
     what = "--mixed" if options.mixed else f"--trace {'/'.join(options.trace.parts[-2:])}"
     parts = [f"shuntyard-sim compare {what} --jobs {options.jobs} --seeds {options.seeds}"]
     if options.start is not None:

@@ -1,4 +1,4 @@
-"""A figure that becomes an SVG file: the same drawing gives the same bytes."""
+"""Figures as SVG files; the same drawing gives the same bytes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 def figure(
     path: Path, width: float, height: float, *, salt: str, font_size: int = 8
 ) -> Iterator[Figure]:
-    """Give a figure to draw in, and write it when it is drawn.
+    """Yield a figure to draw in, and write it at the end.
 
     Args:
-        path: Of the SVG; its folder is made.
+        path: Of the SVG; its folder is created.
         width: In inches.
         height: In inches.
-        salt: What names inside the file begin with, so that two pictures of a page differ in them.
+        salt: Prefix of ids in the file, so that two pictures on one page have different ids.
         font_size: In points.
     """
     settings: Any = {"svg.hashsalt": salt, "svg.fonttype": "none", "font.size": font_size}

@@ -1,4 +1,4 @@
-"""``shuntyard-sim``: the papers, the traces and the live decisions, by the extender's own core."""
+"""The command ``shuntyard-sim``: experiments, comparisons and replay with the extender's core."""
 
 import argparse
 import sys
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from simulator import compare, page, replay, reproduce
 
 _ABOUT = (
-    "Tries policies on traces and generated workloads, makes the papers' figures again, and "
-    "decides what the live extender decided once more: all by the extender's own core."
+    "Compares policies on traces and generated workloads, reproduces the papers' figures, and "
+    "replays the decisions of a live extender, all with the extender's own core."
 )
 COMMANDS = {"reproduce": reproduce, "compare": compare, "page": page, "replay": replay}
 

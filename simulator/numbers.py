@@ -1,4 +1,4 @@
-"""Statistics of a few numbers: means over seeds, their spread, quantiles."""
+"""Statistics: means over seeds, their spread, quantiles."""
 
 import math
 import statistics
@@ -13,7 +13,7 @@ class Spread(Struct, frozen=True, tag=True):
     Attributes:
         mean: Arithmetic mean.
         deviation: Sample standard deviation; 0 for a single value.
-        count: How many values.
+        count: Number of values.
     """
 
     mean: float

@@ -48,7 +48,7 @@ def _number(text: str) -> float:
 
 
 class _SettingsFile(PolicySettings):
-    """The extender's settings file, of which only what changes a decision is read."""
+    """The extender's settings file; only settings that change decisions are read."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -56,14 +56,17 @@ class _SettingsFile(PolicySettings):
 def add_settings_argument(parser: argparse.ArgumentParser) -> None:
     """Declare the option that names the file."""
     parser.add_argument(
-        "--settings", type=Path, metavar="FILE", help="the extender's, if it was not the defaults"
+        "--settings",
+        type=Path,
+        metavar="FILE",
+        help="settings file of the extender; default: its defaults",
     )
 
 
 def read_parameters(
     file: Path | None, scheduler_name: str = labels.SCHEDULER_NAME
 ) -> CoreParameters:
-    """Return the parameters of a file and the environment; None: of the environment alone.
+    """Return the parameters of a file and the environment; None: of the environment only.
 
     Raises:
         SettingsError: The file or a value cannot be used.

@@ -63,7 +63,7 @@ def files(page: Path) -> Iterator[tuple[Path, str]]:
     """Yield the page and each of its appendices with the text that it should have.
 
     Raises:
-        msgspec.ValidationError: A JSON file holds something else than an outcome.
+        msgspec.ValidationError: A JSON file is no outcome.
     """
     folder, text = folder_of(page), page.read_text()
     yield page, filled(text, folder)
@@ -82,7 +82,7 @@ def filled(page: str, folder: Path) -> str:
     """Return the page with its blocks made from the files in the folder.
 
     Raises:
-        msgspec.ValidationError: A file holds something else than an outcome.
+        msgspec.ValidationError: A file is no outcome.
     """
 
     def block(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""A bar for work that takes long; nothing where the output is not a terminal's."""
+"""A progress bar for long work, shown only on a terminal."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def shown(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """Yield the items, and show on stderr how many of ``total`` are through."""
+    """Yield the items, and show on stderr how many of ``total`` are done."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

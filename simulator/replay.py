@@ -1,6 +1,6 @@
-"""``shuntyard-sim replay --log FILE``: the live extender's decisions, decided again.
+"""``shuntyard-sim replay --log FILE``: replays the decisions of a live extender.
 
-The same program as ``shuntyard-extender --replay``, for whoever has a log and no extender.
+The same program as ``shuntyard-extender --replay``, for use without an extender.
 """
 
 import argparse
@@ -23,17 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Replay; return 0 only if something was decided, and all of it as the log says."""
+    """Replay; return 0 only if there were decisions and all match the log."""
     try:
         name = replay.scheduler_name(options.log) or labels.SCHEDULER_NAME
         params = read_parameters(options.settings, name)
     except OSError as error:
-        return _refused(f"{options.log}: {error.strerror}")
+        return _fail(f"{options.log}: {error.strerror}")
     except (SettingsError, RecordingError) as error:
-        return _refused(str(error))
+        return _fail(str(error))
     return replay.run(options.log, params)
 
 
-def _refused(why: str) -> int:
+def _fail(why: str) -> int:
     print(f"shuntyard-sim replay: {why}", file=sys.stderr)
     return 2

@@ -1,4 +1,4 @@
-"""``shuntyard-sim reproduce NAME``: a table or figure of a paper, ours beside the printed one."""
+"""``shuntyard-sim reproduce NAME``: reproduces a table or figure of a paper."""
 
 import argparse
 import sys
@@ -22,9 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = ("all", *registry.EXPERIMENTS)
     parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument(
-        "--seeds", type=count, help="paired seeds; more take longer and spread less"
+        "--seeds", type=count, help="number of paired seeds; more take longer and reduce the error"
     )
-    parser.add_argument("--processes", type=count, help="how many at once; default: one a core")
+    parser.add_argument("--processes", type=count, help="parallel processes; default: one per core")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder for JSON, table and SVG")
     add_settings_argument(parser)
 

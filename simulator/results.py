@@ -1,6 +1,6 @@
-"""What an experiment found: tables with the paper's numbers beside ours, and how to read them.
+"""Results of an experiment: tables with the paper's numbers beside ours, findings, assumptions.
 
-Kept as JSON; the page docs/reproduction.md is made of these files and of nothing else.
+They are kept as JSON, the only source of the tables in docs/reproduction.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ class Beside(Struct, frozen=True, tag=True):
 
     @property
     def ratio(self) -> float | None:
-        """Ours divided by the paper's; None where there is nothing to divide by."""
+        """Ours divided by the paper's; None without a number of the paper, or where it is 0."""
         return self.ours.mean / self.paper if self.paper else None
 
 
@@ -29,7 +29,7 @@ Cell = str | int | float | Spread | Beside | None
 
 
 class Table(Struct, frozen=True):
-    """A table; ``digits`` is how many decimals its numbers have, ``note`` stands below it."""
+    """A table; ``digits`` is the number of decimals, ``note`` goes below it."""
 
     title: str
     head: tuple[str, ...]
@@ -39,20 +39,20 @@ class Table(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What one experiment found.
+    """Results of one experiment.
 
     Attributes:
-        name: As ``shuntyard-sim reproduce`` knows it.
-        title: For people.
+        name: Name for ``shuntyard-sim reproduce``.
+        title: Title for reports.
         source: Paper, table or figure.
-        command: Makes it again.
-        seeds: First and last of each range of seeds that was used, with what it was used for.
-        assumptions: What was assumed where the paper is silent.
-        findings: What came out, and what did not, and why: sentences that the numbers support.
-        tables: See there.
-        series: What the picture needs beyond the tables; JSON.
+        command: Command that repeats it.
+        seeds: Use, first and last seed of each range of seeds.
+        assumptions: Assumptions where the paper is silent.
+        findings: Sentences that the numbers support.
+        tables: The tables.
+        series: Data of the picture beyond the tables; JSON.
         parameters: Digest of the policy parameters.
-        seconds: How long it took on the machine that made it.
+        seconds: Duration on the machine that ran it.
     """
 
     name: str
@@ -79,7 +79,7 @@ def read(path: Path) -> Outcome:
     """Return a kept outcome.
 
     Raises:
-        msgspec.ValidationError: The file holds something else.
+        msgspec.ValidationError: The file is no outcome.
     """
     return msgspec.json.decode(path.read_bytes(), type=Outcome)
 
@@ -98,7 +98,7 @@ def markdown(table: Table) -> Iterator[str]:
 
 
 def text(cell: Cell, digits: int) -> str:
-    """Return a cell as people read it: ours ± spread / paper (ratio)."""
+    """Return a cell as text: ours ± spread / paper (ratio)."""
     if cell is None:
         return "-"
     if isinstance(cell, str | int):

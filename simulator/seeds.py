@@ -1,7 +1,7 @@
-"""The same run for many seeds, on all cores, in the order of the seeds.
+"""Repeats a run for many seeds, on all cores.
 
-A seed drives everything that is drawn, so that two policies with one seed meet the same jobs on the
-same nodes: their difference is paired.
+A seed drives all draws, so that two policies with one seed get the same jobs on the same nodes:
+their difference is paired.
 """
 
 import os
@@ -17,9 +17,9 @@ from simulator import progress
 T = TypeVar("T")
 
 IN_SAMPLE: Final = 1
-"""First seed of those that parameters may be chosen by."""
+"""First of the seeds that may be used to choose parameters."""
 HELD_OUT: Final = 1001
-"""First seed of those that nobody may look at before all parameters are chosen."""
+"""First of the seeds that are not used before all parameters are chosen."""
 
 
 def seeds(first: int, count: int) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ def seeds(first: int, count: int) -> tuple[int, ...]:
 
 
 def generator(seed: int, *stream: int) -> np.random.Generator:
-    """Return dice of their own for one purpose: streams of one seed do not disturb each other."""
+    """Return a random generator for one purpose; streams of one seed are independent."""
     return np.random.default_rng([seed, *stream])
 
 
@@ -40,8 +40,8 @@ def over(
     Args:
         run: A function that can be pickled (of a module, or a ``functools.partial`` of one).
         chosen: The seeds.
-        what: For the bar.
-        processes: How many at once; None: one a core, 1: in this process.
+        what: Title of the progress bar.
+        processes: Parallel processes; None: one per core, 1: in this process.
     """
     many = processes or os.cpu_count() or 1
     if many == 1 or len(chosen) == 1:

@@ -1,7 +1,7 @@
-"""A workload: jobs as they are submitted to a cluster, with what the world knows of them.
+"""A workload: the jobs that are submitted to a cluster, and its machines.
 
-What a scheduler may know stands in the first part of a ``Job``; the rest is how it really behaves,
-which only the cluster model reads.
+A ``Job`` has what its owner states and how it really behaves; only the cluster model and oracles
+read the latter.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 
 class Speed(Protocol):
-    """How fast a job trains with so many workers."""
+    """The speed of a job by its workers and nodes."""
 
     def rate(self, workers: int, nodes: int) -> float:
         """Return units of work per second with ``workers`` spread over ``nodes``; 0 for none."""
@@ -19,7 +19,7 @@ class Speed(Protocol):
 
 
 class Curve(Protocol):
-    """How the metric of a job falls."""
+    """The falling metric of a job."""
 
     def loss(self, share: float) -> float:
         """Return the metric when ``share`` (0…1) of the work is done; falls to 1."""
@@ -27,7 +27,7 @@ class Curve(Protocol):
 
 
 class Worth(Protocol):
-    """What a completion is worth."""
+    """The utility of a completion."""
 
     def of(self, seconds: float) -> float:
         """Return the utility of completing so many seconds after submission; never rises."""
@@ -39,30 +39,30 @@ class Job:
     """A training job.
 
     Attributes:
-        name: Unique within the workload; lower-case, as Kubernetes has it.
+        name: Unique within the workload; lower-case, as in Kubernetes.
         submitted_at: Seconds from the start of the workload.
-        workers: Replicas its owner asked for.
-        worker: What one asks for: resource → amount in base units (``shared.model``).
-        work: Units of work until it is done; ``speed`` says how fast they are done.
-        speed: See there.
-        namespace: Whose it is.
+        workers: Requested number of workers.
+        worker: Request of one worker: resource → amount in base units (``shared.model``).
+        work: Units of work of the whole job.
+        speed: Units of work per second.
+        namespace: Its namespace.
         least_workers: Fewest it can train with; equal to ``workers`` for a job that is not elastic.
         most_workers: Most it can train with.
         servers: Parameter servers, placed with the workers as one gang.
-        server: What one of them asks for.
+        server: Request of one server.
         user_priority: u of its namespace, 1…10.
         class_value: Value of its PriorityClass.
-        max_wait_seconds: L; None: it stated none.
-        expected_seconds: How long its owner says it runs; None: nothing said.
-        worth: What its completion is worth; None: it stated no utility.
-        deadline_seconds: After submission; None: none.
-        curve: How its loss falls; None: it reports none.
+        max_wait_seconds: L; None: not stated.
+        expected_seconds: Expected duration; None: not stated.
+        worth: Utility of its completion; None: not stated.
+        deadline_seconds: Seconds after submission; None: no deadline.
+        curve: Its loss; None: it reports none.
         movable: Whether it writes checkpoints on request, so that it may be moved.
-        pause_seconds: What a move, or a change of its workers, costs it.
-        demand_milli: CPU that one worker uses if it gets it; 0: what it asks for. More than that
-            on one machine than it has is shared equally (processor sharing).
-        annotations: Further annotations that its owner writes (``shared.labels``): affinity between
-            roles, topology.
+        pause_seconds: Pause for a move, or a change of its workers.
+        demand_milli: CPU that one worker uses if available; 0: its request. Where the demands on a
+            machine exceed its CPU, they share it (processor sharing).
+        annotations: Further annotations of its owner (``shared.labels``): affinity between roles,
+            topology.
     """
 
     name: str
@@ -94,13 +94,14 @@ class Job:
         if not 1 <= self.least_workers <= self.workers <= self.most_workers:
             raise ValueError(
                 f"{self.name}: least_workers {self.least_workers}, workers {self.workers}, "
-                f"most_workers {self.most_workers}: expected 1 ≤ least ≤ asked for ≤ most"
+                f"most_workers {self.most_workers}: expected 1 ≤ least_workers ≤ "
+                "workers ≤ most_workers"
             )
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A node: its name, what it has (base units) and its labels."""
+    """A node: its name, allocatable amounts (base units) and labels."""
 
     name: str
     allocatable: Mapping[str, int]
@@ -109,7 +110,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Workload:
-    """Jobs in the order of submission, the cluster they are for, and where they come from."""
+    """Jobs in the order of submission, their cluster, and the source of the workload."""
 
     jobs: tuple[Job, ...]
     machines: tuple[Machine, ...]
@@ -122,10 +123,10 @@ _PODS: Final = 110
 
 
 def equal_machines(count: int, *, gpus: int, cpu_milli: int, memory: int) -> tuple[Machine, ...]:
-    """Return ``count`` machines, named in the order of their names.
+    """Return ``count`` equal machines, sorted by name.
 
     Args:
-        count: How many.
+        count: Number of machines.
         gpus: Of each.
         cpu_milli: Of each.
         memory: Bytes of each.

@@ -1,1 +1,1 @@
-"""Policies side by side on one trace: what decides, what is measured, the Pareto front."""
+"""Comparison of policies on one trace: schedulers, metrics, Pareto front."""

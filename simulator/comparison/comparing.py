@@ -1,4 +1,4 @@
-"""Several policies on the same workloads, a workload a seed: who is how good, and by how much."""
+"""Runs several policies on the same workloads, one workload per seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ from simulator.workload import Workload
 
 
 class Source(Protocol):
-    """Where workloads come from, one a seed."""
+    """A source of workloads, one per seed."""
 
     @property
     def title(self) -> str:
-        """What it is, for people."""
+        """Title of the source for reports."""
         ...
 
     def case(self, seed: int) -> Workload:
@@ -43,7 +43,7 @@ class TraceSource:
         path: The trace.
         known_as: Its format; empty: detected.
         skip: Whether bad lines are left out.
-        window: What a window is.
+        window: Size and start of a window.
     """
 
     path: Path
@@ -53,7 +53,7 @@ class TraceSource:
 
     @property
     def title(self) -> str:
-        """The file's name and its folder's."""
+        """The names of the folder and the file."""
         return f"{self.path.parent.name}/{self.path.name}"
 
     def case(self, seed: int) -> Workload:
@@ -64,14 +64,14 @@ class TraceSource:
 
 @dataclass(frozen=True)
 class MixedSource:
-    """The mixed workload, which is ours (``mixed``)."""
+    """The generated mixed workload (``mixed``)."""
 
     jobs: int = 120
     seconds: float = 7200.0
 
     @property
     def title(self) -> str:
-        """What it is."""
+        """Title of the source."""
         return "mixed (generated)"
 
     def case(self, seed: int) -> Workload:
@@ -81,13 +81,13 @@ class MixedSource:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared on what.
+    """Policies and workloads to compare.
 
     Attributes:
         source: Of the workloads.
-        policies: Names, of ``POLICIES``.
-        error: Of estimates.
-        engine: Parameters of the same file as the extender's.
+        policies: Names in ``POLICIES``.
+        error: Relative error of the estimates.
+        engine: Parameters from the extender's settings file.
         combined: Parameters of ``combined``.
     """
 
@@ -99,7 +99,7 @@ class Comparison:
 
 
 class Seeded(Struct, frozen=True):
-    """One seed: its workload in numbers, and the metrics by policy."""
+    """Results of one seed: size of its workload, and metrics by policy."""
 
     seed: int
     jobs: int

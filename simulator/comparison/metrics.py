@@ -1,4 +1,4 @@
-"""What is measured of a run: times, value, fairness, and what it took to get there."""
+"""Metrics of a run: times, value, fairness, and the moves and preemptions they took."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
@@ -12,7 +12,7 @@ from simulator.workload import GPU, Job, Workload
 
 
 class Metrics(Struct, frozen=True, kw_only=True):
-    """One run. Times in seconds; a job that never completed counts as completing at the horizon.
+    """Metrics of one run. Times in seconds; uncompleted jobs count as completing at the horizon.
 
     Attributes:
         completed: Share of the jobs that completed.
@@ -21,18 +21,18 @@ class Metrics(Struct, frozen=True, kw_only=True):
         p95_jct: Its 95 % quantile.
         p99_jct: Its 99 % quantile.
         makespan: From the first submission to the last completion.
-        utilisation: Part of the GPUs (of the CPU, where there are none) that was taken until then.
+        utilisation: Mean share of the GPUs (of the CPU without GPUs) in use until then.
         queueing: Mean time to the first start.
-        deadline_hits: Share of the jobs with a deadline that kept it; None: none has one.
-        value: Utility obtained as a share of what all would bring at once on an empty cluster;
+        deadline_hits: Share of the jobs with a deadline that met it; None: no job has one.
+        value: Utility as a share of the utility if all jobs ran at once on an empty cluster;
             None: no job states one.
-        rho_mean: Mean of ρ, time to completion over the time that the job takes on the empty
-            cluster with the workers it asked for.
-        rho_worst: Its 95 % quantile.
+        rho_mean: Mean of ρ, time to completion over the job's time on the empty cluster with its
+            requested workers.
+        rho_worst: 95 % quantile of ρ.
         migrations: Pods moved.
         rescales: Changes of the number of workers.
-        preemptions: Jobs sent away.
-        lost_seconds: Work done and lost, as seconds of the jobs on the empty cluster.
+        preemptions: Jobs preempted.
+        lost_seconds: Lost work, as seconds of the jobs on the empty cluster.
 
     Source:
         ρ: Mahajan et al., Themis, NSDI 2020 (there with a 1/N share of the cluster instead).
@@ -57,7 +57,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
 
 
 def horizon(runs: Sequence[Run]) -> float:
-    """Return the last completion under any scheduler: when those that never complete do so."""
+    """Return the last completion under any scheduler, which counts for jobs that never complete."""
     ends = [job.completed_at for run in runs for job in run.jobs if job.completed_at is not None]
     return max(ends, default=0.0)
 
@@ -66,9 +66,9 @@ def measure(workload: Workload, run: Run, end: float) -> Metrics:
     """Return the metrics of a run.
 
     Args:
-        workload: What was run.
-        run: What came of it.
-        end: See ``horizon``.
+        workload: The workload of the run.
+        run: The run.
+        end: The ``horizon`` of all compared runs.
     """
     records = {record.name: record for record in run.jobs}
     pairs = [(job, records[job.name]) for job in workload.jobs]

@@ -1,14 +1,13 @@
-"""A mixed workload: what no public trace has together. Ours, and nobody's measurement.
+"""A generated workload with a mix of jobs that no public trace has; not measured anywhere.
 
 Three kinds of jobs on two kinds of machines:
 
 * *value*: gangs of 1 to 8 GPUs that state a utility, a sigmoid as OASiS has it;
 * *elastic*: GPU jobs that train with 1 to 8 workers, speed by Amdahl's law, with a loss;
-* *shared*: one worker with CPU alone, which uses several times what it asks for where it gets it,
-  so that such jobs slow each other on one machine (SpeCon's situation), with a loss.
+* *shared*: one worker with CPU alone, which uses several times its request where it can, so that
+  such jobs slow each other on one machine (SpeCon's situation), with a loss.
 
-Numbers are drawn so that each kind brings about the same load; users have priorities, and a third
-of the jobs a maximum wait.
+Each kind brings about the same load; users have priorities, and a third of the jobs a maximum wait.
 """
 
 import math
@@ -27,7 +26,7 @@ _USERS = {"ada": 9, "ben": 5, "cid": 2}
 _GPU_MACHINES, _GPUS, _CPU_MACHINES = 6, 4, 4
 _GPU_CPU, _CPU_CPU = 32_000, 16_000
 _POOL = "example.com/shared-pool"
-"""Only the machines with CPU alone have it: jobs that share CPU disturb nobody else."""
+"""Only machines without GPUs have it, so that jobs that share CPU disturb no other jobs."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Amdahl:
     """Speed of w workers: 1 / ((1 - part) + part/w), less a tenth for each node but the first.
 
     Attributes:
-        part: What of the work can be shared out, 0…1.
+        part: Share of the work that can be parallelised, 0…1.
     """
 
     part: float
@@ -51,13 +50,13 @@ def mixed(seed: int, jobs: int = 120, seconds: float = 7200.0) -> Workload:
     """Return a workload; the same seed gives the same.
 
     Args:
-        seed: Of all that is drawn: kinds, sizes, times, users, utilities, curves.
-        jobs: How many.
-        seconds: How long submissions last.
+        seed: Of all draws: kinds, sizes, times, users, utilities, curves.
+        jobs: Number of jobs.
+        seconds: Duration of the submissions.
     """
-    dice = generator(seed, _STREAM)
-    times = np.sort(dice.uniform(0.0, seconds, jobs)).tolist()
-    drawn = tuple(_job(i, at, dice) for i, at in enumerate(times))
+    rng = generator(seed, _STREAM)
+    times = np.sort(rng.uniform(0.0, seconds, jobs)).tolist()
+    drawn = tuple(_job(i, at, rng) for i, at in enumerate(times))
     return Workload(drawn, tuple(_machines()), f"mixed, seed {seed}")
 
 
@@ -71,12 +70,12 @@ def _machines() -> Iterator[Machine]:
         )
 
 
-def _job(number: int, at: float, dice: np.random.Generator) -> Job:
-    kind = ("value", "elastic", "shared")[int(dice.integers(0, 3))]
-    user = sorted(_USERS)[int(dice.integers(0, len(_USERS)))]
-    hurried = float(dice.uniform()) < 1.0 / 3.0
-    wait = float(dice.uniform(120.0, 3600.0))
-    job = {"value": _value, "elastic": _elastic, "shared": _shared}[kind](number, at, dice)
+def _job(number: int, at: float, rng: np.random.Generator) -> Job:
+    kind = ("value", "elastic", "shared")[int(rng.integers(0, 3))]
+    user = sorted(_USERS)[int(rng.integers(0, len(_USERS)))]
+    hurried = float(rng.uniform()) < 1.0 / 3.0
+    wait = float(rng.uniform(120.0, 3600.0))
+    job = {"value": _value, "elastic": _elastic, "shared": _shared}[kind](number, at, rng)
     return replace(
         job,
         namespace=user,
@@ -85,16 +84,16 @@ def _job(number: int, at: float, dice: np.random.Generator) -> Job:
     )
 
 
-def _seconds(dice: np.random.Generator, typical: float) -> float:
-    """A length around ``typical``, one in ten more than three times as long."""
-    return float(np.clip(typical * dice.lognormal(0.0, 0.9), 60.0, 8.0 * typical))
+def _seconds(rng: np.random.Generator, typical: float) -> float:
+    """Return a length around ``typical``; one in ten is more than three times as long."""
+    return float(np.clip(typical * rng.lognormal(0.0, 0.9), 60.0, 8.0 * typical))
 
 
-def _value(number: int, at: float, dice: np.random.Generator) -> Job:
-    workers = int(dice.choice([1, 2, 4, 8], p=[0.4, 0.3, 0.2, 0.1]))
-    seconds = _seconds(dice, 700.0)
-    slack = seconds * float(dice.uniform(1.3, 5.0))
-    worth = Sigmoid(float(dice.uniform(1.0, 100.0)), 10.0 / slack, slack)
+def _value(number: int, at: float, rng: np.random.Generator) -> Job:
+    workers = int(rng.choice([1, 2, 4, 8], p=[0.4, 0.3, 0.2, 0.1]))
+    seconds = _seconds(rng, 700.0)
+    slack = seconds * float(rng.uniform(1.3, 5.0))
+    worth = Sigmoid(float(rng.uniform(1.0, 100.0)), 10.0 / slack, slack)
     return Job(
         name=f"value-{number:04}",
         submitted_at=at,
@@ -110,10 +109,10 @@ def _value(number: int, at: float, dice: np.random.Generator) -> Job:
     )
 
 
-def _elastic(number: int, at: float, dice: np.random.Generator) -> Job:
-    speed = Amdahl(float(dice.uniform(0.7, 0.98)))
-    workers = int(dice.choice([1, 2, 4]))
-    seconds = _seconds(dice, 700.0)
+def _elastic(number: int, at: float, rng: np.random.Generator) -> Job:
+    speed = Amdahl(float(rng.uniform(0.7, 0.98)))
+    workers = int(rng.choice([1, 2, 4]))
+    seconds = _seconds(rng, 700.0)
     return Job(
         name=f"elastic-{number:04}",
         submitted_at=at,
@@ -124,14 +123,14 @@ def _elastic(number: int, at: float, dice: np.random.Generator) -> Job:
         work=seconds * speed.rate(workers, math.ceil(workers / _GPUS)),
         speed=speed,
         expected_seconds=seconds,
-        curve=Exponential(float(dice.uniform(4.0, 20.0)), float(dice.uniform(0.1, 0.6))),
+        curve=Exponential(float(rng.uniform(4.0, 20.0)), float(rng.uniform(0.1, 0.6))),
         movable=True,
         pause_seconds=15.0,
     )
 
 
-def _shared(number: int, at: float, dice: np.random.Generator) -> Job:
-    seconds = _seconds(dice, 500.0)
+def _shared(number: int, at: float, rng: np.random.Generator) -> Job:
+    seconds = _seconds(rng, 500.0)
     return Job(
         name=f"shared-{number:04}",
         submitted_at=at,
@@ -140,7 +139,7 @@ def _shared(number: int, at: float, dice: np.random.Generator) -> Job:
         work=seconds,
         speed=Proportional(),
         expected_seconds=seconds,
-        curve=Exponential(float(dice.uniform(4.0, 20.0)), float(dice.uniform(0.1, 0.6))),
+        curve=Exponential(float(rng.uniform(4.0, 20.0)), float(rng.uniform(0.1, 0.6))),
         movable=True,
         pause_seconds=5.0,
         demand_milli=_CPU_CPU,

@@ -13,7 +13,7 @@ _BARS: Final = ("mean", "p95", "makespan", "value", "utilisation", "rho")
 _OURS, _THEIRS, _FRONT, _NO_VALUE = "#009E73", "#999999", "#D55E00", "#56B4E9"
 _PAIR: Final = 2
 _NEAR: Final = (0.05, 0.05)
-"""Points of the front that are nearer, as parts of what is shown, have one label together."""
+"""Points of the front nearer than this share of the axes get one label together."""
 
 Point = tuple[float, float]
 
@@ -81,7 +81,7 @@ def _front(axes: Any, outcome: Outcome) -> None:
 
 
 def _groups(points: Mapping[str, Point]) -> list[list[str]]:
-    """Return the policies, those together whose points lie near each other, from left to right."""
+    """Return the policies in groups of near points, from left to right."""
     spans = [max(axis) - min(axis) or 1.0 for axis in zip(*points.values(), strict=True)]
     groups: list[list[str]] = []
     for policy in sorted(points, key=lambda name: points[name]):

@@ -1,4 +1,4 @@
-"""The policies that can be compared, by name: how each is made for one workload and seed."""
+"""The policies that can be compared, by name, with their constructors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,13 +22,13 @@ from simulator.workload import Job
 
 @dataclass(frozen=True)
 class Setting:
-    """What a policy is made with.
+    """Arguments of a policy's constructor.
 
     Attributes:
         seed: Of the errors of estimates.
-        error: Their size (``estimates``).
-        history: Past jobs, for OASiS' price bounds; of training windows.
-        engine: Parameters of the same file as the extender's.
+        error: Size of these errors (``estimates``).
+        history: Past jobs from training windows, for OASiS' price bounds.
+        engine: Parameters from the extender's settings file.
         combined: Parameters of ``combined``.
     """
 
@@ -40,7 +40,7 @@ class Setting:
 
     @property
     def estimates(self) -> Estimates:
-        """What everybody who asks is told."""
+        """The estimates, the same for all policies."""
         return Estimates(self.seed, self.error)
 
     def ordered(self, order: Order) -> EngineDecider:
@@ -53,9 +53,9 @@ class Policy:
     """A policy.
 
     Attributes:
-        title: What it does, in a line.
-        ours: Whether it is Shuntyard's: what it ships, or (``combined``) proposes.
-        make: Makes it, fresh for each run.
+        title: One line about what it does.
+        ours: Whether Shuntyard ships it or (``combined``) proposes it.
+        make: Builds a new one for each run.
     """
 
     title: str
@@ -88,9 +88,9 @@ POLICIES: Final[Mapping[str, Policy]] = {
     "volcano": Policy("Volcano's order", False, lambda _: Volcano()),
     "spread": Policy("default kube-scheduler", False, lambda _: DefaultSpread()),
 }
-"""Name → policy; a name that is not in it is refused with this list."""
+"""Name → policy."""
 
 SPECIALISTS: Final = ("cps", "drs", "oasis", "specon")
 """The four papers."""
 REFERENCES: Final = ("density", "shortest", "count")
-"""What ``combined`` should not be dominated by."""
+"""Policies that should not dominate ``combined``."""

@@ -1,4 +1,4 @@
-"""What a comparison found, as tables and sentences made of its numbers."""
+"""Tables and findings of a comparison."""
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean
@@ -40,7 +40,7 @@ ASSUMPTIONS: Final = (
 def outcome(
     comparison: Comparison, by_seed: Sequence[Seeded], command: str, notes: Sequence[str] = ()
 ) -> Outcome:
-    """Return tables, findings and what the picture needs."""
+    """Return the tables, findings and series of a comparison."""
     seeds = [result.seed for result in by_seed]
     use = "held out" if seeds[0] >= HELD_OUT else "training"
     return Outcome(
@@ -60,7 +60,9 @@ def outcome(
                 {
                     "seed": result.seed,
                     "metrics": {
-                        policy: {name: m.of(result.found[policy]) for name, m in MEASURES.items()}
+                        policy: {
+                            name: m.value_of(result.found[policy]) for name, m in MEASURES.items()
+                        }
                         for policy in comparison.policies
                     },
                 }
@@ -71,7 +73,7 @@ def outcome(
 
 
 def tables(comparison: Comparison, by_seed: Sequence[Seeded]) -> Iterator[Table]:
-    """Yield a table of times, one of value and fairness, one of what it took, and differences."""
+    """Yield tables of times, value and fairness, moves and preemptions, and differences."""
     jobs, machines = (
         fmean(getattr(result, field) for result in by_seed) for field in ("jobs", "machines")
     )
@@ -115,7 +117,7 @@ def _table(
 
 
 def _against(comparison: Comparison, by_seed: Sequence[Seeded]) -> Table:
-    """By how many percent ``combined`` is better than each, with what the seeds can tell."""
+    """Return by how many percent ``combined`` beats each policy, with significance over seeds."""
     names = verdicts.objectives(by_seed, comparison.policies)
     rows: list[tuple[Cell, ...]] = []
     for policy in comparison.policies:

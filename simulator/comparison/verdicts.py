@@ -1,4 +1,4 @@
-"""Who is better than whom: paired differences over seeds, and what nobody dominates."""
+"""Which policy is better: paired differences over seeds, and the Pareto front."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ class Measure:
     """A metric with its direction.
 
     Attributes:
-        title: With its unit.
-        of: Its value; None where the workload has none.
+        title: Title with the unit.
+        value_of: Returns its value; None where the workload has none.
         rising: Whether more is better.
         digits: Decimals in tables.
     """
 
     title: str
-    of: Callable[[Metrics], float | None]
+    value_of: Callable[[Metrics], float | None]
     rising: bool = False
     digits: int = 0
 
@@ -48,25 +48,25 @@ MEASURES: Final[Mapping[str, Measure]] = {
 """Name → metric, in the order of the table."""
 
 OBJECTIVES: Final = ("value", "mean", "makespan")
-"""What the front is drawn on."""
+"""The objectives of the Pareto front."""
 _CLEAR: Final = 2.0
-"""A difference of so many standard errors is said to be one."""
+"""Standard errors from which on a difference is significant."""
 
 
 def values(by_seed: Sequence[Seeded], policy: str, measure: str) -> list[float]:
     """Return a metric of a policy by seed; empty where a workload has none."""
-    measured = [MEASURES[measure].of(result.found[policy]) for result in by_seed]
+    measured = [MEASURES[measure].value_of(result.found[policy]) for result in by_seed]
     return [value for value in measured if value is not None] if None not in measured else []
 
 
 def mean(by_seed: Sequence[Seeded], policy: str, measure: str) -> float | None:
-    """Return its mean; None where there is none."""
+    """Return the mean of a metric over seeds; None where a workload has none."""
     measured = values(by_seed, policy, measure)
     return fmean(measured) if measured else None
 
 
 def difference(by_seed: Sequence[Seeded], policy: str, other: str, measure: str) -> Spread | None:
-    """Return by how much ``one`` is better than ``other``, paired by seed; None without values."""
+    """Return by how much ``policy`` beats ``other``, paired by seed; None without values."""
     sign = 1.0 if MEASURES[measure].rising else -1.0
     ours, theirs = values(by_seed, policy, measure), values(by_seed, other, measure)
     if not ours:
@@ -75,7 +75,7 @@ def difference(by_seed: Sequence[Seeded], policy: str, other: str, measure: str)
 
 
 def clearly(difference_found: Spread | None) -> int:
-    """Return 1 for better, -1 for worse, 0 where the seeds cannot tell (or there are no two)."""
+    """Return 1 if better, -1 if worse, 0 if not significant or there are fewer than two seeds."""
     if difference_found is None or difference_found.count < _PAIRS:
         return 0
     if abs(difference_found.mean) <= _CLEAR * difference_found.error:
@@ -87,12 +87,12 @@ _PAIRS: Final = 2
 
 
 def objectives(by_seed: Sequence[Seeded], policies: Sequence[str]) -> tuple[str, ...]:
-    """Return the objectives of which these workloads have values."""
+    """Return the objectives for which these workloads have values."""
     return tuple(name for name in OBJECTIVES if values(by_seed, policies[0], name))
 
 
 def dominates(by_seed: Sequence[Seeded], policy: str, other: str) -> bool:
-    """Say whether ``one`` is at least as good in the mean of every objective, and better in one."""
+    """Return True if ``policy`` is as good in the mean of every objective, and better in one."""
     names = objectives(by_seed, (policy,))
     gaps = [difference(by_seed, policy, other, name) for name in names]
     means = [gap.mean for gap in gaps if gap is not None]
@@ -100,7 +100,7 @@ def dominates(by_seed: Sequence[Seeded], policy: str, other: str) -> bool:
 
 
 def front(by_seed: Sequence[Seeded], policies: Sequence[str]) -> tuple[str, ...]:
-    """Return the policies that no other one dominates, in the order given."""
+    """Return the policies that no other policy dominates, in the order given."""
     return tuple(
         policy
         for policy in policies

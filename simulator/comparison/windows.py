@@ -1,8 +1,8 @@
-"""Windows of a trace: the same trace gives many workloads, one a seed.
+"""Windows of a trace: one trace gives many workloads, one per seed.
 
-A seed draws where the window begins, and which jobs of it are kept. Seeds below ``HELD_OUT`` draw
-from the first part of the trace, by time; the others from the rest, which nobody looks at while
-parameters are chosen.
+A seed draws the start of the window and which of its jobs are kept. Seeds below ``HELD_OUT`` draw
+from the first part of the trace, by time; the others from the rest, which is not used to choose
+parameters.
 """
 
 import math
@@ -14,20 +14,20 @@ from simulator.workload import Job, Machine, Workload
 
 _STREAM = 81
 TRAINING_SHARE = 0.6
-"""The first part of a trace, by jobs in the order of submission."""
+"""Share of the jobs in the first part of a trace, in the order of submission."""
 
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """What a window is.
+    """Size and start of a window.
 
     Attributes:
-        jobs: How many jobs; drawn from those of the window.
-        seconds: How long submissions last; None: as long as it takes for that many jobs.
-        start: Where the window begins, seconds of the trace; None: drawn.
-        load: Work offered a second as a part of what the machines can do; so many machines of the
-            trace there are. 1 and above: the queue grows while jobs come.
-        nodes: How many machines instead.
+        jobs: Number of jobs, drawn from those of the window.
+        seconds: Duration of the submissions; None: until that many jobs have arrived.
+        start: Start of the window, seconds of the trace; None: drawn.
+        load: Offered work per second as a share of the machines' capacity; decides how many
+            machines of the trace are used. From 1 on the queue grows while jobs arrive.
+        nodes: Number of machines instead.
     """
 
     jobs: int = 120
@@ -68,7 +68,7 @@ def _window(part: Workload, settings: WindowSettings, seed: int) -> Workload:
 
 
 def _machines(chosen: Workload, settings: WindowSettings) -> tuple[Machine, ...]:
-    """Return every k-th machine, so many that the load is as asked and the largest job fits."""
+    """Return every k-th machine: enough for the requested load and for the largest job."""
     span = settings.seconds or max(chosen.jobs[-1].submitted_at, 1.0)
     total = _total(chosen.machines)
     offered = max(
@@ -86,18 +86,18 @@ def _machines(chosen: Workload, settings: WindowSettings) -> tuple[Machine, ...]
 
 
 def fitting(jobs: Sequence[Job], machines: tuple[Machine, ...]) -> tuple[Job, ...]:
-    """Return the jobs, none of which may have more workers than the empty cluster holds.
+    """Return the jobs with ``most_workers`` limited to what the empty cluster holds.
 
     Raises:
-        ValueError: One asks for more; choose more machines.
+        ValueError: A job requests more workers; choose more machines.
     """
     jobs_ = []
     for job in jobs:
         most = sum(places(job.worker, machine) for machine in machines)
         if job.workers > most:
             raise ValueError(
-                f"{job.name} asks for {job.workers} workers, the {len(machines)} machines hold "
-                f"{most}: give it more machines (--nodes, --load)"
+                f"{job.name} requests {job.workers} workers, but the {len(machines)} machines hold "
+                f"{most}: use more machines (--nodes, --load)"
             )
         jobs_.append(replace(job, most_workers=min(job.most_workers, most)))
     return tuple(jobs_)
@@ -109,7 +109,7 @@ def places(worker: Mapping[str, int], machine: Machine) -> int:
 
 
 def alone_seconds(job: Job, machines: Sequence[Machine]) -> float:
-    """Return how long a job takes on the empty cluster with the workers it asked for."""
+    """Return the seconds of a job on the empty cluster with its requested workers."""
     held = max((places(job.worker, machine) for machine in machines), default=1)
     rate = job.speed.rate(job.workers, math.ceil(job.workers / max(1, held)))
     return job.work / rate if rate > 0 else math.inf
@@ -137,7 +137,7 @@ _SPLIT_STREAM = 71
 def cut(workload: Workload, start: float = 0.0, jobs: int | None = None) -> Workload:
     """Return the jobs submitted at ``start`` seconds or later, at most ``jobs`` of them.
 
-    Submissions are counted from the first of them.
+    Submission times count from the first of them.
     """
     chosen = [job for job in workload.jobs if job.submitted_at >= start][:jobs]
     first = min((job.submitted_at for job in chosen), default=0.0)
@@ -146,7 +146,7 @@ def cut(workload: Workload, start: float = 0.0, jobs: int | None = None) -> Work
 
 
 def thinned(workload: Workload, jobs: int, seed: int) -> Workload:
-    """Return ``jobs`` jobs drawn without replacement; all of them if there are no more."""
+    """Return ``jobs`` jobs drawn without replacement; all if there are fewer."""
     if jobs >= len(workload.jobs):
         return workload
     chosen = generator(seed, _SPLIT_STREAM).choice(len(workload.jobs), jobs, replace=False)

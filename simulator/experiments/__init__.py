@@ -1,1 +1,1 @@
-"""One module for each table or figure of a paper; ``registry`` knows their names."""
+"""One module per table or figure of a paper; ``registry`` lists them."""

@@ -19,7 +19,7 @@ CPS: Final = "CPS"
 BUILT_IN: Final = "built-in"
 ORDERS: Final[Mapping[str, Order]] = {BUILT_IN: Order.CREATION, CPS: Order.CPS}
 PRINTED: Final[Mapping[str, tuple[int, ...]]] = {BUILT_IN: (1, 2, 3, 4), CPS: (5, 4, 3, 2)}
-"""The jobs that are started, in this order; the other one is left out."""
+"""The jobs that start, in order; the fifth is left out."""
 SIZES: Final[Mapping[int, range]] = {2: range(20, 35), 3: range(13, 24)}
 """Allocatable CPUs of each node, by the number of equal nodes."""
 _WORD: Final = {2: "two", 3: "three"}
@@ -27,7 +27,7 @@ _WORD: Final = {2: "two", 3: "three"}
 
 @dataclass(frozen=True)
 class Cluster:
-    """Equal nodes: how many, CPUs of each, how many pods of 2 CPUs fit, who starts."""
+    """A cluster of equal nodes, and the jobs that start on it by order."""
 
     nodes: int
     cpu: int
@@ -35,12 +35,12 @@ class Cluster:
 
     @property
     def pods(self) -> int:
-        """Pods that fit; a CPU that is left over on each node holds none."""
+        """Number of pods of 2 CPUs that fit."""
         return self.nodes * (self.cpu // paper.GROUP_CPU)
 
     @property
     def as_printed(self) -> bool:
-        """Whether both orders start exactly the jobs that the paper says."""
+        """Whether both orders start exactly the jobs that the paper states."""
         return all(self.started[name] == PRINTED[name] for name in ORDERS)
 
 
@@ -77,7 +77,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw how many jobs start by the size of a node, and where both outcomes are as printed."""
+    """Draw the number of started jobs by node size, and where both outcomes are as printed."""
     series: dict[str, Any] = outcome.series
     with pictures.figure(path, 7.5, 2.6) as chart:
         for axes, (nodes, panel) in zip(
@@ -121,7 +121,7 @@ def _jobs() -> list[Job]:
 
 
 def _table(nodes: int, clusters: Sequence[Cluster]) -> Table:
-    """One line for clusters of one outcome."""
+    """Return a table with one line per outcome."""
     rows: list[tuple[str, str, str, str, str]] = []
     groups: list[list[Cluster]] = []
     for cluster in (cluster for cluster in clusters if cluster.nodes == nodes):

@@ -1,4 +1,4 @@
-"""CPS job level, groups 1 to 7: in which order five jobs start, however they were submitted."""
+"""CPS job level, groups 1 to 7: start order of five jobs, whatever their submission order."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,14 +26,14 @@ BUILT_IN: Final = "built-in"
 _ALL: Final = 100.0
 _CPU: Final = 2
 _NODE_CPU: Final = 64
-"""Enough for all five jobs, as the paper has it."""
+"""Enough for all five jobs, as in the paper."""
 
 Found = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Orders:
-    """The orders of one shuffle: job names by group and by who ordered them."""
+    """Start orders of one shuffle: job names by group, under CPS and the built-in order."""
 
     submitted: tuple[int, ...]
     cps: dict[int, Found]
@@ -41,7 +41,7 @@ class Orders:
 
 
 def run(options: Options) -> Outcome:
-    """Submit each group in shuffled order, and look who starts first."""
+    """Submit each group in shuffled order, and record the start orders."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
     params = replace(options.parameters, order=Order.CPS)
     runs = seeds.over(partial(_run_seed, params), chosen, TITLE, options.processes)
@@ -65,7 +65,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw in how many of the shuffles each group started in the expected order."""
+    """Draw the share of shuffles in which each group started in the expected order."""
     series: dict[str, Any] = outcome.series
     with pictures.figure(path, 7.5, 2.8) as chart:
         axes = chart.add_subplot()
@@ -125,7 +125,7 @@ def _jobs(group: Group) -> list[Job]:
 
 
 def _expected(order: Found, group: Group) -> bool:
-    """Say whether jobs started set by set; those of one set in any order."""
+    """Return True if jobs started set by set, in any order within a set."""
     left = list(order)
     for together in group.order:
         first, left = left[: len(together)], left[len(together) :]

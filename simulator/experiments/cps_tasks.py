@@ -1,4 +1,4 @@
-"""CPS task level, groups 1 to 6: the order of a job's pods, their nodes, and what that is worth."""
+"""CPS task level, groups 1 to 6: order and nodes of a job's pods, and the effect on job time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ NAME: Final = "cps-tasks"
 CPS: Final = "CPS"
 BUILT_IN: Final = "built-in"
 CROSSINGS: Final = (0.05, 0.1, 0.157, 0.2, 0.5)
-"""c of the job-time model: by how much longer a job takes when all traffic crosses nodes."""
+"""c of the job-time model: relative increase of job time if all traffic crosses nodes."""
 COST: Final = 0.157
-"""c with which group 5 has the gap of 32 s that the paper states; no measurement says it."""
+"""c that gives the stated gap of 32 s in group 5; not measured."""
 NODE_CPU: Final = 28
-"""A 32-CPU machine without what the system keeps, as Sect. 4.4 implies."""
+"""A 32-CPU machine minus the system's share, as Sect. 4.4 implies."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """One execution of one group by both.
+    """One execution of one group by both schedulers.
 
     Attributes:
-        last_server: Place of the last parameter server in the order of the pods, from 1.
+        last_server: Position of the last parameter server in the order of pods, from 1.
         crossing: Share of the worker-server pairs on different nodes.
         nodes: Nodes used.
     """
@@ -46,7 +46,7 @@ class Execution:
 
 
 def run(options: Options) -> Outcome:
-    """Execute each group so many times."""
+    """Execute each group once per seed."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or paper.EXECUTIONS)
     runs = seeds.over(partial(_run_seed, options.parameters), chosen, TITLE, options.processes)
     executions = {group.number: [run_[i] for run_ in runs] for i, group in enumerate(TASK_GROUPS)}
@@ -73,7 +73,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw the traffic that crosses nodes, and what the model makes of it."""
+    """Draw the traffic across nodes, and the modelled job times."""
     series: dict[str, Any] = outcome.series
     with pictures.figure(path, 7.5, 2.6) as chart:
         left, right = chart.subplots(1, 2, width_ratios=(3, 2))
@@ -155,7 +155,7 @@ def _counted(ours: int, printed: int | None, share: float) -> str:
 
 
 def _compared(runs: Sequence[Execution]) -> tuple[int, int, int]:
-    """Return in how many executions the last server comes later, equally late, earlier."""
+    """Return the numbers of executions whose last server comes later, equally late, earlier."""
     differences = [run_.last_server[CPS] - run_.last_server[BUILT_IN] for run_ in runs]
     later, earlier = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     return later, len(differences) - later - earlier, earlier
@@ -222,7 +222,7 @@ def _seconds(group: TaskGroup, runs: Sequence[Execution], order: str) -> Spread:
 
 
 def _all(group: TaskGroup, runs: Sequence[Execution], order: str) -> list[float]:
-    """Return the model's job time of each execution: base · (1 + c · share that crosses)."""
+    """Return the modelled job time of each execution: base · (1 + c · crossing share)."""
     printed = {group_.cpu: group_.seconds for group_ in TASK_GROUPS if group_.seconds is not None}
     target = printed[4] if group.cpu == 4 else printed[1] / group.cpu  # noqa: PLR2004 - see note
     base = target / (1.0 + COST * _mean(runs, CPS) / 100.0)

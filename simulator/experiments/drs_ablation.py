@@ -1,4 +1,4 @@
-"""Where the gain of DRS comes from: DRAGON changed step by step, and what was assumed, changed."""
+"""Where the gain of DRS comes from: DRAGON changed step by step, and varied assumptions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ STEPS: Final[Mapping[str, DragonParameters]] = {
     "both, and best fit": replace(_BOTH, best_fit=True),
     "both, best fit, weighted queue": replace(_BOTH, best_fit=True, by_utility=True),
 }
-"""What is changed of DRAGON."""
+"""Steps from DRAGON towards DRS."""
 PAUSES: Final = (5.0, 30.0, 60.0)
 NEAR_COSTS: Final = (0.25, 0.5, 1.0)
 WANTED: Final = ("least", "usual", "most")
@@ -89,7 +89,7 @@ def _ladder(params: ScalingParameters) -> list[Contestant]:
 
 def _scaling(contestant: Contestant) -> ScalingParameters:
     if not isinstance(contestant.how, ScalingParameters):
-        raise TypeError(f"{contestant.name} is not the policy")
+        raise TypeError(f"{contestant.name} is not a variant of the policy")
     return contestant.how
 
 

@@ -1,4 +1,4 @@
-"""DRS against DRAGON and the training operator: does "up to 26.56 % faster" come out?"""
+"""DRS against DRAGON and the training operator: is "up to 26.56 % faster" reproduced?"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -99,7 +99,7 @@ def _cases(options: Options) -> list[Case]:
 
 
 def _rows(cases: Sequence[Case]) -> Iterator[tuple[str, int, Sequence[Case]]]:
-    """Yield speed, experiment, and the cases of those that are held against DRAGON."""
+    """Yield speed, experiment, and the cases of all schedulers, DRAGON first."""
     for speed, experiment in product(SPEEDS, EXPERIMENTS):
         own = [c for c in cases if (c.speed, c.experiment) == (speed, experiment)]
         yield speed, experiment, own

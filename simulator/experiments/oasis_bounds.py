@@ -1,4 +1,4 @@
-"""OASiS, Fig. 6: how the price bounds matter, and what to use instead of the printed ones."""
+"""OASiS, Fig. 6: influence of the price bounds, and alternatives to the printed ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,16 +28,16 @@ NAME: Final = "oasis-bounds"
 SEEDS: Final = 40
 SETTINGS: Final = tuple(Setting(jobs) for jobs in JOBS)
 SWEEP: Final = (1e2, 1e3, 3e3, 1e4, 2.5e4, 5e4, 1.5e5, 2.5e5, 5e5, 1e6, 1e7, 1e8)
-"""κ; holds ``KAPPA`` times each of ``ESTIMATES``."""
+"""Values of κ; they include ``KAPPA`` times each of ``ESTIMATES``."""
 WRONG_U: Final = (0.2, 10.0)
 QUANTILES: Final = (0.1, 0.25, 0.4, 0.5)
 WORTHLESS: Final = 1e-3
-"""Share of a job's utility at its arrival below which a completion counts as worth nothing."""
+"""Share of a job's utility at its arrival below which a completion counts 0."""
 _PRINTED: Final = "printed (23)-(26)"
 _PRINTED_CUT: Final = "printed, and what is worth less than 0.001 of its best counts 0"
 
 Utilities = dict[str, list[list[float]]]
-"""Which bounds → jobs → seed → total utility."""
+"""Bounds → number of jobs → seed → total utility."""
 
 
 def run(options: Options) -> Outcome:
@@ -74,7 +74,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw total utility by κ, a line for each number of jobs."""
+    """Draw total utility by κ, with a line per number of jobs."""
     with pictures.figure(path) as chart:
         axes = chart.add_subplot()
         pictures.lines(axes, outcome.series["kappa"], outcome.series["utility"])
@@ -102,7 +102,7 @@ def _run_seed(options: Options, seed: int) -> list[dict[str, float]]:
 
 @dataclass(frozen=True)
 class _Cut:
-    """A utility that is 0 where it would be next to nothing."""
+    """A utility with tiny values cut to 0."""
 
     whole: Utility
 
@@ -138,7 +138,7 @@ def _quantile(share: float) -> str:
 
 
 def _relative(utilities: Utilities, name: str, at: int) -> Spread:
-    """Return the utility by that of κ = 5·10⁴, seed by seed."""
+    """Return the utility divided by that of κ = 5·10⁴, seed by seed."""
     pairs = zip(utilities[name][at], utilities[_kappa(KAPPA)][at], strict=True)
     return spread(reached / reference for reached, reference in pairs)
 

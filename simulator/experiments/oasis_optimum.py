@@ -1,4 +1,4 @@
-"""OASiS, Fig. 5: the offline optimum by what OASiS reaches, on small clusters."""
+"""OASiS, Fig. 5: the offline optimum divided by OASiS' utility, on small clusters."""
 
 import math
 import statistics
@@ -42,7 +42,7 @@ SETTING: Final = Setting(
 
 @dataclass(frozen=True)
 class Instance:
-    """One workload: OASiS with the printed bounds and with each κ, optimum, certificate."""
+    """Utilities of one workload: OASiS with the printed bounds and each κ, optimum, certificate."""
 
     printed: float
     by_kappa: tuple[float, ...]
@@ -51,12 +51,12 @@ class Instance:
 
     @property
     def ratio(self) -> float:
-        """Optimum by OASiS with the printed bounds; infinite if that admits nobody."""
+        """Optimum by OASiS with the printed bounds; infinite if OASiS admits no job."""
         return _ratio(self.optimum.utility, self.printed)
 
     @property
     def best_ratio(self) -> float:
-        """Optimum by OASiS with the bounds that suit the workload best."""
+        """Optimum by OASiS with the best bounds for the workload."""
         return _ratio(self.optimum.utility, max(self.printed, *self.by_kappa))
 
 
@@ -88,7 +88,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw the median ratio by servers, a bar for each range of priorities."""
+    """Draw the median ratio by servers, with a bar per range of priorities."""
     with pictures.figure(path) as chart:
         axes = chart.add_subplot()
         medians = outcome.series["medians"]
@@ -98,7 +98,7 @@ def draw(outcome: Outcome, path: Path) -> None:
 
 
 def setting(servers: int, priority: tuple[float, float]) -> Setting:
-    """Return the setting with so many servers in all, half of them (rounded up) for workers."""
+    """Return the setting with so many servers, half of them (rounded up) for workers."""
     hosts = math.ceil(servers / 2)
     return replace(SETTING, worker_servers=hosts, server_servers=servers - hosts, priority=priority)
 
@@ -112,7 +112,7 @@ def instance(workload: SlotWorkload) -> Instance:
 
 
 def _certified(workload: SlotWorkload, bounds: Bounds) -> tuple[float, float]:
-    """Return the utility OASiS reaches, and what the certificate of that run allows at most."""
+    """Return OASiS' utility, and the upper bound by the certificate of that run."""
     policy = Planned(workload, bounds, AdmissionParameters())
     reached = play(workload, policy).utility
     return reached, certificate(normalised_jobs(workload), policy.state).bound

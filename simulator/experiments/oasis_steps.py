@@ -1,4 +1,4 @@
-"""OASiS beyond the paper: other reserve prices, plans made anew, jobs on one machine."""
+"""OASiS beyond the paper: other reserve prices, replanning, co-location."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,7 +70,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw total utility by jobs, a bar for each variant."""
+    """Draw total utility by number of jobs, with a bar per variant."""
     with pictures.figure(path) as chart:
         axes = chart.add_subplot()
         groups = [str(jobs) for jobs in outcome.series["jobs"]]

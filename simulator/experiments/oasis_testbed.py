@@ -25,11 +25,11 @@ _PAST: Final = 4
 _PAST_SAMPLES: Final = 8
 
 BySeed = Sequence[Mapping[str, tuple[float, list[Late]]]]
-"""Seed → name → total utility, and how late each job was."""
+"""Seed → name → total utility and lateness of each job."""
 
 
 def run(options: Options) -> Outcome:
-    """Run everybody on twelve drawn jobs."""
+    """Run all policies on twelve drawn jobs."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
     by_seed = seeds.over(partial(_run_seed, options), chosen, TITLE, options.processes)
     return Outcome(

@@ -1,4 +1,4 @@
-"""OASiS, Fig. 4: how late jobs are done, time-critical and time-sensitive ones."""
+"""OASiS, Fig. 4: lateness of time-critical and time-sensitive jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -85,7 +85,7 @@ def _run_seed(names: tuple[str, ...], options: Options, seed: int) -> dict[str, 
 
 
 def _in_box(name: str, kind: str, late: Late) -> bool:
-    """Say whether the paper's box holds the job: of OASiS the admitted ones, of others all."""
+    """Return True if the paper's box includes the job: for OASiS only admitted ones."""
     return _is(kind, late) and (late.finished or name not in {OASIS, QUANTILE})
 
 

@@ -1,4 +1,4 @@
-"""OASiS, Fig. 3: total utility by the number of jobs, beside the paper's four and stronger ones."""
+"""OASiS, Fig. 3: total utility by number of jobs, beside the paper's four and stronger rules."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ from simulator.results import Beside, Cell, Outcome, Table
 TITLE: Final = "OASiS: total utility by the number of jobs (Fig. 3)"
 NAME: Final = "oasis-utility"
 DORM_SEEDS: Final = 5
-"""Dorm's programs cost five minutes of a core a seed; everybody else runs on all seeds."""
+"""Dorm's programs take five minutes of a core per seed; the other policies run on all seeds."""
 HELD_OUT_DORM_SEEDS: Final = 2
 SETTINGS: Final = tuple(Setting(jobs) for jobs in JOBS)
 OURS: Final = (OASIS, QUANTILE, PRINTED)
@@ -39,7 +39,7 @@ CHEAP: Final = (*OURS, *(name for name in FOUR if name != DORM), *REPAIRED)
 
 
 def run(options: Options) -> Outcome:
-    """Run everybody on the calibrated workload, on the seeds it was calibrated by and on others."""
+    """Run all policies on the calibrated workload, on the calibration's seeds and on others."""
     count = options.seeds or contest.SEEDS
     chosen, fresh = seeds.seeds(seeds.IN_SAMPLE, count), seeds.seeds(seeds.HELD_OUT, count)
     runs = _runs(chosen, DORM_SEEDS, options)
@@ -71,7 +71,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw total utility by jobs: the paper's five, and the reference."""
+    """Draw total utility by number of jobs: the paper's five policies, and the reference."""
     utilities_ = outcome.series["utility"]
     names = (OASIS, QUANTILE, *FOUR, DENSITY)
     with pictures.figure(path) as chart:

@@ -1,6 +1,6 @@
-"""The names of the experiments, and the modules that run them.
+"""The experiments by name, and their modules.
 
-A module is loaded when it is asked for: scipy and matplotlib take a second.
+A module is imported only to run it: scipy and matplotlib take a second.
 """
 
 import importlib
@@ -15,12 +15,12 @@ from simulator.results import Outcome
 
 @dataclass(frozen=True)
 class Options:
-    """What a run of an experiment is told.
+    """Options of a run of an experiment.
 
     Attributes:
-        seeds: How many paired seeds; None: as many as the experiment needs for what it says.
-        processes: How many at once; None: one a core.
-        parameters: The policies' parameters, of the same file as the extender's.
+        seeds: Number of paired seeds; None: as many as the findings need.
+        processes: Parallel processes; None: one per core.
+        parameters: The policies' parameters, from the extender's settings file.
     """
 
     seeds: int | None = None
@@ -29,16 +29,16 @@ class Options:
 
 
 class Experiment(Protocol):
-    """A module of this folder that reproduces one table or figure."""
+    """A module of this package that reproduces one table or figure."""
 
     TITLE: str
 
     def run(self, options: Options) -> Outcome:
-        """Run it; the same options give the same outcome but for ``seconds``."""
+        """Run it; the same options give the same outcome except ``seconds``."""
         ...
 
     def draw(self, outcome: Outcome, path: Path) -> None:
-        """Draw what was found into an SVG file, from the outcome alone."""
+        """Draw the outcome into an SVG file."""
         ...
 
 
@@ -59,14 +59,14 @@ EXPERIMENTS: Final[Mapping[str, str]] = {
     "specon-distribution": "specon_distribution",
     "specon-options": "specon_options",
 }
-"""Name → module of this folder."""
+"""Name → module of this package."""
 
 
 def load(name: str) -> Experiment:
     """Return an experiment.
 
     Raises:
-        KeyError: There is none of that name.
+        KeyError: Unknown name.
     """
     module = importlib.import_module(f"simulator.experiments.{EXPERIMENTS[name]}")
     return cast("Experiment", module)

@@ -29,7 +29,7 @@ TITLE: Final = "SpeCon's 50 jobs: the distribution of completion times"
 NAME: Final = "specon-distribution"
 QUANTILES: Final = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 GROUPS: Final = ((0, 20), (20, 40), (40, 50))
-"""Jobs by number, from 0, the last not included."""
+"""Ranges of job numbers, from 0, end exclusive."""
 CASES: Final[Mapping[str, Case]] = {
     "W": Case(IN_1200, W, variants.B),
     "T": Case(IN_1200, T, variants.B),
@@ -38,11 +38,11 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "W, pause 60 s": Case(IN_1200, W, variants.after_pauses(variants.B, 60.0)),
 }
-"""Model → case; the last two ask what could make the authors' pattern."""
+"""Model → case; the last two try to explain the authors' pattern."""
 
 
 def run(options: Options) -> Outcome:
-    """Run the 50 jobs, and take what the authors' data have too."""
+    """Run the 50 jobs, and measure what the authors' data contain."""
     chosen = seeds.seeds(seeds.IN_SAMPLE, options.seeds or SEEDS)
     by_seed = seeds.over(
         partial(pairs, tuple(CASES.values())), chosen, "SpeCon's 50 jobs", options.processes
@@ -63,7 +63,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw the distributions, and the gains by the jobs' numbers."""
+    """Draw the distributions, and the gains by job number."""
     distributed(outcome.series, path)
 
 
@@ -94,7 +94,7 @@ MEASURES: Final = ("mean", "faster", "winners", "losers", "best")
 
 
 def _summary(run_: Sequence[Pair]) -> Mapping[str, float]:
-    """Return mean gain, part of jobs faster, gain of the faster, loss of the slower, best; in %."""
+    """Return mean gain, share of faster jobs, their gain, loss of slower jobs, best gain; in %."""
     gains = [gain(after, before) for before, after in run_]
     won = [gain(after, before) for before, after in run_ if after < before - SAME]
     lost = [-gain(after, before) for before, after in run_ if after > before + SAME]

@@ -1,4 +1,4 @@
-"""What SpeCon's options are worth, and how much better one can do, with both goals side by side."""
+"""The gains of SpeCon's options and of better rules, for all goals."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,11 +26,11 @@ NAME: Final = "specon-options"
 BOTH: Final = {"mean": "mean job time", "makespan": "makespan"}
 GOALS: Final = {**BOTH, "nearly": "mean time to 95 % of the loss reduction"}
 SURE: Final = 2.0
-"""Standard errors from which on a difference is said to be one."""
+"""Standard errors from which on a difference is significant."""
 
 
 def run(options: Options) -> Outcome:
-    """Run the options on the seeds they were chosen by, and the rules on fresh ones too."""
+    """Run the options on the seeds they were chosen by, and the rules also on held-out seeds."""
     own = options.parameters.migration
     names = tuple(option_cases.options(own))
     columns = Columns(option_cases.in_sample(own), options, "SpeCon's options")
@@ -65,7 +65,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw the rules on fresh seeds, by workload and goal."""
+    """Draw the rules on held-out seeds, by workload and goal."""
     compared(outcome.series, path)
 
 
@@ -213,7 +213,7 @@ def _difference(columns: Columns, name: str, scenario: Scenario, field: str) -> 
 
 
 def _option_findings(columns: Columns, names: Sequence[str]) -> Iterator[str]:
-    """Sort the options by what they do to the mean job time, on all five workloads together."""
+    """Yield sentences: options by their effect on the mean job time of all workloads."""
     better: list[str] = []
     worse: list[str] = []
     alike: list[str] = []

@@ -59,7 +59,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw ours with their deviation beside the printed numbers."""
+    """Draw our means with their deviations, and the printed numbers."""
     with figure(path, 10.0, 2.4) as chart:
         for axes, (field, what) in zip(
             chart.subplots(1, len(FIELDS), sharey=True), FIELDS.items(), strict=True

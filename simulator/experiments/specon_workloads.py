@@ -1,4 +1,4 @@
-"""SpeCon's four workloads and the one of Table III: what it gains, beside what is printed."""
+"""SpeCon's four workloads and that of Table III: its gains beside the printed ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ MODELS: Final = (W, T)
 ALL: Final = (*MODELS, E, WI)
 FIELDS: Final = ("mean", "makespan", "faster", "best", "winners", "losers")
 THREE: Final = ("mean", "makespan", "faster")
-"""What every run of the paper prints."""
+"""Fields that the paper prints for each run."""
 
 
 def run(options: Options) -> Outcome:
@@ -57,7 +57,7 @@ def run(options: Options) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw one point a seed, and the paper's run among them."""
+    """Draw one point per seed, and the paper's runs."""
     scattered(outcome.series, path)
 
 
@@ -225,7 +225,7 @@ def _findings(columns: Columns) -> Iterator[str]:
 
 
 def _distance(columns: Columns, model: SharingModel) -> str:
-    """Say how many deviations the printed gains are away."""
+    """Return a sentence: distance of the printed gains in standard deviations."""
     texts = []
     for field, name in (("mean", "mean job time"), ("makespan", "makespan")):
         away = []
@@ -258,7 +258,7 @@ def _outlier(columns: Columns) -> str:
 
 
 def _without_a_loss(columns: Columns, model: SharingModel) -> str:
-    """Say what count balancing gains beside SpeCon, on the same seeds."""
+    """Return a sentence: gain of count balancing over SpeCon, on the same seeds."""
     parts, ahead = [], 0
     for scenario in PRINTED:
         ours = columns.values(_key(model, scenario, "C"), "mean")

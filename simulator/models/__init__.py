@@ -1,1 +1,1 @@
-"""What the papers assume of training jobs: speeds, shares of a processor, slots."""
+"""The papers' models of training jobs: fluid processor sharing, parameter servers, slots."""

@@ -1,7 +1,7 @@
-"""Training jobs that share machines, in continuous time: no pods, no API, only shares and moves.
+"""Fluid model: training jobs that share machines in continuous time, without pods or an API.
 
-Between two events every rate is constant, so that the run is exact. A task that moves stands still
-for the pause and counts on its new host from the start of it.
+Rates are constant between two events, so a run is exact. A moving task pauses, and counts on its
+new host from the start of the pause.
 """
 
 import math
@@ -14,7 +14,7 @@ from simulator.models import processor_sharing
 from simulator.models.loss_curves import LossCurve
 
 NEARLY_ALL: Final = 0.95
-"""Of the loss reduction: the other time that counts beside completion."""
+"""Share of the loss reduction whose time is reported beside completion."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Task:
     Attributes:
         uid: Unique.
         arrives_at: Seconds.
-        work: Seconds it takes with a whole host for itself.
-        host: Where it is placed first.
-        curve: How its loss falls with the part of the work that is done.
-        reported: What its log says after each iteration; iterations are equal parts of the work.
-        most: Most of a host it can use (its threads), above 0 to 1.
+        work: Seconds on a host of its own.
+        host: Its first host.
+        curve: Its loss by the share of work done.
+        reported: Logged loss after each iteration; iterations are equal parts of the work.
+        most: Largest share of a host that it can use (its threads), above 0 to 1.
         estimate_ratio: Predicted remaining work divided by the true one.
     """
 
@@ -44,18 +44,18 @@ class Task:
 
 @dataclass(slots=True)
 class Running:
-    """A task that has arrived and not ended.
+    """A task that has arrived and not completed.
 
     Attributes:
-        task: What runs.
-        host: Where it is, or where it is going.
+        task: The task.
+        host: Its host, or the one it is moving to.
         since: When it came there.
         moves: How often it was moved.
         done: Work done at ``at``.
-        rate: Work a second since then; 0 in a pause.
-        ends_at: When it will be done if nothing changes.
+        rate: Work per second since then; 0 in a pause.
+        ends_at: Predicted completion if nothing changes.
         paused_until: End of its last pause.
-        nearly_at: When 95 % of the loss reduction were there; None: not yet.
+        nearly_at: When it reached 95 % of the loss reduction; None: not yet.
     """
 
     task: Task
@@ -73,7 +73,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Relocation:
-    """A move as it was made."""
+    """One move of a task."""
 
     at: float
     uid: Uid
@@ -83,11 +83,11 @@ class Relocation:
 
 @dataclass
 class Run:
-    """What came of a run.
+    """Results of a run.
 
     Attributes:
-        ended: When each task was done.
-        nearly: When 95 % of its loss reduction were there.
+        ended: Completion of each task.
+        nearly: When each task reached 95 % of its loss reduction.
         relocations: Moves in the order in which they began.
         delivered: Work done on each host.
     """
@@ -99,28 +99,28 @@ class Run:
 
 
 class Rule(Protocol):
-    """Something that looks on and may move tasks; one object for one run."""
+    """A rule that may move tasks; one object per run."""
 
-    def look(self, fluid: "Fluid", *, ticked: bool) -> None:
-        """Look after arrivals and ends, and at ticks (``ticked``)."""
+    def act(self, fluid: "Fluid", *, ticked: bool) -> None:
+        """Move tasks after arrivals and completions, and at ticks (``ticked``)."""
         ...
 
 
 class Weigher(Protocol):
-    """Who gets which part of a busy host."""
+    """Sets the weights by which tasks share a busy host."""
 
     def weights(self, fluid: "Fluid", tasks: Sequence[Running]) -> Sequence[float]:
-        """Return the weights of tasks on one host, above 0; none of them pauses."""
+        """Return the weights, above 0, of tasks on one host, none of which pauses."""
         ...
 
 
 class Fluid:
-    """The hosts and what runs on them; made for one run.
+    """The hosts and their tasks; made for one run.
 
     Attributes:
         now: Seconds.
-        running: In the order of arrival.
-        run: What has come of it so far.
+        running: Tasks in the order of arrival.
+        run: Results so far.
     """
 
     def __init__(
@@ -143,40 +143,42 @@ class Fluid:
         self._slowdown = slowdown
 
     def on(self, host: NodeName) -> list[Running]:
-        """The tasks of a host, those on their way to it included."""
+        """Return the tasks of a host, including those moving to it."""
         return list(self._here[host].values())
 
     def counts(self) -> dict[NodeName, int]:
-        """How many tasks each host has."""
+        """Return the number of tasks by host."""
         return {host: len(tasks) for host, tasks in self._here.items()}
 
     def use_ratio(self, host: NodeName) -> float:
-        """The part of a host that was in use just before."""
+        """Return the share of a host in use just before now."""
         return min(1.0, sum(running.rate for running in self._here[host].values()))
 
     def done(self, running: Running) -> float:
-        """The work of a task that is done."""
+        """Return the work that a task has done."""
         return running.done + running.rate * (self.now - running.at)
 
     def iteration(self, running: Running) -> int:
-        """How many iterations of a task are complete."""
+        """Return the number of complete iterations of a task."""
         task = running.task
         count = len(task.reported)
         return min(count, int(self.done(running) / task.work * count))
 
     def is_pausing(self, running: Running) -> bool:
-        """Say whether a task stands still because it was moved."""
+        """Return True if a task pauses because it was moved."""
         return running.paused_until > self.now
 
     def move(self, uid: Uid, target: NodeName) -> None:
         """Begin to move a task.
 
         Raises:
-            ValueError: It is there already, or on its way.
+            ValueError: It is on the target already, or moving there.
         """
         running = self.running[uid]
         if running.host == target or self.is_pausing(running):
-            raise ValueError(f"{uid}: on {running.host} or on its way there, cannot go to {target}")
+            raise ValueError(
+                f"{uid}: is on {running.host} or moving there, cannot move to {target}"
+            )
         self.run.relocations.append(Relocation(self.now, uid, running.host, target))
         self._settle(running)
         del self._here[running.host][uid]
@@ -194,13 +196,13 @@ class Fluid:
         weigher: Weigher | None = None,
         interval_seconds: float | None = None,
     ) -> Run:
-        """Run until the last task is done.
+        """Run until the last task completes.
 
         Args:
-            rules: Asked in this order.
-            weigher: None: equal weights. Weights are set anew where a host's tasks change, and at
+            rules: Called in this order.
+            weigher: None: equal weights. Weights are updated where a host's tasks change, and at
                 ticks.
-            interval_seconds: Ticks are at its multiples; None: there are none.
+            interval_seconds: Interval of ticks; None: no ticks.
         """
         ticks = 0
         while self._coming or self.running:
@@ -212,7 +214,7 @@ class Fluid:
             ticks += ticked
             if happened or ticked:
                 for rule in rules:
-                    rule.look(self, ticked=ticked)
+                    rule.act(self, ticked=ticked)
             everywhere = ticked and weigher is not None
             for host in self._here if everywhere else [h for h in self._here if h in self._changed]:
                 self._share(host, weigher)
@@ -253,7 +255,7 @@ class Fluid:
         return arrived
 
     def _settle(self, running: Running) -> None:
-        """Write down what was done since the rate was set."""
+        """Add the work done since the rate was set."""
         done = running.task.work if running.ends_at <= self.now else self.done(running)
         if running.nearly_at is None and running.rate and done >= running.goal:
             running.nearly_at = running.at + (running.goal - running.done) / running.rate

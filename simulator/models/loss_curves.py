@@ -1,4 +1,4 @@
-"""How the loss of a training job falls, and what its log says of it."""
+"""The falling loss of a training job, and the values in its log."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class LossCurve:
 
     Attributes:
         steepness: k, above 0.
-        floor: What is left at the end, 0…1.
+        floor: Loss at the end, 0…1.
 
     Source:
         Mao et al., arXiv 2010.11307, figure 1: after a fifth of a run alone 65, 98 and 90 % of the
@@ -28,7 +28,7 @@ class LossCurve:
     floor: float
 
     def gained(self, share: float) -> float:
-        """Return s, the part of the whole reduction that is there after ``share`` of the work."""
+        """Return s, the share of the whole reduction reached after ``share`` of the work."""
         return math.expm1(-self.steepness * share) / math.expm1(-self.steepness)
 
     def loss(self, share: float) -> float:
@@ -36,11 +36,11 @@ class LossCurve:
         return self.floor + (1.0 - self.floor) * (1.0 - self.gained(share))
 
     def share_at(self, gained: float) -> float:
-        """Return the part of the work after which ``gained`` (0…1) of the reduction is there."""
+        """Return the share of the work after which ``gained`` (0…1) of the reduction is reached."""
         return -math.log1p(gained * math.expm1(-self.steepness)) / self.steepness
 
     def reported(self, noise: NDArray[np.float64]) -> tuple[float, ...]:
-        """Return the loss after each iteration, times 1 + noise; one iteration a noise."""
+        """Return the loss after each iteration, times 1 + its noise."""
         done = np.arange(1, len(noise) + 1) / len(noise)
         gained = np.expm1(-self.steepness * done) / math.expm1(-self.steepness)
         clean = self.floor + (1.0 - self.floor) * (1.0 - gained)

@@ -10,7 +10,7 @@ from extender.core.parameters.elastic import SpeedParameters
 
 @dataclass(frozen=True)
 class MeasuredModel:
-    """A model that was measured.
+    """A measured model.
 
     Attributes:
         batch: M; samples of a global batch.
@@ -23,7 +23,7 @@ class MeasuredModel:
     mean_error: float
 
     def speed(self, mode: Mode, params: SpeedParameters) -> Speed:
-        """Return how fast it trains in a mode."""
+        """Return its speed in a mode."""
         return Speed(self.step, self.batch, mode, params.near_cost)
 
 
@@ -45,4 +45,4 @@ Source:
 """
 
 SCALING: Final = ("seq2seq", "cnn-text", "dssm")
-"""Those that gain most from workers when each has a batch of its own."""
+"""The models that gain most from workers with a batch of their own."""

@@ -1,8 +1,8 @@
-"""Training with parameter servers as a fluid: jobs on nodes, each as fast as its workers let it.
+"""Fluid model of training with parameter servers on the nodes of a cluster.
 
-A job has its servers and so many workers on nodes of the cluster. It does its work at the rate that
-``extender.core.elastic.speed`` gives for that number and those places; while its workers change
-it does nothing. Time jumps from event to event: an arrival, a completion, or the scheduler's tick.
+A job works at the rate that ``extender.core.elastic.speed`` gives for its workers and their nodes; while
+its workers change it pauses. Time jumps from event to event: an arrival, a completion, or the
+scheduler's tick.
 """
 
 import math
@@ -21,7 +21,7 @@ Amounts = tuple[int, int]
 """Milli-CPU and bytes of memory."""
 
 LONGEST_SECONDS: Final = 1e7
-"""A run that is not over by then never ends: some job does not fit."""
+"""A longer run never ends: some job does not fit."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class ServerJob:
         name: Unique in its run.
         arrives_at: Seconds from the start.
         utility: U; larger is more important.
-        server: What each server asks for.
-        servers: How many.
-        worker: What each worker asks for.
+        server: Request of each server.
+        servers: Number of servers.
+        worker: Request of each worker.
         least: Fewest workers.
-        wanted: Workers it starts with.
+        wanted: Workers at its start.
         most: Most workers.
-        speed: How fast it trains.
+        speed: Its speed by workers and nodes.
         work: Samples.
-        pause_seconds: For how long it stands still when its workers change.
+        pause_seconds: Pause when its workers change.
     """
 
     name: str
@@ -57,22 +57,22 @@ class ServerJob:
     pause_seconds: float = 5.0
 
     def request(self, workers: int) -> Amounts:
-        """Return what all its pods ask for together."""
+        """Return the request of all its pods together."""
         cpu = self.servers * self.server[0] + workers * self.worker[0]
         return cpu, self.servers * self.server[1] + workers * self.worker[1]
 
 
 class Training:
-    """A job that runs.
+    """A running job.
 
     Attributes:
         job: The job.
         servers: Node of each server.
-        workers: Node of each worker, in the order in which they came.
-        rate: Samples per second while it does not stand still.
-        left: Samples that are left.
-        paused_until: When it goes on.
-        rescales: How often its workers changed.
+        workers: Node of each worker, in the order in which they were added.
+        rate: Samples per second while it does not pause.
+        left: Samples left.
+        paused_until: End of its pause.
+        rescales: Changes of its workers.
     """
 
     def __init__(self, job: ServerJob, servers: Sequence[str], workers: Sequence[str]) -> None:
@@ -80,19 +80,19 @@ class Training:
         self.servers = tuple(servers)
         self.workers: list[str] = []
         self.rate = 0.0
-        self.seat(workers)
+        self.place_workers(workers)
         self.left = job.work
         self.paused_until = 0.0
         self.rescales = 0
 
-    def seat(self, workers: Sequence[str]) -> None:
-        """Put its workers on these nodes."""
+    def place_workers(self, workers: Sequence[str]) -> None:
+        """Put its workers on these nodes, and update the rate."""
         self.workers = list(workers)
         near = sum(node in self.servers for node in workers) / max(1, len(workers))
         self.rate = self.job.speed.rate(len(workers), self.job.servers, near)
 
     def ends_at(self, now: float) -> float:
-        """Return when it is done if nothing changes."""
+        """Return its completion if nothing changes."""
         begins = max(now, self.paused_until)
         return begins + self.left / self.rate if self.rate > 0.0 else math.inf
 
@@ -103,14 +103,14 @@ class Training:
 
 
 class Site:
-    """The cluster and its jobs, as schedulers see and change it.
+    """The cluster and its jobs, as schedulers see and change them.
 
     Attributes:
-        capacity: Node → what it has.
-        free: Node → what is left of it.
-        waiting: Jobs that have come and not begun, in order of arrival.
+        capacity: Node → capacity.
+        free: Node → free amounts.
+        waiting: Jobs that arrived and have not started, in order of arrival.
         running: Name → job, in order of start.
-        changes: How often anything has changed; the same number, the same state but for time.
+        changes: Number of changes so far; while it is equal, only time has passed.
     """
 
     def __init__(self, capacity: Mapping[str, Amounts]) -> None:
@@ -121,25 +121,25 @@ class Site:
         self.changes = 0
 
     def fits(self, node: str, amounts: Amounts) -> bool:
-        """Say whether so much is free on a node."""
+        """Return True if these amounts are free on a node."""
         return self.free[node][0] >= amounts[0] and self.free[node][1] >= amounts[1]
 
     def take(self, node: str, amounts: Amounts) -> None:
-        """Take room on a node.
+        """Take amounts on a node.
 
         Raises:
-            ValueError: There is not so much.
+            ValueError: They are not free.
         """
         if not self.fits(node, amounts):
-            raise ValueError(f"{node} has {self.free[node]} left, not {amounts}")
+            raise ValueError(f"{node} has {self.free[node]} free, expected at least {amounts}")
         self.free[node] = (self.free[node][0] - amounts[0], self.free[node][1] - amounts[1])
 
     def give(self, node: str, amounts: Amounts) -> None:
-        """Give room on a node back."""
+        """Give amounts on a node back."""
         self.free[node] = (self.free[node][0] + amounts[0], self.free[node][1] + amounts[1])
 
     def begin(self, job: ServerJob, servers: Sequence[str], workers: Sequence[str]) -> None:
-        """Take room for all pods of a waiting job and let it run."""
+        """Take what all pods of a waiting job need, and start it."""
         for node in servers:
             self.take(node, job.server)
         for node in workers:
@@ -149,17 +149,17 @@ class Site:
     def begin_on_taken(
         self, job: ServerJob, servers: Sequence[str], workers: Sequence[str]
     ) -> None:
-        """Let a waiting job run whose room is taken already."""
+        """Start a waiting job for which everything is taken already."""
         self.waiting.remove(job)
         self.running[job.name] = Training(job, servers, workers)
         self.changes += 1
 
     def rescale(self, changed: Mapping[str, Sequence[str]], now: float) -> None:
-        """Give running jobs other workers, all at once; each stands still for one pause.
+        """Change the workers of running jobs at once; each job pauses once.
 
         Args:
             changed: Name → nodes of all its workers from now on.
-            now: When.
+            now: Seconds from the start.
         """
         for name in changed:
             for node in self.running[name].workers:
@@ -168,13 +168,13 @@ class Site:
             training = self.running[name]
             for node in workers:
                 self.take(node, training.job.worker)
-            training.seat(workers)
+            training.place_workers(workers)
             training.paused_until = now + training.job.pause_seconds
             training.rescales += 1
         self.changes += bool(changed)
 
     def end(self, name: str) -> None:
-        """Give back what a job has taken."""
+        """Remove a completed job and free its nodes."""
         training = self.running.pop(name)
         for node in training.servers:
             self.give(node, training.job.server)
@@ -184,7 +184,7 @@ class Site:
 
 
 class Scheduler(Protocol):
-    """Decides at every arrival, completion and tick."""
+    """A scheduler, called at every arrival, completion and tick."""
 
     def act(self, site: Site, now: float) -> None:
         """Start and rescale jobs."""
@@ -193,7 +193,7 @@ class Scheduler(Protocol):
 
 @dataclass(frozen=True)
 class Done:
-    """A job that is through."""
+    """A completed job."""
 
     job: ServerJob
     ended_at: float
@@ -201,7 +201,7 @@ class Done:
 
     @property
     def seconds(self) -> float:
-        """From its arrival to its end."""
+        """Seconds from arrival to completion."""
         return self.ended_at - self.job.arrives_at
 
 
@@ -211,16 +211,16 @@ def run(
     scheduler: Scheduler,
     tick_seconds: float = 15.0,
 ) -> tuple[Done, ...]:
-    """Return how every job ended, in order of end.
+    """Run the jobs and return them in order of completion.
 
     Args:
         jobs: The jobs.
-        capacity: Node → what it has.
-        scheduler: Acts on arrivals, completions and ticks; it keeps its state in itself.
-        tick_seconds: From one tick to the next.
+        capacity: Node → capacity.
+        scheduler: Called at arrivals, completions and ticks; serves one run.
+        tick_seconds: Interval of ticks.
 
     Raises:
-        ValueError: Some job never ends.
+        ValueError: Some job never completes.
     """
     site, done = Site(capacity), list[Done]()
     coming = sorted(jobs, key=lambda job: (job.arrives_at, job.name))
@@ -230,7 +230,7 @@ def run(
         arrival = coming[0].arrives_at if coming else math.inf
         at = min([arrival, ticks * tick_seconds, *ends.values()])
         if at > LONGEST_SECONDS:
-            raise ValueError(f"{[job.name for job in site.waiting]} do not end")
+            raise ValueError(f"{[job.name for job in site.waiting]} never complete")
         for training in site.running.values():
             training.advance(now, at)
         now = at
@@ -249,8 +249,8 @@ RESOURCES = ("cpu", "memory", "pods")
 MOST_PODS = 110
 
 
-class Rooms:
-    """Makes rooms of one cluster; its nodes do not change."""
+class NodeTables:
+    """Builds node tables of one cluster, whose nodes do not change."""
 
     def __init__(self, site: Site) -> None:
         self._nodes = tuple(
@@ -267,8 +267,8 @@ class Rooms:
         )
         self._index = {node.name: i for i, node in enumerate(self._nodes)}
 
-    def of(self, site: Site) -> NodeTable:
-        """Return the room as it is now; how many pods there are is not counted."""
+    def table(self, site: Site) -> NodeTable:
+        """Return the free amounts as a node table; pods are not counted."""
         free = np.array([(*site.free[node.name], MOST_PODS) for node in self._nodes], np.int64)
         return NodeTable(
             nodes=self._nodes,
@@ -282,5 +282,5 @@ class Rooms:
 
 
 def shape(amounts: Amounts) -> PodShape:
-    """Return what a pod of these amounts looks like to the policies."""
+    """Return the shape of a pod that requests these amounts."""
     return PodShape(requests=(("cpu", amounts[0]), ("memory", amounts[1]), ("pods", 1)))

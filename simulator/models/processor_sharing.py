@@ -1,4 +1,4 @@
-"""Processor sharing: what each task of a busy machine gets (water-filling)."""
+"""Processor sharing: the CPU of each task on a busy machine (water-filling)."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -9,9 +9,8 @@ def shares(
 ) -> list[float]:
     """Return the part of ``capacity`` each task gets, in the order given.
 
-    Everybody gets capacity in proportion to its weight, but no more than its limit; what a limit
-    leaves is shared among the others in the same way. Nothing is left over while somebody could
-    use it.
+    Each task gets capacity in proportion to its weight, but no more than its limit; what a limit
+    leaves is shared among the others in the same way. No capacity stays idle that a task can use.
 
     Args:
         capacity: Of the machine, 0 or above.

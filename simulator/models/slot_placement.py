@@ -1,4 +1,4 @@
-"""Who runs where in one slot: what a placement takes, what is left, and a job's share."""
+"""Placements of jobs in one slot: what they take, what is left, and a job's dominant share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ RESOURCES: Final = ("gpu", "cpu", "memory", "disk", "bandwidth")
 
 @dataclass(frozen=True)
 class Placement:
-    """A job in one slot.
+    """The placement of a job in one slot.
 
     Attributes:
-        workers: How many on each worker server.
+        workers: Workers on each worker server.
         servers: Parameter servers on each of the other servers; on each worker server where
             ``colocated``.
         colocated: Whether the job stays on one worker server and uses no network.
@@ -37,14 +37,14 @@ class Placement:
 
     @property
     def width(self) -> int:
-        """How many workers."""
+        """Number of workers."""
         return int(self.workers.sum())
 
 
 def used(
     jobs: Sequence[TrainingJob], placements: Sequence[Placement], cluster: SlotCluster
 ) -> tuple[FloatMatrix, FloatMatrix]:
-    """Return what the jobs take of the worker servers and of the others."""
+    """Return what the jobs use of the worker servers and of the parameter-server servers."""
     workers = np.zeros(cluster.worker_capacity.shape)
     servers = np.zeros(cluster.server_capacity.shape)
     for job, placement in zip(jobs, placements, strict=True):
@@ -58,7 +58,7 @@ def used(
 
 
 def aggregate(cluster: SlotCluster) -> SlotCluster:
-    """Return one server of each kind that has all there is: a cluster without fragmentation."""
+    """Return one server of each kind with the total capacity: a cluster without fragmentation."""
     return replace(
         cluster,
         worker_capacity=cluster.worker_capacity.sum(axis=0, keepdims=True),
@@ -67,7 +67,7 @@ def aggregate(cluster: SlotCluster) -> SlotCluster:
 
 
 _ROUNDING: Final = 1e-9
-"""What is missing for a whole worker and is only rounding."""
+"""Rounding error allowed when a worker just fits."""
 
 
 class SlotRoom:
@@ -85,7 +85,7 @@ class SlotRoom:
         self._next_server = 0
 
     def most(self, job: TrainingJob, limit: int) -> int:
-        """Return how many workers of a job still fit with their servers, ``limit`` at most."""
+        """Return how many workers of a job still fit with their servers, up to ``limit``."""
         width = min(limit, int(fits(self.workers, job.worker).sum()))
         if not width:
             return 0
@@ -94,7 +94,7 @@ class SlotRoom:
         return min(width, int(carried + _ROUNDING))
 
     def pack(self, job: TrainingJob, width: int) -> Placement:
-        """Place ``width`` workers and their servers, each server filled before the next."""
+        """Place ``width`` workers and their servers, filling each server before the next."""
         placement = Placement(
             _packed(fits(self.workers, job.worker), width),
             _packed(fits(self.servers, job.server), job.servers_for(width)),
@@ -103,7 +103,7 @@ class SlotRoom:
         return placement
 
     def spread(self, job: TrainingJob, width: int) -> Placement:
-        """Place ``width`` workers and their servers one at a time on the next server in turn."""
+        """Place ``width`` workers and their servers round robin."""
         workers, self._next_worker = _spread(
             fits(self.workers, job.worker), width, self._next_worker
         )
@@ -115,13 +115,13 @@ class SlotRoom:
         return placement
 
     def take(self, job: TrainingJob, placement: Placement) -> None:
-        """Take away what a placement uses."""
+        """Take what a placement uses."""
         self.workers -= np.outer(placement.workers, job.worker)
         self.servers -= np.outer(placement.servers, job.server)
 
 
 def fits(free: FloatMatrix, demand: tuple[float, ...]) -> IntVector:
-    """Return how many times a demand fits on each server; what is not asked for does not limit."""
+    """Return how many times a demand fits on each server; zero demands do not limit."""
     columns, amounts = _requested(demand)
     times = (free[:, columns] / amounts).min(axis=1)
     whole: IntVector = np.maximum(np.floor(times + _ROUNDING), 0).astype(np.int64)
@@ -130,7 +130,7 @@ def fits(free: FloatMatrix, demand: tuple[float, ...]) -> IntVector:
 
 @lru_cache(maxsize=4096)
 def _requested(demand: tuple[float, ...]) -> tuple[list[int], FloatVector]:
-    """Return the columns that a demand asks for, and how much of each."""
+    """Return the columns with a demand, and the amounts."""
     columns = [column for column, amount in enumerate(demand) if amount > 0]
     return columns, np.array([demand[column] for column in columns])
 
@@ -142,13 +142,13 @@ def _packed(room: IntVector, count: int) -> IntVector:
 
 
 def _spread(room: IntVector, count: int, first: int) -> tuple[IntVector, int]:
-    """Return the counts and the server whose turn is next."""
+    """Return the counts and the next server in turn."""
     given = np.zeros_like(room)
     turn = np.roll(np.arange(len(room)), -first)
     while count:
         willing = turn[given[turn] < room[turn]][:count]
         if not len(willing):
-            raise ValueError("no room: a job is placed only where it fits")
+            raise ValueError("no server fits: place a job only where it fits")
         given[willing] += 1
         count -= len(willing)
         first = int(willing[-1] + 1) % len(room)
@@ -156,17 +156,17 @@ def _spread(room: IntVector, count: int, first: int) -> tuple[IntVector, int]:
 
 
 def worker_shares(job: TrainingJob, cluster: SlotCluster) -> FloatVector:
-    """Return what one worker takes of each resource of all worker servers, 0…1."""
+    """Return the share that one worker takes of each resource of all worker servers, 0…1."""
     return _shares(job.worker, cluster.worker_capacity.sum(axis=0))
 
 
 def server_shares(job: TrainingJob, cluster: SlotCluster) -> FloatVector:
-    """Return what one parameter server takes of each resource of all their servers, 0…1."""
+    """Return the share that one parameter server takes of each resource of its servers, 0…1."""
     return _shares(job.server, cluster.server_capacity.sum(axis=0))
 
 
 def _shares(demand: tuple[float, ...], total: FloatVector) -> FloatVector:
-    """Return demand by total; 0 where there is nothing, because nobody can ask for it."""
+    """Return demand by total; 0 where the total is 0, as no job can demand it."""
     shares: FloatVector = np.divide(demand, total, out=np.zeros(len(total)), where=total > 0)
     return shares
 

@@ -1,4 +1,4 @@
-"""Jobs run slot by slot as a policy says; the world checks it, counts the work and the utility."""
+"""Slot model: runs a policy slot by slot, checks its placements, and adds up work and utility."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from extender.core.pricing.training_job import TrainingJob
 from simulator.models.slot_placement import Placement, used
 
 _ROUNDING: Final = 1e-6
-"""By how much of a unit the sum of float demands may pass a capacity."""
+"""Rounding error allowed when float demands are summed up to a capacity."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class SlotWorkload:
     """Jobs for a cluster.
 
     Attributes:
-        jobs: By arrival; the order of those that arrive in one slot is the order they are met in.
-        widths: Workers each job asks for where a policy cannot choose: 1…N.
+        jobs: By arrival; jobs of one slot are offered in this order.
+        widths: Workers of each job for policies with fixed widths: 1…N.
         cluster: The servers, and T, the last slot.
     """
 
@@ -31,7 +31,7 @@ class SlotWorkload:
 
 @dataclass
 class Unfinished:
-    """A job that has arrived and is not done; ``remaining`` is in worker-slots."""
+    """A job that has arrived and not completed; ``remaining`` is in worker-slots."""
 
     index: int
     job: TrainingJob
@@ -39,17 +39,17 @@ class Unfinished:
 
     @property
     def most_workers(self) -> int:
-        """How many workers it can use in one slot: N, or as many as finish it."""
+        """Most workers it can use in one slot: N, or enough to finish it."""
         return min(self.job.chunks, math.ceil(self.remaining))
 
 
 class SlotPolicy(Protocol):
-    """Decides at the start of each slot; may remember what it decided before."""
+    """A policy, called at the start of each slot; it may keep state."""
 
     def allocate(
         self, slot: int, unfinished: Sequence[Unfinished], *, changed: bool
     ) -> Mapping[int, Placement]:
-        """Return who runs in this slot, by the job's index.
+        """Return the placements in this slot, by index of the job.
 
         Args:
             slot: From 1.
@@ -61,12 +61,12 @@ class SlotPolicy(Protocol):
 
 @dataclass(frozen=True)
 class SlotRun:
-    """What came of a run.
+    """Results of a run.
 
     Attributes:
-        completions: For each job the slot it completed in; None: it did not before T.
-        utility: Σ f(completion - arrival) over the completed ones.
-        gpu_share: GPU-slots that ran ÷ GPU-slots there are; 0 without GPUs.
+        completions: Slot of completion of each job; None: not before T.
+        utility: Σ f(completion - arrival) over the completed jobs.
+        gpu_share: Used GPU-slots ÷ all GPU-slots; 0 without GPUs.
     """
 
     completions: tuple[int | None, ...]
@@ -107,7 +107,7 @@ def play(workload: SlotWorkload, policy: SlotPolicy) -> SlotRun:
 
 
 def utility(workload: SlotWorkload, completions: Sequence[int | None]) -> float:
-    """Return Σ f(completion - arrival); an unfinished job is worth nothing."""
+    """Return Σ f(completion - arrival); unfinished jobs count 0."""
     return sum(
         job.utility.of(end - job.arrival)
         for job, end in zip(workload.jobs, completions, strict=True)
@@ -118,10 +118,10 @@ def utility(workload: SlotWorkload, completions: Sequence[int | None]) -> float:
 def _checked(
     workload: SlotWorkload, unfinished: Sequence[Unfinished], placements: Mapping[int, Placement]
 ) -> float:
-    """Return how many GPUs run."""
+    """Check the placements of a slot; return the number of GPUs in use."""
     running = [state.job for state in unfinished if state.index in placements]
     if len(running) != len(placements):
-        raise ValueError("a placement for a job that has not arrived or is done")
+        raise ValueError("a placement of a job that has not arrived or has completed")
     if not running:
         return 0.0
     placed = [placements[state.index] for state in unfinished if state.index in placements]
@@ -132,7 +132,7 @@ def _checked(
     if (workers > cluster.worker_capacity + _ROUNDING).any() or (
         servers > cluster.server_capacity + _ROUNDING
     ).any():
-        raise ValueError("a slot holds more than its servers have")
+        raise ValueError("placements need more than the servers have")
     return float(workers[:, 0].sum())
 
 
@@ -145,11 +145,11 @@ def _check_job(job: TrainingJob, placement: Placement) -> None:
 
 
 _STEP: Final = 1e-3
-"""Of the difference quotient, in slots."""
+"""Step of the difference quotient, in slots."""
 
 
 def done_after(job: TrainingJob, slot: int, remaining: float, width: int) -> int:
-    """Return completion - arrival if the job runs with ``width`` workers from ``slot`` on."""
+    """Return completion - arrival of a job that runs with ``width`` workers from ``slot`` on."""
     return slot + math.ceil(remaining / width) - 1 - job.arrival
 
 
@@ -159,5 +159,5 @@ def best_worth(job: TrainingJob, slot: int, remaining: float) -> float:
 
 
 def decay(utility: Utility, duration: float) -> float:
-    """Return -f'(duration): utility lost for each slot of delay."""
+    """Return -f'(duration): utility lost per slot of delay."""
     return (utility.of(duration - _STEP) - utility.of(duration + _STEP)) / (2.0 * _STEP)

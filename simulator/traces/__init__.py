@@ -1,1 +1,1 @@
-"""Readers of workloads: one file a format, each gives ``workload.Workload``."""
+"""Readers of workloads, one module per format; each returns a ``workload.Workload``."""

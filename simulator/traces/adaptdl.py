@@ -1,14 +1,14 @@
 """AdaptDL: jobs of the Pollux artifact, with measured step times and measured training curves.
 
-A job trains with the global batch that its line names, whatever its workers: its work is the
-iterations that the measured run with that batch took to its end, its speed the iterations per
-second of the measured placements (``adaptdl_speed``). So more workers are the same training, sooner
-up to the point where synchronisation eats it. A job is elastic from 1 worker to what the cluster or
-its batch holds, and asked for ``num_replicas``.
+A job trains with the global batch of its line, whatever its workers: its work is the number of
+iterations of the measured run with that batch, its speed the iterations per second of the measured
+placements. So more workers do the same training, faster until synchronisation costs more than they
+bring. A job is elastic from 1 worker to what the cluster or its batch allows, and requests
+``num_replicas``.
 
 Source:
     Qiao et al., OSDI 2021; petuum/adaptdl, branch osdi21-artifact: 16 nodes with 4 GPUs. CPU and
-    memory are not in the trace: a worker asks for an equal part of its node.
+    memory are not in the trace: a worker requests an equal part of its node.
 """
 
 import math
@@ -29,11 +29,11 @@ from simulator.workload import GIB, GPU, Job, Workload, equal_machines, kubernet
 COLUMNS: Final = ("name", "time", "application", "num_replicas", "batch_size")
 CURVE_COLUMNS: Final = ("progress", "iteration", "metric")
 FALLING: Final = frozenset({"deepspeech2", "yolov3"})
-"""Applications whose metric is an error or a loss; that of the others is a score and rises."""
+"""Applications whose metric falls: an error or a loss; the metric of the others is a score."""
 
 _NODES, _GPUS, _CPU, _MEMORY = 16, 4, 48_000, 192 * GIB
 _RESTART_SECONDS: Final = 30.0
-"""A change of workers or of nodes: the artifact's default."""
+"""Pause when workers or nodes change: the artifact's default."""
 
 
 def read(path: Path, faults: Faults) -> Workload:
@@ -92,7 +92,7 @@ def _read_curve(path: Path) -> tuple[Points, float]:
 
 
 def _losses(path: Path, rows: Sequence[Row]) -> tuple[float, ...]:
-    """A score is turned into what it lacks of 1, or of 100 where it is in percent."""
+    """Return a falling metric: a score s becomes 1 - s, or 100 - s where it is in percent."""
     metrics = [row.number("metric") for row in rows]
     if path.parent.name in FALLING:
         return tuple(metrics)
@@ -141,7 +141,7 @@ class MeasuredSpeed:
 
     @property
     def smallest_share(self) -> int:
-        """The fewest samples that a worker was measured with."""
+        """The smallest measured batch of a worker."""
         return int(min(s.shares[0] for by in self.table.values() for s in by.values()))
 
     def rate(self, workers: int, nodes: int) -> float:

@@ -1,8 +1,8 @@
-"""Chronus: jobs of the Philly cluster with deadlines and values, and locality measured by model.
+"""Chronus: jobs of the Philly cluster with deadlines and values, and measured locality by model.
 
-A job is a gang of one worker a GPU. A job that asks for no GPU is one worker with CPU alone (the
+A job is a gang with one worker per GPU. A job without GPUs is one worker with CPU alone (the
 artifact leaves those out). A job of type ``best`` has no deadline: its times only repeat the
-submission, so that it gets no worth. Deadlines count from the submission.
+submission, so it gets no utility. Deadlines count from the submission.
 
 Source:
     Gao, Ye, Sun, Wen, Zhang: Chronus, SoCC 2021; artifact S-Lab-System-Group/ChronusArtifact, whose
@@ -35,7 +35,7 @@ COLUMNS: Final = (
     "job_type",
 )
 LOCALITY_FILE: Final = "model_info.json"
-"""Beside the trace: model → GPUs → nodes → speed relative to one node."""
+"""File beside the trace: model → GPUs → nodes → speed relative to one node."""
 
 Locality = Mapping[str, Mapping[int, Mapping[int, float]]]
 
@@ -95,9 +95,9 @@ def _job(row: Row, locality: Locality) -> Job:
 
 
 def _speed(row: Row, locality: Locality, workers: int) -> Located:
-    """Counts that were not measured go by the next smaller one that was, or the smallest.
+    """Return the speed; an unmeasured count uses the next smaller measured one, or the smallest.
 
-    More GPUs than a machine has need several: the factor counts the nodes beyond those.
+    More GPUs than a machine has need several nodes: the factor counts the nodes beyond those.
     """
     by_gpus = locality.get(row.text("model_name"))
     if not by_gpus:

@@ -1,10 +1,10 @@
-"""The extender's own decision log as a workload: who came when, with what, and how long it ran.
+"""The extender's decision log as a workload: arrivals, requests and durations of its jobs.
 
-The store is built again line by line, as in a replay; jobs are read from it as the engine sees
-them. A job runs from when its last pod was bound until all its pods had ended or were gone; the
-time is that of the next decision. A job that had not ended at the end of the log is taken to run
-until then, and a note says so; another note says where records are missing. One that never began
-counts with what its owner said that it would take; if nothing was said, it cannot be read.
+The store is rebuilt line by line, as in a replay, and jobs are read from it as the engine sees
+them. A job runs from the binding of its last pod until all its pods have ended or are gone, by the
+time of the next decision. A job still running at the end of the log is assumed to end there, and a
+note says so; another note reports missing records. A job that never began counts with its expected
+duration; without one it cannot be read.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _SERVER: Final = "ps"
 
 @dataclass
 class _Story:
-    """What became of one job."""
+    """The life of one job in the log."""
 
     seen: Seen
     user_priority: int
@@ -42,14 +42,14 @@ class _Story:
 
 @dataclass
 class _Log:
-    """What was read so far."""
+    """The state read so far."""
 
     stories: dict[JobKey, _Story] = field(default_factory=dict)
     machines: dict[str, Machine] = field(default_factory=dict)
     now: float = 0.0
 
-    def look(self, snapshot: Snapshot, now: float) -> None:
-        """See the cluster at a decision."""
+    def observe(self, snapshot: Snapshot, now: float) -> None:
+        """Update the jobs from the cluster at a decision."""
         self.now = now
         for node in snapshot.room.nodes:
             self.machines[node.name] = Machine(node.name, node.allocatable, node.labels)
@@ -103,7 +103,7 @@ def _segment(path: Path, log: _Log, faults: Faults) -> None:
             raise TraceError(path, number, "line", type(record).__name__, "a checkpoint before it")
         elif isinstance(record, DecisionRecord):
             if changed:
-                log.look(store.snapshot(), record.now)
+                log.observe(store.snapshot(), record.now)
             log.now, changed = record.now, False
         else:
             recording.redo(store, record)
@@ -114,7 +114,7 @@ def _records(path: Path) -> Iterator[tuple[int, recording.Record]]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.endswith(b"\n"):
-                continue  # it was being written when the process died
+                continue  # the process died while writing it
             try:
                 yield number, recording.decode(line)
             except RecordingError as error:
@@ -147,13 +147,13 @@ def _job(path: Path, story: _Story, begin: float, end: float, faults: Faults) ->
 def _seconds(path: Path, story: _Story, end: float, faults: Faults) -> float:
     if story.begun:
         if story.ended is None:
-            faults.notes.append(f"{story.seen.key}: had not ended; taken to end with the log")
+            faults.notes.append(f"{story.seen.key}: had not ended; assumed to end with the log")
         return max(1.0, (end if story.ended is None else story.ended) - story.begun)
     expected = story.seen.wishes.expected_seconds
     if expected is None:
-        needed = "a job that began, or says how long it runs"
+        needed = "a job that began, or states its expected duration"
         raise TraceError(path, 0, "job", story.seen.key, needed)
-    faults.notes.append(f"{story.seen.key}: never began; taken to run for what its owner said")
+    faults.notes.append(f"{story.seen.key}: never began; assumed to run for its expected duration")
     return expected
 
 

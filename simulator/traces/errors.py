@@ -1,4 +1,4 @@
-"""What can be wrong with a trace.
+"""Errors of reading a trace.
 
 ::
 
@@ -18,7 +18,7 @@ class TraceError(InputError):
         path: The file.
         line: The line, from 1; 0: the file as a whole.
         field: The column or key.
-        value: What stood there.
+        value: The value found.
         expected: What was expected, in words.
     """
 

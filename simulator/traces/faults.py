@@ -1,6 +1,6 @@
-"""What becomes of a line that cannot be read: the end of the reading, or one more that is counted.
+"""Handling of lines that cannot be read: they end the reading, or are skipped and collected.
 
-Nothing is dropped in silence: who skips bad lines gets all of them back, to print them.
+Skipped lines are all returned, so that the caller can print them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,9 +18,9 @@ class Faults:
     """Bad lines of one trace. Mutable; belongs to one reading.
 
     Attributes:
-        skip: Whether a bad line is counted and left out; else it ends the reading.
-        skipped: Those that were left out, in the order of the file.
-        notes: What else the reader should know of how the trace was read.
+        skip: Whether a bad line is skipped; else it ends the reading.
+        skipped: The skipped lines, in the order of the file.
+        notes: Other remarks on how the trace was read.
     """
 
     skip: bool = False
@@ -28,10 +28,10 @@ class Faults:
     notes: list[str] = field(default_factory=list)
 
     def kept(self, lines: Iterable[L], read: Callable[[L], R]) -> Iterator[R]:
-        """Yield what ``read`` makes of each line.
+        """Yield ``read(line)`` for each line.
 
         Raises:
-            TraceError: A line is bad, and bad lines are not to be skipped.
+            TraceError: A line is bad and ``skip`` is not set.
         """
         for line in lines:
             try:

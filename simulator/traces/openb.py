@@ -1,8 +1,8 @@
 """openb: pods and nodes of an Alibaba cluster with GPUs, 2023.
 
-Each pod is a job of one worker. A part of a GPU counts as a whole one: a device plugin gives whole
-devices only. It runs from its scheduling to its deletion; one that was never scheduled (``Pending``
-in the trace) is taken to run as long as it existed, and a note says how many those are.
+Each pod is a job of one worker. A fraction of a GPU counts as a whole one: a device plugin gives
+whole devices only. A job runs from its scheduling to its deletion; one that was never scheduled
+(``Pending`` in the trace) is assumed to run as long as it existed, and a note counts those.
 
 Source:
     Weng et al., USENIX ATC 2023; hkust-adsl/kubernetes-scheduler-simulator, data/csv.
@@ -29,13 +29,13 @@ POD_COLUMNS: Final = (
 )
 NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 NODE_FILE: Final = "openb_node_list_gpu_node.csv"
-"""Beside the list of pods."""
+"""File beside the list of pods."""
 GPU_MODEL: Final = "nvidia.com/gpu.product"
 
 _MIB: Final = 2**20
 _PODS: Final = 256
 _LEAST_SECONDS: Final = 1.0
-"""The trace has whole seconds; some pods are deleted in the second in which they start."""
+"""Times are whole seconds; some pods are deleted in the second in which they start."""
 _CLASSES: Final = {"BE": 1, "Burstable": 50, "LS": 100, "Guaranteed": 100}
 """PriorityClass value by quality of service: best effort, burstable, latency-sensitive."""
 

@@ -1,4 +1,4 @@
-"""``open_trace``: the workload of a file, whose format its first line tells."""
+"""``open_trace``: opens a trace file, whose format is detected by its first line."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,11 +33,11 @@ def open_trace(path: Path, known_as: str = "", faults: Faults | None = None) -> 
 
     Args:
         path: A file; a folder for a decision log of several segments.
-        known_as: Its format; empty: found by the head line.
-        faults: What becomes of bad lines; None: the first one ends the reading.
+        known_as: Its format; empty: detected by the head line.
+        faults: Collects bad lines; None: the first one ends the reading.
 
     Raises:
-        TraceError: There is no such file, the format is not known, or a line is bad.
+        TraceError: No such file, an unknown format, or a bad line.
     """
     if not path.exists():
         raise TraceError(path, 0, "file", str(path), "a file or folder that exists")
@@ -51,10 +51,10 @@ def open_trace(path: Path, known_as: str = "", faults: Faults | None = None) -> 
 
 
 def detected(path: Path) -> str:
-    """Return the format of a file, by what its first line says.
+    """Return the format of a file by its first line.
 
     Raises:
-        TraceError: No format has such a line.
+        TraceError: The line fits no format.
     """
     if path.is_dir():
         return "decisions"

@@ -1,7 +1,7 @@
 """Our own format, as CSV and as JSON lines, with the same fields (docs/traces.md).
 
-A line is a job. Empty or missing optional fields have the default of ``FIELDS``. Machines stand in
-a second file beside the first, ``NAME.machines.csv`` or ``.jsonl``.
+A line is a job. Empty or missing optional fields have the default of ``FIELDS``. Machines are in a
+second file beside the first, ``NAME.machines.csv`` or ``.jsonl``.
 """
 
 import math
@@ -40,7 +40,7 @@ OPTIONAL: Final[Mapping[str, str]] = {
     "pause_s": "5",
     "demand_milli": "as cpu_milli",
 }
-"""Optional field → its default, as the page says it."""
+"""Optional field → its default, as docs/traces.md describes it."""
 FIELDS: Final = (*NEEDED, *OPTIONAL)
 MACHINE_FIELDS: Final = ("name", "gpus", "cpu_milli", "memory_mib")
 
@@ -129,7 +129,7 @@ def _optional(row: Row, field: str) -> float | None:
 
 
 def _speed(row: Row) -> Speed:
-    """``proportional``, or ``1=1;2=1.9;4=3.2``: speed by workers."""
+    """Parse ``proportional``, or ``1=1;2=1.9;4=3.2``: speed by workers."""
     locality = row.number("locality", default=1.0)
     if not 0.0 < locality <= 1.0:
         row.wrong("locality", "a factor above 0 and at most 1")
@@ -144,7 +144,7 @@ def _speed(row: Row) -> Speed:
 
 
 def _curve(row: Row) -> Curve | None:
-    """``exponential:SPEED`` or ``exponential:SPEED;FLOOR``."""
+    """Parse ``exponential:SPEED`` or ``exponential:SPEED;FLOOR``."""
     if not row.has("curve"):
         return None
     kind, _, rest = row.text("curve").partition(":")
@@ -163,10 +163,12 @@ _SIGMOID_NUMBERS: Final = 3
 
 
 def _worth(row: Row, field: str, text: str) -> Worth:
-    """Return the utility that a field states, of seconds after the submission.
+    """Parse a utility of seconds after the submission.
+
+    Either ``sigmoid:γ1;γ2;γ3`` or ``steps:SECONDS=VALUE;…``.
 
     Raises:
-        TraceError: It states none.
+        TraceError: It is neither.
     """
     kind, _, rest = text.partition(":")
     if kind == "sigmoid":

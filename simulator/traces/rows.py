@@ -1,4 +1,4 @@
-"""Lines of a trace as rows of named texts, and their fields as numbers with bounds."""
+"""Rows of a trace (CSV or JSON lines), and typed access to their fields."""
 
 import csv
 import math
@@ -15,25 +15,25 @@ from simulator.traces.faults import Faults
 
 @dataclass(frozen=True)
 class Row:
-    """One line: its fields as text, and where it stands."""
+    """One line: its fields as text, with its file and number."""
 
     path: Path
     line: int
     fields: Mapping[str, str]
 
     def wrong(self, field: str, expected: str) -> NoReturn:
-        """Refuse a field."""
+        """Raise an error about a field."""
         raise TraceError(self.path, self.line, field, self.fields.get(field, ""), expected)
 
     def has(self, field: str) -> bool:
-        """Return whether the field is there and not empty."""
+        """Return True if the field exists and is not empty."""
         return bool(self.fields.get(field, "").strip())
 
     def text(self, field: str, default: str | None = None) -> str:
-        """Return a text; without ``default`` it must be there.
+        """Return a text; without ``default`` it is required.
 
         Raises:
-            TraceError: It is not.
+            TraceError: It is missing.
         """
         value = self.fields.get(field, "").strip()
         if value:
@@ -99,10 +99,10 @@ class Row:
         return value == "true"
 
     def only(self, fields: Sequence[str]) -> None:
-        """Refuse a field that nobody knows: a typing error must not become a default.
+        """Reject unknown fields: a typing error must not become a default.
 
         Raises:
-            TraceError: There is one.
+            TraceError: A field is unknown.
         """
         for name in self.fields:
             if name not in fields:
@@ -138,7 +138,7 @@ def read_jsonl(path: Path, faults: Faults) -> Iterator[Row]:
     """Yield the objects of a file with one JSON object a line; their values are plain.
 
     Raises:
-        TraceError: A line is no such object, and bad lines are not to be skipped.
+        TraceError: A line is no such object, and bad lines are not skipped.
     """
     with path.open("rb") as lines:
         numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())

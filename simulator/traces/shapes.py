@@ -1,4 +1,4 @@
-"""How the jobs of traces behave: speeds and curves that are tables, or one number."""
+"""Speeds and loss curves of the jobs of traces, as tables or formulas."""
 
 import math
 from bisect import bisect_right
@@ -10,9 +10,9 @@ def between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
     """Return the value at ``x``, linear between neighbours, constant beyond the ends.
 
     Args:
-        xs: Rising.
-        ys: One for each.
-        x: Where.
+        xs: Rising positions.
+        ys: Value at each of ``xs``.
+        x: Position of the result.
     """
     if x <= xs[0]:
         return ys[0]
@@ -25,7 +25,7 @@ def between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
 
 @dataclass(frozen=True)
 class Proportional:
-    """Each worker adds the same; each node more than one costs a part of the speed.
+    """Each worker adds the same speed; each further node costs a share of it.
 
     Attributes:
         locality: Factor for each node beyond the fewest that could hold the workers; 1: none.
@@ -43,7 +43,7 @@ class Proportional:
 
 @dataclass(frozen=True)
 class Measured:
-    """Speed by number of workers, as a table; linear between, constant beyond its ends.
+    """Speed by number of workers, as a table: linear between entries, constant beyond them.
 
     Attributes:
         workers: Rising; the speed of no workers is 0.
@@ -64,7 +64,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Located:
-    """A fixed number of workers whose speed depends on how many nodes they are spread over.
+    """A fixed number of workers whose speed depends on their number of nodes.
 
     Attributes:
         factors: Nodes → speed relative to the fewest nodes that could hold them.
@@ -86,8 +86,8 @@ class Exponential:
     """A loss that falls like exp(-speed·share) from 1 to ``floor``.
 
     Attributes:
-        speed: k; larger: it converges earlier.
-        floor: Where it ends, relative to its start.
+        speed: k; a larger one converges earlier.
+        floor: Loss at the end, relative to the start.
     """
 
     speed: float
@@ -101,11 +101,11 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Points:
-    """A measured curve: linear between the points, and before the first as between the first two.
+    """A measured curve: linear between points, extrapolated before the first.
 
     Attributes:
         shares: Of the work, 0…1, rising.
-        losses: One for each; a metric that rises in training stands here as what it lacks.
+        losses: Value at each share; a rising metric is given as its distance from the maximum.
     """
 
     shares: tuple[float, ...]

@@ -12,7 +12,7 @@ Main = Callable[[Sequence[str] | None], int]
 PROGRAMS: dict[str, tuple[Main, str]] = {
     "shuntyard-agent": (agent, "reports it to shuntyard-extender"),
     "shuntyard-extender": (extender, "Decides which training jobs run"),
-    "shuntyard-sim": (simulator, "Tries policies on traces"),
+    "shuntyard-sim": (simulator, "Compares policies on traces"),
 }
 
 

@@ -1,1 +1,1 @@
-"""The policies that are compared, as schedulers of the cluster model."""
+"""Our policies and the papers', as schedulers of the cluster model."""

@@ -1,21 +1,21 @@
-"""All four together, as one order of jobs (ours; docs/compare.md).
+"""The four papers' policies combined into one order of jobs (docs/compare.md).
 
-Each look:
+Each decision takes, in this order:
 
-1. *Value first.* A job that states a utility is offered to OASiS' payoff once. One that is admitted
-   is urgent as soon as waiting may cost it utility, and if it runs a little longer; urgent jobs
-   come first, by utility for what is left to do. The others go on as if they had stated none:
-   nobody is turned away for ever.
-2. *Then who decides when all is done*: a job that takes longer than all the others together would
-   on the whole cluster.
-3. *Then short and important ones*, by remaining service over a weight, which is made of the CPS
-   value V of the job among all that are there, with ageing, and of its own wait.
-4. *Elastic jobs* get in their turn the workers that are worth having, and more where a second saved
-   costs least (marginal gain, weighted alike). A change must save some pauses.
-5. *Containers that share CPU* are spread, evened out by count, and weighted by remaining work.
+1. *Jobs with value.* A job with a utility is offered once to OASiS' admission. An admitted job is
+   urgent once waiting may cost it utility (a running one stays urgent a little longer); urgent jobs
+   come first, by utility per remaining work. Rejected jobs continue as if they had no utility, so
+   none is rejected forever.
+2. *Jobs that decide the makespan*: those that take longer than all the others together would on the
+   whole cluster.
+3. *Short and important jobs*, by remaining service over a weight, which is made of the CPS value V
+   among all jobs, with ageing, and of the job's own wait.
+4. *Elastic jobs* get the workers that are worthwhile in their turn, and more where a saved second
+   costs least (marginal gain with the same weights). A change must save some pauses.
+5. *Containers that share CPU* are spread, balanced by count, and weighted by remaining work.
 
-Gangs go whole, where the extender's own gang rule puts them; who is spread out is brought together
-again (``gathering``).
+Gangs are placed whole by the extender's gang rule; spread-out jobs are brought together again
+(``gathering``).
 """
 
 from collections.abc import Sequence
@@ -41,24 +41,24 @@ from simulator.comparison.deciders.oasis import Slotted
 
 @dataclass(frozen=True)
 class CombinedParameters:
-    """What was chosen on training windows alone (docs/compare.md).
+    """Parameters, chosen on training windows only (docs/compare.md).
 
     Attributes:
-        cps_weight: How much V counts: weight = 1 + this · V/2k'.
-        slack: A job is urgent if waiting so many times of what it still needs would cost it more
+        cps_weight: Influence of V: weight = 1 + this · V/2k'.
+        slack: A job is urgent if waiting this many times its remaining time would cost it more
             than ``loss`` of its utility.
-        loss: See there.
-        held: Of a running job, waiting so many times as long is asked about: it is not sent away as
-            soon as it has caught up.
-        knee: An elastic job gets workers in its turn as long as each brings at least this part of
-            what the first ones brought; what is left is shared out by marginal gain.
-        lead: Another must be ahead of a running job by this factor to take its nodes.
-        ageing: The weight grows by this for each time that a job has waited what it still needs.
-        critical: A job that still takes so many times as long as all that is there would take on
-            the whole cluster decides when everything is done: it goes before the others.
+        loss: See ``slack``.
+        held: Factor on ``slack`` for running jobs, so that a job is not preempted as soon as it has
+            caught up.
+        knee: An elastic job gets workers in its turn while each has at least this share of the best
+            rate per worker; the rest is divided by marginal gain.
+        lead: Factor by which another job must be ahead of a running one to take its nodes.
+        ageing: Growth of the weight each time a job has waited its remaining time.
+        critical: A job whose remaining time is this many times that of all jobs on the whole
+            cluster decides the makespan, and goes before the others.
         least_pauses: A change of workers or nodes must save this many pauses.
         exponent: CPU weight = (weight / remaining work) to the power of this.
-        worthwhile_pauses: A container is moved only if it still needs so many of its pauses.
+        worthwhile_pauses: A container moves only if its remaining time is this many pauses.
     """
 
     cps_weight: float = 1.0
@@ -76,12 +76,12 @@ class CombinedParameters:
 
 @dataclass
 class Combined:
-    """See the module.
+    """The combined policy; the module describes its order.
 
     Attributes:
-        slotted: OASiS' admission; its plans are not followed, only who is admitted counts.
+        slotted: OASiS' admission; its plans are not followed, only whether it admits.
         estimates: Lengths and speeds.
-        parameters: See there.
+        parameters: Of the order.
     """
 
     slotted: Slotted
@@ -99,7 +99,7 @@ class Combined:
         return [*gangs, *self._containers(view, weights, gangs)]
 
     def wakes_at(self, now: float) -> float | None:
-        """Every 30 seconds: slack shrinks, containers become uneven."""
+        """Return the next tick: slack shrinks, and containers become unbalanced."""
         return next_tick(now, TICK_SECONDS)
 
     def _weights(self, jobs: Sequence[JobView], now: float) -> dict[str, float]:
@@ -154,7 +154,7 @@ class Combined:
         return reconcile(FreeNodes(view.snapshot.room), running, targets, fillers, placer)
 
     def _service(self, job: JobView, workers: int, pool: Pool, view: View) -> float:
-        """Return what a job still needs, as seconds of the whole cluster."""
+        """Return the remaining service of a job, as seconds of the whole cluster."""
         seconds = self.estimates.seconds(job, workers, view.machines)
         return seconds * workers * pool.dominant(job.spec)
 
@@ -167,7 +167,7 @@ class Combined:
         view: View,
         counts: dict[str, int],
     ) -> tuple[int, float, int]:
-        """Urgent ones by utility, then those that all wait for, then the others by service."""
+        """Return the sort key: urgent jobs by utility, then critical ones, others by service."""
         seconds = self.estimates.seconds(job, counts[job.name], view.machines)
         lead = self.parameters.lead if job.placement is not None else 1.0
         urgent = self._urgent(job, seconds, view)
@@ -180,7 +180,7 @@ class Combined:
         return 2, service / (weight * lead), job.spec.number
 
     def _urgent(self, job: JobView, seconds: float, view: View) -> float:
-        """Return the utility that an urgent job can still have; 0 of one that is not urgent."""
+        """Return the utility that an urgent job can still reach; 0 for a job that is not urgent."""
         worth = job.spec.worth
         if worth is None or self.slotted.offer(job, self.estimates, view) is None:
             return 0.0
@@ -192,7 +192,7 @@ class Combined:
 
     @staticmethod
     def _chosen(order: Sequence[JobView], counts: dict[str, int], pool: Pool) -> dict[str, int]:
-        """Return who runs with how many; who can neither leave nor shrink comes first."""
+        """Return the workers of each job that runs; jobs without checkpoints keep theirs."""
         chosen: dict[str, int] = {}
         for job in order:
             if job.placement is not None and not job.spec.movable:
@@ -207,7 +207,7 @@ class Combined:
         return chosen
 
     def _steady(self, order: Sequence[JobView], chosen: dict[str, int], view: View) -> None:
-        """Leave a running job's workers as they are where a change would not pay."""
+        """Keep a running job's workers where a change would not pay."""
         needed = any(job.placement is None and job.name in chosen for job in order)
         for job in order:
             count = chosen.get(job.name)

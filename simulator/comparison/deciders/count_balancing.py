@@ -17,17 +17,21 @@ from simulator.cluster.decider import JobView, View, next_tick
 
 
 def shares_cpu(job: JobView) -> bool:
-    """Say whether a job is such a container."""
+    """Return True if a job is a container that SpeCon and count balancing may move.
+
+    That is a job of one worker without a device that writes checkpoints on request; neither rule
+    considers what a gang gains by moving one of its pods.
+    """
     return job.spec.movable and is_single_cpu_pod(job.spec)
 
 
 @dataclass
 class Hosts:
-    """The containers of one look, and the hosts that could hold one of them when empty.
+    """The containers in one decision, and the hosts that could hold one of them when empty.
 
     Attributes:
-        jobs: By name.
-        on: Host of each.
+        jobs: Containers by name.
+        on: Host of each container.
         names: The hosts, in name order.
     """
 
@@ -38,7 +42,7 @@ class Hosts:
 
     @classmethod
     def of_view(cls, view: View, before: Iterable[Action] = ()) -> "Hosts":
-        """Return the containers that run, or are started just now, after what was decided."""
+        """Return the running and just started containers, after the actions ``before``."""
         free = FreeNodes(view.snapshot.room)
         jobs = {job.name: job for job in view.running if shares_cpu(job)}
         on = {name: placement_of(job).workers[0] for name, job in jobs.items()}
@@ -56,20 +60,20 @@ class Hosts:
         return cls(jobs, on, tuple(NodeName(name) for name in sorted(holds)), free)
 
     def counts(self) -> dict[NodeName, int]:
-        """Return how many containers each host has."""
+        """Return the number of containers by host."""
         counts = dict.fromkeys(self.names, 0)
         for host in self.on.values():
             counts[host] = counts.get(host, 0) + 1
         return counts
 
     def fits(self, uid: Uid, node: NodeName) -> bool:
-        """Say whether a container has room on a host."""
+        """Return True if a container fits on a host."""
         index = self.free.room.index.get(node)
         shape = shape_of(self.jobs[uid].spec, WORKER)
         return index is not None and bool(self.free.room.feasible(shape)[index])
 
     def moves(self, plan: Sequence[Planned]) -> list[Move]:
-        """Return what of a plan has room, one move after the other."""
+        """Return the moves of a plan that fit, one after the other."""
         done = []
         for move in plan:
             if not self.fits(move.uid, move.target):
@@ -91,7 +95,7 @@ TICK_SECONDS: Final = 30.0
 
 @dataclass
 class Balancer:
-    """The moves of count balancing, and the book it needs.
+    """Moves of count balancing, with the state it keeps.
 
     Attributes:
         parameters: Of ``policy.count_balance``.
@@ -104,7 +108,7 @@ class Balancer:
     def moves(
         self, view: View, hosts: Hosts, worth_it: Collection[str] | None = None
     ) -> list[Move]:
-        """Return the moves of now; ``worth_it``: who may move at all, None: everybody."""
+        """Return the moves; only jobs in ``worth_it`` may move (None: all)."""
         for name in hosts.on:
             self._since.setdefault(name, view.now)
         residents = [
@@ -124,16 +128,16 @@ class Balancer:
 
 @dataclass
 class CountBalancing:
-    """Gangs in the order of creation where least is allocated, and count balancing."""
+    """Start gangs in order of creation where least is allocated, and balance container counts."""
 
     balancer: Balancer = field(default_factory=Balancer)
     oracle: Final = False
 
     def decide(self, view: View) -> Sequence[Action]:
-        """Start what fits, then even out."""
+        """Start what fits, then balance."""
         starts = start_all(FreeNodes(view.snapshot.room), view.waiting)
         return [*starts, *self.balancer.moves(view, Hosts.of_view(view, starts))]
 
     def wakes_at(self, now: float) -> float | None:
-        """Every 30 seconds, as in the model runs."""
+        """Return the next tick, every 30 seconds as in the model runs."""
         return next_tick(now, TICK_SECONDS)

@@ -1,6 +1,6 @@
-"""DRS: weighted order, whole gangs, and workers that come and go (``policy.scaling``).
+"""DRS: weighted order, whole gangs, and changing numbers of workers (``policy.scaling``).
 
-Jobs that share CPU are no subject of it: they start where least is allocated.
+DRS does not scale jobs that share CPU: they start where least is allocated.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,15 +26,15 @@ from simulator.cluster.decider import JobSpec, JobView, View, next_tick
 
 TICK_SECONDS: Final = 15.0
 _PROFILED: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-"""Numbers of workers that the speed of a job is measured with, as far as it may have them."""
+"""Numbers of workers at which a job's speed is measured, within its limits."""
 
 
 @dataclass
 class Drs:
-    """See the module. Speeds are fitted (Optimus) to rates measured beforehand.
+    """DRS on the cluster model; speeds are fitted (Optimus) to rates measured beforehand.
 
     Attributes:
-        estimates: Lengths; the rates that are fitted.
+        estimates: Lengths, and the rates for the fits.
         parameters: Of ``policy.scaling``.
         engine: Of the gang rule and of the order.
     """
@@ -46,7 +46,7 @@ class Drs:
     _speeds: dict[str, Speed | None] = field(default_factory=dict)
 
     def decide(self, view: View) -> Sequence[Action]:
-        """Start, shrink for it, or grow."""
+        """Return starts, shrinks that make room for them, and growth."""
         free = FreeNodes(view.snapshot.room, self.engine)
         starts = start_all(free, [job for job in view.waiting if is_single_cpu_pod(job.spec)])
         every = (*view.running, *view.waiting)
@@ -71,7 +71,7 @@ class Drs:
         return [*starts, *_actions(plan, jobs)]
 
     def wakes_at(self, now: float) -> float | None:
-        """Every 15 seconds, as DRAGON and DRS do."""
+        """Return the next tick, every 15 seconds like DRAGON and DRS."""
         return next_tick(now, TICK_SECONDS)
 
     def _weights(self, view: View, jobs: Iterable[JobView]) -> Mapping[JobKey, Weight]:
@@ -141,7 +141,7 @@ def _running(elastic: Elastic, placement: Placement) -> Running:
 
 
 def _actions(plan: ScalingPlan, jobs: Mapping[JobKey, JobView]) -> Iterable[Action]:
-    """Removals make room, then jobs start, then others grow."""
+    """Yield removals, which make room, then starts, then growth."""
     placements = {key: job.placement for key, job in jobs.items()}
     gone: dict[JobKey, set[Uid]] = {}
     for removal in plan.removals:

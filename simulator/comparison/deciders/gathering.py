@@ -1,8 +1,7 @@
-"""Seats by the speed that a job really has on them: who is spread out is brought together again.
+"""Placement by true speed, which depends on the number of nodes: spread-out jobs are gathered.
 
-How fast a job is depends on how many nodes its workers are on. So what was done and what is left
-is counted with the nodes that it has; it grows only where its own speed there pays for the pause;
-and one on more nodes than it needs moves to fewer as soon as they have room, if that pays.
+A job grows only where its speed on the new nodes pays for the pause. A job on more nodes than it
+needs moves to fewer as soon as it fits there, if that pays.
 """
 
 import math
@@ -21,7 +20,7 @@ from simulator.workload import Machine
 
 @dataclass
 class Gathering:
-    """See the module.
+    """A ``Placer`` that puts jobs where they are fastest.
 
     Attributes:
         estimates: Lengths and speeds.
@@ -34,7 +33,7 @@ class Gathering:
     gain: GainParameters = field(default_factory=GainParameters)
 
     def start(self, free: FreeNodes, target: Target) -> list[Action]:
-        """Start a job where it is fastest: fewer workers on fewer nodes may be."""
+        """Start a job where it is fastest, which may be with fewer workers on fewer nodes."""
         job = target.job
         least = min(job.spec.least_workers, target.workers)
         best = self._fastest(job, self._found(free, job, range(target.workers, least - 1, -1)))
@@ -44,7 +43,7 @@ class Gathering:
         return [Start(job.name, best)]
 
     def grow(self, free: FreeNodes, target: Target) -> list[Action]:
-        """Give a running job more workers beside its own or on other nodes, if that pays."""
+        """Give a running job more workers, beside its own or on other nodes, if that pays."""
         job, placement = target.job, placement_of(target.job)
         wider = list(self._beside(free, target))
         if job.spec.movable:
@@ -54,7 +53,7 @@ class Gathering:
         return self._changed(free, job, self._fastest(job, wider))
 
     def gather(self, free: FreeNodes, jobs: Sequence[JobView]) -> list[Action]:
-        """Bring whoever is on more nodes than needed together, the most important first."""
+        """Move jobs that are on more nodes than needed to fewer, the most important first."""
         done: list[Action] = []
         for job in jobs:
             placement = placement_of(job)
@@ -67,7 +66,7 @@ class Gathering:
         return done
 
     def _changed(self, free: FreeNodes, job: JobView, target: Placement | None) -> list[Action]:
-        """Return the change if it saves enough; then its room is taken."""
+        """Return the change if it saves enough, and take what it needs."""
         if target is None or not self._pays(job, target):
             return []
         free.give(job.spec, placement_of(job))
@@ -81,7 +80,7 @@ class Gathering:
         return migration_gain.judge(left, now, then, pause, self.gain).worth_it
 
     def _beside(self, free: FreeNodes, target: Target) -> Iterator[Placement]:
-        """Yield its placement with one worker more, two more, and so on while there is room."""
+        """Yield the placement with one worker more, two more, and so on while they fit."""
         job, placement, before = target.job, placement_of(target.job), free.room
         while len(placement.workers) < target.workers:
             node = free.node_for_one_more(job.spec, placement)
@@ -93,7 +92,7 @@ class Gathering:
         free.room = before
 
     def _found(self, free: FreeNodes, job: JobView, counts: Iterable[int]) -> Iterator[Placement]:
-        """Yield where so many workers fit, until they are on as few nodes as can be."""
+        """Yield a placement for each count, until one is on as few nodes as possible."""
         for workers in counts:
             placement = free.find(job.spec, workers)
             if placement is not None:
@@ -102,7 +101,7 @@ class Gathering:
                     return
 
     def _fastest(self, job: JobView, where: Iterable[Placement]) -> Placement | None:
-        """Return the fastest; of equals that with the fewest workers, then the first."""
+        """Return the fastest placement; of equals that with the fewest workers, then the first."""
         return max(where, key=lambda p: (rate_on(job, p), -len(p.workers)), default=None)
 
     def _fewest(self, job: JobView, workers: int) -> int:

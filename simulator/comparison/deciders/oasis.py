@@ -1,7 +1,7 @@
-"""OASiS: admission by payoff at prices, and a plan in slots for whoever is admitted.
+"""OASiS: admission by payoff at prices, and a plan in slots for each admitted job.
 
-A job that is turned away never runs. One that states no utility is no subject of OASiS: it runs in
-what the plans leave, in the order of submission, and gives way.
+A rejected job never runs. Jobs without a utility are outside OASiS: they run in what the plans
+leave, in order of submission, and are preempted for planned jobs.
 """
 
 import math
@@ -31,7 +31,7 @@ _NOTHING: Final = (0.0,) * len(_RESOURCES)
 
 @dataclass(frozen=True)
 class InSlots:
-    """A utility of seconds as one of slots; completing in the slot of arrival counts as its end."""
+    """A utility of seconds as one of slots; a job that completes in a slot counts at its end."""
 
     worth: Worth
     slot_seconds: float
@@ -43,14 +43,14 @@ class InSlots:
 
 @dataclass
 class Slotted:
-    """What OASiS decided so far, for one cluster and one history.
+    """OASiS' admission and plans so far, for one cluster and one history.
 
     Attributes:
-        history: Past jobs, of which the price bounds are made.
+        history: Past jobs, for the price bounds.
         slot_seconds: Length of a slot.
         horizon: T, slots.
         parameters: Of ``policy.admission``.
-        plans: Name → schedule; None for a job that was turned away.
+        plans: Name → schedule; None for a rejected job.
     """
 
     history: Sequence[Job]
@@ -65,7 +65,7 @@ class Slotted:
         return 1 + int(now // self.slot_seconds)
 
     def offer(self, job: JobView, estimates: Estimates, view: View) -> Schedule | None:
-        """Decide about a job once; return its plan, None for a job that is turned away."""
+        """Decide once about a job; return its plan, or None if it is rejected."""
         if job.name not in self.plans:
             state = self._state or self._opened(view.machines)
             spec, worth = job.spec, job.spec.worth
@@ -108,7 +108,7 @@ class Slotted:
         worth: Worth,
         machines: tuple[Machine, ...],
     ) -> TrainingJob:
-        """A job of w workers for d seconds has w·d/slot worker-slots, and no servers."""
+        """Return a job of w workers for d seconds as w·d/slot worker-slots without servers."""
         has = np.array([[float(m.allocatable.get(r, 0)) for r in _RESOURCES] for m in machines])
         by = slots.units(has, has)
         work = max(1, math.ceil(workers * seconds / self.slot_seconds))
@@ -129,7 +129,7 @@ class Slotted:
 
 @dataclass
 class Oasis:
-    """See the module.
+    """OASiS on the cluster model.
 
     Attributes:
         slotted: Admission and plans.
@@ -141,7 +141,7 @@ class Oasis:
     oracle: Final = True
 
     def decide(self, view: View) -> Sequence[Action]:
-        """Offer whoever is new, then run what the plans say for this slot."""
+        """Offer new jobs, then run the plans of this slot."""
         late: list[Target] = []
         planned: list[Target] = []
         admitted: list[tuple[int, JobView]] = []
@@ -168,7 +168,7 @@ class Oasis:
         return reconcile(free, view.running, [*late, *planned], [*early, *others])
 
     def wakes_at(self, now: float) -> float | None:
-        """At the beginning of the next slot."""
+        """Return the beginning of the next slot."""
         return next_tick(now, self.slotted.slot_seconds)
 
 

@@ -1,4 +1,4 @@
-"""SpeCon: converged containers leave, and hosts that ran short are filled (Algorithms 1 to 3)."""
+"""SpeCon: converged containers move away, and emptied hosts are filled (Algorithms 1 to 3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from simulator.comparison.deciders.count_balancing import Hosts
 
 @dataclass
 class Speculation:
-    """The moves of SpeCon, and the book it needs.
+    """Moves of SpeCon, with the state it keeps.
 
     Attributes:
         convergence: Of Algorithm 1.
@@ -37,7 +37,7 @@ class Speculation:
     _settled: set[str] = field(default_factory=set)
 
     def moves(self, view: View, hosts: Hosts) -> list[Move]:
-        """Tick whoever is due, then return the moves of now."""
+        """Tick the containers that are due, then return the moves."""
         self._tick(view, hosts)
         moves: list[Move] = []
         for name in sorted(hosts.on):
@@ -106,7 +106,7 @@ class Speculation:
         )
         moves = hosts.moves(plan)
         for move in moves:
-            del self._moved_at[move.job]  # moved and rebalanced once: it stays
+            del self._moved_at[move.job]  # a container is moved and rebalanced only once
         return moves
 
     def _converged_at(self, name: str, moved_at: float) -> float:
@@ -116,7 +116,7 @@ class Speculation:
 
 @dataclass
 class SpeCon:
-    """Gangs in the order of creation where least is allocated, and SpeCon's moves."""
+    """Start gangs in order of creation where least is allocated, and move containers by SpeCon."""
 
     speculation: Speculation = field(default_factory=Speculation)
     oracle: Final = False
@@ -127,5 +127,5 @@ class SpeCon:
         return [*starts, *self.speculation.moves(view, Hosts.of_view(view, starts))]
 
     def wakes_at(self, now: float) -> float | None:
-        """At every interval of Algorithm 1."""
+        """Return the next interval of Algorithm 1."""
         return next_tick(now, self.speculation.convergence.interval_seconds)

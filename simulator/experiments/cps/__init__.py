@@ -1,1 +1,1 @@
-"""What the experiments of CPS share: the paper's values, one cycle on a cluster, the built-in."""
+"""Shared parts of the CPS experiments: the paper's values, and one cycle on a cluster."""

@@ -1,4 +1,4 @@
-"""Two weaknesses of CPS as it is printed: arrivals turn the order around, and small jobs starve."""
+"""Two weaknesses of CPS as printed: arrivals reverse the order, and small jobs starve."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ from simulator.results import Table
 from simulator.workload import Job, Workload
 
 _EXAMPLE: Final = replace(PAPER_SECTION_3, expansion=100.0)
-"""Weights of Sect. 3.2, with k' = 100 so that V is easy to read."""
+"""Weights of Sect. 3.2, with k' = 100 for readable values of V."""
 _DRAWS: Final = 10_000
 _HOURS: Final = 12
 _RUN_SECONDS: Final = 600.0
@@ -30,7 +30,7 @@ _CPU: Final = 1
 
 
 def reversal(params: CoreParameters) -> Table:
-    """Return what V two waiting jobs have alone, and beside a third one that comes."""
+    """Return a table of V of two waiting jobs, alone and after a third arrives."""
     a, b = _candidate("A", 5, 10, 6), _candidate("B", 5, 3, 2)
     c, d = _candidate("C", 5, 6, 10), _candidate("D", 9, 1, 6, class_value=1000)
     rows = []
@@ -54,7 +54,7 @@ def reversal(params: CoreParameters) -> Table:
 
 
 def ageing(params: CoreParameters) -> Table:
-    """Return how long a small job waits beside a stream of large ones."""
+    """Return a table of the wait of a small job beside a stream of large ones."""
     return Table(
         "A small job beside a stream of large ones: minutes until it starts",
         ("rule", "small job", "large jobs, mean"),
@@ -67,7 +67,7 @@ def ageing(params: CoreParameters) -> Table:
 
 
 def findings(params: CoreParameters) -> Iterator[str]:
-    """Yield what both tables say."""
+    """Yield the findings of both tables."""
     yield (
         "Min-max normalisation makes the order of two waiting jobs depend on a third: "
         f"{_reversed_share(params.priority):.1f} % of random pairs are in one order beside one "
@@ -86,12 +86,12 @@ _RULES: Final[Mapping[str, tuple[bool, float | None]]] = {
     "ageing: L shrinks while the job waits": (True, _WAIT_SECONDS),
     "no ageing, the maximum wait is kept (default)": (False, _WAIT_SECONDS),
 }
-"""Whether V ages, and the maximum wait that all jobs state."""
+"""Rules: whether V ages, and the maximum wait of all jobs."""
 
 
 @cache
 def _waits(rule: str, params: CoreParameters) -> tuple[float, float]:
-    """Return the minutes that the small job waits, and the mean of the others."""
+    """Return the wait of the small job and the mean wait of the others, in minutes."""
     ages, max_wait = _RULES[rule]
     params = replace(
         params,
@@ -125,17 +125,17 @@ def _running(name: str, at: float, workers: int, max_wait: float | None) -> Job:
 
 @cache
 def _reversed_share(params: PriorityParameters) -> float:
-    """Return the percentage of random pairs that two other jobs put into two orders."""
-    dice = seeds.generator(seeds.IN_SAMPLE, 1)
+    """Return the percentage of random pairs whose order depends on which third job is present."""
+    rng = seeds.generator(seeds.IN_SAMPLE, 1)
     turned = 0
     for _ in range(_DRAWS):
         drawn = [
             _candidate(
                 str(i),
-                int(dice.integers(1, 11)),
-                int(dice.integers(1, 61)),
-                int(dice.integers(1, 17)),
-                class_value=int(dice.choice([-1, 0, 1000])),
+                int(rng.integers(1, 11)),
+                int(rng.integers(1, 61)),
+                int(rng.integers(1, 17)),
+                class_value=int(rng.choice([-1, 0, 1000])),
             )
             for i in range(4)
         ]

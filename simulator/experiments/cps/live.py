@@ -26,16 +26,16 @@ MILLI: Final = 1000
 
 
 class OnceDone:
-    """A speed nobody asks for: here nothing runs."""
+    """A speed that is never used: no job runs here."""
 
     def rate(self, workers: int, nodes: int) -> float:
-        """Return one unit a second for each worker, wherever it is."""
+        """Return one unit per second and worker."""
         return float(workers) if nodes else 0.0
 
 
 @dataclass(frozen=True)
 class Started:
-    """A job that got its seats: its pods in the order of their Bindings, and their nodes."""
+    """A started job: its pods in order of their Bindings, and their nodes."""
 
     job: str
     pods: tuple[tuple[str, str], ...]
@@ -48,16 +48,16 @@ def machines(number: int, cpu: int) -> tuple[Machine, ...]:
 
 
 def pods_of(cpu: int) -> dict[str, int]:
-    """Return what a pod of so many CPUs and GiB asks for."""
+    """Return the request of a pod of so many CPUs and GiB."""
     return {"cpu": cpu * MILLI, "memory": cpu * GIB}
 
 
 def job(name: str, cpu: int, workers: int, servers: int = 0) -> Job:
-    """Return a job whose pods are all of one size, affine as Fig. 3 of the paper has it."""
+    """Return a job of equal pods, with the affinity of the paper's Fig. 3."""
     notes = {labels.AFFINITY: "ps,worker", labels.ANTI_AFFINITY: "ps"} if servers else {}
     return Job(
         name=name,
-        namespace=name,  # each has a user of its own
+        namespace=name,  # each job has its own user
         submitted_at=0.0,
         workers=workers,
         worker=pods_of(cpu),
@@ -70,14 +70,14 @@ def job(name: str, cpu: int, workers: int, servers: int = 0) -> Job:
 
 
 def submitted(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Return the jobs submitted a second apart, in the order in which they stand."""
+    """Return the jobs submitted a second apart, in the given order."""
     return tuple(replace(job, submitted_at=float(i)) for i, job in enumerate(jobs))
 
 
 def cycle(
     jobs: Sequence[Job], nodes: Sequence[Machine], params: CoreParameters
 ) -> tuple[Started, ...]:
-    """Return what one cycle starts when all jobs wait, in the order in which it does."""
+    """Return the jobs that one cycle starts, in order, while all jobs wait."""
     store = ClusterStore(params.scheduler_name)
     for machine in nodes:
         store.apply(Upsert(objects.node(machine)))
@@ -101,13 +101,13 @@ _FULL: Final = 100.0
 
 
 def order(jobs: Sequence[Job]) -> tuple[str, ...]:
-    """Return the names of the jobs in the order in which they start where all fit."""
+    """Return the names of the jobs in Volcano's order, if all fit."""
     ranked = sorted(jobs, key=lambda job: (-job.class_value, job.submitted_at))
     return tuple(job.name for job in ranked)
 
 
-def placed(job: Job, nodes: Sequence[Machine], dice: np.random.Generator) -> Started:
-    """Return where the pods of a job go, one by one, in the order in which they are taken.
+def placed(job: Job, nodes: Sequence[Machine], rng: np.random.Generator) -> Started:
+    """Return the nodes of a job's pods, in the order in which Volcano places them.
 
     Raises:
         ValueError: The cluster is too small.
@@ -121,20 +121,20 @@ def placed(job: Job, nodes: Sequence[Machine], dice: np.random.Generator) -> Sta
     whole = np.array([[n.allocatable[name] for name in _RESOURCES] for n in nodes], np.float64)
     used = np.zeros_like(whole)
     pods: list[tuple[str, str]] = []
-    for index in dice.permutation(len(names)):
+    for index in rng.permutation(len(names)):
         then = used + requests[index]
         fits = (then <= whole).all(axis=1)
         if not fits.any():
             raise ValueError(f"{job.name} does not fit into {len(nodes)} nodes")
         scores = np.where(fits, _scores(then / whole), -np.inf)
-        node = int(dice.choice(np.flatnonzero(scores == scores.max())))
+        node = int(rng.choice(np.flatnonzero(scores == scores.max())))
         used[node] += requests[index]
         pods.append((names[index], nodes[node].name))
     return Started(job.name, tuple(pods))
 
 
 def _scores(used: np.ndarray) -> np.ndarray:
-    """Return LeastAllocated plus BalancedAllocation of each node, integers as there."""
+    """Return LeastAllocated plus BalancedAllocation of each node, as integers like Volcano."""
     least = np.floor(((1.0 - used) * _FULL).mean(axis=1))
     balanced = np.floor((1.0 - used.std(axis=1)) * _FULL)
     total: np.ndarray = least + balanced

@@ -1,7 +1,7 @@
-"""What Du, Xiao, Chen et al. say of their experiments, and values that give what they say.
+"""The experiments of Du, Xiao, Chen et al., with values that reproduce their statements.
 
-Their tables are not to be had. The groups follow from the prose (Sect. 4.2 to 4.4), the values are
-ours: they give every stated order.
+Their tables are not available. The groups follow from the text (Sect. 4.2 to 4.4); the values are
+ours and give every stated order.
 
 Source:
     Du, Xiao, Chen et al., EURASIP JWCN 2023:45, doi 10.1186/s13638-023-02253-4.
@@ -13,7 +13,7 @@ from typing import Final
 SOURCE: Final = "Du, Xiao, Chen et al., EURASIP JWCN 2023:45"
 JOBS: Final = 5
 CLASSES: Final = {100: 1000, 50: 0, 1: -1}
-"""Value of the PriorityClass by the job priority b that it stands for."""
+"""Value of the PriorityClass by job priority b."""
 LOST: Final = (
     "The paper's Tables 1 to 14 could not be found: node sizes, job values and printed means are "
     "not known. Groups follow from the prose; the values of the jobs are ours and give every "
@@ -26,15 +26,15 @@ class Group:
     """Five jobs of a job-level experiment, the first one first.
 
     Attributes:
-        number: In the paper.
-        scenario: S1 to S4, what is varied.
+        number: Number in the paper.
+        scenario: S1 to S4, the varied quantity.
         nodes: Compute nodes.
         order: The jobs in the order of V, from 1; those of one set have the same V.
         u: User priorities.
         b: Job priorities.
         waits: Maximum waits, minutes.
         m: Workers.
-        built_in_knows: Whether the paper says that the built-in order is the same.
+        built_in_knows: Whether the paper states the same order for the built-in scheduler.
     """
 
     number: int
@@ -72,14 +72,14 @@ class TaskGroup:
     """A job of a task-level experiment.
 
     Attributes:
-        number: In the paper.
+        number: Number in the paper.
         servers: Parameter servers.
         workers: Workers.
         nodes: Compute nodes.
         cpu: CPUs, and GB of memory, of each pod.
-        seconds: About how long the job took in the paper; None where nothing is said.
-        gap_seconds: The gap between CPS and the built-in order that the paper states, and which.
-        framework: That trained.
+        seconds: Approximate job time in the paper; None where not stated.
+        gap_seconds: Stated gap between CPS and the built-in order, and which gap it is.
+        framework: Training framework.
     """
 
     number: int
@@ -100,7 +100,7 @@ TASK_GROUPS: Final = (
     TaskGroup(5, 2, 6, 9, 1, 440.0, 32.0),
     TaskGroup(6, 2, 6, 9, 4, 36.3, 1.5),
 )
-"""Pod sizes of groups 1 to 3, the workers of group 4 and 9 nodes are inferred from the prose."""
+"""Pod sizes of groups 1 to 3, the workers of group 4 and 9 nodes are inferred from the text."""
 
 EXECUTIONS: Final = 20
 PS_LATER: Final = 3

@@ -1,1 +1,1 @@
-"""What the experiments about DRS share: jobs that are drawn, schedulers, and what is compared."""
+"""Shared parts of the DRS experiments: drawn jobs, schedulers and comparisons."""

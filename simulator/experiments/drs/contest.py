@@ -1,4 +1,4 @@
-"""Schedulers on the same jobs, and what is measured of them."""
+"""Runs schedulers on the same jobs, and measures them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,21 +17,21 @@ from simulator.models.parameter_server import Done, Scheduler, run
 from simulator.numbers import Spread
 
 CLAIM: Final = 26.56
-"""Percent by which DRS is said to train faster, at best, than DRAGON and the training operator."""
+"""Claimed best gain of DRS over DRAGON and the training operator, in percent."""
 EQUAL: Final = 0.5
-"""Percent by which a makespan may be longer and still counts as equal."""
+"""Percent by which a makespan may be longer and still count as equal."""
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A scheduler, by its name: the training operator, DRAGON, or the policy with parameters."""
+    """A named scheduler: the training operator, DRAGON, or the policy with parameters."""
 
     name: str
     how: DragonParameters | ScalingParameters | None = None
     any_worker: bool = True
 
     def scheduler(self, engine: CoreParameters) -> Scheduler:
-        """Return a fresh one."""
+        """Return a new scheduler for one run."""
         if isinstance(self.how, DragonParameters):
             return Dragon(self.how)
         if isinstance(self.how, ScalingParameters):
@@ -40,7 +40,7 @@ class Contestant:
 
 
 def contestants(params: ScalingParameters) -> tuple[Contestant, ...]:
-    """Return the five that are compared; the last is the policy as it is set."""
+    """Return the five compared schedulers; the last is the policy as configured."""
     printed = replace(
         params, marginal_gain=False, start_with_fewer=False, starvation_seconds=None, reserve=False
     )
@@ -59,7 +59,7 @@ DRAGON: Final = Contestant("DRAGON", DragonParameters())
 
 @dataclass(frozen=True)
 class Case:
-    """What is run once for each seed."""
+    """One run per seed: a scheduler on an experiment at a speed."""
 
     contestant: Contestant
     speed: str
@@ -69,14 +69,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Figures:
-    """What is measured of one run; seconds, but for ``rescales``.
+    """Measures of one run, in seconds except ``rescales``.
 
     Attributes:
         makespan: From the first arrival to the last end.
         mean: Mean time from arrival to end.
         weighted: The same, weighted with the utilities.
-        urgent: The time of the important job of experiment 3; otherwise of the last job.
-        rescales: How often the workers of a job were changed.
+        urgent: Time of the important job of experiment 3; otherwise of the last job.
+        rescales: Number of changes of a job's workers.
     """
 
     makespan: float
@@ -94,7 +94,7 @@ MEASURES: Final[Mapping[str, str]] = {
 
 
 def figures(done: Sequence[Done]) -> Figures:
-    """Return what a run comes to."""
+    """Return the measures of a run."""
     weights = sum(job.job.utility for job in done)
     return Figures(
         makespan=max(job.ended_at for job in done),
@@ -127,11 +127,11 @@ class Results:
         return [float(getattr(run_, measure)) for run_ in self._found[case]]
 
     def spread(self, case: Case, measure: str) -> Spread:
-        """Return its mean over seeds."""
+        """Return the mean of a figure over seeds."""
         return numbers.spread(self.values(case, measure))
 
     def gains(self, case: Case, measure: str = "makespan") -> list[float]:
-        """Return by how many percent it is below DRAGON's, seed by seed."""
+        """Return by how many percent a figure is below DRAGON's, seed by seed."""
         against = self.values(replace(case, contestant=DRAGON), measure)
         pairs = zip(self.values(case, measure), against, strict=True)
         return [numbers.gain(value, reference) for value, reference in pairs]

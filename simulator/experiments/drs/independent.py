@@ -1,7 +1,7 @@
-"""Numbers of another, independently written model of the same setting, as data.
+"""Results of an independently written model of the same setting, as data.
 
-The article's own numbers are lost, so this is what ours can be held against: the same description
-of jobs, nodes and rules, other code and other draws. Gains in percent of DRAGON's value, mean and
+The article's own numbers are lost, so ours are compared with these: the same description of jobs,
+nodes and rules, but other code and other draws. Gains in percent of DRAGON's value, mean and
 standard deviation over seeds.
 """
 
@@ -42,7 +42,7 @@ MEAN_JOB_TIME: Final[Mapping[tuple[str, int], tuple[float, float, float]]] = {
     ("sync", 2): (-99.0, 5.6, 9.0),
     ("sync", 3): (-33.5, 14.0, 14.0),
 }
-"""Speed and experiment → gains of DRS, DRS-m and DRS-ms; the deviations are not known."""
+"""Speed and experiment → gains of DRS, DRS-m and DRS-ms; deviations unknown."""
 
 
 def makespan(speed: str, experiment: int, scheduler: str) -> Spread | None:

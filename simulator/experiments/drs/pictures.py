@@ -1,4 +1,4 @@
-"""Gains as bars: one chart a speed, one group an experiment, one bar a scheduler."""
+"""Gains as bars: a chart per speed, a group per experiment, a bar per scheduler."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ Rows = Sequence[tuple[str, Mapping[str, Sequence[float]]]]
 
 
 def draw(charts: Mapping[str, Rows], claim: float | None, path: Path) -> None:
-    """Write an SVG; bars below the lower edge are cut and say their value."""
+    """Write an SVG; bars below the lower edge are cut and labelled with their value."""
     with drawing.figure(path, _WIDTH, _HEIGHT, salt="drs") as figure:
         panels = figure.subplots(1, len(charts), sharey=True, squeeze=False)[0]
         for axes, (title, rows) in zip(panels, charts.items(), strict=True):

@@ -1,4 +1,4 @@
-"""The policy ``scaling`` as a scheduler of the fluid: the extender's own code decides."""
+"""The extender's policy ``scaling`` as a scheduler of the parameter-server model."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -13,19 +13,19 @@ from extender.core.placement import gang
 from extender.core.placement.gang import GangPod, Misfit, Placement
 from extender.core.queue import weighting
 from shared.model import JobKey, NodeName, Uid
-from simulator.models.parameter_server import Rooms, ServerJob, Site, Training, shape
+from simulator.models.parameter_server import NodeTables, ServerJob, Site, Training, shape
 
 SERVER: Final = "ps"
 WORKER: Final = "worker"
 
 
 class Scaler:
-    """Does what ``scaling.decide`` says.
+    """Carries out the plans of ``scaling.decide``.
 
     Args:
-        params: Of the policy.
-        engine: Those of everything it uses: order of jobs, gangs, prices.
-        any_worker: Whether jobs give up whichever worker is named, or the last that came.
+        params: Parameters of the policy.
+        engine: Parameters of the order of jobs, gangs and prices.
+        any_worker: Whether jobs can give up any worker, or only the last added one.
     """
 
     def __init__(
@@ -38,16 +38,16 @@ class Scaler:
         self._params = params
         self._engine = engine or CoreParameters()
         self._any_worker = any_worker
-        self._rooms: Rooms | None = None
+        self._tables: NodeTables | None = None
         self._jobs: dict[JobKey, ServerJob] = {}
         self._placements: dict[tuple[ServerJob, int, bytes], Placement | None] = {}
         self._settled: tuple[int, frozenset[str]] | None = None
 
     def act(self, site: Site, now: float) -> None:
-        """Ask the policy and do what it says.
+        """Compute a plan and carry it out.
 
-        Where it had nothing to do and nothing has changed since, it has nothing to do now: time
-        only takes from what a change could save, and lets jobs starve.
+        Skip this if the last plan was empty and nothing has changed since: passing time only
+        reduces what a change could save, apart from jobs that begin to starve.
         """
         state = (site.changes, self._starving(site, now))
         if state == self._settled:
@@ -58,8 +58,8 @@ class Scaler:
         self._do(plan, site, now)
 
     def plan(self, site: Site, now: float) -> ScalingPlan:
-        """Return what the policy would do now."""
-        self._rooms = self._rooms or Rooms(site)
+        """Return the policy's plan for now."""
+        self._tables = self._tables or NodeTables(site)
         self._jobs |= {JobKey(job.name): job for job in site.waiting}
         return scaling.decide(
             [self._running(training, site) for training in site.running.values()],
@@ -67,7 +67,7 @@ class Scaler:
                 Candidate(_elastic(job, site), job.wanted, now - job.arrives_at)
                 for job in site.waiting
             ],
-            self._rooms.of(site),
+            self._tables.table(site),
             self._place,
             self._params,
         )

@@ -1,4 +1,4 @@
-"""What the numbers of ``drs-scaling`` say, in sentences made of them."""
+"""Findings of ``drs-scaling``, as sentences with its numbers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ FAR: Final = 2.0
 
 
 def findings(results: Results, held_out: Results, cases: Sequence[Case]) -> Iterator[str]:
-    """Yield what came out."""
+    """Yield the findings."""
     yield _claim(results, cases)
     yield _everywhere(results, cases)
     yield _best_when_small(results, cases)
@@ -145,7 +145,7 @@ def _far(results: Results, cases: Sequence[Case]) -> Iterator[str]:
 
 
 def distance(ours: Spread, other: Spread) -> float:
-    """Return how many standard errors of their difference two means are apart."""
+    """Return the distance of two means, in standard errors of their difference."""
     error = math.hypot(ours.error, other.error)
     difference = ours.mean - other.mean
     if difference == 0.0:

@@ -1,4 +1,4 @@
-"""The jobs of the experiments: four on three nodes, of which the article says little more."""
+"""The jobs of the experiments: four on three nodes; the article says little more about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from simulator.models.parameter_server import Amounts, ServerJob
 
 GIB: Final = 2**30
 NODES: Final[Mapping[str, Amounts]] = {f"node-{i}": (8000, 30 * GIB) for i in (1, 2, 3)}
-"""Three nodes of 8 vCPU and 30 GB: the article's."""
+"""The article's three nodes of 8 vCPU and 30 GB."""
 TICK_SECONDS: Final = 15.0
 ARRIVALS, PRIORITIES, CHOICES, LENGTHS = range(4)
-"""Streams of a seed."""
+"""Random streams of a seed."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a job asks for."""
+    """Requests of a kind of job."""
 
     worker: Amounts
     least: int
@@ -30,11 +30,11 @@ class Kind:
 
 @dataclass(frozen=True)
 class Assumed:
-    """What the article does not say, and the ablation changes.
+    """Assumptions where the article is silent; the ablation changes them.
 
     Attributes:
         near_cost: λ.
-        pause_seconds: What a change of workers costs.
+        pause_seconds: Pause at a change of workers.
         wanted: Workers at the start: ``usual`` (light 2, heavy 3), ``least`` or ``most``.
     """
 
@@ -53,7 +53,7 @@ EXPERIMENTS: Final[Mapping[int, tuple[Kind, ...]]] = {
 }
 """Number of the experiment → its jobs; in the third the last one is important and late."""
 URGENT: Final = "job-4"
-"""The important one of experiment 3."""
+"""Number of the important job of experiment 3."""
 URGENT_UTILITY: Final = 10
 
 SPEEDS: Final[Mapping[str, tuple[Mode, tuple[str, ...]]]] = {
@@ -62,7 +62,7 @@ SPEEDS: Final[Mapping[str, tuple[Mode, tuple[str, ...]]]] = {
     "async": (Mode.ASYNC, tuple(MODELS)),
     "sync": (Mode.SYNC, tuple(MODELS)),
 }
-"""Name → how workers wait for each other, and the models that are drawn from."""
+"""Name → mode of synchronisation, and the models to draw from."""
 
 
 def jobs(
@@ -70,7 +70,7 @@ def jobs(
 ) -> tuple[ServerJob, ...]:
     """Return the four jobs of a seed.
 
-    Arrivals, priorities and lengths do not depend on the speeds, so that they can be compared.
+    Arrivals, priorities and lengths do not depend on the speeds, so that speeds are comparable.
     """
     assumed = assumed or Assumed()
     kinds = EXPERIMENTS[experiment]
@@ -104,8 +104,8 @@ def jobs(
 
 
 def _arrivals(seed: int, experiment: int) -> list[float]:
-    """Return 0 for the first, then within two minutes; the important one comes later."""
-    dice = seeds.generator(seed, ARRIVALS)
-    at = [0.0, *(float(t) for t in dice.uniform(0.0, 120.0, 3))]
-    late = float(dice.uniform(200.0, 400.0))
+    """Return 0, then times within two minutes; the important job comes later."""
+    rng = seeds.generator(seed, ARRIVALS)
+    at = [0.0, *(float(t) for t in rng.uniform(0.0, 120.0, 3))]
+    late = float(rng.uniform(200.0, 400.0))
     return [*at[:3], late] if experiment == 3 else at  # noqa: PLR2004 - the third

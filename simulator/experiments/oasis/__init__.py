@@ -1,1 +1,1 @@
-"""The world of the OASiS paper: its workload, and how the policies are run in it."""
+"""Shared parts of the OASiS experiments: workload, contestants and the paper's numbers."""

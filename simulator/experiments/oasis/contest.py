@@ -23,14 +23,14 @@ from simulator.models.slot_world import SlotPolicy, SlotRun, SlotWorkload, play
 from simulator.numbers import Spread, spread
 
 KAPPA: Final = 5e4
-"""κ = U/L of "OASiS" here; calibrated in model runs: the best fit to the paper's figures."""
+"""κ = U/L of "OASiS" here, calibrated: the best fit to the paper's figures."""
 REPLANNING_KAPPA: Final = 1e6
-"""κ where plans are made anew: prices matter little then."""
+"""κ with replanning, where prices matter little."""
 COLOCATED_GBPS: Final = 50.0
-"""b inside one machine."""
+"""Bandwidth b inside one machine."""
 
 Runner = Callable[[SlotWorkload, SlotWorkload, CoreParameters], SlotRun]
-"""Runs a workload; the second one is another sample of such jobs, "past experience"."""
+"""Runs a workload; the second workload is another sample, as past experience."""
 
 OASIS: Final = "OASiS"
 PRINTED: Final = "OASiS, printed bounds"
@@ -44,9 +44,9 @@ DORM: Final = "Dorm"
 DENSITY: Final = "density greedy"
 
 FOUR: Final = ("FIFO", "DRF", "RRH", DORM)
-"""The paper's four."""
+"""The paper's four policies."""
 REPAIRED: Final = ("DRF that drops", "RRH that admits all", "shortest remaining", DENSITY)
-"""Not in the paper: one repair each, and two simple elastic rules."""
+"""Not in the paper: a repair each of DRF and RRH, and two simple elastic rules."""
 
 
 def kappa(workload: SlotWorkload, ratio: float = KAPPA) -> Bounds:
@@ -55,7 +55,7 @@ def kappa(workload: SlotWorkload, ratio: float = KAPPA) -> Bounds:
 
 
 def printed(workload: SlotWorkload) -> Bounds:
-    """Return the bounds (23) to (26) of the workload's own jobs, as the paper knows them."""
+    """Return the bounds (23) to (26) of the workload's own jobs, as in the paper."""
     cluster = slots.normalised(workload.cluster)
     return price_bounds.printed(
         normalised_jobs(workload), cluster, BoundsParameters(rule=PriceBoundRule.PRINTED)
@@ -105,7 +105,7 @@ RUNNERS: Final[Mapping[str, Runner]] = {
     "shortest remaining": _baseline(ShortestRemaining),
     DENSITY: _baseline(DensityGreedy),
 }
-"""Name → how to run it."""
+"""Name → function that runs it."""
 
 
 SEEDS: Final = 40
@@ -122,7 +122,7 @@ def workload(seed: int, setting: Setting) -> SlotWorkload:
 
 
 def past(seed: int, setting: Setting) -> SlotWorkload:
-    """Return another sample of such jobs and servers: what was known before."""
+    """Return another sample of such jobs and servers, as past experience."""
     return draw(setting, seeds.generator(seed, _PAST, setting.jobs))
 
 
@@ -133,7 +133,7 @@ def run_all(
     what: str,
     options: Options,
 ) -> Runs:
-    """Run everybody on every setting and seed."""
+    """Run all policies on every setting and seed."""
     run_seed = partial(_run_seed, tuple(settings), tuple(names), options)
     by_seed = seeds.over(run_seed, chosen, what, options.processes)
     return {
@@ -160,7 +160,7 @@ def utilities(runs: Sequence[SlotRun]) -> Spread:
 def ratios(above: Sequence[SlotRun], below: Sequence[SlotRun]) -> Spread | None:
     """Return the ratio of two total utilities, seed by seed, over the seeds both have.
 
-    Seeds with which the lower one reached nothing are left out; None where those are all.
+    Seeds where the denominator is 0 are left out; None if those are all.
     """
     pairs = zip(above, below, strict=False)
     quotients = [ours.utility / theirs.utility for ours, theirs in pairs if theirs.utility > 0]
@@ -168,12 +168,12 @@ def ratios(above: Sequence[SlotRun], below: Sequence[SlotRun]) -> Spread | None:
 
 
 def listed(values: Iterable[Spread | float | None]) -> str:
-    """Return means as a sentence needs them."""
+    """Return means as text for a sentence."""
     means = (value.mean if isinstance(value, Spread) else value for value in values)
     return ", ".join("-" if mean is None else f"{mean:.2f}" for mean in means)
 
 
 def best(rivals: Sequence[Sequence[SlotRun]]) -> list[SlotRun]:
-    """Return, seed by seed, the best run of several rivals, over the seeds all have."""
+    """Return the best run of several rivals, seed by seed, over the seeds all have."""
     by_seed = zip(*rivals, strict=False)
     return [max(runs, key=lambda run: run.utility) for runs in by_seed]

@@ -1,4 +1,4 @@
-"""Actual minus target completion: what the boxes of Fig. 4 and Fig. 9 show."""
+"""Lateness (actual minus target completion), as in the boxes of Fig. 4 and Fig. 9."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ CRITICAL: Final = 4.0
 
 @dataclass(frozen=True)
 class Late:
-    """One job of one run.
+    """Lateness of one job in one run.
 
     Attributes:
-        slots: Completion (T for an unfinished one) minus arrival minus γ3.
+        slots: Completion (T if unfinished) minus arrival minus γ3.
         finished: Whether it completed.
         critical: Whether it is time-critical.
     """
@@ -30,7 +30,7 @@ class Late:
 
 
 def late_jobs(workload: SlotWorkload, run: SlotRun) -> list[Late]:
-    """Return how late each job was."""
+    """Return the lateness of each job."""
     return [
         Late(
             (workload.cluster.horizon if end is None else end) - job.arrival - sigmoid(job).target,
@@ -45,17 +45,17 @@ def sigmoid(job: TrainingJob) -> Sigmoid:
     """Return the job's utility, which has a target here.
 
     Raises:
-        TypeError: It is of another kind.
+        TypeError: It is another kind of utility.
     """
     if not isinstance(job.utility, Sigmoid):
-        raise TypeError(f"{job.name}: a utility without a target")
+        raise TypeError(f"{job.name}: expected a sigmoid utility, which has a target")
     return job.utility
 
 
 def quartiles(
     by_seed: Sequence[Sequence[Late]], among: Callable[[Late], bool]
 ) -> tuple[Spread, Spread, Spread] | None:
-    """Return first quartile, median and third, over seeds; None where there are no such jobs."""
+    """Return first quartile, median and third quartile over seeds; None without such jobs."""
     chosen = [[late.slots for late in jobs if among(late)] for jobs in by_seed]
     non_empty = [jobs for jobs in chosen if jobs]
     if not non_empty:
@@ -70,7 +70,7 @@ HEAD: Final = ("first quartile", "paper", "median", "paper", "third quartile", "
 def cells(
     box: tuple[Spread, Spread, Spread] | None, printed: Sequence[float] | None
 ) -> tuple[Cell, ...]:
-    """Return quartiles with the printed ones after each; a ratio of them would say nothing."""
+    """Return quartiles, each followed by the printed one, without a ratio as values may be 0."""
     ours: Sequence[Cell] = box if box is not None else (None,) * 3
     papers: Sequence[Cell] = printed if printed is not None else (None,) * 3
     return tuple(cell for pair in zip(ours, papers, strict=True) for cell in pair)
@@ -79,7 +79,7 @@ def cells(
 def share(
     by_seed: Sequence[Sequence[Late]], among: Callable[[Late], bool], of_all: Callable[[Late], bool]
 ) -> Spread:
-    """Return how many percent of some jobs are of a kind, over seeds."""
+    """Return the percentage of the jobs ``of_all`` that are ``among``, over seeds."""
     return spread(
         100.0 * sum(among(late) for late in jobs if of_all(late)) / sum(map(of_all, jobs))
         for jobs in by_seed

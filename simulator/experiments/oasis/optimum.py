@@ -11,19 +11,19 @@ from extender.core.pricing.slots import FloatVector
 from simulator.models.slot_world import SlotWorkload
 
 GAP: Final = 0.005
-"""A solution this near to the best possible is good enough."""
+"""Relative gap to the optimum at which the solver may stop."""
 NODES: Final = 300
-"""Most nodes of branch and bound: a limit that is the same on every machine, unlike seconds."""
+"""Limit of branch-and-bound nodes: unlike seconds, the same on every machine."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """What the solver found.
+    """Result of the solver.
 
     Attributes:
         utility: Of the best schedules found; 0 if it found none.
-        bound: No schedules have more utility.
-        proven: Whether the two are as near as asked for.
+        bound: Upper bound on the utility of any schedules.
+        proven: Whether the two are within the gap.
     """
 
     utility: float
@@ -32,9 +32,9 @@ class Optimum:
 
 
 def optimum(workload: SlotWorkload, gap: float = GAP, nodes: int = NODES) -> Optimum:
-    """Return the most utility that schedules can reach which know all jobs in advance.
+    """Return the greatest utility of schedules that know all jobs in advance.
 
-    Work is counted in worker-slots, as (2) has it.
+    Work is counted in worker-slots, as in (2).
 
     Source:
         Bao, Peng, Wu, Li, INFOCOM 2018, (1)-(13), with one variable for each end slot of a job.
@@ -96,7 +96,7 @@ class _Program:
         self._upper.append(upper)
 
     def _of_job(self, i: int) -> None:
-        """One end (11), the work (2), who runs before the end (3) (8), servers (6) (7)."""
+        """Add the constraints of a job: end (11), work (2), workers (3) (8), servers (6) (7)."""
         job = self._workload.jobs[i]
         ends = self._ends[i].tolist()
         self._add([(ends, 1.0)], 1.0)
@@ -113,7 +113,7 @@ class _Program:
         capacity: np.ndarray[tuple[int, int], np.dtype[np.float64]],
         demands: list[tuple[float, ...]],
     ) -> None:
-        """Add (4) or (5): what all jobs have on a machine in a slot."""
+        """Add (4) or (5): capacity of each machine in each slot."""
         for t in range(columns.shape[1]):
             for (machine, resource), most in np.ndenumerate(capacity):
                 parts = [

@@ -1,4 +1,4 @@
-"""What the OASiS paper prints, read off its vector figures (error below 0.5 %)."""
+"""Numbers of the OASiS paper, read off its vector figures (error below 0.5 %)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,7 +17,7 @@ UTILITY: Final[Mapping[str, tuple[float, ...]]] = {
 """Fig. 3, total utility for ``JOBS``."""
 
 BEST_OTHER: Final = (1.10, 1.54, 1.70, 2.04)
-"""Fig. 3, OASiS by the best of the four others."""
+"""Fig. 3, OASiS divided by the best of the four others."""
 
 LATENESS: Final[Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]]] = {
     "OASiS": ((-3, -2, 0), (-2, 0, 2)),
@@ -34,12 +34,12 @@ OPTIMUM: Final[Mapping[int, tuple[float, ...]]] = {
     9: (1.171, 1.186, 1.429, 1.272),
     12: (1.208, 1.264, 1.111, 1.221),
 }
-"""Fig. 5, offline optimum by OASiS for ``PRIORITIES``, by servers."""
+"""Fig. 5, offline optimum divided by OASiS for ``PRIORITIES``, by servers."""
 PRIORITIES: Final = ((50.0, 100.0), (75.0, 100.0), (1.0, 100.0), (25.0, 100.0))
 """Ranges of γ1 in the order of the legend."""
 
 ESTIMATES: Final = (0.2, 0.5, 1.0, 3.0, 5.0, 10.0)
-"""Fig. 6, U/L as told to OASiS by its true value."""
+"""Fig. 6, U/L given to OASiS divided by its true value."""
 ESTIMATED: Final[Mapping[int, tuple[float, ...]]] = {
     100: (2605, 2941, 2966, 3004, 2996, 2946),
     200: (4585, 5202, 5151, 5023, 4642, 4201),
@@ -55,7 +55,7 @@ TESTBED_UTILITY: Final[Mapping[str, float]] = {
     "RRH": 61,
     "Dorm": 178,
 }
-"""Fig. 8."""
+"""Fig. 8, total utility."""
 TESTBED_LATENESS: Final[Mapping[str, tuple[float, float, float]]] = {
     "OASiS": (0, 0, 0),
     "FIFO": (2, 2, 5),

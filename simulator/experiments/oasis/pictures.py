@@ -24,12 +24,12 @@ _ALL_BARS: Final = 0.84
 
 
 def figure(path: Path, width: float = 8.0, height: float = 3.2) -> AbstractContextManager[Figure]:
-    """Give a figure to draw in, as ``drawing.figure``."""
+    """Return a context with a figure, as ``drawing.figure``."""
     return drawing.figure(path, width, height, salt="oasis")
 
 
 def bars(axes: Any, groups: Sequence[str], heights: Mapping[str, Sequence[float]]) -> None:
-    """Draw bars side by side, a group for each name of ``groups``."""
+    """Draw bars side by side, in a group per name of ``groups``."""
     width = _ALL_BARS / len(heights)
     for number, (label, values) in enumerate(heights.items()):
         offset = (number - (len(heights) - 1) / 2) * width
@@ -51,7 +51,7 @@ def lines(axes: Any, places: Sequence[float], heights: Mapping[str, Sequence[flo
 
 
 def boxes(axes: Any, quartiles: Mapping[str, Sequence[float]]) -> None:
-    """Draw a bar from the first to the third quartile of each, with a mark at the median."""
+    """Draw a bar from first to third quartile of each, with a mark at the median."""
     for place, (low, middle, high) in enumerate(quartiles.values()):
         colour = COLOURS[place % len(COLOURS)]
         axes.bar(place, high - low, 0.6, bottom=low, color=colour, alpha=0.7)

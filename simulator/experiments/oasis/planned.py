@@ -1,4 +1,4 @@
-"""OASiS in the slot world: jobs are offered when they arrive and run as their schedules say."""
+"""OASiS in the slot model: jobs are offered at arrival and run by their schedules."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,14 +17,14 @@ from simulator.models.slot_placement import IntVector, Placement
 from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth
 
 VIABLE: Final = 0.01
-"""A job turned away is offered again (replanning) while it can still reach so much of its best."""
+"""With replanning, rejected jobs are retried while they can reach this share of their best."""
 
 
 class Planned:
-    """Ours: ``extender.core.pricing.admission`` decides, this only keeps its promises.
+    """Runs the schedules of the extender's admission policy.
 
     Attributes:
-        state: What is admitted and promised, in the units of ``in_units``.
+        state: Admitted jobs and their schedules, with demands in the units of ``in_units``.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Planned:
     def allocate(
         self, slot: int, unfinished: Sequence[Unfinished], *, changed: bool
     ) -> Mapping[int, Placement]:
-        """Offer who has arrived; return what the schedules have in this slot."""
+        """Offer the new jobs; return the placements of the schedules in this slot."""
         last = unfinished[-1].index + 1
         if changed and last > self._offered:
             arrived = self._jobs[self._offered : last]
@@ -97,7 +97,7 @@ def normalised_jobs(workload: SlotWorkload) -> list[TrainingJob]:
 def placements(
     schedule: Schedule, job: TrainingJob, cluster: SlotCluster, bandwidth: float | None
 ) -> dict[int, Placement]:
-    """Return slot → placement of a schedule; ``bandwidth`` is that inside a machine."""
+    """Return slot → placement of a schedule; ``bandwidth`` is that inside one machine."""
     together = schedule.colocated
     hosts = cluster.worker_capacity if together else cluster.server_capacity
     workers = _by_slot(schedule.workers, len(cluster.worker_capacity))

@@ -18,7 +18,7 @@ IMAGES: Final = 200
 CHUNK_IMAGES: Final = (20, 30)
 BATCH_IMAGES: Final = 10
 SLOTS: Final[Range] = (2, 6)
-"""40 minutes to two hours."""
+"""Range of run times: 40 minutes to two hours."""
 WIDTHS: Final[Range] = (1, 3)
 EXCHANGE_SHARE: Final = 0.5
 MIX: Final = (0.10, 0.55, 0.35)
@@ -48,12 +48,12 @@ ASSUMPTIONS: Final = (
 )
 
 
-def draw(dice: np.random.Generator) -> SlotWorkload:
-    """Return twelve jobs on the testbed; the same dice give the same ones."""
-    arrivals = sorted(int(slot) for slot in dice.integers(1, LAST_ARRIVAL, JOBS, endpoint=True))
-    widths = [_whole(WIDTHS, dice) for _ in arrivals]
+def draw(rng: np.random.Generator) -> SlotWorkload:
+    """Return twelve jobs on the testbed; the same generator state gives the same ones."""
+    arrivals = sorted(int(slot) for slot in rng.integers(1, LAST_ARRIVAL, JOBS, endpoint=True))
+    widths = [_whole(WIDTHS, rng) for _ in arrivals]
     jobs = tuple(
-        _job(number, arrival, width, dice)
+        _job(number, arrival, width, rng)
         for number, (arrival, width) in enumerate(zip(arrivals, widths, strict=True), 1)
     )
     return SlotWorkload(jobs, tuple(widths), cluster())
@@ -68,15 +68,15 @@ def cluster() -> SlotCluster:
     )
 
 
-def _job(number: int, arrival: int, width: int, dice: np.random.Generator) -> TrainingJob:
-    chunk = CHUNK_IMAGES[int(dice.integers(0, len(CHUNK_IMAGES)))]
+def _job(number: int, arrival: int, width: int, rng: np.random.Generator) -> TrainingJob:
+    chunk = CHUNK_IMAGES[int(rng.integers(0, len(CHUNK_IMAGES)))]
     chunks, batches = -(-IMAGES // chunk), chunk // BATCH_IMAGES
-    epochs = int(dice.integers(4, 30, endpoint=True))
-    work = width * _whole(SLOTS, dice)
+    epochs = int(rng.integers(4, 30, endpoint=True))
+    work = width * _whole(SLOTS, rng)
     batch_slots = work / (epochs * chunks * batches)
-    gbps, server_gbps = sorted(dice.uniform(1.0, 3.0, 2).tolist())
-    kind = dice.choice(3, p=MIX)
-    decay = (0.0, dice.uniform(0.01, 1.0), dice.uniform(4.0, 6.0))[kind]
+    gbps, server_gbps = sorted(rng.uniform(1.0, 3.0, 2).tolist())
+    kind = rng.choice(3, p=MIX)
+    decay = (0.0, rng.uniform(0.01, 1.0), rng.uniform(4.0, 6.0))[kind]
     return TrainingJob(
         name=f"job-{number:02d}",
         arrival=arrival,
@@ -84,20 +84,20 @@ def _job(number: int, arrival: int, width: int, dice: np.random.Generator) -> Tr
         chunks=chunks,
         batches=batches,
         batch_slots=batch_slots,
-        worker=(float(dice.integers(0, 1, endpoint=True)), *_container(dice), gbps),
-        server=(0.0, *_container(dice), server_gbps),
+        worker=(float(rng.integers(0, 1, endpoint=True)), *_container(rng), gbps),
+        server=(0.0, *_container(rng), server_gbps),
         worker_bandwidth=gbps,
         server_bandwidth=server_gbps,
-        utility=Sigmoid(dice.uniform(1.0, 100.0), decay, dice.uniform(*SLOTS)),
+        utility=Sigmoid(rng.uniform(1.0, 100.0), decay, rng.uniform(*SLOTS)),
         exchange_slots=EXCHANGE_SHARE * batch_slots,
     )
 
 
-def _container(dice: np.random.Generator) -> tuple[float, float, float]:
-    cores = dice.integers(1, 5, endpoint=True)
-    memory = dice.integers(2, 10, endpoint=True)
+def _container(rng: np.random.Generator) -> tuple[float, float, float]:
+    cores = rng.integers(1, 5, endpoint=True)
+    memory = rng.integers(2, 10, endpoint=True)
     return float(cores), float(memory), 5.0
 
 
-def _whole(ends: Range, dice: np.random.Generator) -> int:
-    return int(dice.integers(int(ends[0]), int(ends[1]), endpoint=True))
+def _whole(ends: Range, rng: np.random.Generator) -> int:
+    return int(rng.integers(int(ends[0]), int(ends[1]), endpoint=True))

@@ -1,6 +1,6 @@
-"""Jobs and servers drawn as the OASiS paper describes them, and as model runs had to complete it.
+"""Jobs and servers drawn as the OASiS paper describes them, with calibrated additions.
 
-The paper names ranges and no distributions; its ranges alone make a workload no cluster can run
+The paper gives ranges but no distributions, and its ranges alone overload any cluster
 (``ASSUMPTIONS``).
 """
 
@@ -21,7 +21,7 @@ Range = tuple[float, float]
 
 SLOT_SECONDS: Final = 3600.0
 BANDWIDTH: Final[Range] = (20.0, 50.0)
-"""Of a server's network interface, Gbit/s; printed."""
+"""Printed range of a server's network interface, Gbit/s."""
 DISK_GB: Final = 1000.0
 
 P2_G3: Final = ((1, 4, 61), (8, 32, 488), (16, 64, 732), (1, 16, 122), (2, 32, 244), (4, 64, 488))
@@ -53,31 +53,31 @@ ASSUMPTIONS: Final = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What is drawn from; the defaults are those of the large figures.
+    """Distributions of a workload; the defaults are those of the large figures.
 
     Attributes:
-        jobs: How many.
+        jobs: Number of jobs.
         horizon: T.
         worker_servers: H.
         server_servers: K.
-        worker_sizes: What a worker server may be: GPUs, vCPUs, GiB.
-        server_sizes: The same of the others.
-        step_slots: Slots of a step of the arrival pattern.
-        steps: Steps of it.
-        peak_step: The step with the peak, from 1; 0: none, arrivals are even.
-        peak_share: Share of the jobs that arrives in it.
+        worker_sizes: Sizes of worker servers: GPUs, vCPUs, GiB.
+        server_sizes: Sizes of parameter-server servers.
+        step_slots: Slots per step of the arrival pattern.
+        steps: Number of steps.
+        peak_step: The step with the peak, from 1; 0: no peak, arrivals are even.
+        peak_share: Share of the jobs that arrive in the peak.
         epochs: Range of E.
         chunks: Range of N.
         batches: Range of M.
         tau: Range of τ in slots, log-uniform, before ``tau_scale``.
-        tau_scale: What τ is multiplied by.
+        tau_scale: Factor on τ.
         gradient_mb: Range of e.
         worker_gbps: Range of b.
         server_gbps: Range of B.
         priority: Range of γ1.
         target: Range of γ3.
         mix: Shares of insensitive, sensitive and critical jobs; the counts are rounded, not drawn.
-        widest: Most workers where the width is fixed.
+        widest: Most workers of a fixed width.
     """
 
     jobs: int
@@ -104,87 +104,87 @@ class Setting:
     widest: int = 30
 
 
-def draw(setting: Setting, dice: np.random.Generator) -> SlotWorkload:
-    """Return a workload; the same dice give the same one."""
+def draw(setting: Setting, rng: np.random.Generator) -> SlotWorkload:
+    """Return a workload; the same generator state gives the same one."""
     cluster = SlotCluster(
-        _servers(setting.worker_servers, setting.worker_sizes, dice),
-        _servers(setting.server_servers, setting.server_sizes, dice),
+        _servers(setting.worker_servers, setting.worker_sizes, rng),
+        _servers(setting.server_servers, setting.server_sizes, rng),
         setting.horizon,
         network=RESOURCES.index("bandwidth"),
     )
-    arrivals = sorted(_arrivals(setting, dice))
-    kinds = dice.permutation(_kinds(setting))
+    arrivals = sorted(_arrivals(setting, rng))
+    kinds = rng.permutation(_kinds(setting))
     jobs = tuple(
-        _job(number, arrival, int(kind), setting, dice)
+        _job(number, arrival, int(kind), setting, rng)
         for number, (arrival, kind) in enumerate(zip(arrivals, kinds, strict=True), 1)
     )
-    widths = dice.integers(1, setting.widest, len(jobs), endpoint=True)
+    widths = rng.integers(1, setting.widest, len(jobs), endpoint=True)
     requested = tuple(min(int(width), job.chunks) for width, job in zip(widths, jobs, strict=True))
     return SlotWorkload(jobs, requested, cluster)
 
 
 def _servers(
-    count: int, sizes: Sequence[tuple[float, float, float]], dice: np.random.Generator
+    count: int, sizes: Sequence[tuple[float, float, float]], rng: np.random.Generator
 ) -> FloatMatrix:
-    chosen = np.array(sizes, dtype=np.float64)[dice.integers(0, len(sizes), count)]
+    chosen = np.array(sizes, dtype=np.float64)[rng.integers(0, len(sizes), count)]
     disk = np.full((count, 1), DISK_GB)
-    network = dice.uniform(*BANDWIDTH, (count, 1))
+    network = rng.uniform(*BANDWIDTH, (count, 1))
     return np.hstack([chosen, disk, network])
 
 
-def _arrivals(setting: Setting, dice: np.random.Generator) -> list[int]:
+def _arrivals(setting: Setting, rng: np.random.Generator) -> list[int]:
     share = np.full(setting.steps, 1.0 / setting.steps)
     if setting.peak_step:
         share[:] = (1.0 - setting.peak_share) / (setting.steps - 1)
         share[setting.peak_step - 1] = setting.peak_share
-    steps = dice.choice(setting.steps, setting.jobs, p=share)
-    within = dice.integers(1, setting.step_slots, setting.jobs, endpoint=True)
+    steps = rng.choice(setting.steps, setting.jobs, p=share)
+    within = rng.integers(1, setting.step_slots, setting.jobs, endpoint=True)
     return [int(slot) for slot in steps * setting.step_slots + within]
 
 
 def _kinds(setting: Setting) -> IntVector:
-    """Return for each job whether it is insensitive (0), sensitive (1) or critical (2)."""
+    """Return the kind of each job: insensitive (0), sensitive (1) or critical (2)."""
     ends = np.rint(np.cumsum(setting.mix) * setting.jobs).astype(np.int64)
     return np.repeat(np.arange(3), np.diff(ends, prepend=0))
 
 
 def _job(
-    number: int, arrival: int, kind: int, setting: Setting, dice: np.random.Generator
+    number: int, arrival: int, kind: int, setting: Setting, rng: np.random.Generator
 ) -> TrainingJob:
     least, most = (math.log(end) for end in setting.tau)
-    tau = setting.tau_scale * math.exp(dice.uniform(least, most))
-    gbps = dice.uniform(*setting.worker_gbps)
-    server_gbps = dice.uniform(*setting.server_gbps)
-    exchange = 2.0 * dice.uniform(*setting.gradient_mb) * 8.0 / (gbps * 1000.0) / SLOT_SECONDS
+    tau = setting.tau_scale * math.exp(rng.uniform(least, most))
+    gbps = rng.uniform(*setting.worker_gbps)
+    server_gbps = rng.uniform(*setting.server_gbps)
+    exchange = 2.0 * rng.uniform(*setting.gradient_mb) * 8.0 / (gbps * 1000.0) / SLOT_SECONDS
     return TrainingJob(
         name=f"job-{number:03d}",
         arrival=arrival,
-        epochs=_whole(setting.epochs, dice),
-        chunks=_whole(setting.chunks, dice),
-        batches=_whole(setting.batches, dice),
+        epochs=_whole(setting.epochs, rng),
+        chunks=_whole(setting.chunks, rng),
+        batches=_whole(setting.batches, rng),
         batch_slots=tau + exchange,
-        worker=(float(dice.integers(0, 4, endpoint=True)), *_demand(dice), gbps),
-        server=(0.0, *_demand(dice), server_gbps),
+        worker=(float(rng.integers(0, 4, endpoint=True)), *_demand(rng), gbps),
+        server=(0.0, *_demand(rng), server_gbps),
         worker_bandwidth=gbps,
         server_bandwidth=server_gbps,
         exchange_slots=exchange,
-        utility=_utility(kind, setting, dice),
+        utility=_utility(kind, setting, rng),
     )
 
 
-def _demand(dice: np.random.Generator) -> tuple[float, float, float]:
+def _demand(rng: np.random.Generator) -> tuple[float, float, float]:
     """Return vCPUs, GiB and GB of disk: the same ranges for a worker and a parameter server."""
     return (
-        float(dice.integers(1, 10, endpoint=True)),
-        float(dice.integers(2, 32, endpoint=True)),
-        float(dice.integers(5, 10, endpoint=True)),
+        float(rng.integers(1, 10, endpoint=True)),
+        float(rng.integers(2, 32, endpoint=True)),
+        float(rng.integers(5, 10, endpoint=True)),
     )
 
 
-def _utility(kind: int, setting: Setting, dice: np.random.Generator) -> Sigmoid:
-    decay = (0.0, dice.uniform(0.01, 1.0), dice.uniform(4.0, 6.0))[kind]
-    return Sigmoid(dice.uniform(*setting.priority), decay, dice.uniform(*setting.target))
+def _utility(kind: int, setting: Setting, rng: np.random.Generator) -> Sigmoid:
+    decay = (0.0, rng.uniform(0.01, 1.0), rng.uniform(4.0, 6.0))[kind]
+    return Sigmoid(rng.uniform(*setting.priority), decay, rng.uniform(*setting.target))
 
 
-def _whole(ends: Range, dice: np.random.Generator) -> int:
-    return int(dice.integers(int(ends[0]), int(ends[1]), endpoint=True))
+def _whole(ends: Range, rng: np.random.Generator) -> int:
+    return int(rng.integers(int(ends[0]), int(ends[1]), endpoint=True))

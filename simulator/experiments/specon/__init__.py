@@ -1,1 +1,1 @@
-"""SpeCon in the fluid model: jobs, rules, and what comes of them."""
+"""Shared parts of the SpeCon experiments: jobs, rules and measures in the fluid model."""

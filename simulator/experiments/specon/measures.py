@@ -1,4 +1,4 @@
-"""What a rule changes against the default scheduler, which never moves anything, on one seed."""
+"""Gains of rules against the default scheduler, which moves nothing, over many seeds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from simulator.numbers import Spread, gain, spread
 from simulator.results import Beside, Cell
 
 SAME: Final = 1e-6
-"""Seconds: ends that differ by less are the same."""
+"""Completions that differ by fewer seconds count as equal."""
 
 
 class Measures(Struct, frozen=True):
-    """One rule on one seed; gains in % of the default scheduler's, more is better.
+    """Measures of one rule on one seed; gains in % of the default scheduler's, more is better.
 
     Attributes:
         mean: Gain of the mean job time, submission to end.
         makespan: Gain of the time from the first start to the last end.
-        faster: Part of the jobs that ended earlier, in %.
-        slower: Part that ended later.
+        faster: Share of the jobs that ended earlier, in %.
+        slower: Share of the jobs that ended later, in %.
         best: Largest gain of one job.
         winners: Mean gain of the faster jobs; 0 if there is none.
         losers: Mean loss of the slower ones, positive.
@@ -38,8 +38,8 @@ class Measures(Struct, frozen=True):
         mean_seconds: Mean job time.
         makespan_seconds: Makespan.
         requests: Requests to Algorithm 2.
-        moves: Moves it ordered.
-        stays: Tasks it left where they were.
+        moves: Moves by Algorithm 2.
+        stays: Tasks that Algorithm 2 left where they were.
         balances: Moves by Algorithm 3 or by count balancing.
     """
 
@@ -103,7 +103,7 @@ def played(case: Case, jobs: Sequence[Task]) -> tuple[Times, Tally]:
 
 
 def compared(default: Times, changed: Times, tally: Tally) -> Measures:
-    """Return what a rule changed."""
+    """Return the measures of a rule against the default scheduler."""
     before, after = list(default.to_end.values()), list(changed.to_end.values())
     gains = [gain(a, b) for a, b in zip(after, before, strict=True)]
     won = [g for g, a, b in zip(gains, after, before, strict=True) if a < b - SAME]
@@ -140,7 +140,7 @@ def pairs(cases: Sequence[Case], seed: int) -> list[list[Pair]]:
 
 
 def _both(cases: Sequence[Case], seed: int) -> Iterator[tuple[Times, Times, Tally]]:
-    """Yield the default scheduler's times, the rule's, and what it did; each is run once."""
+    """Yield the times of the default scheduler and of the rule, and the rule's tally."""
     drawn: dict[tuple[str, str, float], tuple[Task, ...]] = {}
     defaults: dict[tuple[str, str], Times] = {}
     for case in cases:
@@ -175,7 +175,7 @@ ASSUMPTIONS: Final = (
     "A move stops a job for 5 s, and jobs are placed round robin, as in the paper.",
     "Only the rules themselves limit moves: no budget, no rest period, no test of the gain.",
 )
-"""Of the model; what an experiment assumes beyond it stands in the experiment."""
+"""Assumptions of the model; experiments state further ones."""
 
 VARIANTS: Final = (
     "B is Algorithms 1 to 3 with their mistakes corrected; where the paper's text and its example "
@@ -186,11 +186,11 @@ Row = tuple[Cell, ...]
 
 
 class Columns:
-    """The measures of cases over seeds.
+    """Measures of cases over seeds.
 
     Attributes:
         used: First and last seed.
-        digest: Of the extender's parameters.
+        digest: Digest of the extender's parameters.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class Columns:
         return spread(self.values(case, field))
 
     def beside(self, case: str, field: str, paper: float | None) -> Beside:
-        """Return the same beside the printed number."""
+        """Return one field of a case over the seeds, beside the printed number."""
         return Beside(self.spread(case, field), paper)
 
     def reached(self, case: str, field: str, paper: float) -> float:

@@ -1,4 +1,4 @@
-"""The options of SpeCon that are studied, and the rules beside it."""
+"""Cases of ``specon-options``: options of SpeCon, and other rules."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,10 +42,10 @@ def options(own: MigrationParameters) -> Mapping[str, Variant]:
 
 NOISES: Final = (0.0, 0.001, 0.003, 0.01, 0.03)
 NOISY: Final = (FIXED, IN_300, IN_1200)
-"""Scenarios in which the noise is studied."""
+"""Scenarios with varied noise."""
 PAUSES: Final = (5.0, 15.0, 30.0, 60.0)
 PAUSED: Final = (FIXED, IN_300)
-"""Scenarios in which the pause is studied."""
+"""Scenarios with varied pauses."""
 RIVALS: Final[Mapping[str, Variant]] = {
     "B": B,
     "C": C,
@@ -58,12 +58,12 @@ RIVALS: Final[Mapping[str, Variant]] = {
 }
 """C is count balancing; +½ and +1: CPU weight by remaining work to the power of minus that."""
 HELD_OUT: Final = {"W": ("B", "C", "C+½", "C+1"), "T": ("B", "C", "C+1")}
-"""Model → rules that are run on seeds that no parameter was chosen by."""
+"""Model → rules that also run on held-out seeds."""
 W: Final = MODELS["W"]
 
 
 def in_sample(own: MigrationParameters) -> Mapping[str, Case]:
-    """Return everything that is run on the seeds that options were chosen by, model W."""
+    """Return the cases on the seeds that options were chosen by, model W."""
     rules = {**options(own), **RIVALS}
     cases = {
         f"{scenario.name} {name}": Case(scenario, W, rule)
@@ -83,7 +83,7 @@ def in_sample(own: MigrationParameters) -> Mapping[str, Case]:
 
 
 def held_out() -> Mapping[str, Case]:
-    """Return what is run on fresh seeds, also in scenarios that nothing was chosen by."""
+    """Return the cases on held-out seeds, including scenarios not used to choose parameters."""
     return {
         f"{model} {scenario.name} {name}": Case(scenario, MODELS[model], RIVALS[name])
         for model, names in HELD_OUT.items()

@@ -1,4 +1,4 @@
-"""What the SpeCon paper prints, and what its authors' public repository adds.
+"""Numbers of the SpeCon paper, and of its authors' public repository.
 
 Source:
     Mao, Fu, Zheng, Cheng, Liu, Tao, "Speculative Container Scheduling for Deep Learning
@@ -44,10 +44,10 @@ RUNS: Final[Mapping[str, Printed]] = {
     "600": Printed(7.6, 14.9, 60.0, 28.8, 15.1, 10.6, 865.7, 1760.0),
     "1200": Printed(7.3, 11.1, 60.0, 41.9, 16.9, 15.1, 596.3, 2070.0),
 }
-"""By scenario, α = 0.01 and 30 s."""
+"""The paper's runs by scenario, with α = 0.01 and 30 s."""
 
 LOG: Final = {"requests": 29.0, "moves": 18.0, "stays": 11.0}
-"""The authors' log; it does not say of which run. Its 29 requests are about those of 30 jobs."""
+"""The authors' log, of an unnamed run; its 29 requests are about those of 30 jobs."""
 
 SETTINGS: Final[Mapping[tuple[float, float], Printed]] = {
     (0.05, 20.0): Printed(5.7, 6.1, 60.0, 29.1),

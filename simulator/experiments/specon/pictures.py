@@ -1,4 +1,4 @@
-"""Pictures of what SpeCon gains: the paper's single runs among ours."""
+"""Pictures of SpeCon's gains, with the paper's single runs."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from simulator import drawing
 
 BLUE, ORANGE, GREEN, PINK, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#999999"
-"""Okabe and Ito's colours, which most people can tell apart."""
+"""Okabe and Ito's colours, safe for colour-blind readers."""
 _COLOURS: Final = {"W": BLUE, "T": ORANGE}
 
 
@@ -18,7 +18,7 @@ figure: Final = partial(drawing.figure, salt="specon")
 
 
 def scattered(series: Mapping[str, Any], path: Path) -> None:
-    """Draw the gains of each seed, and the paper's among them.
+    """Draw the gains of each seed, and the paper's.
 
     Args:
         series: ``workloads``; ``models``; ``runs``, workload → model → gains of mean job time, of
@@ -43,13 +43,13 @@ def scattered(series: Mapping[str, Any], path: Path) -> None:
 
 
 def marked(axes: Axes, names: Sequence[str], ours: Sequence[Sequence[float]], title: str) -> None:
-    """Draw means with their deviation, one row a name.
+    """Draw means with their deviations, one row per name.
 
     Args:
-        axes: Where.
-        names: Of the rows.
-        ours: Mean and deviation.
-        title: What the numbers are.
+        axes: Axes to draw on.
+        names: Names of the rows.
+        ours: Mean and deviation of each row.
+        title: Title of the numbers.
     """
     rows = range(len(names))
     means, deviations = zip(*ours, strict=True)
@@ -62,11 +62,11 @@ def marked(axes: Axes, names: Sequence[str], ours: Sequence[Sequence[float]], ti
 
 
 def distributed(series: Mapping[str, Any], path: Path) -> None:
-    """Draw completion times by quantile, and the gains of jobs by their number.
+    """Draw completion times by quantile, and gains by job number.
 
     Args:
-        series: ``shares``; ``curves``, rows of who and the quantiles under both schedulers;
-            ``groups``, rows of who and gains, with ``group_names``.
+        series: ``shares``; ``curves``, rows of a source and the quantiles under both schedulers;
+            ``groups``, rows of a source and gains, with ``group_names``.
         path: Of the SVG.
     """
     shares = [100.0 * share for share in series["shares"]]
@@ -95,7 +95,7 @@ def distributed(series: Mapping[str, Any], path: Path) -> None:
 
 
 def compared(series: Mapping[str, Any], path: Path) -> None:
-    """Draw the gain of several rules by workload, a chart for each goal.
+    """Draw the gains of several rules by workload, a chart per goal.
 
     Args:
         series: ``workloads``; ``charts``, rows of a title and rows of a rule and its gains by

@@ -21,18 +21,18 @@ from simulator.models.fluid import Fluid, Running
 
 
 class Monitor:
-    """Categories of all tasks, after the ticks so far.
+    """SpeCon's Algorithm 1: categories of all tasks.
 
-    A task that settled keeps the category it has, as in the paper: Algorithm 1 looks only at those
-    that were not migrated.
+    A settled task keeps its category, as in the paper: Algorithm 1 only watches tasks that were not
+    migrated.
 
     Attributes:
-        asking: Tasks that asked for another host at this tick, those first that converged first.
-        settled: Tasks that are looked at no more; rules write it.
+        requesting: Tasks that request another host at this tick, by time of convergence.
+        settled: Tasks that are no longer watched; rules add to it.
     """
 
     def __init__(self, params: ConvergenceParameters, *, request_on_enter: bool) -> None:
-        self.asking: list[Uid] = []
+        self.requesting: list[Uid] = []
         self.settled: set[Uid] = set()
         self._params = params
         self._on_enter = request_on_enter
@@ -40,27 +40,27 @@ class Monitor:
         self._seen: dict[Uid, int] = {}
 
     def category(self, uid: Uid) -> Category:
-        """Return a task's category; a new one progresses."""
+        """Return a task's category; a new task is progressing."""
         return self._standings.get(uid, Standing()).category
 
     def converged_at(self, uid: Uid) -> float | None:
-        """Return when a task became converged; None if it is not."""
+        """Return when a task converged; None if it has not."""
         return self._standings.get(uid, Standing()).converged_at
 
-    def look(self, fluid: Fluid, *, ticked: bool) -> None:
-        """Tick every task that runs."""
+    def act(self, fluid: Fluid, *, ticked: bool) -> None:
+        """Tick every running task."""
         if not ticked:
             return
-        asking: list[tuple[float, Uid]] = []
+        requesting: list[tuple[float, Uid]] = []
         for uid, running in fluid.running.items():
             if uid not in self.settled and not fluid.is_pausing(running):
                 at = self._tick(fluid, uid, running)
                 if at is not None:
-                    asking.append((at, uid))
-        self.asking = [uid for _, uid in sorted(asking)]
+                    requesting.append((at, uid))
+        self.requesting = [uid for _, uid in sorted(requesting)]
 
     def _tick(self, fluid: Fluid, uid: Uid, running: Running) -> float | None:
-        """Return when it converged if it asks: it is converged, or was, and falls further."""
+        """Return when a task converged if it requests a move: converged, with falling growth."""
         before = self._standings.get(uid, Standing())
         iteration = fluid.iteration(running)
         value = running.task.reported[iteration - 1] if iteration > self._seen.get(uid, 0) else None
@@ -77,12 +77,12 @@ class Monitor:
 
 @dataclass
 class Tally:
-    """What the rules of one run did.
+    """Counts of the actions of one run.
 
     Attributes:
-        requests: Asked of Algorithm 2.
-        moves: Ordered by it.
-        stays: "Stay where you are" of it.
+        requests: Requests to Algorithm 2.
+        moves: Moves by Algorithm 2.
+        stays: Requests that Algorithm 2 answered with no move.
         balances: Moves by Algorithm 3 or by count balancing.
     """
 
@@ -93,14 +93,14 @@ class Tally:
 
 
 def anywhere(_uid: Uid, _host: NodeName) -> bool:
-    """Every task fits every host: the paper's containers ask for nothing."""
+    """Return True: the paper's containers request nothing, so they fit every host."""
     return True
 
 
 class Specon:
     """Algorithm 2 for every request of a tick, then Algorithm 3.
 
-    Nothing else keeps a task from moving: neither budgets nor the question whether a move pays.
+    Neither budgets nor a test of the gain limits the moves.
     """
 
     def __init__(self, params: MigrationParameters, monitor: Monitor, tally: Tally) -> None:
@@ -110,14 +110,14 @@ class Specon:
         self._moved_at: dict[Uid, float] = {}
         """When Algorithm 2 moved a task."""
         self._settled_at: dict[Uid, float] = {}
-        """When a task had used its one move, also by staying."""
+        """When a task used its one move, which may be a stay."""
         self._rebalanced: set[Uid] = set()
 
-    def look(self, fluid: Fluid, *, ticked: bool) -> None:
-        """At ticks only."""
+    def act(self, fluid: Fluid, *, ticked: bool) -> None:
+        """Run both algorithms at ticks."""
         if not ticked:
             return
-        for uid in self._monitor.asking:
+        for uid in self._monitor.requesting:
             self._request(fluid, uid)
         self._rebalance(fluid)
 
@@ -186,8 +186,8 @@ class Counting:
         self._tally = tally
         self._ticks_only = ticks_only
 
-    def look(self, fluid: Fluid, *, ticked: bool) -> None:
-        """Even out the counts."""
+    def act(self, fluid: Fluid, *, ticked: bool) -> None:
+        """Balance the counts."""
         counts = fluid.counts()
         apart = max(counts.values()) - min(counts.values())
         if apart < self._params.difference or (self._ticks_only and not ticked):
@@ -208,7 +208,7 @@ GIVEN_MILLI: Final = 1000
 
 
 class Weighing:
-    """CPU requests as the kernel's weights; the remaining work is known with an error."""
+    """CPU requests as kernel weights, by remaining work that is known with an error."""
 
     def __init__(self, params: CpuShareParameters, monitor: Monitor) -> None:
         self._params = params

@@ -1,4 +1,4 @@
-"""Classes of training jobs, and four models of how they use a machine."""
+"""The paper's workloads: classes of jobs, models of how they share a machine, and scenarios."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,25 +25,25 @@ CURVES: Final[Mapping[str, LossCurve]] = MappingProxyType(
         "dynamic RNN": LossCurve(15.0, 0.1),
     }
 )
-"""Steepness as in figure 1 of the paper, 15 assumed for the two it does not show; the loss
-that is left is assumed (a VAE's reconstruction loss on MNIST ends at 0.64 of its first value)."""
+"""Steepness as in figure 1 of the paper, 15 assumed for the two it does not show; the final loss
+is assumed (a VAE's reconstruction loss on MNIST ends at 0.64 of its first value)."""
 
 
 @dataclass(frozen=True)
 class SharingModel:
-    """How long jobs are, and how they share a machine.
+    """Lengths of jobs, and how they share a machine.
 
     Attributes:
         name: W, T, E or WI.
-        what: For people.
+        what: Description for reports.
         work: Seconds alone on a machine, by class.
-        most: Most of a machine that one job can use, by class.
+        most: Largest share of a machine that one job can use, by class.
         framework_spread: Relative difference between a mean and either framework.
         slowdown: See ``simulator.models.processor_sharing.interference``.
 
     Source:
-        Calibrated by model runs to what the paper prints of its default scheduler (T, E), and also
-        to SpeCon's gains there (W, WI): the paper does not say how long its jobs are.
+        Calibrated to the paper's numbers of its default scheduler (T, E), and also to SpeCon's
+        gains there (W, WI): the paper does not give the lengths of its jobs.
     """
 
     name: str
@@ -96,29 +96,29 @@ MODELS: Final[Mapping[str, SharingModel]] = {model.name: model for model in (W, 
 
 ITERATIONS: Final = 200
 NOISE: Final = 0.003
-"""Standard deviation of a reported loss, relative."""
+"""Relative standard deviation of a reported loss."""
 LENGTH_SPREAD: Final = 0.1
-"""A job is up to this much longer or shorter than its class and framework say."""
+"""Largest relative deviation of a job's length from that of its class and framework."""
 STEEPNESS_SPREAD: Final = 0.1
 """Largest change of the logarithm of the steepness."""
 ESTIMATE_ERROR: Final = 0.15
 """Largest relative error of a predicted remaining work."""
 
 _ARRIVALS, _CLASSES, _LENGTHS, _STEEPNESS, _NOISE, _ESTIMATES = range(6)
-"""Streams of dice."""
+"""Random streams of a seed."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A workload of the paper, or one like it.
+    """A workload of the paper, or a similar one.
 
     Attributes:
-        name: Short.
-        jobs: How many.
-        hosts: How many workers.
-        window_seconds: Arrivals are uniform in it; 0: every ``every_seconds``.
-        every_seconds: See there.
-        mixed: Whether jobs are of all classes; else VAE.
+        name: Short name.
+        jobs: Number of jobs.
+        hosts: Number of workers.
+        window_seconds: Window of uniform arrivals; 0: arrivals every ``every_seconds``.
+        every_seconds: Interval of arrivals without a window.
+        mixed: Whether jobs are of all classes; else VAE only.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Scenario:
 
     @property
     def what(self) -> str:
-        """For people."""
+        """Description for reports."""
         kind = "mixed" if self.mixed else "VAE"
         when = (
             f"in [0, {self.window_seconds:.0f}] s"
@@ -151,14 +151,14 @@ IN_300: Final = Scenario("300", 20, 4, 300.0)
 IN_600: Final = Scenario("600", 30, 4, 600.0)
 IN_1200: Final = Scenario("1200", 50, 8, 1200.0)
 PRINTED: Final = (FIXED, VAES, IN_300, IN_600, IN_1200)
-"""The five of the paper."""
+"""The five scenarios of the paper."""
 NEW: Final = (
     Scenario("a", 40, 4, 900.0),
     Scenario("b", 60, 8, 600.0),
     Scenario("c", 30, 4, 600.0, mixed=False),
     Scenario("d", 30, 4, 1800.0),
 )
-"""Four that no parameter was chosen by."""
+"""Four scenarios that were not used to choose parameters."""
 _NUMBER: Final[Mapping[str, int]] = {s.name: i for i, s in enumerate((*PRINTED, *NEW))}
 
 
@@ -167,26 +167,26 @@ def tasks(
 ) -> tuple[Task, ...]:
     """Return the jobs of a scenario in order of submission, placed round robin.
 
-    The same seed gives the same arrivals, classes and dice in every model and with every noise.
+    The same seed gives the same arrivals, classes and draws in every model and with every noise.
 
     Args:
-        scenario: How many, when and which.
-        model: How long they are, and how they share.
-        seed: For all dice.
-        noise: Standard deviation of reported losses, relative.
+        scenario: Number, arrivals and classes.
+        model: Lengths and sharing.
+        seed: Of all draws.
+        noise: Relative standard deviation of reported losses.
     """
     number, count = _NUMBER[scenario.name], scenario.jobs
 
-    def dice(stream: int) -> np.random.Generator:
+    def rng(stream: int) -> np.random.Generator:
         return generator(seed, number, stream)
 
-    arrivals = _arrivals(scenario, dice(_ARRIVALS))
-    kinds = dice(_CLASSES).integers(len(CLASSES), size=count)
-    frameworks = dice(_LENGTHS).choice((-1.0, 1.0), size=count)
-    lengths = dice(_LENGTHS).spawn(1)[0].uniform(-LENGTH_SPREAD, LENGTH_SPREAD, count)
-    steepness = np.exp(dice(_STEEPNESS).uniform(-STEEPNESS_SPREAD, STEEPNESS_SPREAD, count))
-    noises = noise * dice(_NOISE).standard_normal((count, ITERATIONS))
-    errors = dice(_ESTIMATES).uniform(-ESTIMATE_ERROR, ESTIMATE_ERROR, count)
+    arrivals = _arrivals(scenario, rng(_ARRIVALS))
+    kinds = rng(_CLASSES).integers(len(CLASSES), size=count)
+    frameworks = rng(_LENGTHS).choice((-1.0, 1.0), size=count)
+    lengths = rng(_LENGTHS).spawn(1)[0].uniform(-LENGTH_SPREAD, LENGTH_SPREAD, count)
+    steepness = np.exp(rng(_STEEPNESS).uniform(-STEEPNESS_SPREAD, STEEPNESS_SPREAD, count))
+    noises = noise * rng(_NOISE).standard_normal((count, ITERATIONS))
+    errors = rng(_ESTIMATES).uniform(-ESTIMATE_ERROR, ESTIMATE_ERROR, count)
     drawn: list[Task] = []
     for i in range(count):
         kind = CLASSES[int(kinds[i])] if scenario.mixed else VAE
@@ -208,8 +208,8 @@ def tasks(
     return tuple(drawn)
 
 
-def _arrivals(scenario: Scenario, dice: np.random.Generator) -> Sequence[float]:
+def _arrivals(scenario: Scenario, rng: np.random.Generator) -> Sequence[float]:
     if not scenario.window_seconds:
         return [i * scenario.every_seconds for i in range(scenario.jobs)]
-    times: list[float] = np.sort(dice.uniform(0.0, scenario.window_seconds, scenario.jobs)).tolist()
+    times: list[float] = np.sort(rng.uniform(0.0, scenario.window_seconds, scenario.jobs)).tolist()
     return times

@@ -1,4 +1,4 @@
-"""What decides how much SpeCon gains: model W with one assumption changed each."""
+"""Sensitivity of SpeCon's gains: model W with one assumption changed at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ MIXED: Final = (IN_300, IN_600, IN_1200)
 
 
 def _with_lengths(power: float) -> SharingModel:
-    """Return W with the classes' distances from their geometric mean to a power."""
+    """Return W with the classes' ratios to their geometric mean raised to a power."""
     middle = exp(sum(log(W.work[name]) for name in CLASSES) / len(CLASSES))
     work = {name: middle * (W.work[name] / middle) ** power for name in CLASSES}
     return replace(W, name=f"lengths to the power of {power:g}", work=work)
@@ -60,7 +60,7 @@ def cases() -> dict[str, Case]:
 
 
 def tables(columns: Columns) -> tuple[Table, Table]:
-    """Return the gains by what is changed."""
+    """Return the tables of gains by changed assumption."""
     lengths = ", ".join(f"{power:g}: {_ratio(power):.1f}" for power in LENGTHS)
     return (
         Table(
@@ -80,7 +80,7 @@ def tables(columns: Columns) -> tuple[Table, Table]:
 
 
 def findings(columns: Columns) -> Iterator[str]:
-    """Say what the gain comes from."""
+    """Yield sentences on the sources of the gain."""
     alike = [columns.spread(_key(_SPREAD[0.0], s), "mean").mean for s in ALIKE]
     yield (
         f"Without a difference between the frameworks SpeCon gains {alike[0]:.1f} and "

@@ -1,4 +1,4 @@
-"""Which rules decide, with which options: the printed algorithm, its variants, and ours."""
+"""Variants of rules and options: the printed algorithm, changes of it, and ours."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -20,16 +20,16 @@ from simulator.models.fluid import Rule
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to decide.
+    """Rules with their options.
 
     Attributes:
-        migration: Which rule moves, with its options; limits and deadlines of a live cluster are
-            not read.
-        convergence: Of Algorithm 1; its interval is that of all ticks.
-        weights: Of CPU weights.
-        also_count: Count balancing beside SpeCon.
-        ticks_only: Count balancing looks at ticks only.
-        pause_seconds: What a move costs.
+        migration: The rule that moves tasks, with its options; limits and deadlines of a live
+            cluster are not read.
+        convergence: Options of Algorithm 1; its interval is that of all ticks.
+        weights: Options of CPU weights.
+        also_count: Whether count balancing runs beside SpeCon.
+        ticks_only: Whether count balancing runs at ticks only.
+        pause_seconds: Pause for a move.
         noise: Of the reported losses.
     """
 
@@ -42,7 +42,7 @@ class Variant:
     noise: float = NOISE
 
     def rules(self) -> tuple[list[Rule], Weighing | None, Tally]:
-        """Return what decides one run, and what it will have done."""
+        """Return the rules and the weigher of one run, and the tally that they fill."""
         policy, tally = self.migration.policy, Tally()
         monitor = Monitor(self.convergence, request_on_enter=self.migration.request_on_enter)
         rules: list[Rule] = []
@@ -56,20 +56,20 @@ class Variant:
         return rules, weighing, tally
 
     def with_target(self, **options: Any) -> "Variant":
-        """Return this with other options of Algorithm 2."""
+        """Return a copy with other options of Algorithm 2."""
         target = replace(self.migration.target, **options)
         return replace(self, migration=replace(self.migration, target=target))
 
     def with_migration(self, **options: Any) -> "Variant":
-        """Return this with other options of migration as a whole."""
+        """Return a copy with other options of migration."""
         return replace(self, migration=replace(self.migration, **options))
 
     def with_convergence(self, **options: Any) -> "Variant":
-        """Return this with other options of Algorithm 1."""
+        """Return a copy with other options of Algorithm 1."""
         return replace(self, convergence=replace(self.convergence, **options))
 
     def with_weights(self, exponent: float, converged_ratio: float) -> "Variant":
-        """Return this with CPU weights."""
+        """Return a copy with CPU weights."""
         params = CpuShareParameters(
             enabled=True, exponent=exponent, converged_ratio=converged_ratio
         )
@@ -77,12 +77,12 @@ class Variant:
 
 
 def after_pauses(variant: Variant, seconds: float) -> Variant:
-    """Return a variant whose moves cost so much."""
+    """Return a copy with another pause for moves."""
     return replace(variant, pause_seconds=seconds)
 
 
 def rebalanced(when: RebalanceWhen) -> RebalanceParameters:
-    """Return Algorithm 3 at a certain time."""
+    """Return parameters of Algorithm 3 with the given trigger."""
     return RebalanceParameters(when)
 
 
@@ -100,10 +100,10 @@ B: Final = Variant(
     ),
     ConvergenceParameters(signed=False),
 )
-"""The paper's algorithm, its mistakes corrected, where its example and its text differ as in the
-example: the request comes with the category, and one faster peer is enough."""
+"""The paper's algorithm with its mistakes corrected. Where its text and its example differ, as in
+the example: the request comes with the category, and one faster peer is enough."""
 S: Final = B.with_migration(request_on_enter=False, min_fast_peers=2)
-"""The same as its pseudo-code has it."""
+"""The same as in the paper's pseudo-code."""
 C: Final = Variant(MigrationParameters(policy=MigrationPolicy.COUNT))
 """Count balancing."""
 C_RARE: Final = replace(C.with_migration(count=CountParameters(most_moves=1)), ticks_only=True)

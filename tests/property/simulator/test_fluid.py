@@ -36,7 +36,7 @@ class Mover:
         self.orders = orders
         self.made = {}
 
-    def look(self, fluid, *, ticked):
+    def act(self, fluid, *, ticked):
         for host in HOSTS:
             assert sum(running.rate for running in fluid.on(host)) <= 1 + 1e-9
         if not ticked or fluid.now not in self.orders:

@@ -21,7 +21,7 @@ class Mover:
     orders: dict = field(default_factory=dict)
     looks: list = field(default_factory=list)
 
-    def look(self, fluid, *, ticked):
+    def act(self, fluid, *, ticked):
         self.looks.append((fluid.now, ticked))
         for uid, target in self.orders.pop(fluid.now, ()):
             fluid.move(uid, target)
@@ -79,8 +79,8 @@ def test_a_moving_job_counts_on_its_target_but_takes_nothing():
     seen = []
 
     class Watcher(Mover):
-        def look(self, fluid, *, ticked):
-            super().look(fluid, ticked=ticked)
+        def act(self, fluid, *, ticked):
+            super().act(fluid, ticked=ticked)
             seen.append((fluid.now, fluid.counts(), round(fluid.use_ratio("b"), 6)))
 
     run = fluid.play([Watcher({8.0: [("x", "b")]})], interval_seconds=4.0)
@@ -89,15 +89,15 @@ def test_a_moving_job_counts_on_its_target_but_takes_nothing():
     assert run.ended == pytest.approx({"x": 37, "z": 42})
 
 
-def test_a_job_on_its_way_cannot_be_moved():
+def test_a_moving_job_cannot_be_moved():
     fluid = Fluid([task("x", 0, 20)], ("a", "b"))
-    with pytest.raises(ValueError, match="x: on b or on its way there, cannot go to a"):
+    with pytest.raises(ValueError, match="x: is on b or moving there, cannot move to a"):
         fluid.play([Mover({0.0: [("x", "b"), ("x", "a")]})])
 
 
 def test_a_job_cannot_be_moved_to_where_it_is():
     fluid = Fluid([task("x", 0, 20)], ("a", "b"))
-    with pytest.raises(ValueError, match="cannot go to a"):
+    with pytest.raises(ValueError, match="cannot move to a"):
         fluid.play([Mover({0.0: [("x", "a")]})])
 
 
@@ -125,7 +125,7 @@ def test_iterations_are_equal_parts_of_the_work():
     seen = []
 
     class Watcher(Mover):
-        def look(self, fluid, *, ticked):
+        def act(self, fluid, *, ticked):
             seen.extend(fluid.iteration(running) for running in fluid.running.values())
 
     Fluid([task("x", 0, 20)], ("a",)).play([Watcher()], interval_seconds=5.0)

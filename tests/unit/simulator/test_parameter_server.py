@@ -95,10 +95,10 @@ def test_more_than_there_is_cannot_be_taken():
         Site(NODES).take("n1", (9000, 0))
 
 
-def test_a_job_that_nobody_starts_is_an_error_not_an_endless_run():
+def test_a_job_that_never_starts_raises_an_error_and_does_not_run_forever():
     class Idle:
         def act(self, site, now):
             """Do nothing."""
 
-    with pytest.raises(ValueError, match="do not end"):
+    with pytest.raises(ValueError, match="never complete"):
         run([job()], NODES, Idle(), tick_seconds=1e6)

@@ -75,11 +75,11 @@ WRONG = {
     "an unknown policy": (["--mixed", "--policy", "cps,lottery"], "lottery: expected some of cps,"),
     "a seed that is held out": (
         ["--mixed", "--seeds", "2", "--first-seed", "1000"],
-        "--first-seed: 1000: all 2 seeds should be below 1001 (--held-out)",
+        "--first-seed: 1000: expected all 2 seeds below 1001 (--held-out)",
     ),
     "a seed that is not held out": (
         ["--mixed", "--held-out", "--first-seed", "7"],
-        "--first-seed: 7: all 5 seeds should be 1001 or above",
+        "--first-seed: 7: expected all 5 seeds 1001 or above",
     ),
     "a file that is not there": (
         ["--trace", "nowhere.csv"],
@@ -89,7 +89,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("arguments", "said"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_compared_is_said(arguments, said, capsys):
+def test_bad_options_and_input_end_with_a_message(arguments, said, capsys):
     assert main(["compare", *arguments]) == 2
     shown = capsys.readouterr()
     assert shown.err.startswith("shuntyard-sim compare: ")

@@ -86,7 +86,7 @@ def test_a_job_ran_from_its_last_binding_to_the_end_of_all_its_pods(log, tmp_pat
     assert workload.machines[0].allocatable["cpu"] == 8000
 
 
-def test_a_job_that_had_not_ended_is_taken_to_end_with_the_log_and_that_is_said(log, tmp_path):
+def test_a_job_that_had_not_ended_ends_with_the_log_and_a_note_says_so(log, tmp_path):
     log.sees(*_bound(_pods("two", START + 10), START + 20))
     log.decides(START + 70)
     log.decides(START + 120)
@@ -94,22 +94,22 @@ def test_a_job_that_had_not_ended_is_taken_to_end_with_the_log_and_that_is_said(
     two = open_trace(log.kept(tmp_path), faults=faults).jobs[1]
     assert (two.submitted_at, two.work) == (10.0, 200.0)
     assert [note.partition(":")[2] for note in faults.notes] == [
-        " had not ended; taken to end with the log"
+        " had not ended; assumed to end with the log"
     ]
 
 
-def test_a_job_that_never_began_counts_with_what_its_owner_said(log, tmp_path):
+def test_a_job_that_never_began_counts_with_its_expected_duration(log, tmp_path):
     log.sees(*_pods("two", START + 10, {labels.EXPECTED_DURATION: "30m"}))
     log.decides(START + 70)
     two = open_trace(log.kept(tmp_path)).jobs[1]
     assert two.work / two.speed.rate(2, 1) == pytest.approx(1800)
 
 
-def test_a_job_that_never_began_and_said_nothing_is_named(log, tmp_path):
+def test_a_job_that_never_began_without_an_expected_duration_is_named(log, tmp_path):
     log.sees(*_pods("two", START + 10))
     log.decides(START + 70)
     path = log.kept(tmp_path)
-    with pytest.raises(TraceError, match=r"two' is not a job that began, or says how long"):
+    with pytest.raises(TraceError, match=r"two' is not a job that began, or states its"):
         open_trace(path)
     faults = Faults(skip=True)
     assert len(open_trace(path, faults=faults).jobs) == 1
