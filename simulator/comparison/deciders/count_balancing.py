@@ -98,7 +98,7 @@ class Balancer:
     """Moves of count balancing, with the state it keeps.
 
     Attributes:
-        parameters: Of ``policy.count_balance``.
+        parameters: Of count balancing.
     """
 
     parameters: CountParameters = field(default_factory=CountParameters)

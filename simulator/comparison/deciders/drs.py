@@ -1,4 +1,4 @@
-"""DRS: weighted order, whole gangs, and changing numbers of workers (``policy.scaling``).
+"""DRS: weighted order, whole gangs, and changing numbers of workers (``elastic.scaling``).
 
 DRS does not scale jobs that share CPU: they start where least is allocated.
 """
@@ -35,7 +35,7 @@ class Drs:
 
     Attributes:
         estimates: Lengths, and the rates for the fits.
-        parameters: Of ``policy.scaling``.
+        parameters: Of ``elastic.scaling``.
         engine: Of the gang rule and of the order.
     """
 

@@ -25,7 +25,7 @@ class Gathering:
     Attributes:
         estimates: Lengths and speeds.
         machines: The cluster.
-        gain: Of ``policy.migration_gain``: how many pauses a change must save.
+        gain: Of ``migration_gain``: how many pauses a change must save.
     """
 
     estimates: Estimates

@@ -49,7 +49,7 @@ class Slotted:
         history: Past jobs, for the price bounds.
         slot_seconds: Length of a slot.
         horizon: T, slots.
-        parameters: Of ``policy.admission``.
+        parameters: Of ``pricing.admission``.
         plans: Name → schedule; None for a rejected job.
     """
 
