@@ -36,7 +36,7 @@ _CATEGORIES: Final = (
     ),
     lines(
         "Growth",
-        "Last growth of each training run's metric: what its category is chosen by.",
+        "Last growth of each training run's metric, which decides its category.",
         Unit.NUMBER,
         (_by_pod("shuntyard_agent_job_growth_ratio"), _JOB),
     ),
@@ -59,7 +59,7 @@ _CURVES: Final = (
     wide(
         lines(
             "How far each run is",
-            "Steps done as a part of all steps, where somebody said how many there are.",
+            "Share of the steps done, for runs with a known total.",
             Unit.SHARE,
             (
                 f"{_by_pod('shuntyard_agent_job_step')} / "
@@ -73,7 +73,7 @@ _ENDS: Final = (
     wide(
         lines(
             "Predicted time to the end",
-            "What the curve fit says is left of each training run.",
+            "Remaining time of each training run by the curve fit.",
             Unit.SECONDS,
             (_by_pod("shuntyard_agent_job_remaining_seconds"), _JOB),
         )

@@ -38,7 +38,7 @@ _NOW: Final = (
     ),
     number(
         "Longest wait",
-        "How long the job has waited that waits longest, with a maximum or without.",
+        "Wait of the job that has waited longest, with or without a maximum wait.",
         Unit.SECONDS,
         "max(shuntyard_longest_wait_seconds{@})",
     ),
@@ -54,7 +54,7 @@ _COUNTDOWN: Final = (
     ),
     lines(
         "Time left",
-        "The least that is left of a waiting job's maximum wait; below 0 it is over.",
+        "Least remaining maximum wait of a waiting job; below 0 it is over.",
         Unit.SECONDS,
         ("min(shuntyard_max_wait_left_seconds{@} > -Inf)", "least time left"),
     ),

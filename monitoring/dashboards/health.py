@@ -18,13 +18,13 @@ _REQUESTS: Final = (
     ),
     lines(
         "Requests",
-        "Requests a second, by what was asked.",
+        "Requests per second, by verb.",
         Unit.REQUESTS,
         (f"sum by (verb) (rate(shuntyard_requests_total{{@}}[{RATE}])) > 0", "{{verb}}"),
     ),
     lines(
         "Requests that did not end well",
-        "Requests a second that were refused, wrong, or met a defect of ours.",
+        "Requests per second that were refused, wrong, or hit a defect of ours.",
         Unit.REQUESTS,
         (
             f'sum by (outcome) (rate(shuntyard_requests_total{{@, outcome!="ok"}}[{RATE}]))',
@@ -53,7 +53,7 @@ _CONNECTIONS: Final = (
 _BARRIER: Final = (
     lines(
         "Bind calls that wait",
-        "Calls at the barrier: their gang, or their Binding, is not there yet.",
+        "Calls at the barrier, whose gang or Binding is not complete yet.",
         Unit.NUMBER,
         ("sum(shuntyard_barrier_pods{@})", "calls"),
     ),
@@ -74,7 +74,7 @@ _BARRIER: Final = (
     ),
     lines(
         "Writes that were refused",
-        "Writes to the API server and Bindings that did not go through, a second.",
+        "Failed writes to the API server and Bindings per second.",
         Unit.PER_SECOND,
         (f'sum(rate(shuntyard_writes_total{{@, outcome="refused"}}[{RATE}]))', "writes"),
         (f'sum(rate(shuntyard_bindings_total{{@, outcome="failed"}}[{RATE}]))', "bindings"),
@@ -84,7 +84,7 @@ _BARRIER: Final = (
 _VIEW: Final = (
     lines(
         "Age of the watches",
-        "Time since each watch last heard anything; bookmarks come about once a minute.",
+        "Time since the last event of each watch; bookmarks come about once a minute.",
         Unit.SECONDS,
         ("max by (source) (shuntyard_watch_last_event_age_seconds{@})", "{{source}}"),
     ),
@@ -97,7 +97,7 @@ _VIEW: Final = (
     stacked(
         lines(
             "Agents",
-            "Nodes by how much is known of them through their agent.",
+            "Nodes by the state of their agent's reports.",
             Unit.NUMBER,
             ("max by (state) (shuntyard_reporting_nodes{@})", "{{state}}"),
         )
@@ -126,7 +126,7 @@ _PROCESS: Final = (
     ),
     lines(
         "Silence of the loops",
-        "Time since each loop gave its last sign of life; too long ends the process.",
+        "Time since the last sign of life of each loop; too long ends the process.",
         Unit.SECONDS,
         ("max by (loop) (shuntyard_loop_silence_seconds{@})", "{{loop}}"),
     ),
@@ -140,7 +140,7 @@ _CERTIFICATES: Final = (
     ),
     lines(
         "Certificates that were not renewed",
-        "Looks a second at which new files could not be used, or none could be made.",
+        "Passes per second in which new files could not be used, or none could be made.",
         Unit.PER_SECOND,
         (
             "sum by (listener) (rate("

@@ -20,13 +20,13 @@ _NOW: Final = (
     ),
     number(
         "Completed",
-        "Migrations that ended well in the window.",
+        "Migrations completed in the window.",
         Unit.NUMBER,
         f'sum(increase(shuntyard_migrations_total{{@, outcome="completed"}}[{WINDOW}]))',
     ),
     number(
         "Not completed",
-        "Migrations that were aborted or failed in the window; shuntyard migrations says why.",
+        "Migrations aborted or failed in the window; shuntyard migrations shows why.",
         Unit.NUMBER,
         f'sum(increase(shuntyard_migrations_total{{@, outcome!="completed"}}[{WINDOW}]))',
     ),
@@ -38,13 +38,13 @@ _NOW: Final = (
     ),
     number(
         "Downtime",
-        "How long training stood still for them, all together.",
+        "Total pause of training for them.",
         Unit.SECONDS,
         _in_the_window("shuntyard_migration_downtime_seconds_sum"),
     ),
     number(
         "Steps lost",
-        "Training steps that had to be taken again. With checkpoints it is 0.",
+        "Training steps that had to be repeated; 0 with checkpoints.",
         Unit.NUMBER,
         _in_the_window(_STEPS.format("lost")),
     ),
@@ -94,7 +94,7 @@ _COSTS: Final = (
     ),
     lines(
         "What agents did with our requests",
-        "Commands that agents were given, by what became of them.",
+        "Commands to agents, by outcome.",
         Unit.NUMBER,
         (
             f"sum by (outcome) (increase(shuntyard_agent_commands_total{{@}}[{WINDOW}])) > 0",

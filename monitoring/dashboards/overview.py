@@ -17,25 +17,25 @@ from monitoring.panels import (
 _NOW: Final = (
     number(
         "Deciding replicas",
-        "Replicas that decide now. One is right; with none nothing is scheduled.",
+        "Replicas that decide now. It should be one; with none nothing is scheduled.",
         Unit.NUMBER,
         "sum(shuntyard_acting{@})",
     ),
     number(
         "Jobs that wait",
-        "Jobs in the queue, those on their way to a node not counted.",
+        "Jobs in the queue, without those just released.",
         Unit.NUMBER,
         "sum(shuntyard_queue_jobs{@})",
     ),
     number(
         "Longest wait",
-        "How long the job has waited that waits longest.",
+        "Wait of the job that has waited longest.",
         Unit.SECONDS,
         "max(shuntyard_longest_wait_seconds{@})",
     ),
     number(
         "CPU taken",
-        "Part of all nodes' CPU that is taken by pods of any scheduler and by seats.",
+        "Share of all nodes' CPU taken by pods of any scheduler and by reservations.",
         Unit.SHARE,
         'max(shuntyard_taken_ratio{@, resource="cpu"})',
     ),
@@ -47,7 +47,7 @@ _NOW: Final = (
     ),
     number(
         "Jobs on the move",
-        "Migrations that are open: jobs on their way to another node.",
+        "Open migrations: jobs moving to another node.",
         Unit.NUMBER,
         "sum(shuntyard_migrating_jobs{@})",
     ),
@@ -56,7 +56,7 @@ _QUEUE: Final = (
     stacked(
         lines(
             "Why jobs wait",
-            "Jobs in the queue by reason; docs/reasons.md says what each means and what helps.",
+            "Jobs in the queue by reason; docs/reasons.md explains each.",
             Unit.NUMBER,
             ("sum by (reason) (shuntyard_waiting_jobs{@}) > 0", "{{reason}}"),
         )
@@ -69,7 +69,7 @@ _QUEUE: Final = (
     ),
     lines(
         "How fast it goes",
-        "Pods a second that leave the queue and that are bound.",
+        "Pods per second that leave the queue, and that are bound.",
         Unit.PER_SECOND,
         (f"sum(rate(shuntyard_releases_total{{@}}[{RATE}]))", "released"),
         (f"sum by (outcome) (rate(shuntyard_bindings_total{{@}}[{RATE}]))", "{{outcome}}"),
@@ -78,7 +78,7 @@ _QUEUE: Final = (
 _CLUSTER: Final = (
     lines(
         "How full the cluster is",
-        "Part of what all nodes have that is taken by pods of any scheduler and by seats.",
+        "Share of all nodes' resources taken by pods of any scheduler and by reservations.",
         Unit.SHARE,
         ("max by (resource) (shuntyard_taken_ratio{@})", "{{resource}}"),
     ),
@@ -101,6 +101,6 @@ _CLUSTER: Final = (
 OVERVIEW: Final = Dashboard(
     name="overview",
     title="Overview",
-    about="Is it alive, who waits and why, how fast it goes, how full the cluster is.",
+    about="Is it alive, which jobs wait and why, how fast it goes, how full the cluster is.",
     rows=(Row("Now", _NOW), Row("Queue", _QUEUE), Row("Cluster", _CLUSTER)),
 )

@@ -14,13 +14,13 @@ _PRICES: Final = (
     ),
     lines(
         "Dearest node",
-        "Price of a resource where it is dearest; above 1 more is taken than there is.",
+        "Highest price of a resource; above 1 more is taken than exists.",
         Unit.SHARE,
         ('max by (resource) (shuntyard_price_ratio{@, of="most"})', "{{resource}}"),
     ),
     lines(
         "Cheapest node",
-        "Price of a resource where it is cheapest: there the next job goes, all else equal.",
+        "Lowest price of a resource: the next job goes there, all else equal.",
         Unit.SHARE,
         ('max by (resource) (shuntyard_price_ratio{@, of="least"})', "{{resource}}"),
     ),
@@ -89,20 +89,20 @@ _ADMISSION: Final = (
     stacked(
         lines(
             "Jobs with a utility",
-            "By why they do not run now; none: they are to run.",
+            "By the reason why they do not run now; none: they should run.",
             Unit.NUMBER,
             ("sum by (reason) (shuntyard_admission_jobs{@}) > 0", "{{reason}}"),
         )
     ),
     lines(
         "Promises",
-        "Admitted jobs that have not ended, by what is becoming of the promised slot.",
+        "Admitted jobs that have not ended, by the state of their promised slot.",
         Unit.NUMBER,
         ("sum by (promise) (shuntyard_promised_jobs{@})", "{{promise}}"),
     ),
     lines(
         "How much is promised",
-        "Part of what belongs to jobs with a utility that is promised in the slots to come.",
+        "Promised part of the share of jobs with a utility in later slots.",
         Unit.SHARE,
         ("max by (resource) (shuntyard_promised_ratio{@})", "{{resource}}"),
     ),

@@ -12,25 +12,25 @@ def _in_the_window(metric: str, by: str = "") -> str:
 _NOW: Final = (
     number(
         "Jobs that change",
-        "Jobs of which the number of workers is just changing.",
+        "Jobs whose number of workers is changing now.",
         Unit.NUMBER,
         "sum(shuntyard_rescaling_jobs{@})",
     ),
     number(
         "Workers added",
-        "Workers that jobs were given in the window.",
+        "Workers added to jobs in the window.",
         Unit.NUMBER,
         _in_the_window("shuntyard_workers_added_total"),
     ),
     number(
         "Workers removed",
-        "Workers that left jobs in the window.",
+        "Workers removed from jobs in the window.",
         Unit.NUMBER,
         _in_the_window("shuntyard_workers_removed_total"),
     ),
     number(
         "Aborted",
-        "Changes of the window that were given up; shuntyard rescales says why.",
+        "Changes given up in the window; shuntyard rescales shows why.",
         Unit.NUMBER,
         f'sum(increase(shuntyard_rescales_total{{@, outcome="Aborted"}}[{WINDOW}]))',
     ),
@@ -38,13 +38,13 @@ _NOW: Final = (
 _WHY: Final = (
     lines(
         "Why jobs changed",
-        "Changes of workers that ended in the window, by why they were begun.",
+        "Changes of workers that ended in the window, by cause.",
         Unit.NUMBER,
         (_in_the_window("shuntyard_rescales_total", " by (cause)"), "{{cause}}"),
     ),
     lines(
         "How it ended",
-        "The same by how they ended.",
+        "The same by outcome.",
         Unit.NUMBER,
         (_in_the_window("shuntyard_rescales_total", " by (outcome)"), "{{outcome}}"),
     ),

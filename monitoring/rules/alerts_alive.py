@@ -10,7 +10,7 @@ ALIVE: Final = (
         Severity.CRITICAL,
         "absent(shuntyard_acting)",
         "5m",
-        "No extender of Shuntyard is seen.",
+        "Prometheus sees no extender of Shuntyard.",
         "Prometheus has no series of any extender: none runs, or none can be scraped. Without an "
         "extender no pod of Shuntyard is released or bound.",
     ),
@@ -20,8 +20,8 @@ ALIVE: Final = (
         "sum by (job) (shuntyard_acting) == 0",
         "2m",
         "No replica of {{ $labels.job }} decides.",
-        "Extenders run, but none holds the Lease: kube-scheduler is away, or its Lease cannot be "
-        "read. No job is released, none is moved.",
+        "Extenders run, but none is the leader: kube-scheduler is missing, or its Lease cannot be "
+        "read. No job is released or moved.",
     ),
     Alert(
         "ShuntyardSeveralDecide",
@@ -29,8 +29,8 @@ ALIVE: Final = (
         "sum by (job) (shuntyard_acting) > 1",
         "1m",
         "{{ $value }} replicas of {{ $labels.job }} decide at once.",
-        "More than one extender takes itself for the one that decides. Writes carry preconditions, "
-        "so nothing is bound twice; but two orders of the queue are at work.",
+        "More than one extender acts as the leader. Writes carry preconditions, so nothing is "
+        "bound twice, but two orders of the queue compete.",
     ),
     Alert(
         "ShuntyardTargetDown",
@@ -38,8 +38,8 @@ ALIVE: Final = (
         'up{job=~".*shuntyard.*"} == 0',
         "10m",
         "{{ $labels.instance }} of {{ $labels.job }} cannot be scraped.",
-        "One replica or one agent does not answer Prometheus. A second replica takes over; without "
-        "its agent nothing is known of the training on a node.",
+        "A replica or an agent does not answer Prometheus. A second replica takes over; without "
+        "its agent the training on a node is unknown.",
     ),
     Alert(
         "ShuntyardLoopSilent",
@@ -47,8 +47,8 @@ ALIVE: Final = (
         "max by (job, instance, loop) (shuntyard_loop_silence_seconds) > 30",
         "1m",
         "Loop {{ $labels.loop }} of {{ $labels.instance }} has been silent for {{ $value }} s.",
-        "A loop of an extender gives no sign of life. The liveness probe ends the process when it "
-        "lasts; until then what that loop does is not done.",
+        "A loop of an extender gives no sign of life, and its work is not done. If that lasts, the "
+        "liveness probe ends the process.",
     ),
     Alert(
         "ShuntyardLoopLag",
@@ -57,25 +57,25 @@ ALIVE: Final = (
         "10m",
         "The event loop of {{ $labels.job }} is {{ $value }} s late.",
         "An extender is short of processor time, or something blocks it. Answers to kube-scheduler "
-        "come late, and the Lease may be given up.",
+        "come late, and the Lease may be lost.",
     ),
     Alert(
         "ShuntyardWatchSilent",
         Severity.WARNING,
         "max by (job, instance, source) (shuntyard_watch_last_event_age_seconds) > 600",
         "5m",
-        "{{ $labels.instance }} has heard nothing of {{ $labels.source }} for {{ $value }} s.",
-        "A watch sends a bookmark about once a minute even if nothing happens. One that is silent "
-        "is broken, and decisions rest on an old view.",
+        "{{ $labels.instance }} has received no event of {{ $labels.source }} for {{ $value }} s.",
+        "A watch sends a bookmark about once a minute even if nothing happens. A silent watch is "
+        "broken, and decisions use old data.",
     ),
     Alert(
         "ShuntyardRelistsOften",
         Severity.INFO,
         "sum by (job, source) (increase(shuntyard_watch_relists_total[1h])) > 30",
         "15m",
-        "{{ $labels.source }} was listed anew {{ $value }} times in an hour.",
-        "Watches break again and again, and each time everything is listed anew. The API server is "
-        "overloaded, or something between it and the extender ends connections.",
+        "{{ $labels.source }} was listed again {{ $value }} times in an hour.",
+        "Watches break repeatedly, and each time everything is listed again. The API server is "
+        "overloaded, or something between it and the extender closes connections.",
     ),
     Alert(
         "ShuntyardConnectionsCrowded",
@@ -84,17 +84,17 @@ ALIVE: Final = (
         '(increase(shuntyard_connections_ended_total{why="crowded"}[15m])) > 5',
         "5m",
         "The listener {{ $labels.listener }} of {{ $labels.instance }} has too many connections.",
-        "As many connections are open as may be, and those that ask for nothing are ended for "
-        "others: the limit is too small for this cluster, or somebody floods the listener.",
+        "The listener has reached its limit and ends idle connections to accept new ones: the "
+        "limit is too small for this cluster, or a client floods the listener.",
     ),
     Alert(
         "ShuntyardObjectsSkipped",
         Severity.WARNING,
         "increase(shuntyard_skipped_objects_total[1h]) > 0",
         "",
-        "{{ $labels.instance }} passed over objects it could not read.",
-        "The API server sent objects in a form that the extender does not know. They are as "
-        "if they were not there.",
+        "{{ $labels.instance }} skipped objects that it could not read.",
+        "The API server sent objects in a form that the extender does not know. It treats them as "
+        "missing.",
     ),
     Alert(
         "ShuntyardDecisionLogIncomplete",
@@ -103,6 +103,6 @@ ALIVE: Final = (
         "5m",
         "The decision log of {{ $labels.instance }} lacks {{ $value }} records: {{ $labels.why }}.",
         "Records of the decision log could not be written, or came faster than the disk took them. "
-        "Scheduling goes on; what was decided meanwhile cannot be decided again from the log.",
+        "Scheduling continues; decisions made meanwhile cannot be replayed.",
     ),
 )

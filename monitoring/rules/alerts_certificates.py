@@ -1,4 +1,4 @@
-"""Alerts about certificates: they end, they are not made anew, they are not taken."""
+"""Alerts about certificates that expire, are not renewed, or are refused."""
 
 from typing import Final
 
@@ -28,8 +28,8 @@ CERTIFICATES: Final = (
         "15m",
         "The certificate {{ $labels.certificate }} of {{ $labels.job }} ends in "
         "{{ $value | humanizeDuration }}.",
-        "It should have been renewed when a third of its life was left. It is still good; whoever "
-        "renews it does not do it, or the extender cannot use the new one.",
+        "It should have been renewed when a third of its life was left. It is still valid, but it "
+        "is not renewed, or the extender cannot use the new one.",
     ),
     Alert(
         "ShuntyardCertificateEnds",
@@ -38,17 +38,17 @@ CERTIFICATES: Final = (
         "5m",
         "The certificate {{ $labels.certificate }} of {{ $labels.job }} ends in "
         "{{ $value | humanizeDuration }}.",
-        "After its end agents, and a kube-scheduler elsewhere, refuse the extender: nothing is "
-        "known of training, and where kube-scheduler asks over TLS no pod is scheduled.",
+        "After its end agents, and a kube-scheduler elsewhere, refuse the extender: training is "
+        "unknown, and if kube-scheduler calls over TLS no pod is scheduled.",
     ),
     Alert(
         "ShuntyardCertificatesNotMade",
         Severity.WARNING,
         "sum by (job, instance) (increase(shuntyard_certificate_failures_total[15m])) > 5",
         "15m",
-        "{{ $labels.instance }} cannot make certificates, or cannot say whom to trust.",
+        "{{ $labels.instance }} cannot make certificates, or cannot publish its CA.",
         "The replica cannot read or write the Secret with the certificates or the ConfigMap with "
-        "the authority, or what is in the Secret is broken. What is in use stays in use.",
+        "the CA, or the content of the Secret is broken. Present certificates stay in use.",
     ),
     Alert(
         "ShuntyardCertificateRefused",
@@ -57,8 +57,8 @@ CERTIFICATES: Final = (
         '(increase(shuntyard_certificate_renewals_total{outcome="refused"}[15m])) > 5',
         "10m",
         "The listener {{ $labels.listener }} of {{ $labels.instance }} cannot use its new files.",
-        "The files of a listener's certificate have changed, and they cannot be used: a key that "
-        "does not fit, half a file, a file that is gone. The certificate before stays in use.",
+        "The files of a listener's certificate changed and cannot be used: a wrong key, half a "
+        "file, a missing file. The previous certificate stays in use.",
     ),
     Alert(
         "ShuntyardHandshakesFail",
@@ -67,7 +67,7 @@ CERTIFICATES: Final = (
         "15m",
         "The listener {{ $labels.listener }} of {{ $labels.job }} refuses {{ $value }} handshakes "
         "a second.",
-        "Somebody tries again and again to connect and does not trust our certificate, shows none "
-        "or a wrong one, or speaks no TLS. Agents that are refused report nothing.",
+        "A client repeatedly fails to connect: it does not trust our certificate, shows none or a "
+        "wrong one, or does not use TLS. Refused agents report nothing.",
     ),
 )

@@ -5,14 +5,14 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """What an alert asks of people."""
+    """How urgent an alert is."""
 
     CRITICAL = "critical"
-    """Somebody is woken: nothing is scheduled, or what was promised is broken now."""
+    """Wakes a person: nothing is scheduled, or a promise is broken now."""
     WARNING = "warning"
-    """Somebody looks in working hours."""
+    """For working hours."""
     INFO = "info"
-    """Somebody may want to know."""
+    """For information."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Recording:
 
 @dataclass(frozen=True)
 class Alert:
-    """What people are told.
+    """An alert and its texts.
 
     Attributes:
-        name: Also that of its page in docs/runbooks.
+        name: Also the name of its page in docs/runbooks.
         text: PromQL; each series it gives is an alert.
         wait: How long it must be so; Prometheus' duration, empty for at once.
         summary: One line, with ``{{ $labels.x }}`` and ``{{ $value }}``.

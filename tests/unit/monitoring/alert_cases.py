@@ -45,7 +45,7 @@ ALIVE: Final = {
         fires={f"up{{{JOB}}}": "0x120"},
         quiet={f"shuntyard_acting{{{JOB}}}": "0x120"},
         labels={},
-        said="No extender of Shuntyard is seen.",
+        said="Prometheus sees no extender of Shuntyard.",
     ),
     "ShuntyardNobodyDecides": Case(
         fires={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
@@ -81,13 +81,13 @@ ALIVE: Final = {
         fires={f'shuntyard_watch_last_event_age_seconds{{{JOB}, source="Pod"}}': "0+60x120"},
         quiet={f'shuntyard_watch_last_event_age_seconds{{{JOB}, source="Pod"}}': "70x120"},
         labels={**EXTENDER, "instance": "a", "source": "Pod"},
-        said="a has heard nothing of Pod for 5400 s.",
+        said="a has received no event of Pod for 5400 s.",
     ),
     "ShuntyardRelistsOften": Case(
         fires={f'shuntyard_watch_relists_total{{{JOB}, source="Pod", reason="gone"}}': "0+1x120"},
         quiet={f'shuntyard_watch_relists_total{{{JOB}, source="Pod", reason="gone"}}': "7x120"},
         labels={**EXTENDER, "source": "Pod"},
-        said="Pod was listed anew 60 times in an hour.",
+        said="Pod was listed again 60 times in an hour.",
     ),
     "ShuntyardConnectionsCrowded": Case(
         fires={
@@ -108,7 +108,7 @@ ALIVE: Final = {
         fires={f"shuntyard_skipped_objects_total{{{JOB}}}": "0x80 1x40"},
         quiet={f"shuntyard_skipped_objects_total{{{JOB}}}": "5x120"},
         labels={**EXTENDER, "instance": "a"},
-        said="a passed over objects it could not read.",
+        said="a skipped objects that it could not read.",
     ),
     "ShuntyardDecisionLogIncomplete": Case(
         fires={f'shuntyard_decision_log_dropped_total{{{JOB}, why="disk"}}': "0+1x120"},
@@ -131,7 +131,7 @@ SCHEDULING: Final = {
             f'shuntyard_requests_total{{{JOB}, outcome="fault"}}': "0+10x120",
         },
         labels=EXTENDER,
-        said="10% of the requests to shuntyard-extender meet a defect.",
+        said="10% of the requests to shuntyard-extender fail.",
     ),
     "ShuntyardAnswersSlow": Case(
         fires=_histogram(_DURATION, _VERB, "0+60x120", "0+50x120", "1.0", "2.5"),
@@ -140,7 +140,7 @@ SCHEDULING: Final = {
             **_histogram(_DURATION, f'{JOB}, verb="bind"', "0+60x120", "0+50x120", "1.0", "2.5"),
         },
         labels={**EXTENDER, "verb": "filter"},
-        said="filter takes 2.41 s.",
+        said="Answers to filter take 2.41 s.",
     ),
     "ShuntyardCycleSlow": Case(
         fires=_histogram(_CYCLE, JOB, "0+60x120", "0+10x120", "1.0", "2.5"),
@@ -227,7 +227,7 @@ TRAINING: Final = {
             f'{_NODES}{{{JOB}, state="stale"}}': "1x120",
         },
         labels=EXTENDER,
-        said="Nothing is heard of 20% of the agents.",
+        said="20% of the agents do not report.",
     ),
     "ShuntyardAgentsRefused": Case(
         fires={f'shuntyard_token_reviews_total{{{JOB}, verdict="forbidden"}}': "0+1x120"},
@@ -299,7 +299,7 @@ TRAINING: Final = {
             f'{_PHASES}{{{JOB}, phase="Resuming"}}': "0+1x180",
         },
         labels=EXTENDER,
-        said="Open migrations that have not gone a phase further for an hour: 1.",
+        said="Open migrations without progress for an hour: 1.",
         at="170m",
     ),
 }
@@ -341,7 +341,7 @@ CERTIFICATES: Final = {
         fires={f"shuntyard_certificate_failures_total{{{JOB}}}": "0+6x120"},
         quiet={f"shuntyard_certificate_failures_total{{{JOB}}}": "0x80 40x40"},
         labels={**EXTENDER, "instance": "a"},
-        said="a cannot make certificates, or cannot say whom to trust.",
+        said="a cannot make certificates, or cannot publish its CA.",
     ),
     "ShuntyardCertificateRefused": Case(
         fires={
