@@ -210,7 +210,10 @@ async def test_many_callers_with_one_token_ask_once(door: Door) -> None:
     assert door.reviewer.asked == ["same"]
 
 
-async def test_who_waits_for_anothers_review_does_not_fall_with_it(door: Door) -> None:
+async def test_who_waits_for_anothers_review_does_not_fall_with_it(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "REVIEW_SECONDS", 0.1)
     door.reviewer.gate.clear()
     first, second, third = (asyncio.create_task(door.opens()) for _ in range(3))
     while not door.reviewer.asked:
