@@ -21,6 +21,17 @@ from tests.unit.core.explain.applying import applied
 from tests.unit.core.explain.situations import SITUATIONS, Situation
 
 GOLDEN = Path(__file__).parents[3] / "golden/explain"
+REPEATED = {
+    "every node lacks half a CPU",
+    "eight are needed and five fit",
+    "a job of higher priority took the room",
+    "it waits for a job whose end is known",
+    "room is kept for another and nobody knows until when",
+    "its seats are taken",
+    "a gang without our gate",
+}
+"""Every text of their answers is in a recorded answer, too."""
+RECORDED = [name for name in SITUATIONS if name not in REPEATED]
 _KEPT = {id(s) for s in SITUATIONS.values()}
 ALL = pytest.mark.parametrize("s", SITUATIONS.values(), ids=SITUATIONS.keys())
 
@@ -71,7 +82,7 @@ def test_the_explanation_names_what_decides_how_far_short_and_the_smallest_chang
     assert (told.cause, dict(told.short), smallest) == (s.cause, dict(s.short), s.smallest)
 
 
-@pytest.mark.parametrize("name", SITUATIONS)
+@pytest.mark.parametrize("name", RECORDED)
 def test_the_whole_answer_comes_out_as_recorded(name, update_golden):
     got = json.loads(msgspec.json.encode(explained(SITUATIONS[name])))
     path = GOLDEN / file_name(name)
@@ -81,7 +92,11 @@ def test_the_whole_answer_comes_out_as_recorded(name, update_golden):
 
 
 def test_there_is_no_recorded_answer_without_its_situation():
-    assert {path.name for path in GOLDEN.iterdir()} == set(map(file_name, SITUATIONS))
+    assert {path.name for path in GOLDEN.iterdir()} == set(map(file_name, RECORDED))
+
+
+def test_the_situations_without_a_recorded_answer_exist():
+    assert set(SITUATIONS) >= REPEATED
 
 
 @ALL
