@@ -46,8 +46,8 @@ types: $(STAMP) ## mypy, strict
 imports: $(STAMP) ## the import contracts of docs/architecture.md
 	$(VENV)/bin/lint-imports --no-cache
 
-test: $(STAMP) ## the gate: every test but the long ones, also on a real control plane
-	@$(PYTHON) -m tests.gate $(PYTEST_ARGS)
+test: $(STAMP) ## the gate: every test but the long ones; SINCE=REV runs what the change since REV can reach
+	@$(PYTHON) -m tests.gate $(if $(SINCE),--since $(SINCE)) $(PYTEST_ARGS)
 
 test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real nodes, exact rights, every law with 2000 examples
 	rm -rf $(CALLS)
@@ -73,5 +73,5 @@ demo: $(STAMP) ## a real control plane, our extender, real training; ONCE=1 ends
 	@$(PYTHON) -m devcluster.demo --dir $(DEMO_DIR) $(if $(filter 1,$(ONCE)),--once)
 
 clean: ## caches, demo state and the virtual environment; not the built binaries
-	rm -rf $(VENV) $(FRAMEWORKS_VENV) $(DEMO_DIR) $(CALLS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(FRAMEWORKS_VENV) $(DEMO_DIR) $(CALLS) .durations .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.root import ROOT
+
 PRODUCT = ("agent", "extender", "shared", "cli", "devcluster", "monitoring", "simulator")
 CORE = ("extender/core", "extender/store")
 

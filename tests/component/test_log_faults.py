@@ -27,11 +27,11 @@ from extender.writers.decision_log.recorder import MOST_LISTED
 from extender.writers.decision_log.segments import SegmentFiles
 from shared.errors import SettingsError
 from shared.model import Namespace, Replace
-from tests.architecture.sources import ROOT
 from tests.component.logged import Disk, Logged, MakeLog, lost, records, replayed
 from tests.component.test_decision_log import parameters
 from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
+from tests.root import ROOT
 
 Break = Callable[[Disk], None]
 LOOK = AdmissionLook((), AdmissionMemory(), {}, None, (), (), {}, 0.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT
+from tests.root import ROOT
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 

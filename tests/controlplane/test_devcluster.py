@@ -20,7 +20,7 @@ from shared.kube.errors import ApiError, ForbiddenError, UnauthorizedError
 from tests.controlplane.devcluster_yard import DEADLINE_SECONDS, create, eventually, exists, get
 from tests.unit.devcluster.programs import write_program
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.devcluster]
 
 ETCD_AND_API_SERVER = 2
 

@@ -10,7 +10,7 @@ from devcluster.options import KwokNodes, Taint
 from shared.kube import paths
 from tests.controlplane.devcluster_yard import create, eventually, exists, get, items, phase, pod
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.devcluster]
 
 
 @pytest.fixture

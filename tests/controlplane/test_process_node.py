@@ -16,7 +16,7 @@ from shared.kube import paths
 from tests.controlplane.process_yard import ProcessYard, connected, container, pod
 from tests.fakes.eventually import eventually
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.devcluster]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from devcluster.process_node import sandbox
 from tests.controlplane.process_yard import ProcessYard, container, own_process, pod
 from tests.fakes.eventually import eventually
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.devcluster]
 
 STEP = """
 import time

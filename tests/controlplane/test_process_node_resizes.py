@@ -13,7 +13,7 @@ from tests.controlplane.process_yard import ProcessYard, own_process
 from tests.controlplane.test_process_node_modes import BUDGET_CORES, busy, measured
 from tests.fakes.eventually import eventually
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
+pytestmark = [pytest.mark.controlplane, pytest.mark.devcluster, pytest.mark.e2e]
 
 
 @pytest.fixture

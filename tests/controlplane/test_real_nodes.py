@@ -21,7 +21,7 @@ from shared.kube.client import PatchKind
 from tests.controlplane.real_yard import FIRST, SECOND, RealYard, container, opened, pod, python
 from tests.fakes.eventually import eventually
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
+pytestmark = [pytest.mark.controlplane, pytest.mark.devcluster, pytest.mark.e2e]
 
 GRACE_SECONDS = 16
 RUN_ON = "trap 'exit 0' TERM; while :; do sleep 0.1; done"

@@ -15,7 +15,7 @@ from shared.kube.errors import ApiError
 from tests.controlplane.real_yard import FIRST, SECOND, RealYard, container, opened, pod, python
 from tests.fakes.eventually import eventually
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
+pytestmark = [pytest.mark.controlplane, pytest.mark.devcluster, pytest.mark.e2e]
 
 PATIENCE_SECONDS = 60.0
 PORT = 8000

@@ -29,8 +29,8 @@ from tests.controlplane.test_elastic_operators import (
 )
 from tests.controlplane.yard import Yard
 from tests.docs import blocks
-from tests.docs.pages import ROOT
 from tests.fakes.eventually import eventually
+from tests.root import ROOT
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 

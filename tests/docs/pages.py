@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.root import ROOT
 
 
 def pages() -> list[Path]:

@@ -13,9 +13,9 @@ from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.real_nodes.installation import REGISTRY, image
 from tests.docs import blocks
-from tests.docs.pages import ROOT
 from tests.install import remains
 from tests.install.tags import FIRST, NEXT, SCHEDULER
+from tests.root import ROOT
 
 pytestmark = [pytest.mark.e2e]
 

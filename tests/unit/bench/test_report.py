@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench import profiles, report
-from tests.docs.pages import ROOT
+from tests.root import ROOT
 
 GANG: Mapping[str, Any] = {
     "scheduler": "plain",

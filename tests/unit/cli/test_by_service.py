@@ -11,7 +11,7 @@ import yaml
 from cli.__main__ import main
 from cli.service import DEFAULT_SERVICE, Service, parse
 from devcluster import read_api_service
-from tests.docs.pages import ROOT
+from tests.root import ROOT
 from tests.unit.cli.conftest import ApiServer, ReadApi
 
 PROXY = "/api/v1/namespaces/shuntyard-system/services/http:shuntyard-extender:api/proxy"

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from shared import foreign_labels, labels
 from shared.kube import kept_keys, parse, pod_groups, wire
 from shared.kube.kept_keys import COMMON, MOST_LONG_BYTES, MOST_VALUE_BYTES, OF_NODES, OF_OWNERS
-from tests.architecture.sources import ROOT, python_files
+from tests.architecture.sources import python_files
 from tests.fakes.kube_objects import container, encoded, pod
+from tests.root import ROOT
 
 CANARY = "canary-of-a-secret"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -24,8 +24,8 @@ from cli.doctor.site import DAEMON_SETS, SECRETS, Site
 from cli.service import DEFAULT_SERVICE, parse
 from shared import api
 from shared.kube import paths, stamps
-from tests.docs.pages import ROOT
 from tests.fakes.clock import FakeClock
+from tests.root import ROOT
 
 Object = dict[str, Any]
 

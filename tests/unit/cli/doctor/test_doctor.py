@@ -18,7 +18,7 @@ from cli.doctor.site import Settings
 from devcluster.certificates import Authority
 from extender.settings.extender import ExtenderSettings
 from shared.kube import paths
-from tests.docs.pages import ROOT
+from tests.root import ROOT
 from tests.unit.cli.conftest import ApiServer
 from tests.unit.cli.doctor import healthy
 

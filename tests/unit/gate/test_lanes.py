@@ -1,0 +1,33 @@
+"""Which modules each lane of `make test` collects."""
+
+import pytest
+
+from tests.gate import __main__ as gate
+from tests.gate import lanes
+from tests.gate.selection import Selection
+
+DEMO = "tests/docs/test_demo.py"
+OWN = "tests/controlplane/test_process_node.py"
+QUEUE = "tests/controlplane/test_queued_path.py"
+QUANTITY = "tests/unit/test_quantity.py"
+CHOSEN = Selection((OWN, QUEUE, DEMO, QUANTITY), left_out=("tests/unit/test_duration.py",))
+MODULES = {
+    lanes.COMPUTING: [OWN, QUEUE, DEMO, QUANTITY],
+    lanes.PRODUCT: [QUEUE, DEMO],
+    lanes.DEVCLUSTER: [OWN],
+    lanes.ALONE: [DEMO],
+}
+
+
+@pytest.mark.parametrize("lane", lanes.LANES, ids=lambda lane: lane.name)
+def test_a_lane_collects_the_modules_with_its_mark(lane):
+    assert gate.modules(lane, CHOSEN) == MODULES[lane]
+
+
+def test_the_computing_lane_collects_all_where_nothing_is_left_out():
+    assert gate.modules(lanes.COMPUTING, Selection((OWN, QUANTITY))) == ["tests"]
+    assert gate.modules(lanes.DEVCLUSTER, Selection((OWN, QUANTITY))) == [OWN]
+
+
+def test_a_lane_without_modules_does_not_run():
+    assert gate.modules(lanes.ALONE, Selection((QUANTITY,))) == []
