@@ -63,15 +63,19 @@ class Budget:
 
 
 def unnamed_reads(record: Record, found: Graph, tracked: frozenset[str]) -> list[str]:
-    """Return a line for each file that a module reads although `inputs` does not say so."""
+    """Return a line for each module that reads files although `inputs` does not say so."""
     reached: dict[str, frozenset[str] | None] = {}
     lines = []
-    for module, paths in record.reads.items():
-        for path in tracked.intersection(paths):
+    for module, paths in sorted(record.reads.items()):
+        unnamed = []
+        for path in sorted(tracked.intersection(paths)):
             if path not in reached:
                 first = found.readers.of(path)
                 reached[path] = None if first is None else found.reached(first)
             users = reached[path]
             if users is not None and module not in users:
-                lines.append(f"{module} reads {path}: name it in tests/gate/inputs.py")
-    return sorted(lines)
+                unnamed.append(path)
+        if unnamed:
+            more = f" and {len(unnamed) - 1} more" if unnamed[1:] else ""
+            lines.append(f"{module} reads {unnamed[0]}{more}: name it in tests/gate/inputs.py")
+    return lines

@@ -40,16 +40,16 @@ def test_every_lane_has_a_budget_and_its_exceptions_are_test_modules(lane):
 
 def test_a_read_that_the_table_does_not_name_is_reported():
     texts = {
-        "tests/test_says.py": 'CASES = Path("tests/golden/a")',
-        "tests/test_hides.py": "CASES = Path(FOLDER)",
+        "tests/test_a.py": 'CASES = Path("tests/golden/a")',
+        "tests/test_b.py": "CASES = Path(FOLDER)",
     }
     imports = grimp.ImportGraph()
     for path in texts:
         imports.add_module(graph.module_name(path))
-    paths = ["tests/golden/a/1.json", "pyproject.toml", "not/tracked"]
+    paths = ["tests/golden/a/1.json", "tests/golden/a/2.json", "pyproject.toml", "not/tracked"]
     reads = dict.fromkeys(texts, paths)
-    tracked = frozenset({"tests/golden/a/1.json", "pyproject.toml"})
+    tracked = frozenset(paths[:-1])
     lines = reports.unnamed_reads(Record({}, reads), graph.joined(texts, imports), tracked)
     assert lines == [
-        "tests/test_hides.py reads tests/golden/a/1.json: name it in tests/gate/inputs.py"
+        "tests/test_b.py reads tests/golden/a/1.json and 1 more: name it in tests/gate/inputs.py"
     ]
