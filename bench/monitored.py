@@ -24,9 +24,9 @@ from devcluster.extender_process import merged
 from devcluster.ports import free_ports
 from monitoring import manifests, pictures, server
 from monitoring.dashboards import ALL
-from monitoring.pictures import Asked, Span
-from monitoring.quiet import QUIET
-from monitoring.rules.alerts import ALERTS
+from monitoring.pictures import Result, Span
+from monitoring.queries import WITHOUT_RESULT
+from monitoring.rules import ALERTS
 from monitoring.rules.recording import RECORDINGS
 from monitoring.server import Prometheus
 from shared.system_clock import SystemClock
@@ -69,8 +69,8 @@ class Watched:
         scraped: What scraping cost, by target.
     """
 
-    answers: tuple[Asked, ...]
-    drawn: tuple[Asked, ...]
+    answers: tuple[Result, ...]
+    drawn: tuple[Result, ...]
     empty: tuple[tuple[str, str, str], ...]
     recorded: frozenset[str]
     firing: frozenset[str]
@@ -166,10 +166,10 @@ def _agents(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 def _asked(prometheus: Prometheus, begin: float, end: float) -> Watched:
     span = Span(begin, end, step=1.0, rate="10s", window="5m")
-    answers = tuple(pictures.ask(prometheus, ALL, span))
+    answers = tuple(pictures.run(prometheus, ALL, span))
     training = prometheus.between("sum(shuntyard_training_pods) > 0", begin, end, 1.0)
     busy = replace(span, end=training[0].points[-1][0] - QUIET_END_SECONDS) if training else span
-    drawn = tuple(pictures.ask(prometheus, ALL, busy))
+    drawn = tuple(pictures.run(prometheus, ALL, busy))
     recorded = [one.name for one in RECORDINGS if prometheus.between(one.name, begin, end, 1.0)]
     for alert in ALERTS:
         prometheus.ask(alert.text, at=end)
@@ -177,7 +177,7 @@ def _asked(prometheus: Prometheus, begin: float, end: float) -> Watched:
     return Watched(
         answers=answers,
         drawn=drawn,
-        empty=pictures.empty(answers, QUIET),
+        empty=pictures.empty(answers, WITHOUT_RESULT),
         recorded=frozenset(recorded),
         firing=frozenset(one.labels["alertname"] for one in fired),
         scraped=tuple(_scraped(prometheus, begin, end)),

@@ -1,1 +1,1 @@
-"""Watching Shuntyard: dashboards and alert rules from one description; Prometheus to try them."""
+"""Monitoring: dashboards and alert rules from one description, and Prometheus to test them."""

@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what is asked; return the exit code."""
+    """Run the command; return the exit code."""
     options = _options(arguments)
     try:
         if options.command == "programs":
@@ -28,20 +28,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def generate(root: Path, runbooks: str = RUNBOOKS, *, check: bool = False) -> int:
     """Write the generated files below ``root``, or check them; return 1 if one is out of date."""
-    wanted = manifests.files(runbooks)
-    there = {
+    files = manifests.files(runbooks)
+    existing = {
         str(path.relative_to(root)): path.read_text()
         for path in (root / manifests.FOLDER).rglob("*")
         if path.is_file()
     }
-    stale = sorted(name for name in wanted | there if wanted.get(name) != there.get(name))
+    stale = sorted(name for name in files | existing if files.get(name) != existing.get(name))
     if check and stale:
-        print(f"not current: {', '.join(stale)}; run python -m monitoring generate")
+        print(f"not up to date: {', '.join(stale)}; run python -m monitoring generate")
         return 1
     for name in stale:
-        if name in wanted:
+        if name in files:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(wanted[name])
+            (root / name).write_text(files[name])
         else:
             (root / name).unlink()
     return 0
@@ -50,11 +50,13 @@ def generate(root: Path, runbooks: str = RUNBOOKS, *, check: bool = False) -> in
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m monitoring", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("programs", help="make sure that prometheus and promtool are here")
-    made = commands.add_parser("generate", help=f"write the files of {manifests.FOLDER}")
-    made.add_argument("--check", action="store_true", help="only say whether they are current")
-    made.add_argument("--runbooks", default=RUNBOOKS, help="where the runbooks are served")
-    made.add_argument("--root", type=Path, default=ROOT, help="where deploy/ lies")
+    commands.add_parser("programs", help="get prometheus and promtool unless they are installed")
+    generated = commands.add_parser("generate", help=f"write the files of {manifests.FOLDER}")
+    generated.add_argument(
+        "--check", action="store_true", help="only check whether they are up to date"
+    )
+    generated.add_argument("--runbooks", default=RUNBOOKS, help="URL of the runbooks")
+    generated.add_argument("--root", type=Path, default=ROOT, help="directory that holds deploy/")
     return parser.parse_args(arguments)
 
 

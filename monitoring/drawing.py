@@ -1,4 +1,4 @@
-"""A dashboard as a picture, about as Grafana shows it: for documentation, where nothing runs."""
+"""Draws a dashboard roughly as Grafana shows it, for the documentation."""
 
 import math
 import re
@@ -20,20 +20,20 @@ from monitoring.server import Line
 
 WIDTH_INCHES: Final = 15.0
 UNIT_INCHES: Final = 0.36
-"""Of one line of Grafana's grid."""
+"""Height of one line of Grafana's grid."""
 TITLE_INCHES: Final = 0.5
 LEGEND_UNITS: Final = 2
 """Lines of the grid that a panel leaves to its legend."""
 LEGEND_ROWS: Final = 3
 LETTERS_PER_COLUMN: Final = 11.0
-"""Letters of a legend that fit into one of the grid's columns."""
+"""Letters of a legend that fit into one column of the grid."""
 MARK_LETTERS: Final = 6
 GAP_STEPS: Final = 1.5
-"""So much longer than the shortest step is a gap."""
-"""What the mark before a legend takes."""
+"""A step that is so many times the shortest one is a gap."""
+"""Width of the mark before a legend."""
 MOST_DIGITS: Final = 1000.0
 UNITS_FROM: Final = 5.0
-"""From so many hours or minutes on times are shown in them."""
+"""From so many hours or minutes on, times are shown in that unit."""
 _LABEL: Final = re.compile(r"{{(\w+)}}")
 COLOURS: Final = [
     *("#2f6db5", "#e07b2a", "#3a9a5b", "#c23b3b", "#7d5fb2"),
@@ -54,20 +54,20 @@ _SETTINGS: Final[Any] = {
 }
 
 _UNSIGNED: Final = {"Date": None, "Creator": None}
-"""No moment and no version in the file: the same drawing gives the same bytes."""
+"""No date and no version in the file, so that the same drawing gives the same bytes."""
 Span = tuple[float, float]
 """Begin and end, seconds since the epoch."""
 Answers = Mapping[str, Sequence[tuple[str, Line]]]
-"""Panel's key → legend and line of each series."""
+"""By the panel's key: legend and line of each series."""
 
 
 def key(panel: Panel) -> str:
-    """Return what names a panel on its page: a number and a curve may have the same title."""
+    """Return the unique name of a panel on its page: a number and a curve may share a title."""
     return f"{panel.kind.value} {panel.title}"
 
 
 def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
-    """Write the picture; ``path`` says in which format."""
+    """Write the picture, in the format of the path's suffix."""
     placed = [one for one in grafana.page(dashboard)["panels"] if one["type"] != "row"]
     rows = max(one["gridPos"]["y"] + one["gridPos"]["h"] for one in placed)
     with mpl.rc_context(_SETTINGS):
@@ -94,8 +94,8 @@ def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
 
 
 def _span(answers: Answers) -> tuple[float, float]:
-    """Return when the first and the last value of all are, so that all axes are alike."""
-    times = [at for found in answers.values() for _, line in found for at, _ in line.points]
+    """Return the times of the first and the last value, so that all axes are alike."""
+    times = [at for lines in answers.values() for _, line in lines for at, _ in line.points]
     return min(times, default=0.0), max(times, default=1.0)
 
 
@@ -112,33 +112,33 @@ def _title(panel: Panel, dashboard: Dashboard) -> str:
     return Template(panel.title).safe_substitute(chosen)
 
 
-def _number(axes: Axes, panel: Panel, found: Sequence[tuple[str, Line]], _span: Span) -> None:
+def _number(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], _span: Span) -> None:
     axes.set_axis_off()
-    known = [value for _, value in found[0][1].points if not math.isnan(value)] if found else []
-    value = known[-1] if known else None
+    values = [value for _, value in lines[0][1].points if not math.isnan(value)] if lines else []
+    value = values[-1] if values else None
     text = "no data" if value is None else shown(value, panel.unit)
     size = 12 if value is None else 20
     axes.text(0.02, 0.45, text, fontsize=size, va="center", transform=axes.transAxes)
 
 
-def _curves(axes: Axes, panel: Panel, found: Sequence[tuple[str, Line]], span: Span) -> None:
-    names, begin = [_legend(legend, line) for legend, line in found], span[0]
-    if panel.stacked and found:
-        times = sorted({at for _, line in found for at, _ in line.points})
-        values = [[dict(line.points).get(at, 0.0) for at in times] for _, line in found]
+def _curves(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], span: Span) -> None:
+    names, begin = [_legend(legend, line) for legend, line in lines], span[0]
+    if panel.stacked and lines:
+        times = sorted({at for _, line in lines for at, _ in line.points})
+        values = [[dict(line.points).get(at, 0.0) for at in times] for _, line in lines]
         axes.stackplot([at - begin for at in times], values, labels=names, alpha=0.75)
     else:
-        for name, (_, line) in zip(names, found, strict=True):
+        for name, (_, line) in zip(names, lines, strict=True):
             at, values_of_it = _with_gaps(line, begin)
             marker = "." if len(at) == 1 else None
             axes.plot(at, values_of_it, label=name, lw=1.1, marker=marker)
-    _dress(axes, panel.unit, span, drawn=bool(found))
-    if found:
+    _dress(axes, panel.unit, span, drawn=bool(lines))
+    if lines:
         _explain(axes, panel.width)
 
 
 def _with_gaps(line: Line, begin: float) -> tuple[list[float], list[float]]:
-    """Return times and values; where a value lacks, the line is broken as in Grafana."""
+    """Return times and values; where a value is missing, the line is broken as in Grafana."""
     steps = [later[0] - one[0] for one, later in pairwise(line.points)]
     usual = min(steps, default=0.0)
     times, values = [line.points[0][0] - begin], [line.points[0][1]]
@@ -152,7 +152,7 @@ def _with_gaps(line: Line, begin: float) -> tuple[list[float], list[float]]:
 
 
 def _explain(axes: Axes, width: int) -> None:
-    """Put the legend below, in as many columns as there is room for; what is too much is cut."""
+    """Put the legend below, in as many columns as fit; long names are cut."""
     handles, names = axes.get_legend_handles_labels()
     longest = max(map(len, names)) + MARK_LETTERS
     columns = max(1, int(width * LETTERS_PER_COLUMN / longest))
@@ -166,8 +166,8 @@ def _explain(axes: Axes, width: int) -> None:
     )  # fmt: skip
 
 
-def _heat(axes: Axes, panel: Panel, found: Sequence[tuple[str, Line]], span: Span) -> None:
-    bands = sorted(found, key=lambda one: _height(_legend(*one)))
+def _heat(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], span: Span) -> None:
+    bands = sorted(lines, key=lambda one: _height(_legend(*one)))
     times = sorted({at for _, line in bands for at, _ in line.points})
     if not times:
         _dress(axes, panel.unit, span, drawn=False)
@@ -211,7 +211,7 @@ def _height(band: str) -> float:
 
 
 def shown(value: float, unit: Unit) -> str:
-    """Return a value with its unit, short."""
+    """Return a value with its unit in short form."""
     match unit:
         case Unit.SECONDS:
             return _seconds(value)

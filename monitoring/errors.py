@@ -1,9 +1,9 @@
-"""What can go wrong in the monitoring room.
+"""Errors of monitoring.
 
 ::
 
     MonitoringError (ShuntyardError)
-    ├── ProgramError   Prometheus or promtool is not here, or did not start
+    ├── ProgramError   Prometheus or promtool is missing, or did not start
     └── QueryError     Prometheus did not answer a query
 """
 
@@ -11,11 +11,11 @@ from shared.errors import ShuntyardError
 
 
 class MonitoringError(ShuntyardError):
-    """Every error of this room."""
+    """Base of all errors here."""
 
 
 class ProgramError(MonitoringError):
-    """Prometheus or promtool is not here and could not be had, or it did not start."""
+    """Prometheus or promtool is missing and could not be installed, or did not start."""
 
 
 class QueryError(MonitoringError):

@@ -1,4 +1,4 @@
-"""Dashboards as Grafana's classic JSON, which every Grafana from 10 on takes.
+"""Dashboards as Grafana's classic JSON, which every Grafana from 10 on accepts.
 
 Source:
     Grafana's dashboard schema, version 39; later versions migrate it when they load it.
@@ -16,18 +16,18 @@ HEIGHTS: Final = {Kind.LINES: 8, Kind.NUMBER: 3, Kind.HEATMAP: 8}
 SOURCE: Final = {"type": "prometheus", "uid": "$datasource"}
 BUILDS: Final = '{__name__=~"shuntyard_build_info|shuntyard_agent_build_info"}'
 WINDOWS: Final = ("1h", "5m", "15m", "6h", "1d", "7d")
-"""For what happens now and then; the first is chosen."""
+"""Windows for rare events; the first is the default."""
 
 Json = dict[str, Any]
 
 
 def text(dashboard: Dashboard) -> str:
-    """Return the dashboard's file."""
+    """Return the text of the dashboard's file."""
     return json.dumps(page(dashboard), indent=1, ensure_ascii=False) + "\n"
 
 
 def page(dashboard: Dashboard) -> Json:
-    """Return the dashboard as Grafana keeps it."""
+    """Return the dashboard in Grafana's model."""
     return {
         "uid": dashboard.uid,
         "title": f"Shuntyard / {dashboard.title}",
@@ -48,7 +48,7 @@ def page(dashboard: Dashboard) -> Json:
 
 
 def _link() -> Json:
-    """Return the menu of all our dashboards, which keeps what was chosen."""
+    """Return the menu of all our dashboards, which keeps the chosen variables."""
     return {
         "type": "dashboards",
         "title": "Shuntyard",
@@ -110,7 +110,7 @@ def _choice(name: str, values: Sequence[str]) -> Json:
 
 
 def _placed(rows: Sequence[Row]) -> Iterator[Json]:
-    """Yield headings and panels with their places, from left to right, row under row."""
+    """Yield headings and panels with their positions, row by row."""
     number, y = 1, 0
     for row in rows:
         place = {"h": 1, "w": COLUMNS, "x": 0, "y": y}
@@ -155,18 +155,18 @@ def _target(panel: Panel, letter: str, query: Query) -> Json:
 
 
 def _defaults(panel: Panel) -> Json:
-    found: Json = {"unit": panel.unit.value}
+    defaults: Json = {"unit": panel.unit.value}
     if panel.most is not None:
-        found["max"] = panel.most
+        defaults["max"] = panel.most
     if panel.kind is Kind.LINES:
-        found["custom"] = {
+        defaults["custom"] = {
             "drawStyle": "line",
             "lineWidth": 1,
             "fillOpacity": 40 if panel.stacked else 5,
             "showPoints": "never",
             "stacking": {"mode": "normal" if panel.stacked else "none", "group": "A"},
         }
-    return found
+    return defaults
 
 
 _OPTIONS: Final[dict[Kind, Json]] = {

@@ -1,4 +1,4 @@
-"""What tells an operator's Prometheus and Grafana where we are: monitors, dashboards, kustomize."""
+"""Manifests for the Prometheus operator and Grafana: monitors, rules, dashboards, kustomization."""
 
 from typing import Any, Final
 
@@ -16,18 +16,18 @@ Json = dict[str, Any]
 
 
 def files(runbooks: str = printing.RUNBOOKS) -> dict[str, str]:
-    """Return every generated file: its path from the repository's root, and what is in it."""
-    found = {f"dashboards/{one.name}.json": grafana.text(one) for one in ALL}
-    found["kustomization.yaml"] = _printed(_kustomization())
-    found["prometheus-rule.yaml"] = printing.resource(runbooks)
-    found["service-monitor.yaml"] = _printed(_service_monitor())
-    found["pod-monitor.yaml"] = _printed(_pod_monitor())
-    found["plain/rules.yaml"] = printing.plain(runbooks)
-    return {f"{FOLDER}/{name}": text for name, text in sorted(found.items())}
+    """Return every generated file: content by path from the repository's root."""
+    files = {f"dashboards/{one.name}.json": grafana.text(one) for one in ALL}
+    files["kustomization.yaml"] = _printed(_kustomization())
+    files["prometheus-rule.yaml"] = printing.resource(runbooks)
+    files["service-monitor.yaml"] = _printed(_service_monitor())
+    files["pod-monitor.yaml"] = _printed(_pod_monitor())
+    files["plain/rules.yaml"] = printing.plain(runbooks)
+    return {f"{FOLDER}/{name}": text for name, text in sorted(files.items())}
 
 
 def _kustomization() -> Json:
-    """Return what binds it together; it stands beside an installation and changes none of it."""
+    """Return the kustomization; it adds to an installation and changes nothing of it."""
     return {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
@@ -62,7 +62,7 @@ def _service_monitor() -> Json:
 
 
 def _pod_monitor() -> Json:
-    """Return the agents' monitor; the node's name is a label of the target, so of its series."""
+    """Return the agents' monitor; all its series get the node's name as a label."""
     node = {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"}
     endpoint = {
         "port": "api", "path": "/metrics", "interval": "30s", "scrapeTimeout": "10s",

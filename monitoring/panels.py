@@ -1,8 +1,8 @@
-"""What a dashboard is made of: panels with queries, in rows. Values only; ``grafana`` prints them.
+"""The parts of a dashboard: panels with queries, in rows. ``grafana`` prints them as JSON.
 
-In a query ``{@}`` stands for the selector of the chosen job and instance, ``{@, phase="x"}`` for
-the same with more; ``RATE`` for the interval Grafana chooses, ``WINDOW`` for the one the viewer
-chooses, for what happens now and then.
+In a query ``{@}`` is the selector of the chosen job and instance, ``{@, phase="x"}`` the same with
+more labels; ``RATE`` is the interval that Grafana chooses, ``WINDOW`` the one that the viewer
+chooses, for rare events.
 """
 
 from dataclasses import dataclass, replace
@@ -54,14 +54,14 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture.
+    """One chart.
 
     Attributes:
-        title: What it answers, in a few words.
+        title: A few words.
         about: What it shows and how to read it, in whole sentences.
         width: Of 24 columns.
         stacked: Lines are put on top of each other.
-        most: Upper end of the axis; None: as the values are.
+        most: Upper end of the axis; None: by the values.
     """
 
     title: str
@@ -87,9 +87,9 @@ class Dashboard:
     """One page.
 
     Attributes:
-        name: Last part of its uid and its file's name.
+        name: Last part of its uid, and its file's name.
         title: Without the product's name.
-        about: What it answers.
+        about: Its content in one sentence.
         choices: Further variables: name and its values, the first one chosen.
     """
 
@@ -101,7 +101,7 @@ class Dashboard:
 
     @property
     def uid(self) -> str:
-        """What links to it name; never changes."""
+        """Its name in links; must not change."""
         return f"shuntyard-{self.name}"
 
     @property
@@ -112,11 +112,11 @@ class Dashboard:
 
 def lines(title: str, about: str, unit: Unit, *queries: tuple[str, str]) -> Panel:
     """Return a panel of lines; queries are pairs of PromQL and legend."""
-    return Panel(title, about, unit, tuple(Query(*one) for one in queries))
+    return Panel(title, about, unit, tuple(Query(*query) for query in queries))
 
 
 def number(title: str, about: str, unit: Unit, text: str) -> Panel:
-    """Return a panel that shows one number, small."""
+    """Return a small panel that shows one number."""
     queries = (Query(text, title),)
     return Panel(title, about, unit, queries, kind=Kind.NUMBER, width=4)
 
@@ -145,7 +145,7 @@ def quantiles(metric: str, interval: str, *, by: str = "") -> tuple[tuple[str, s
         (
             f"histogram_quantile({level}, "
             f"sum by ({groups}) (rate({metric}_bucket{{@}}[{interval}])))",
-            f"{called}{name}",
+            f"{level_name}{name}",
         )
-        for level, called in (("0.5", "median"), ("0.9", "p90"), ("0.99", "p99"))
+        for level, level_name in (("0.5", "median"), ("0.9", "p90"), ("0.99", "p99"))
     )

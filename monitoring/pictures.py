@@ -1,4 +1,4 @@
-"""Every query of every panel, asked of a Prometheus; and what it said, as a picture a dashboard."""
+"""Runs every query of every panel on a Prometheus, and draws a picture of each dashboard."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,16 +7,16 @@ from pathlib import Path
 
 from monitoring import drawing
 from monitoring.panels import Dashboard, Panel, Query
-from monitoring.querying import filled
+from monitoring.queries import filled
 from monitoring.server import Line, Prometheus
 
 
 @dataclass(frozen=True)
 class Span:
-    """What is looked at: seconds since the epoch, and Prometheus' durations.
+    """A time span: seconds since the epoch, and Prometheus durations.
 
     Attributes:
-        step: From one value to the next, in seconds.
+        step: Between two values, in seconds.
         rate: For ``$__rate_interval``.
         window: For ``$window``.
     """
@@ -29,8 +29,8 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A query of a panel and what it gave; without lines it found nothing."""
+class Result:
+    """A query of a panel and its result; without lines it has none."""
 
     dashboard: Dashboard
     panel: Panel
@@ -43,8 +43,8 @@ class Asked:
         return self.dashboard.name, self.panel.title
 
 
-def ask(server: Prometheus, dashboards: Sequence[Dashboard], span: Span) -> Iterator[Asked]:
-    """Ask every query, over the whole span.
+def run(server: Prometheus, dashboards: Sequence[Dashboard], span: Span) -> Iterator[Result]:
+    """Run every query over the whole span.
 
     Raises:
         QueryError: Prometheus cannot answer one.
@@ -54,11 +54,11 @@ def ask(server: Prometheus, dashboards: Sequence[Dashboard], span: Span) -> Iter
             for query in panel.queries:
                 text = filled(query, dashboard, rate=span.rate, window=span.window)
                 lines = server.between(text, span.begin, span.end, span.step)
-                yield Asked(dashboard, panel, query, tuple(_finite(lines)))
+                yield Result(dashboard, panel, query, tuple(_finite(lines)))
 
 
 def _finite(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield what says something: a quantile of nothing is no number."""
+    """Yield the lines with values; the quantile of an empty histogram is not a number."""
     for line in lines:
         points = tuple((at, v if math.isfinite(v) else math.nan) for at, v in line.points)
         if not all(math.isnan(value) for _, value in points):
@@ -66,23 +66,23 @@ def _finite(lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def empty(
-    answers: Sequence[Asked], reasons: Mapping[tuple[str, str], str]
+    results: Sequence[Result], reasons: Mapping[tuple[str, str], str]
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return dashboard, panel and query of what found nothing and has no reason for it."""
+    """Return dashboard, panel and query of results that are empty without a known reason."""
     return tuple(
         (*one.place, one.query.text)
-        for one in answers
+        for one in results
         if not one.lines and one.place not in reasons
     )
 
 
-def draw(answers: Sequence[Asked], folder: Path, suffix: str = "svg") -> None:
+def draw(results: Sequence[Result], folder: Path, suffix: str = "svg") -> None:
     """Write a picture of each dashboard into a folder."""
-    dashboards = list(dict.fromkeys(one.dashboard for one in answers))
+    dashboards = list(dict.fromkeys(one.dashboard for one in results))
     for dashboard in dashboards:
-        found: dict[str, list[tuple[str, Line]]] = {}
-        for one in answers:
+        lines: dict[str, list[tuple[str, Line]]] = {}
+        for one in results:
             if one.dashboard is dashboard:
                 key = drawing.key(one.panel)
-                found.setdefault(key, []).extend((one.query.legend, line) for line in one.lines)
-        drawing.draw(dashboard, found, folder / f"{dashboard.name}.{suffix}")
+                lines.setdefault(key, []).extend((one.query.legend, line) for line in one.lines)
+        drawing.draw(dashboard, lines, folder / f"{dashboard.name}.{suffix}")

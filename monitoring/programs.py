@@ -1,8 +1,7 @@
 """Prometheus and promtool: from PATH, from SHUNTYARD_ASSETS, or unpacked from Debian's package.
 
-The package is downloaded by apt-get into the cache and unpacked there: nothing is installed, and
-no right of root is needed. With package lists of our own, so that it works on a machine that never
-ran ``apt-get update``.
+apt-get downloads the package into the cache, where it is unpacked: nothing is installed, and root
+is not needed. Package lists are kept there too, so that it works without ``apt-get update``.
 """
 
 import os
@@ -22,8 +21,8 @@ COMMAND: Final = "python -m monitoring programs"
 _SECONDS: Final = 300.0
 
 
-def found(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Return a program that is here; None if it is not."""
+def find(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the path of a program; None if it is missing."""
     given = Path(environ.get(ASSETS) or os.devnull) / name
     if given.is_file():
         return given
@@ -35,24 +34,24 @@ def found(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def need(name: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Return a program that is here.
+    """Return the path of a program.
 
     Raises:
-        ProgramError: It is not; the message names the command that gets it.
+        ProgramError: It is missing; the message names the command that gets it.
     """
-    program = found(name, environ)
+    program = find(name, environ)
     if program is None:
-        raise ProgramError(f"{name} is not here; `{COMMAND}` gets it from Debian")
+        raise ProgramError(f"{name} is missing; `{COMMAND}` gets it from Debian")
     return program
 
 
 def get(report: Callable[[str], None], environ: Mapping[str, str] = os.environ) -> None:
-    """Make sure that both programs are here.
+    """Get both programs unless they are there.
 
     Raises:
-        ProgramError: They are not, and this machine's apt does not have them.
+        ProgramError: One is missing, and apt cannot get it.
     """
-    if all(found(name, environ) for name in PROGRAMS):
+    if all(find(name, environ) for name in PROGRAMS):
         return
     report(f"getting the Debian package {PACKAGE}, which has {' and '.join(PROGRAMS)}")
     home = _home(environ)
@@ -83,7 +82,7 @@ def _run(command: list[str], folder: Path | None = None) -> None:
             command, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProgramError(f"{PACKAGE} cannot be had here: {error}") from error
+        raise ProgramError(f"{PACKAGE} cannot be installed: {error}") from error
     if done.returncode != 0:
         raise ProgramError(f"{' '.join(command[:1])} failed:\n{done.stderr.strip()}")
 

@@ -1,4 +1,4 @@
-"""A real Prometheus on this machine, for a while: what it scrapes, and what it answers."""
+"""A temporary Prometheus on this machine: its targets and its answers."""
 
 import json
 import subprocess
@@ -23,12 +23,12 @@ _POLL_SECONDS: Final = 0.1
 _TARGETS: Final = "targets.json"
 
 Targets = Mapping[str, Mapping[str, str]]
-"""Job → instance → ``host:port``."""
+"""Job, then instance, to ``host:port``."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One series of an answer: its labels, and seconds since the epoch with values."""
+    """One series of an answer: its labels, and its points of seconds since the epoch and value."""
 
     labels: Mapping[str, str]
     points: tuple[tuple[float, float], ...]
@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Prometheus:
-    """A server that runs.
+    """A running server.
 
     Attributes:
         url: Where it answers.
@@ -47,7 +47,7 @@ class Prometheus:
     directory: Path
 
     def watch(self, targets: Targets) -> None:
-        """Scrape these from now on; it looks at the file itself."""
+        """Scrape these from now on; Prometheus rereads the file by itself."""
         content = [
             {"targets": [address], "labels": {"job": job, "instance": instance}}
             for job, instances in targets.items()
@@ -58,24 +58,24 @@ class Prometheus:
         partial.replace(self.directory / _TARGETS)
 
     def ask(self, query: str, *, at: float) -> tuple[Line, ...]:
-        """Return the answer at one moment, in seconds since the epoch.
+        """Return the result at one time, in seconds since the epoch.
 
         Raises:
             QueryError: It cannot be answered.
         """
-        found = self._data("query", {"query": query, "time": str(at)})
-        return tuple(Line(one["metric"], (_point(one["value"]),)) for one in found["result"])
+        data = self._data("query", {"query": query, "time": str(at)})
+        return tuple(Line(one["metric"], (_point(one["value"]),)) for one in data["result"])
 
     def between(self, query: str, begin: float, end: float, step: float) -> tuple[Line, ...]:
-        """Return the answers from ``begin`` to ``end``, one each ``step`` seconds.
+        """Return the results from ``begin`` to ``end``, every ``step`` seconds.
 
         Raises:
             QueryError: It cannot be answered.
         """
-        asked = {"query": query, "start": str(begin), "end": str(end), "step": str(step)}
-        found = self._data("query_range", asked)
+        parameters = {"query": query, "start": str(begin), "end": str(end), "step": str(step)}
+        data = self._data("query_range", parameters)
         return tuple(
-            Line(one["metric"], tuple(map(_point, one["values"]))) for one in found["result"]
+            Line(one["metric"], tuple(map(_point, one["values"]))) for one in data["result"]
         )
 
     def targets(self) -> Mapping[str, str]:
@@ -83,15 +83,15 @@ class Prometheus:
         active = self._data("targets", {"state": "active"})["activeTargets"]
         return {one["labels"]["instance"]: one["health"] for one in active}
 
-    def _data(self, path: str, asked: Mapping[str, str]) -> Any:
-        url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(asked)}"
+    def _data(self, path: str, parameters: Mapping[str, str]) -> Any:
+        url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
             with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as answer:  # noqa: S310 - our own server
                 return json.loads(answer.read())["data"]
         except urllib.error.HTTPError as error:
-            raise QueryError(f"{asked}: {error.read().decode()}") from error
+            raise QueryError(f"{parameters}: {error.read().decode()}") from error
         except (OSError, ValueError) as error:
-            raise QueryError(f"{asked}: {error}") from error
+            raise QueryError(f"{parameters}: {error}") from error
 
 
 def _point(pair: tuple[float, str]) -> tuple[float, float]:
@@ -102,7 +102,7 @@ def _point(pair: tuple[float, str]) -> tuple[float, float]:
 def running(
     directory: Path, port: int, *, rules: Path, interval_seconds: int
 ) -> Iterator[Prometheus]:
-    """Run a Prometheus; it ends with the block, and its files stay.
+    """Run a Prometheus for the block; its files stay.
 
     Args:
         directory: For its files; made if need be.
@@ -137,13 +137,13 @@ def running(
 
 def _configuration(directory: Path, rules: Path, interval_seconds: int) -> dict[str, Any]:
     every = f"{interval_seconds}s"
-    found = {"files": [str(directory / _TARGETS)], "refresh_interval": every}
+    service_discovery = {"files": [str(directory / _TARGETS)], "refresh_interval": every}
     return {
         "global": {
             "scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every,
         },
         "rule_files": [str(rules.resolve())],
-        "scrape_configs": [{"job_name": "shuntyard", "file_sd_configs": [found]}],
+        "scrape_configs": [{"job_name": "shuntyard", "file_sd_configs": [service_discovery]}],
     }  # fmt: skip
 
 

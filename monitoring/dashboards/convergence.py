@@ -41,7 +41,7 @@ _CATEGORIES: Final = (
         (_by_pod("shuntyard_agent_job_growth_ratio"), _JOB),
     ),
     lines(
-        "Steps a second",
+        "Steps per second",
         "How fast each training run goes.",
         Unit.PER_SECOND,
         (f"max by ({_LABELS}) (deriv(shuntyard_agent_job_step{{@}}[{RATE}]))", _JOB),
@@ -58,7 +58,7 @@ _CURVES: Final = (
     ),
     wide(
         lines(
-            "How far each run is",
+            "Progress",
             "Share of the steps done, for runs with a known total.",
             Unit.SHARE,
             (
@@ -72,7 +72,7 @@ _CURVES: Final = (
 _ENDS: Final = (
     wide(
         lines(
-            "Predicted time to the end",
+            "Predicted time left",
             "Remaining time of each training run by the curve fit.",
             Unit.SECONDS,
             (_by_pod("shuntyard_agent_job_remaining_seconds"), _JOB),
@@ -80,7 +80,7 @@ _ENDS: Final = (
     ),
     wide(
         lines(
-            "Error of the prediction",
+            "Drift of the prediction",
             "Seconds by which the predicted end moves in a second: 0 is a prediction that holds, "
             "1 one that moves away as fast as time goes by, below 0 it comes nearer.",
             Unit.NUMBER,

@@ -25,7 +25,7 @@ _NOW: Final = (
         "min(shuntyard_max_wait_left_seconds{@} > -Inf)",
     ),
     number(
-        "Missed in the window",
+        "Missed",
         "Jobs that were released after their maximum wait was over.",
         Unit.NUMBER,
         f"sum(increase(shuntyard_max_wait_missed_total{{@}}[{WINDOW}]))",
@@ -59,7 +59,7 @@ _COUNTDOWN: Final = (
         ("min(shuntyard_max_wait_left_seconds{@} > -Inf)", "least time left"),
     ),
     lines(
-        "Jobs that were late",
+        "Late jobs",
         "Jobs that were released after their maximum wait, in the window.",
         Unit.NUMBER,
         (f"sum(increase(shuntyard_max_wait_missed_total{{@}}[{WINDOW}]))", "late"),
@@ -67,7 +67,7 @@ _COUNTDOWN: Final = (
 )
 _WAITS: Final = (
     heatmap(
-        "How long jobs waited",
+        "Wait until release",
         "Jobs by their wait when their gang was released: the darker, the more.",
         Unit.SECONDS,
         f"sum by (le) (increase(shuntyard_job_wait_seconds_bucket{{@}}[{RATE}]))",
@@ -75,7 +75,7 @@ _WAITS: Final = (
     ),
     wide(
         lines(
-            "How long jobs waited, in the window",
+            "Wait by percentile",
             "Median and high quantiles: far apart means that few jobs pay for all others.",
             Unit.SECONDS,
             *quantiles("shuntyard_job_wait_seconds", WINDOW),
@@ -85,7 +85,7 @@ _WAITS: Final = (
 _ORDER: Final = (
     wide(
         lines(
-            "What the first job's V is made of",
+            "Terms of V, first job",
             "Terms of V of the job that is placed first, each from 0 to 1: user priority, class, "
             "time, urgency among the waiting, number of workers among the waiting.",
             Unit.SHARE,
@@ -94,7 +94,7 @@ _ORDER: Final = (
     ),
     wide(
         lines(
-            "What V is made of, mean of all",
+            "Terms of V, mean",
             "The same of all jobs that wait. A first job far above the mean in one term says what "
             "decides the order.",
             Unit.SHARE,

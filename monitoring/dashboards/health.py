@@ -7,7 +7,7 @@ from monitoring.panels import RATE, Dashboard, Row, Unit, lines, stacked
 _VERBS: Final = 'verb=~"filter|prioritize|bind"'
 _REQUESTS: Final = (
     lines(
-        "Answers to kube-scheduler, 99th percentile",
+        "Answers to kube-scheduler (p99)",
         "Time to answer filter, prioritize and bind; bind waits for the gang.",
         Unit.SECONDS,
         (
@@ -23,7 +23,7 @@ _REQUESTS: Final = (
         (f"sum by (verb) (rate(shuntyard_requests_total{{@}}[{RATE}])) > 0", "{{verb}}"),
     ),
     lines(
-        "Requests that did not end well",
+        "Failed requests",
         "Requests per second that were refused, wrong, or hit a defect of ours.",
         Unit.REQUESTS,
         (
@@ -40,7 +40,7 @@ _CONNECTIONS: Final = (
         ("sum by (instance, listener) (shuntyard_connections{@})", "{{listener}} {{instance}}"),
     ),
     lines(
-        "Connections that were ended",
+        "Closed connections",
         "Connections a second that a listener ended or turned away: crowded, too many were open; "
         "late, the body of a request took too long.",
         Unit.PER_SECOND,
@@ -52,13 +52,13 @@ _CONNECTIONS: Final = (
 )
 _BARRIER: Final = (
     lines(
-        "Bind calls that wait",
+        "Waiting bind calls",
         "Calls at the barrier, whose gang or Binding is not complete yet.",
         Unit.NUMBER,
         ("sum(shuntyard_barrier_pods{@})", "calls"),
     ),
     lines(
-        "How long they wait",
+        "Wait of bind calls",
         "Wait at the barrier, 99th percentile and mean, and time-outs a second.",
         Unit.SECONDS,
         (
@@ -73,7 +73,7 @@ _BARRIER: Final = (
         ),
     ),
     lines(
-        "Writes that were refused",
+        "Refused writes",
         "Failed writes to the API server and Bindings per second.",
         Unit.PER_SECOND,
         (f'sum(rate(shuntyard_writes_total{{@, outcome="refused"}}[{RATE}]))', "writes"),
@@ -83,13 +83,13 @@ _BARRIER: Final = (
 )
 _VIEW: Final = (
     lines(
-        "Age of the watches",
+        "Age of watches",
         "Time since the last event of each watch; bookmarks come about once a minute.",
         Unit.SECONDS,
         ("max by (source) (shuntyard_watch_last_event_age_seconds{@})", "{{source}}"),
     ),
     lines(
-        "Age of the heartbeats",
+        "Age of heartbeats",
         "Time since an agent's last heartbeat: the mean and the oldest.",
         Unit.SECONDS,
         ("max by (of) (shuntyard_heartbeat_age_seconds{@})", "{{of}}"),
@@ -105,7 +105,7 @@ _VIEW: Final = (
 )
 _PROCESS: Final = (
     lines(
-        "One scheduling cycle",
+        "Scheduling cycle",
         "Time to decide one cycle, 99th percentile.",
         Unit.SECONDS,
         (
@@ -125,7 +125,7 @@ _PROCESS: Final = (
         ),
     ),
     lines(
-        "Silence of the loops",
+        "Silence of loops",
         "Time since the last sign of life of each loop; too long ends the process.",
         Unit.SECONDS,
         ("max by (loop) (shuntyard_loop_silence_seconds{@})", "{{loop}}"),
@@ -133,13 +133,13 @@ _PROCESS: Final = (
 )
 _CERTIFICATES: Final = (
     lines(
-        "How long certificates are good",
+        "Validity of certificates",
         "Time until each certificate in use ends; renewal is due when a third of its life is left.",
         Unit.SECONDS,
         ("min by (certificate) (shuntyard_certificate_left_seconds{@})", "{{certificate}}"),
     ),
     lines(
-        "Certificates that were not renewed",
+        "Failed renewals",
         "Passes per second in which new files could not be used, or none could be made.",
         Unit.PER_SECOND,
         (
@@ -150,7 +150,7 @@ _CERTIFICATES: Final = (
         (f"sum(rate(shuntyard_certificate_failures_total{{@}}[{RATE}]))", "making"),
     ),
     lines(
-        "Handshakes that failed",
+        "Failed handshakes",
         "Handshakes a second that ended without a connection, by listener.",
         Unit.PER_SECOND,
         (
@@ -173,7 +173,7 @@ _COST: Final = (
         ("process_resident_memory_bytes{@}", "{{job}} {{instance}}"),
     ),
     lines(
-        "Agents' work",
+        "Agents' reads and reports",
         "Time an agent needs to read what is due, and to send a heartbeat, 99th percentile.",
         Unit.SECONDS,
         (
@@ -199,6 +199,6 @@ HEALTH: Final = Dashboard(
         Row("View of the cluster", _VIEW),
         Row("Loops", _PROCESS),
         Row("Certificates", _CERTIFICATES),
-        Row("What it costs", _COST),
+        Row("Resource usage", _COST),
     ),
 )

@@ -13,7 +13,7 @@ def _in_the_window(metric: str) -> str:
 
 _NOW: Final = (
     number(
-        "Jobs on the move",
+        "Migrating jobs",
         "Migrations that are open.",
         Unit.NUMBER,
         "sum(shuntyard_migrating_jobs{@})",
@@ -52,7 +52,7 @@ _NOW: Final = (
 _LEDGER: Final = (
     wide(
         lines(
-            "How migrations ended",
+            "Outcomes",
             "Migrations in the window, by what asked for them and how they ended.",
             Unit.NUMBER,
             (
@@ -81,7 +81,7 @@ _COSTS: Final = (
         *quantiles("shuntyard_migration_downtime_seconds", WINDOW),
     ),
     lines(
-        "Time in each phase",
+        "Time per phase",
         "Mean time of the migrations of the window in each phase (docs/migration.md).",
         Unit.SECONDS,
         (
@@ -93,7 +93,7 @@ _COSTS: Final = (
         ),
     ),
     lines(
-        "What agents did with our requests",
+        "Agent commands",
         "Commands to agents, by outcome.",
         Unit.NUMBER,
         (

@@ -16,13 +16,13 @@ from monitoring.panels import (
 
 _NOW: Final = (
     number(
-        "Deciding replicas",
-        "Replicas that decide now. It should be one; with none nothing is scheduled.",
+        "Leaders",
+        "Replicas that are the leader. One is right; without one nothing is scheduled.",
         Unit.NUMBER,
         "sum(shuntyard_acting{@})",
     ),
     number(
-        "Jobs that wait",
+        "Waiting jobs",
         "Jobs in the queue, without those just released.",
         Unit.NUMBER,
         "sum(shuntyard_queue_jobs{@})",
@@ -34,19 +34,19 @@ _NOW: Final = (
         "max(shuntyard_longest_wait_seconds{@})",
     ),
     number(
-        "CPU taken",
+        "CPU used",
         "Share of all nodes' CPU taken by pods of any scheduler and by reservations.",
         Unit.SHARE,
         'max(shuntyard_taken_ratio{@, resource="cpu"})',
     ),
     number(
-        "Nodes that take pods",
+        "Schedulable nodes",
         "Nodes that are Ready and not cordoned.",
         Unit.NUMBER,
         'max(shuntyard_nodes{@, state="ready"})',
     ),
     number(
-        "Jobs on the move",
+        "Migrating jobs",
         "Open migrations: jobs moving to another node.",
         Unit.NUMBER,
         "sum(shuntyard_migrating_jobs{@})",
@@ -55,20 +55,20 @@ _NOW: Final = (
 _QUEUE: Final = (
     stacked(
         lines(
-            "Why jobs wait",
+            "Waiting jobs by reason",
             "Jobs in the queue by reason; docs/reasons.md explains each.",
             Unit.NUMBER,
             ("sum by (reason) (shuntyard_waiting_jobs{@}) > 0", "{{reason}}"),
         )
     ),
     lines(
-        "How long jobs waited",
+        "Wait until release",
         "From a job's creation to the release of its gang, of the jobs released in the window.",
         Unit.SECONDS,
         *quantiles("shuntyard_job_wait_seconds", WINDOW),
     ),
     lines(
-        "How fast it goes",
+        "Throughput",
         "Pods per second that leave the queue, and that are bound.",
         Unit.PER_SECOND,
         (f"sum(rate(shuntyard_releases_total{{@}}[{RATE}]))", "released"),
@@ -77,13 +77,13 @@ _QUEUE: Final = (
 )
 _CLUSTER: Final = (
     lines(
-        "How full the cluster is",
+        "Utilisation",
         "Share of all nodes' resources taken by pods of any scheduler and by reservations.",
         Unit.SHARE,
         ("max by (resource) (shuntyard_taken_ratio{@})", "{{resource}}"),
     ),
     lines(
-        "How large a pod still fits",
+        "Largest pod that fits",
         "Largest free amount on one node, as a part of the largest node: low while much is free "
         "means that the free room is in pieces.",
         Unit.SHARE,

@@ -13,7 +13,7 @@ _PRICES: Final = (
         ('max by (resource) (shuntyard_price_ratio{@, of="mean"})', "{{resource}}"),
     ),
     lines(
-        "Dearest node",
+        "Most expensive node",
         "Highest price of a resource; above 1 more is taken than exists.",
         Unit.SHARE,
         ('max by (resource) (shuntyard_price_ratio{@, of="most"})', "{{resource}}"),
@@ -81,7 +81,7 @@ _ADMISSION: Final = (
         (f"sum(increase(shuntyard_admission_payoff_total{{@}}[{WINDOW}]))", "payoff"),
     ),
     lines(
-        "What admitted jobs keep",
+        "Share of utility kept",
         "Payoff as a part of the utility, of the jobs admitted in the window: 1 pays nothing.",
         Unit.SHARE,
         *quantiles("shuntyard_admission_gain_ratio", WINDOW),
@@ -101,7 +101,7 @@ _ADMISSION: Final = (
         ("sum by (promise) (shuntyard_promised_jobs{@})", "{{promise}}"),
     ),
     lines(
-        "How much is promised",
+        "Promised share",
         "Promised part of the share of jobs with a utility in later slots.",
         Unit.SHARE,
         ("max by (resource) (shuntyard_promised_ratio{@})", "{{resource}}"),

@@ -11,7 +11,7 @@ def _in_the_window(metric: str, by: str = "") -> str:
 
 _NOW: Final = (
     number(
-        "Jobs that change",
+        "Rescaling jobs",
         "Jobs whose number of workers is changing now.",
         Unit.NUMBER,
         "sum(shuntyard_rescaling_jobs{@})",
@@ -37,19 +37,19 @@ _NOW: Final = (
 )
 _WHY: Final = (
     lines(
-        "Why jobs changed",
+        "Rescales by cause",
         "Changes of workers that ended in the window, by cause.",
         Unit.NUMBER,
         (_in_the_window("shuntyard_rescales_total", " by (cause)"), "{{cause}}"),
     ),
     lines(
-        "How it ended",
+        "Rescales by outcome",
         "The same by outcome.",
         Unit.NUMBER,
         (_in_the_window("shuntyard_rescales_total", " by (outcome)"), "{{outcome}}"),
     ),
     lines(
-        "Workers that came and left",
+        "Workers added and removed",
         "Workers in the window that jobs were given, and that left jobs.",
         Unit.NUMBER,
         (_in_the_window("shuntyard_workers_added_total"), "added"),

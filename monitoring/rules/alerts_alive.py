@@ -1,4 +1,4 @@
-"""Alerts about our processes: are they there, does one decide, do their loops and watches live."""
+"""Alerts about processes: the extender runs and has one leader, its loops and watches work."""
 
 from typing import Final
 
@@ -15,20 +15,20 @@ ALIVE: Final = (
         "extender no pod of Shuntyard is released or bound.",
     ),
     Alert(
-        "ShuntyardNobodyDecides",
+        "ShuntyardNoLeader",
         Severity.CRITICAL,
         "sum by (job) (shuntyard_acting) == 0",
         "2m",
-        "No replica of {{ $labels.job }} decides.",
+        "{{ $labels.job }} has no leader.",
         "Extenders run, but none is the leader: kube-scheduler is missing, or its Lease cannot be "
         "read. No job is released or moved.",
     ),
     Alert(
-        "ShuntyardSeveralDecide",
+        "ShuntyardSeveralLeaders",
         Severity.CRITICAL,
         "sum by (job) (shuntyard_acting) > 1",
         "1m",
-        "{{ $value }} replicas of {{ $labels.job }} decide at once.",
+        "{{ $labels.job }} has {{ $value }} leaders.",
         "More than one extender acts as the leader. Writes carry preconditions, so nothing is "
         "bound twice, but two orders of the queue compete.",
     ),

@@ -22,7 +22,7 @@ def _less_than(seconds: int) -> str:
 
 CERTIFICATES: Final = (
     Alert(
-        "ShuntyardCertificateEndsSoon",
+        "ShuntyardCertificateExpiresSoon",
         Severity.WARNING,
         _less_than(SOON_SECONDS),
         "15m",
@@ -32,7 +32,7 @@ CERTIFICATES: Final = (
         "is not renewed, or the extender cannot use the new one.",
     ),
     Alert(
-        "ShuntyardCertificateEnds",
+        "ShuntyardCertificateExpires",
         Severity.CRITICAL,
         _less_than(DAY_SECONDS),
         "5m",
@@ -42,7 +42,7 @@ CERTIFICATES: Final = (
         "unknown, and if kube-scheduler calls over TLS no pod is scheduled.",
     ),
     Alert(
-        "ShuntyardCertificatesNotMade",
+        "ShuntyardCertificatesNotIssued",
         Severity.WARNING,
         "sum by (job, instance) (increase(shuntyard_certificate_failures_total[15m])) > 5",
         "15m",

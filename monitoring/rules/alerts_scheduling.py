@@ -33,7 +33,7 @@ SCHEDULING: Final = (
         "nodes, or the extender has too little processor time.",
     ),
     Alert(
-        "ShuntyardGangsNotThere",
+        "ShuntyardGangsIncomplete",
         Severity.WARNING,
         "sum by (job) (increase(shuntyard_bind_timeouts_total[15m])) > 20",
         "15m",

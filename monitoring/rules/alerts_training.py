@@ -6,9 +6,9 @@ from monitoring.rules.model import Alert, Severity
 
 TRAINING: Final = (
     Alert(
-        "ShuntyardAgentsUnheard",
+        "ShuntyardAgentsSilent",
         Severity.WARNING,
-        "job:shuntyard_reporting_nodes:unheard_ratio > 0.1",
+        "job:shuntyard_reporting_nodes:silent_ratio > 0.1",
         "15m",
         "{{ $value | humanizePercentage }} of the agents do not report.",
         "Agents stopped reporting or never did. The training on their nodes is unknown, and no job "

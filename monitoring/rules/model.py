@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""The forms of rules: recordings and alerts."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +17,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Recording:
-    """A query that Prometheus answers all the time.
+    """A query that Prometheus evaluates continuously.
 
     Attributes:
         name: ``level:metric:operation``.

@@ -1,17 +1,17 @@
-"""Rules as Prometheus reads them, plain and as the operator's PrometheusRule."""
+"""Rules in Prometheus' format: a plain file, and the operator's PrometheusRule."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import yaml
 
-from monitoring.rules.alerts import ALERTS
+from monitoring.rules import ALERTS
 from monitoring.rules.model import Alert, Recording
 from monitoring.rules.recording import RECORDINGS
 
 NAME: Final = "shuntyard"
 RUNBOOKS: Final = "https://shuntyard.io/docs/runbooks"
-"""Where the pages of docs/runbooks are served; ``generate --runbooks`` names another place."""
+"""URL of the pages of docs/runbooks; ``generate --runbooks`` sets another one."""
 GENERATED: Final = "# Made by `python -m monitoring generate`; change monitoring/ instead.\n"
 
 Json = dict[str, Any]
@@ -62,11 +62,11 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 def _alert(alert: Alert, runbooks: str) -> Json:
-    found: Json = {"alert": alert.name, "expr": alert.text}
+    rule: Json = {"alert": alert.name, "expr": alert.text}
     if alert.wait:
-        found["for"] = alert.wait
+        rule["for"] = alert.wait
     return {
-        **found,
+        **rule,
         "labels": {"severity": alert.severity.value},
         "annotations": {
             "summary": alert.summary,

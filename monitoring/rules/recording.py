@@ -1,4 +1,4 @@
-"""Recording rules: what dashboards of others and alerts ask often."""
+"""Recording rules: queries that alerts and other dashboards use often."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ RECORDINGS: Final = (
         " / (sum by (job) (rate(shuntyard_writes_total[5m])) > 0)",
     ),
     Recording(
-        "job:shuntyard_reporting_nodes:unheard_ratio",
+        "job:shuntyard_reporting_nodes:silent_ratio",
         'max by (job) (sum by (job, instance) (shuntyard_reporting_nodes{state=~"stale|silent"}))'
         " / max by (job) (sum by (job, instance) (shuntyard_reporting_nodes) > 0)",
     ),

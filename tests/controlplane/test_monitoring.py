@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.controlplane,
     pytest.mark.e2e,
     pytest.mark.skipif(
-        programs.found("prometheus") is None,
+        programs.find("prometheus") is None,
         reason=f"prometheus is not here; `{programs.COMMAND}` gets it from Debian",
     ),
 ]

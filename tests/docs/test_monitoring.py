@@ -1,7 +1,7 @@
 """The page of monitoring has every dashboard with its picture, and every alert."""
 
 from monitoring.dashboards import ALL
-from monitoring.rules.alerts import ALERTS
+from monitoring.rules import ALERTS
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs/monitoring.md").read_text()

@@ -8,7 +8,7 @@ import pytest
 from cli.arguments import parse
 from extender.settings.extender import ExtenderSettings
 from monitoring.dashboards import ALL
-from monitoring.rules.alerts import ALERTS
+from monitoring.rules import ALERTS
 from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "docs/runbooks"

@@ -6,7 +6,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.records.migration_reasons import MigrationReason
 from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.scheduler import binding, filtering
-from monitoring.rules.alerts import ALERTS
+from monitoring.rules import ALERTS
 from tests.docs import said
 from tests.docs.pages import ROOT
 

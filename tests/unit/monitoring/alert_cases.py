@@ -47,13 +47,13 @@ ALIVE: Final = {
         labels={},
         said="Prometheus sees no extender of Shuntyard.",
     ),
-    "ShuntyardNobodyDecides": Case(
+    "ShuntyardNoLeader": Case(
         fires={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
         quiet={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "1x120"},
         labels=EXTENDER,
         said="No replica of shuntyard-extender decides.",
     ),
-    "ShuntyardSeveralDecide": Case(
+    "ShuntyardSeveralLeaders": Case(
         fires={f"shuntyard_acting{{{JOB}}}": "1x120", f"shuntyard_acting{{{OTHER}}}": "1x120"},
         quiet={f"shuntyard_acting{{{JOB}}}": "1x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
         labels=EXTENDER,
@@ -148,7 +148,7 @@ SCHEDULING: Final = {
         labels=EXTENDER,
         said="A scheduling cycle takes 2.482 s.",
     ),
-    "ShuntyardGangsNotThere": Case(
+    "ShuntyardGangsIncomplete": Case(
         fires={f"shuntyard_bind_timeouts_total{{{JOB}}}": "0+2x120"},
         quiet={f"shuntyard_bind_timeouts_total{{{JOB}}}": "0+1x120"},
         labels=EXTENDER,
@@ -215,7 +215,7 @@ SCHEDULING: Final = {
 _NODES: Final = "shuntyard_reporting_nodes"
 _PHASES: Final = "shuntyard_migration_phase_duration_seconds_count"
 TRAINING: Final = {
-    "ShuntyardAgentsUnheard": Case(
+    "ShuntyardAgentsSilent": Case(
         fires={
             f'{_NODES}{{{JOB}, state="fresh"}}': "8x120",
             f'{_NODES}{{{JOB}, state="silent"}}': "1x120",
@@ -319,7 +319,7 @@ def _certificate(left_seconds: int, life_seconds: int, certificate: str = "agent
 
 
 CERTIFICATES: Final = {
-    "ShuntyardCertificateEndsSoon": Case(
+    "ShuntyardCertificateExpiresSoon": Case(
         fires=_certificate(14 * _DAY, 90 * _DAY),
         quiet={
             **_certificate(16 * _DAY, 90 * _DAY),
@@ -328,7 +328,7 @@ CERTIFICATES: Final = {
         labels=_LISTENERS,
         said="The certificate agents of shuntyard-extender ends in 14d 0h 0m 0s.",
     ),
-    "ShuntyardCertificateEnds": Case(
+    "ShuntyardCertificateExpires": Case(
         fires=_certificate(_DAY - 60, 90 * _DAY),
         quiet={
             **_certificate(_DAY + 60, 90 * _DAY),
@@ -337,7 +337,7 @@ CERTIFICATES: Final = {
         labels=_LISTENERS,
         said="The certificate agents of shuntyard-extender ends in 23h 59m 0s.",
     ),
-    "ShuntyardCertificatesNotMade": Case(
+    "ShuntyardCertificatesNotIssued": Case(
         fires={f"shuntyard_certificate_failures_total{{{JOB}}}": "0+6x120"},
         quiet={f"shuntyard_certificate_failures_total{{{JOB}}}": "0x80 40x40"},
         labels={**EXTENDER, "instance": "a"},

@@ -7,7 +7,7 @@ import pytest
 
 from monitoring import programs
 
-TOOL = programs.found("promtool")
+TOOL = programs.find("promtool")
 needs_promtool = pytest.mark.skipif(
     TOOL is None, reason=f"promtool is not here; `{programs.COMMAND}` gets it from Debian"
 )

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from monitoring.rules import printing
-from monitoring.rules.alerts import ALERTS
+from monitoring.rules import ALERTS, printing
 from monitoring.rules.recording import RECORDINGS
 from tests.unit.monitoring.alert_cases import CASES, Series
 from tests.unit.monitoring.promtool import needs_promtool, promtool

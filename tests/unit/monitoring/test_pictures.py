@@ -8,9 +8,8 @@ from monitoring import pictures
 from monitoring.dashboards import ALL
 from monitoring.drawing import shown
 from monitoring.panels import Dashboard, Query, Row, Unit, heatmap, lines, number, stacked
-from monitoring.pictures import Asked, Span
-from monitoring.querying import filled
-from monitoring.quiet import QUIET
+from monitoring.pictures import Result, Span
+from monitoring.queries import WITHOUT_RESULT, filled
 from monitoring.server import Line
 
 SPAN = Span(begin=100.0, end=103.0, step=1.0, rate="10s", window="5m")
@@ -43,13 +42,13 @@ class Server:
         return tuple(Line(one, points) for one in labels)
 
 
-def answers() -> tuple[Asked, ...]:
-    return tuple(pictures.ask(Server(), (BOARD,), SPAN))  # type: ignore[arg-type]
+def answers() -> tuple[Result, ...]:
+    return tuple(pictures.run(Server(), (BOARD,), SPAN))  # type: ignore[arg-type]
 
 
 def test_variables_are_what_is_chosen_first() -> None:
     server = Server()
-    tuple(pictures.ask(server, (BOARD,), SPAN))  # type: ignore[arg-type]
+    tuple(pictures.run(server, (BOARD,), SPAN))  # type: ignore[arg-type]
     all_of_them = '{job=~".+", instance=~".+"'
     assert server.asked[1] == f"rate(y_total{all_of_them}}}[10s])"
     assert server.asked[3] == f'w_bucket{all_of_them}, r="gpu"}}'
@@ -65,14 +64,14 @@ def test_what_is_no_number_is_as_if_it_were_not_there() -> None:
         def between(self, query: str, begin: float, end: float, step: float) -> tuple[Line, ...]:
             return (Line({}, ((100.0, float("nan")), (101.0, float("inf")))),)
 
-    asked = pictures.ask(Mute(), (BOARD,), SPAN)  # type: ignore[arg-type]
+    asked = pictures.run(Mute(), (BOARD,), SPAN)  # type: ignore[arg-type]
     assert [one.lines for one in asked] == [()] * len(PANELS)
 
 
 def test_reasons_are_given_for_panels_that_exist() -> None:
     known = {(board.name, panel.title) for board in ALL for panel in board.panels}
-    assert QUIET.keys() <= known
-    assert all(QUIET.values())
+    assert WITHOUT_RESULT.keys() <= known
+    assert all(WITHOUT_RESULT.values())
 
 
 def test_what_finds_nothing_is_named_unless_it_has_a_reason() -> None:
@@ -99,7 +98,7 @@ def test_the_same_answers_give_the_same_picture(tmp_path: Path) -> None:
 def test_every_dashboard_can_be_drawn_without_any_answer(
     dashboard: Dashboard, tmp_path: Path
 ) -> None:
-    nothing = [Asked(dashboard, p, q, ()) for p in dashboard.panels for q in p.queries]
+    nothing = [Result(dashboard, p, q, ()) for p in dashboard.panels for q in p.queries]
     pictures.draw(nothing, tmp_path, "png")
     assert (tmp_path / f"{dashboard.name}.png").stat().st_size > 0
 

@@ -20,13 +20,13 @@ def program(folder: Path, name: str) -> Path:
 def test_what_is_given_wins_over_the_path_and_that_over_the_cache(tmp_path: Path) -> None:
     environ = {"XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path / "bin")}
     environ[programs.ASSETS] = str(tmp_path / "assets")
-    assert programs.found("promtool", environ) is None
+    assert programs.find("promtool", environ) is None
     cached = program(tmp_path / "shuntyard/prometheus/usr/bin", "promtool")
-    assert programs.found("promtool", environ) == cached
+    assert programs.find("promtool", environ) == cached
     on_path = program(tmp_path / "bin", "promtool")
-    assert programs.found("promtool", environ) == on_path
+    assert programs.find("promtool", environ) == on_path
     given = program(tmp_path / "assets", "promtool")
-    assert programs.found("promtool", environ) == given
+    assert programs.find("promtool", environ) == given
 
 
 def test_what_is_not_here_says_which_command_gets_it(tmp_path: Path) -> None:
@@ -35,11 +35,11 @@ def test_what_is_not_here_says_which_command_gets_it(tmp_path: Path) -> None:
         programs.need("prometheus", environ)
 
 
-def test_where_there_is_no_apt_one_line_says_so(
+def test_without_apt_the_error_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in {"XDG_CACHE_HOME": tmp_path, "PATH": tmp_path, programs.ASSETS: ""}.items():
         monkeypatch.setenv(name, str(value))
     assert main(["programs"]) == 1
-    assert "cannot be had here" in capsys.readouterr().err
+    assert "cannot be installed" in capsys.readouterr().err
     assert list((tmp_path / "shuntyard").iterdir()) == []

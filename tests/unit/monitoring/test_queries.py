@@ -8,7 +8,7 @@ import yaml
 from agent.metrics import AgentMetrics
 from extender.metrics.extender import ExtenderMetrics
 from monitoring.dashboards import ALL
-from monitoring.querying import filled, queries
+from monitoring.queries import filled, queries
 from monitoring.rules import printing
 from tests.unit.monitoring.promtool import needs_promtool, promtool
 

@@ -1,0 +1,40 @@
+"""The queries of the panels, with values for Grafana's variables."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from monitoring.panels import Dashboard, Panel, Query
+
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+WITHOUT_RESULT: Final[Mapping[tuple[str, str], str]] = {
+    ("prices", "Share of utility kept"): "no job of the demo has a utility",
+    ("prices", "Jobs with a utility"): "no job of the demo has a utility",
+}
+"""Dashboard and panel, and why one of its queries has no result in a run of the demo."""
+
+
+def filled(query: Query, dashboard: Dashboard, *, rate: str, window: str) -> str:
+    """Return PromQL for all jobs and instances, and the first value of every other variable.
+
+    Args:
+        query: Of a panel.
+        dashboard: Of the panel.
+        rate: For ``$__rate_interval``, e.g. ``4m``.
+        window: For ``$window``.
+
+    Raises:
+        KeyError: It names a variable that the dashboard does not have.
+    """
+    values = {"job": ".+", "instance": ".+", "__rate_interval": rate, "window": window}
+    values |= {name: choices[0] for name, choices in dashboard.choices}
+    return _VARIABLE.sub(lambda match: values[match[1] or match[2]], query.expression)
+
+
+def queries(dashboards: tuple[Dashboard, ...]) -> Iterator[tuple[Dashboard, Panel, Query]]:
+    """Yield every query of every panel."""
+    for dashboard in dashboards:
+        for panel in dashboard.panels:
+            for query in panel.queries:
+                yield dashboard, panel, query
