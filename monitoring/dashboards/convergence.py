@@ -1,4 +1,4 @@
-"""Convergence: how training goes, job by job, as the agents read it."""
+"""Convergence: training progress of each job, as the agents read it."""
 
 from typing import Final
 
@@ -95,7 +95,7 @@ _ENDS: Final = (
 CONVERGENCE: Final = Dashboard(
     name="convergence",
     title="Convergence",
-    about="How training goes, job by job, as the agents read it.",
+    about="Training progress of each job, as the agents read it.",
     rows=(
         Row("Now", _NOW),
         Row("Categories", _CATEGORIES),

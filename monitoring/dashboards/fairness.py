@@ -1,4 +1,4 @@
-"""Fairness and SLA: how near maximum waits are, which were missed, what the order is made of."""
+"""Fairness and SLA: time left of maximum waits, missed ones, and the terms of the order."""
 
 from typing import Final
 
@@ -105,7 +105,7 @@ _ORDER: Final = (
 FAIRNESS: Final = Dashboard(
     name="fairness",
     title="Fairness and SLA",
-    about="How near maximum waits are, which were missed, what the order is made of.",
+    about="Time left of maximum waits, missed ones, and the terms of the order.",
     rows=(
         Row("Now", _NOW),
         Row("Maximum waits", _COUNTDOWN),

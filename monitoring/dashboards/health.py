@@ -1,4 +1,4 @@
-"""Scheduler health: how fast it answers, how fresh its view is, whether its loops live."""
+"""Scheduler health: latency of answers, age of its data, and its loops."""
 
 from typing import Final
 
@@ -191,7 +191,7 @@ _COST: Final = (
 HEALTH: Final = Dashboard(
     name="health",
     title="Scheduler health",
-    about="How fast it answers, how fresh its view is, whether its loops live.",
+    about="Latency of answers, age of its data, and its loops.",
     rows=(
         Row("Requests", _REQUESTS),
         Row("Connections", _CONNECTIONS),

@@ -1,4 +1,4 @@
-"""Migrations: what moved and why, what it cost, what was kept and what was lost."""
+"""Migrations: outcomes, causes and costs; work kept and lost."""
 
 from typing import Final
 
@@ -105,6 +105,6 @@ _COSTS: Final = (
 MIGRATIONS: Final = Dashboard(
     name="migrations",
     title="Migrations",
-    about="What moved and why, what it cost, what was kept and what was lost.",
+    about="Outcomes, causes and costs; work kept and lost.",
     rows=(Row("In the window", _NOW), Row("Ledger", _LEDGER), Row("Costs", _COSTS)),
 )

@@ -1,4 +1,4 @@
-"""Overview: is it alive, who waits and why, how fast it goes, how full the cluster is."""
+"""Overview: leader, queue, throughput, and utilisation of the cluster."""
 
 from typing import Final
 
@@ -101,6 +101,6 @@ _CLUSTER: Final = (
 OVERVIEW: Final = Dashboard(
     name="overview",
     title="Overview",
-    about="Is it alive, which jobs wait and why, how fast it goes, how full the cluster is.",
+    about="Leader, queue, throughput, and utilisation of the cluster.",
     rows=(Row("Now", _NOW), Row("Queue", _QUEUE), Row("Cluster", _CLUSTER)),
 )

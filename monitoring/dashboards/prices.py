@@ -1,4 +1,4 @@
-"""Prices: what a resource costs, where it is dear, what was admitted at that price."""
+"""Prices: of resources now and in the slots to come, and admission at these prices."""
 
 from typing import Final
 
@@ -110,7 +110,7 @@ _ADMISSION: Final = (
 PRICES: Final = Dashboard(
     name="prices",
     title="Prices",
-    about="What a resource costs, where it is dear, what was admitted at that price.",
+    about="Of resources now and in the slots to come, and admission at these prices.",
     rows=(
         Row("Prices", _PRICES),
         Row("Nodes", _NODES),

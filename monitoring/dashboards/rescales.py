@@ -1,4 +1,4 @@
-"""Rescales: whose workers changed and why, how it ended."""
+"""Rescales: causes and outcomes, workers added and removed."""
 
 from typing import Final
 
@@ -59,6 +59,6 @@ _WHY: Final = (
 RESCALES: Final = Dashboard(
     name="rescales",
     title="Rescales",
-    about="Whose workers changed and why, how it ended.",
+    about="Causes and outcomes, workers added and removed.",
     rows=(Row("In the window", _NOW), Row("Changes", _WHY)),
 )
