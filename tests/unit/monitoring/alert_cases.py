@@ -51,13 +51,13 @@ ALIVE: Final = {
         fires={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
         quiet={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "1x120"},
         labels=EXTENDER,
-        said="No replica of shuntyard-extender decides.",
+        said="shuntyard-extender has no leader.",
     ),
     "ShuntyardSeveralLeaders": Case(
         fires={f"shuntyard_acting{{{JOB}}}": "1x120", f"shuntyard_acting{{{OTHER}}}": "1x120"},
         quiet={f"shuntyard_acting{{{JOB}}}": "1x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
         labels=EXTENDER,
-        said="2 replicas of shuntyard-extender decide at once.",
+        said="shuntyard-extender has 2 leaders.",
     ),
     "ShuntyardTargetDown": Case(
         fires={f"up{{{JOB}}}": "0x120"},
