@@ -37,6 +37,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy", default=",".join(POLICIES), help=f"comma-separated, from {names}; default: all"
     )
+    _add_window_arguments(parser)
+    parser.add_argument("--seeds", type=count, default=5, help="number of windows; default: 5")
+    parser.add_argument(
+        "--held-out", action="store_true", help="windows of the part kept for reporting"
+    )
+    parser.add_argument("--first-seed", type=count, help="default: 1, or 1001 with --held-out")
+    parser.add_argument(
+        "--estimate-error",
+        type=share,
+        default=0.15,
+        help="relative error of estimated lengths, 0…1; default: 0.15",
+    )
+    parser.add_argument("--processes", type=count, help="parallel processes; default: one per core")
+    parser.add_argument("--out", type=Path, help="folder for JSON, table and SVG")
+    add_settings_argument(parser)
+
+
+def _add_window_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=count, default=120, help="jobs per window; default: 120")
     parser.add_argument(
         "--from",
@@ -54,20 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="offered load, which decides the number of machines; default: 1.2",
     )
     parser.add_argument("--nodes", type=count, help="number of machines, instead of --load")
-    parser.add_argument("--seeds", type=count, default=5, help="number of windows; default: 5")
-    parser.add_argument(
-        "--held-out", action="store_true", help="windows of the part kept for reporting"
-    )
-    parser.add_argument("--first-seed", type=count, help="default: 1, or 1001 with --held-out")
-    parser.add_argument(
-        "--estimate-error",
-        type=share,
-        default=0.15,
-        help="relative error of estimated lengths, 0…1; default: 0.15",
-    )
-    parser.add_argument("--processes", type=count, help="parallel processes; default: one per core")
-    parser.add_argument("--out", type=Path, help="folder for JSON, table and SVG")
-    add_settings_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:

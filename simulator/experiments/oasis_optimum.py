@@ -9,7 +9,6 @@ from typing import Final
 
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.pricing import AdmissionParameters
-from extender.core.pricing.certificate import certificate
 from extender.core.pricing.price_bounds import Bounds
 from simulator import seeds
 from simulator.experiments.oasis import contest, pictures
@@ -21,6 +20,7 @@ from simulator.experiments.oasis.workload import ASSUMPTIONS, C4, P2_G3, Setting
 from simulator.experiments.registry import Options
 from simulator.models.slot_world import SlotWorkload, play
 from simulator.numbers import Spread, spread
+from simulator.policies.certificate import certificate
 from simulator.results import Beside, Outcome, Table
 
 TITLE: Final = "OASiS: offline optimum divided by OASiS (Fig. 5)"

@@ -14,7 +14,7 @@ from extender.core.pricing.schedule import best_schedule
 from extender.core.pricing.slots import Promised
 from tests.property.slot_enumeration import worlds
 from tests.property.test_schedule import Scaled
-from tests.unit.core.policies.slot_worlds import dual
+from tests.unit.core.policies.slot_worlds import discrete_alpha, dual
 
 rules = st.sampled_from(list(PriceBoundRule))
 EXACT = BoundsParameters(rule=PriceBoundRule.PRINTED, floor=1e-12)
@@ -102,5 +102,5 @@ def test_one_pod_on_a_full_machine_costs_more_than_any_job_is_worth(world, rule)
 def test_the_discrete_alpha_is_above_alpha_and_near_it_for_small_pods(world, rule, share):
     cluster, jobs = world
     bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=rule))
-    assert bounds.discrete_alpha(share) >= bounds.alpha * (1 - 1e-9)
-    assert bounds.discrete_alpha(1e-9) == pytest.approx(bounds.alpha, rel=1e-5)
+    assert discrete_alpha(bounds, share) >= bounds.alpha * (1 - 1e-9)
+    assert discrete_alpha(bounds, 1e-9) == pytest.approx(bounds.alpha, rel=1e-5)

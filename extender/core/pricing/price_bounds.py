@@ -46,23 +46,6 @@ class Bounds:
         """
         return max(1.0, self.log_ratio)
 
-    def discrete_alpha(self, largest_share: float) -> float:
-        """Return α for workers that are not small beside a machine; +inf beyond a float.
-
-        ``max(1, (ρ^x̄ - 1)/x̄)``, which is α in the limit x̄ → 0.
-
-        Args:
-            largest_share: x̄, the largest share of one resource of one machine that one job takes
-                in one slot, 0…1.
-
-        Source:
-            Ours; the paper's Lemma 3 needs infinitely small demands.
-        """
-        if largest_share <= 0.0:
-            return self.alpha
-        exponent = self.log_ratio * largest_share
-        return max(1.0, math.expm1(exponent) / largest_share) if exponent < 700.0 else math.inf  # noqa: PLR2004 - exp() of more overflows
-
 
 def of(jobs: Sequence[TrainingJob], cluster: SlotCluster, params: BoundsParameters) -> Bounds:
     """Return the bounds by the rule of ``params``; ``jobs`` are past ones, or all (printed)."""

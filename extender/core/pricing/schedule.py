@@ -23,19 +23,12 @@ class Steps:
         workers: Workers that train 0, 1, 2, … steps in one slot; the first is 0.
         servers: Parameter servers those need.
         unit: Worker-slots a step stands for; 1: no coarsening.
-        most_workers: N.
     """
 
     target: int
     workers: IntVector
     servers: IntVector
     unit: int
-    most_workers: int
-
-    @property
-    def idle_share(self) -> float:
-        """Share of the job's N workers that it can never have, because N is no multiple."""
-        return 1.0 - float(self.workers[-1]) / self.most_workers if self.unit > 1 else 0.0
 
 
 def by_worker_slots(job: TrainingJob, most_units: int, most_idle_share: float) -> Steps:
@@ -55,7 +48,7 @@ def by_worker_slots(job: TrainingJob, most_units: int, most_idle_share: float) -
         unit += 1
     workers = unit * np.arange(width // unit + 1, dtype=np.int64)
     target = _reachable(-(-work // unit), -(-job.least_workers // unit), width // unit)
-    return Steps(target, workers, _servers(job, workers), unit, width)
+    return Steps(target, workers, _servers(job, workers), unit)
 
 
 def by_chunks(job: TrainingJob) -> Steps:
@@ -68,7 +61,7 @@ def by_chunks(job: TrainingJob) -> Steps:
     each = job.batches * job.batch_slots
     most = min(target, int(job.chunks / each + ROUNDING)) if each > 0 else target
     workers = np.ceil(np.arange(most + 1) * each - ROUNDING).astype(np.int64).clip(min=0)
-    return Steps(target, workers, _servers(job, workers), 1, job.chunks)
+    return Steps(target, workers, _servers(job, workers), 1)
 
 
 def _reachable(target: int, least: int, most: int) -> int:

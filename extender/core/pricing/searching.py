@@ -69,7 +69,6 @@ def best(
         elapsed: Part of the present slot that is over: what runs in it does so much less.
         least_payoff: The payoff must be above this.
     """
-    params = replace(params, colocation_bandwidth=None)  # nobody measured how much faster it is
     one = wanted
     for _ in range(3):
         found = _best(one, state, params, 1, least_payoff)

@@ -81,11 +81,6 @@ class Value:
     v: float
     v_rounded: int
 
-    @property
-    def four_terms(self) -> dict[str, int]:
-        """What the job itself brings to V: u, b, l (together e) and m."""
-        return {"u": self.u, "b": self.b, "l": self.l, "m": self.m}
-
 
 def values(
     candidates: Sequence[Candidate], params: PriorityParameters, now: float

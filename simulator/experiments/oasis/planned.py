@@ -8,13 +8,13 @@ import numpy as np
 
 from extender.core.parameters.pricing import AdmissionParameters, Replanning
 from extender.core.pricing import admission, slots
-from extender.core.pricing.colocation import inside
 from extender.core.pricing.price_bounds import Bounds
 from extender.core.pricing.slots import FloatVector, SlotCluster
 from extender.core.pricing.timetable import Schedule, Seats
 from extender.core.pricing.training_job import TrainingJob
 from simulator.models.slot_placement import IntVector, Placement
 from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth
+from simulator.policies import colocation, replanning
 
 VIABLE: Final = 0.01
 """With replanning, rejected jobs are retried while they can reach this share of their best."""
@@ -63,7 +63,7 @@ class Planned:
         if self._densest_first:
             order.sort(key=lambda job: (-admission.density(job, slot), job.name))
         for job in order:
-            decision = admission.offer(job, self.state, self._params)
+            decision = colocation.offer(job, self.state, self._params)
             self.state.accept(job, decision)
             if decision.schedule is not None:
                 self._enter(job, decision.schedule)
@@ -75,7 +75,7 @@ class Planned:
                 whole = self._jobs[state.index]
                 done = (whole.work - state.remaining) / whole.whole_work
                 waiting.append(replace(whole, done=done))
-        self.state = admission.replan(self.state, slot, waiting, self._params).state
+        self.state = replanning.replan(self.state, slot, waiting, self._params).state
         self._by_slot = {}
         for job, schedule in self.state.admitted.values():
             self._enter(job, schedule)
@@ -105,7 +105,7 @@ def placements(
     none = np.zeros(len(hosts), dtype=np.int64)
     pace = 1.0
     if together and bandwidth is not None:
-        pace = job.work / inside(job, bandwidth).work
+        pace = job.work / colocation.inside(job, bandwidth).work
     return {
         slot: Placement(counts, servers.get(slot, none), colocated=together, pace=pace)
         for slot, counts in workers.items()

@@ -125,3 +125,22 @@ def dual(payoffs, promised: Promised, bounds: Bounds) -> float:
             has = capacity[machine, r]
             total += price(amount, has, float(lows[r]), float(highs[r])) * has
     return total
+
+
+def discrete_alpha(bounds: Bounds, largest_share: float) -> float:
+    """Return α for workers that are not small beside a machine; +inf beyond a float.
+
+    ``max(1, (ρ^x̄ - 1)/x̄)``, which is α in the limit x̄ → 0 (docs/policies/price_bounds.md).
+
+    Args:
+        bounds: Of the prices.
+        largest_share: x̄, the largest share of one resource of one machine that one job takes in
+            one slot, 0…1.
+
+    Source:
+        Ours; the paper's Lemma 3 needs infinitely small demands.
+    """
+    if largest_share <= 0.0:
+        return bounds.alpha
+    exponent = bounds.log_ratio * largest_share
+    return max(1.0, math.expm1(exponent) / largest_share) if exponent < 700.0 else math.inf

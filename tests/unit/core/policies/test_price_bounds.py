@@ -9,7 +9,7 @@ import pytest
 from extender.core.parameters.pricing import BoundsParameters, PriceBoundRule
 from extender.core.pricing import price_bounds
 from extender.core.pricing.price_bounds import FREE
-from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make_job
+from tests.unit.core.policies.slot_worlds import discrete_alpha, make_bounds, make_cluster, make_job
 
 # Worth 50 whenever it is done; W = 4 worker-slots of (2, 0), servers of (1, 0), two workers each.
 WIDE = make_job(
@@ -129,4 +129,4 @@ ALPHAS = {
 
 @pytest.mark.parametrize(("low", "high", "share", "want"), ALPHAS.values(), ids=ALPHAS.keys())
 def test_the_discrete_alpha(low, high, share, want):
-    assert make_bounds(low, high).discrete_alpha(share) == pytest.approx(want)
+    assert discrete_alpha(make_bounds(low, high), share) == pytest.approx(want)

@@ -1,6 +1,7 @@
-"""All workers and servers of a job on one worker machine in each slot (docs/policies/admission.md).
+"""Co-location: all workers and servers of a job on one worker machine in each slot.
 
-They exchange gradients inside the machine: faster than over its network, and without using it.
+They exchange gradients inside the machine, faster than over its network and without using it
+(docs/policies/admission.md).
 """
 
 from collections.abc import Sequence
@@ -8,13 +9,53 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from extender.core.parameters.pricing import SlotParameters
-from extender.core.pricing import schedule, slot_offers, slot_search
+from extender.core.parameters.pricing import AdmissionParameters, SlotParameters
+from extender.core.pricing import admission, schedule, slot_offers, slot_search
+from extender.core.pricing.admission import Decision, SlotState
 from extender.core.pricing.price_bounds import Bounds
 from extender.core.pricing.schedule import Steps
 from extender.core.pricing.slots import FloatMatrix, FloatVector, Promised, SlotCluster, offline
 from extender.core.pricing.timetable import IntVector, Schedule, Seats
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
+
+
+def offer(
+    job: TrainingJob,
+    state: SlotState,
+    params: AdmissionParameters,
+    *,
+    start: int = 1,
+    least_payoff: float = 0.0,
+) -> Decision:
+    """Decide about one job like ``admission.offer``, with co-location if the parameters have it.
+
+    A co-located schedule is taken if its payoff is larger.
+
+    Args:
+        job: The job, in the units of the cluster.
+        state: The promises so far; only read.
+        params: Of admission; without ``colocation_bandwidth`` no job is co-located.
+        start: First slot that may be used, if it is after the arrival.
+        least_payoff: The payoff must be above this.
+    """
+    apart = admission.offer(job, state, params, start=start, least_payoff=least_payoff)
+    if params.colocation_bandwidth is None:
+        return apart
+    together = best_schedule(
+        job,
+        state.cluster,
+        state.promised,
+        state.bounds,
+        params.search,
+        bandwidth=params.colocation_bandwidth,
+        start=start,
+        least_payoff=least_payoff if apart.schedule is None else apart.payoff,
+    )
+    return (
+        apart
+        if together is None
+        else Decision(admitted=True, payoff=together.payoff, schedule=together)
+    )
 
 
 def best_schedule(
@@ -30,15 +71,15 @@ def best_schedule(
 ) -> Schedule | None:
     """Return the schedule with the largest payoff that uses one worker machine in each slot.
 
-    Which machine may differ from slot to slot, as it may for every other schedule. Servers are as
-    many as elsewhere: what they can serve is taken to be their own limit, not the network's.
+    The machine may differ from slot to slot. The number of servers is unchanged: their throughput
+    is assumed to be limited by themselves, not by the network.
 
     Args:
         job: The job; demands in the units of the cluster.
-        cluster: The machines; ``network`` is the column that is not used.
-        promised: What of them is promised.
-        bounds: Between which prices they cost.
-        params: How exactly to search.
+        cluster: The machines; the column ``network`` is not used.
+        promised: Promised amounts of the machines.
+        bounds: Bounds of the prices.
+        params: Of the search.
         bandwidth: b inside a machine, in the unit of the job's b.
         start: First slot that may be used, if it is after the arrival.
         least_payoff: The payoff must be above this.
@@ -64,7 +105,7 @@ def best_schedule(
         tables.append(_table(kind, promised, bounds, steps, rows))
         return tables[-1].costs
 
-    found = slot_search.steps_by_slot(
+    steps_by_slot = slot_search.steps_by_slot(
         kind,
         steps.target,
         _idle_costs(kind, bounds, steps),
@@ -73,7 +114,7 @@ def best_schedule(
         horizon=cluster.horizon,
         least_payoff=least_payoff,
     )
-    return None if found is None else _schedule(kind, steps, tables, found)
+    return None if steps_by_slot is None else _schedule(kind, steps, tables, steps_by_slot)
 
 
 def inside(job: TrainingJob, bandwidth: float) -> TrainingJob:
@@ -86,7 +127,7 @@ def inside(job: TrainingJob, bandwidth: float) -> TrainingJob:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """For slots in a row and 0, 1, 2, … steps: the cheapest machine, and what it costs there."""
+    """Cheapest machine and its cost, by slot and number of steps (0, 1, 2, …)."""
 
     first: int
     machines: IntVector
@@ -114,7 +155,7 @@ def _table(
 
 
 def _rooms(job: TrainingJob, promised: Promised, steps: Steps, rows: slice) -> IntVector:
-    """Return how many steps each machine has room for in each slot, (S, M)."""
+    """Return how many steps fit on each machine in each slot, (S, M)."""
     pool = promised.workers
     room = np.full(pool.used[0, rows].shape, len(steps.workers) - 1, dtype=np.int64)
     for r, (worker, server) in enumerate(zip(job.worker, job.server, strict=True)):
@@ -133,13 +174,13 @@ def _idle_costs(job: TrainingJob, bounds: Bounds, steps: Steps) -> FloatVector:
 
 
 def _schedule(
-    job: TrainingJob, steps: Steps, tables: Sequence[_Table], found: list[int]
+    job: TrainingJob, steps: Steps, tables: Sequence[_Table], by_slot: list[int]
 ) -> Schedule:
-    rows = np.arange(len(found))
-    counts, served = steps.workers[found], steps.servers[found]
-    machines = np.concatenate([table.machines for table in tables])[rows, found]
-    bill = float(np.concatenate([table.costs for table in tables])[rows, found].sum())
-    end = tables[0].first + len(found) - 1
+    rows = np.arange(len(by_slot))
+    counts, served = steps.workers[by_slot], steps.servers[by_slot]
+    machines = np.concatenate([table.machines for table in tables])[rows, by_slot]
+    bill = float(np.concatenate([table.costs for table in tables])[rows, by_slot].sum())
+    end = tables[0].first + len(by_slot) - 1
     utility = job.utility.of(end - job.arrival)
     slots = tables[0].first + rows
     busy, serving = counts > 0, served > 0
