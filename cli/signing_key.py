@@ -27,7 +27,7 @@ def run(options: Namespace, out: TextIO) -> int:
     path = paths.namespaced(paths.SECRETS, options.service.namespace, options.secret)
     secret = _read(server, path)
     try:
-        keys = signing_secret.rotated(_data(secret, path))
+        keys = signing_secret.rotate(_data(secret, path))
     except InputError as error:
         raise UnansweredError(f"{path}: {error}") from error
     body: dict[str, Any] = {

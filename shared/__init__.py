@@ -1,1 +1,1 @@
-"""What more than one program of ours needs. Imports nothing of ours."""
+"""Modules that several of our programs use; they import none of the programs."""

@@ -1,4 +1,4 @@
-"""What every answer of the read API starts with."""
+"""Common fields and headers of the read API."""
 
 from typing import Final
 
@@ -8,19 +8,19 @@ from msgspec import Struct
 API_VERSION: Final = "shuntyard.io/read/v1"
 
 FORWARDED: Final = "Shuntyard-Forwarded"
-"""Header of a question that a replica has passed on, or that is meant for this very replica."""
+"""Header of a request that a replica forwarded, or that is for this replica only."""
 
 PROXIED_AUTHORIZATION: Final = "Shuntyard-Authorization"
 """Header ``Bearer TOKEN`` for callers behind the API server's service proxy, which removes
-``Authorization``. Only tokens for ``VIEWERS_AUDIENCE`` are accepted in it, so that no token that is
-good for more has to travel there."""
+``Authorization``. Only tokens for ``VIEWERS_AUDIENCE`` are accepted in it, so that no token with
+more rights is sent there."""
 
 VIEWERS_AUDIENCE: Final = "shuntyard-viewers"
-"""Audience of the tokens in that header: they are good for the read API and nothing else."""
+"""Audience of the tokens in that header: they are valid for the read API only."""
 
 VIEWERS_ACCOUNT: Final = "shuntyard-viewer"
-"""ServiceAccount beside the extender, without any right: the Role ``shuntyard-viewer`` allows to
-ask the API server for a token of it, which shows that somebody has that Role."""
+"""ServiceAccount in the extender's namespace, without rights: the Role ``shuntyard-viewer`` allows
+to request a token for it, which proves that the caller has that Role."""
 
 
 class Response(Struct, frozen=True, kw_only=True):
@@ -36,10 +36,10 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 class Listed(Response, frozen=True, kw_only=True):
-    """An answer that is told in pages.
+    """A response in pages.
 
     Attributes:
-        more: Ask for the next page with ``?continue=`` this; empty on the last one. Each page is
+        more: Request the next page with ``?continue=`` this; empty on the last page. Each page is
             as of its own ``generated_at``.
     """
 

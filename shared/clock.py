@@ -1,4 +1,4 @@
-"""What time it is: a protocol; the live clock is ``shared.system_clock``."""
+"""Protocol of a clock; the live clock is ``shared.system_clock``."""
 
 from typing import Protocol
 
@@ -11,5 +11,5 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds of a clock that never goes back, for durations and deadlines."""
+        """Seconds of the monotonic clock, for durations and deadlines."""
         ...

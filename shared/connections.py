@@ -23,14 +23,14 @@ from aiohttp.typedefs import Handler
 from typing_extensions import override
 
 MOST_CONNECTIONS: Final = 8192
-"""Of one listener."""
+"""Connections of one listener."""
 FILES_SHARE: Final = 0.25
-"""At most this part of the files that the process may open, if nothing else is said."""
+"""Default share of the files that the process may open."""
 BODY_SECONDS: Final = 60.0
 """From the end of a request's headers to the end of its body."""
 BACKLOG: Final = 128
-TOLD_SECONDS: Final = 60.0
-"""What a flood does is logged so often."""
+LOG_SECONDS: Final = 60.0
+"""How often reaching the limit is logged."""
 log = logging.getLogger(__name__)
 
 
@@ -44,11 +44,11 @@ class Connections:
     """See the module.
 
     Args:
-        name: Of the listener, for the log.
-        most: How many may be open; at least one.
+        name: Name of the listener, for the log.
+        most: Connections that may be open; at least one.
         body_seconds: How long a body may take.
-        gave_way: Told of each connection that was ended, or turned away, because of the limit.
-        late: Told of each that was ended because a body took too long.
+        gave_way: Called for each connection that is closed or refused because of the limit.
+        late: Called for each connection that is closed because a body took too long.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Connections:
         self._gave_way = gave_way
         self._late = late
         self._open: dict[int, socket.socket] = {}
-        self._fresh: dict[int, None] = {}  # asked for nothing yet; the oldest first
-        self._resting: dict[int, None] = {}  # had an answer; the one that rests longest first
-        self._told_at = float("-inf")
+        self._fresh: dict[int, None] = {}  # without a request yet; the oldest first
+        self._idle: dict[int, None] = {}  # idle after a response; the longest idle first
+        self._logged_at = float("-inf")
 
     def __len__(self) -> int:
         return len(self._open)
@@ -77,20 +77,20 @@ class Connections:
         """Return a listening socket whose connections are counted.
 
         Raises:
-            OSError: The address cannot be had.
+            OSError: The address is not available.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         plain = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        found = _Listening(fileno=plain.detach())
-        found.connections = self
-        return found
+        listening = _Listening(fileno=plain.detach())
+        listening.connections = self
+        return listening
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Know that a request is answered, and end it if its body takes too long."""
+        """Mark the connection as busy, and close it if the body takes too long."""
         number = _number(request)
         self._fresh.pop(number, None)
-        self._resting.pop(number, None)
+        self._idle.pop(number, None)
         timer = None
         if not request.content.is_eof():
             loop = asyncio.get_running_loop()
@@ -101,13 +101,13 @@ class Connections:
             if timer is not None:
                 timer.cancel()
             if number in self._open:
-                self._resting[number] = None
+                self._idle[number] = None
 
     def opened(self, connection: socket.socket) -> bool:
-        """Take a connection; say whether there was room for it, or could be made."""
+        """Register a connection; return False if there is no room for it."""
         if len(self._open) >= self.most:
             self._gave_way()
-            self._tell()
+            self._log_limit()
             if not self._make_room():
                 return False
         self._open[connection.fileno()] = connection
@@ -115,15 +115,15 @@ class Connections:
         return True
 
     def closed(self, number: int) -> None:
-        """Forget a connection; ``number`` was its file's."""
-        for known in (self._open, self._fresh, self._resting):
-            known.pop(number, None)
+        """Forget a connection; ``number`` was its file descriptor."""
+        for connections in (self._open, self._fresh, self._idle):
+            connections.pop(number, None)
 
     def _make_room(self) -> bool:
-        """Have the next one end: it is closed as if the other side had ended it."""
-        for waiting in (self._fresh, self._resting):
-            for number in waiting:
-                del waiting[number]
+        """Close an idle connection, as if the other side had; return False if none is idle."""
+        for idle in (self._fresh, self._idle):
+            for number in idle:
+                del idle[number]
                 _shut(self._open[number])
                 return True
         return False
@@ -135,12 +135,12 @@ class Connections:
             log.warning("a body took too long", extra={"listener": self._name})
             transport.abort()
 
-    def _tell(self) -> None:
+    def _log_limit(self) -> None:
         now = time.monotonic()
-        if now - self._told_at >= TOLD_SECONDS:
-            self._told_at = now
+        if now - self._logged_at >= LOG_SECONDS:
+            self._logged_at = now
             log.warning(
-                "as many connections are open as may be; those that ask for nothing are ended",
+                "the limit of open connections is reached; idle ones are closed",
                 extra={"listener": self._name, "most": self.most},
             )
 
@@ -161,7 +161,7 @@ class _Listening(socket.socket):
 
     @override
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept as asyncio wants it; ConnectionAbortedError: it was turned away."""
+        """Accept as asyncio expects it; ConnectionAbortedError: it was refused."""
         plain, address = super().accept()
         accepted = _Accepted(fileno=plain.detach())
         accepted.connections = self.connections
@@ -172,26 +172,25 @@ class _Listening(socket.socket):
 
 
 def _number(request: web.Request) -> int:
-    """Return the number of the connection's file; -1 if it has ended."""
+    """Return the file descriptor of the connection; -1 if it has ended."""
     transport = request.transport
-    found = None if transport is None else transport.get_extra_info("socket")
-    return -1 if found is None else int(found.fileno())
+    connection = None if transport is None else transport.get_extra_info("socket")
+    return -1 if connection is None else int(connection.fileno())
 
 
 def _shut(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # it has ended already, and will be closed
+    except OSError:  # it has ended already
         return
 
 
 class Site(web.SockSite):
     """Serves a runner's application on a listening socket.
 
-    asyncio gives an accepted connection to its protocol one turn of the loop later. If the server
-    was closed in between, CPython (3.11 to 3.13 at least) forgets the socket: it stays open,
-    answered by nobody, until garbage collection finds it. So this one first accepts nothing more,
-    and closes when what was accepted is somebody's.
+    asyncio passes an accepted connection to its protocol one turn of the loop later. If the server
+    is closed in between, CPython (3.11 to 3.13 at least) forgets the socket: it stays open, unused,
+    until garbage collection. So this class first stops accepting, and closes one turn later.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Device classes of dynamic resource allocation (DRA), as the core sees them (``shared.model``).
 
 Source:
-    KEP-5004: a DeviceClass may name an extended resource. A pod that asks for it in its containers'
-    requests is served with devices of that class where the node does not offer the resource itself.
-    Every class is also served under a resource name made of its own.
+    KEP-5004: a DeviceClass may name an extended resource. A pod that requests it is served with
+    devices of that class where the node does not offer the resource itself. Every class is also
+    served under a resource name derived from its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from msgspec import Struct
 from shared.identity import Uid
 
 IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
-"""Before the name of a class: the resource under which every class is served."""
+"""Prefix of a class's name: the resource under which every class is served."""
 
 
 class DeviceClass(Struct, frozen=True, kw_only=True, tag=True):
@@ -35,14 +35,14 @@ class DeviceClass(Struct, frozen=True, kw_only=True, tag=True):
         return self.name
 
 
-def served(classes: Iterable[DeviceClass]) -> Mapping[str, str]:
-    """Return the resources that classes serve, and the name of the class behind each.
+def served_resources(classes: Iterable[DeviceClass]) -> Mapping[str, str]:
+    """Return the resources that classes serve, each with the name of its class.
 
     Of several classes with one resource the latest counts, then the first by name.
     """
-    found: dict[str, str] = {}
-    for one in sorted(classes, key=lambda c: (-c.created_at, c.name)):
-        found[f"{IMPLICIT}{one.name}"] = one.name
-        if one.extended_resource:
-            found.setdefault(one.extended_resource, one.name)
-    return found
+    by_resource: dict[str, str] = {}
+    for device_class in sorted(classes, key=lambda c: (-c.created_at, c.name)):
+        by_resource[f"{IMPLICIT}{device_class.name}"] = device_class.name
+        if device_class.extended_resource:
+            by_resource.setdefault(device_class.extended_resource, device_class.name)
+    return by_resource

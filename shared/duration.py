@@ -21,7 +21,7 @@ _EXPECTED: Final = "a Go duration such as 90s, 20m or 1h30m"
 LONGEST_SECONDS: Final = (2**63 - 1) / 1e9
 """About 292 years: Go counts nanoseconds in 64 bits."""
 LONGEST_TEXT: Final = 128
-"""Characters; reading takes a time that grows with their square."""
+"""Characters; the time to parse grows with their square."""
 
 
 def parse(text: str, *, field: str = "duration") -> float:

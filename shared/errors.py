@@ -3,15 +3,15 @@
 ::
 
     ShuntyardError
-    ├── InputError              somebody's text cannot be used; names field and expectation
+    ├── InputError              an input text is invalid; names field and expectation
     │   ├── QuantityError       a Kubernetes quantity (shared.quantity)
     │   └── DurationError       a Go duration (shared.duration)
     ├── SettingsError           the settings file or environment (shared.settings)
-    └── ApiError                the API server said no (shared.kube.errors)
+    └── ApiError                an error of the API server (shared.kube.errors)
 """
 
 _MOST_SHOWN = 200
-"""Characters of what somebody wrote, which goes into reasons, logs and answers."""
+"""Characters of an invalid text that are shown in reasons, logs and responses."""
 
 
 class ShuntyardError(Exception):
@@ -19,12 +19,12 @@ class ShuntyardError(Exception):
 
 
 class InputError(ShuntyardError, ValueError):
-    """A text that somebody wrote cannot be used.
+    """An input text is invalid.
 
     Args:
-        field: Where it stood, e.g. ``annotation shuntyard.io/max-wait``.
-        value: What stood there.
-        expected: What was expected, in words.
+        field: Where it was, e.g. ``annotation shuntyard.io/max-wait``.
+        value: The text.
+        expected: What was expected.
     """
 
     def __init__(self, field: str, value: str, expected: str) -> None:

@@ -94,7 +94,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class NodeGroup(Struct, frozen=True, kw_only=True):
-    """Nodes of which the same is to be said for the same pods.
+    """Nodes with the same result for the same pods.
 
     Attributes:
         causes: Tokens of what keeps the pods away: ``cordoned``, ``selector``, ``affinity``,
@@ -113,14 +113,14 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
 
 
 class Tried(Struct, frozen=True, kw_only=True):
-    """Pods of one role and shape, and what each node said to them.
+    """Pods of one role and shape, and the result of each node for them.
 
     Attributes:
         role: Their role; empty where the kind has none.
         pods: How many are to be placed.
-        fits: How many of them would fit if the others were not there.
+        fits: How many of them would fit without the others.
         requests: What each asks for.
-        nodes: The nodes, by what they said; those that hold most pods first.
+        nodes: The nodes, grouped by result; those that hold most pods first.
     """
 
     role: str = ""
@@ -146,7 +146,7 @@ class Ahead(Struct, frozen=True, kw_only=True):
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a pod of a job that was asked about would go; ``node`` empty: kube-scheduler says."""
+    """Where a pod of the hypothetical job would go; ``node`` empty: kube-scheduler decides."""
 
     pod: str
     role: str
@@ -156,7 +156,7 @@ class Place(Struct, frozen=True, kw_only=True):
 class Checked(Struct, frozen=True, kw_only=True):
     """Whether the API server has checked a manifest, by a dry run with the rights of its user.
 
-    The command that asks says it: the extender has no right to ask in the name of others.
+    Set by the command: the extender has no right to make requests for other users.
 
     Attributes:
         by_api_server: Whether it has checked every object, and a pod of every template.
@@ -171,15 +171,15 @@ class Checked(Struct, frozen=True, kw_only=True):
 
 
 class Bill(Struct, frozen=True, kw_only=True):
-    """What the prices of the nodes charge for a job (docs/policies/pricing.md).
+    """Price of a job on the nodes (docs/policies/pricing.md).
 
-    In units of the price of an idle resource: a pod that asks for all of the largest node's CPU,
+    In units of the price of an idle resource: a pod that requests all of the largest node's CPU,
     and nothing else, costs 1 on an idle cluster.
 
     Attributes:
         idle: The same pods on an idle cluster.
-        now: The pods that would get a node now, there, at the prices that the job finds; None if
-            none would, and then ``idle`` is that of all its pods.
+        now: The pods that would get a node now, at its present prices; None if none would, and
+            then ``idle`` is that of all its pods.
     """
 
     idle: float
@@ -187,9 +187,9 @@ class Bill(Struct, frozen=True, kw_only=True):
 
 
 class Shift(Struct, frozen=True, kw_only=True):
-    """A waiting job for which something else is expected if the job that was asked about comes.
+    """A waiting job whose estimate changes with the hypothetical job.
 
-    Where no start is known, with that job and without, it is here if its place is a later one.
+    Where no start is known, with that job and without, it is listed if its position is later.
 
     Attributes:
         job: ``namespace/kind/name``.

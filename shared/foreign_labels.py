@@ -1,6 +1,6 @@
-"""Labels and annotations of other projects that say which job a pod belongs to, named once.
+"""Labels and annotations of other projects that tell a pod's job and role.
 
-Those of Kubernetes itself and of training-operator stand in ``shared.labels``.
+Those of Kubernetes itself and of training-operator are in ``shared.labels``.
 
 Source:
     The API packages of the projects, as named at each part; docs/kinds.md says what is read.
@@ -72,4 +72,4 @@ SAME_AS: Final[Mapping[str, tuple[str, ...]]] = {
     labels.AFFINITY: (VOLCANO_AFFINITY,),
     labels.ANTI_AFFINITY: (VOLCANO_ANTI_AFFINITY,),
 }
-"""Annotations that are read where ours is nowhere: same format, first found wins."""
+"""Annotations that are read where ours is missing: same format, the first one wins."""

@@ -1,4 +1,4 @@
-"""Is the process alive, is it ready: heartbeats in, an answer out; the clock is handed in."""
+"""Liveness and readiness of a process, from heartbeats of its loops and conditions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ class Heartbeat:
     """A sign of life of one loop; overdue when it is older than ``max_age_seconds``.
 
     Attributes:
-        name: Whose it is, e.g. ``schedule``.
+        name: Name of the loop, e.g. ``schedule``.
         max_age_seconds: How long the loop may be silent.
-        monotonic: Reads the clock that never goes back, in seconds.
+        monotonic: Returns the seconds of the monotonic clock.
         beaten_at: The last beat, on that clock; creation counts as one.
     """
 
@@ -27,7 +27,7 @@ class Heartbeat:
         self.beat()
 
     def beat(self) -> None:
-        """Say that the loop is alive."""
+        """Record that the loop is alive."""
         self.beaten_at = self.monotonic()
 
     @property
@@ -41,8 +41,8 @@ class Health:
     """The heartbeats of a process and its conditions of readiness.
 
     Attributes:
-        monotonic: Reads the clock that never goes back, in seconds.
-        conditions: Name -> asks whether it holds, e.g. ``synced``; all must hold to be ready.
+        monotonic: Returns the seconds of the monotonic clock.
+        conditions: By name, a function that returns True if it holds; all must, to be ready.
     """
 
     monotonic: Callable[[], float]
@@ -53,7 +53,7 @@ class Health:
         """Return a new heartbeat that counts for ``livez`` from now on.
 
         Raises:
-            ValueError: There is one of that name.
+            ValueError: The name is taken.
         """
         if name in self.heartbeats:
             raise ValueError(f"there is a heartbeat {name!r} already")
@@ -61,11 +61,11 @@ class Health:
         return self.heartbeats[name]
 
     def livez(self) -> tuple[bool, Mapping[str, str]]:
-        """Return whether no loop is overdue, and what is true of each."""
+        """Return True if no loop is overdue, and the state of each."""
         return _answer({name: _overdue(beat) for name, beat in self.heartbeats.items()})
 
     def readyz(self) -> tuple[bool, Mapping[str, str]]:
-        """Return whether every condition holds, and what is true of each."""
+        """Return True if every condition holds, and the state of each."""
         return _answer({n: "" if holds() else "not yet" for n, holds in self.conditions.items()})
 
 

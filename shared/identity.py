@@ -1,4 +1,4 @@
-"""What objects are called: texts that are not mixed up. Used by way of ``shared.model``."""
+"""Types of names, so that they are not confused. Used through ``shared.model``."""
 
 from typing import NewType
 

@@ -1,4 +1,4 @@
-"""Label selectors, as owners and disruption budgets have them."""
+"""Label selectors of owners and disruption budgets."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 MOST_LINES: Final = 16
-"""Expressions of a selector that are looked at: each costs time for each pod. Controllers write
-none, and people write two or three."""
+"""Expressions of a selector: each costs time for each pod. Controllers write none, and people write
+two or three."""
 
 MOST_VALUES: Final = 64
 """Values of one expression, for the same reason."""
@@ -21,7 +21,7 @@ class Line(Struct, frozen=True):
     values: tuple[str, ...] | None = None
 
     def matches(self, value: str | None) -> bool:
-        """Say whether it matches a label's value; None: the label is not there."""
+        """Return True if it matches a label's value; None: the label is missing."""
         match self.operator:
             case "In":
                 return value in (self.values or ())
@@ -46,7 +46,7 @@ class LabelSelector(Struct, frozen=True, rename="camel"):
     match_expressions: tuple[Line, ...] | None = None
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether an object with these labels is selected."""
+        """Return True if an object with these labels is selected."""
         for key, value in (self.match_labels or {}).items():
             if labels.get(key) != value:
                 return False
@@ -54,7 +54,7 @@ class LabelSelector(Struct, frozen=True, rename="camel"):
 
     @property
     def small(self) -> bool:
-        """Whether it can be matched with every pod: ``MOST_LINES``, ``MOST_VALUES``."""
+        """True if it may be matched with every pod: ``MOST_LINES``, ``MOST_VALUES``."""
         lines = self.match_expressions or ()
         return (
             len(self.match_labels or ()) <= MOST_LINES
@@ -64,9 +64,9 @@ class LabelSelector(Struct, frozen=True, rename="camel"):
 
 
 NOTHING: Final = LabelSelector(match_expressions=(Line("", "Never"),))
-"""It matches no object."""
+"""Matches no object."""
 
 
-def named(key: str, name: str) -> LabelSelector:
-    """Return what selects the objects whose label ``key`` is ``name``."""
+def select_label(key: str, name: str) -> LabelSelector:
+    """Return a selector of the objects whose label ``key`` is ``name``."""
     return LabelSelector(match_labels={key: name})

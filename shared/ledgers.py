@@ -12,15 +12,15 @@ class MoveEntry(Struct, frozen=True, kw_only=True):
     """One pod of a migration.
 
     Attributes:
-        pod: The pod that leaves.
+        pod: The migrated pod.
         source: Its node.
-        target: Where it is to go.
-        replacement: The pod that goes on for it; empty until there is one.
+        target: The planned node.
+        replacement: The pod that replaces it; empty until there is one.
         node: Where that pod was bound: the target unless that was lost; empty before.
         acked_step: Step of the checkpoint it left; None before.
         ack_bytes: Size of that checkpoint.
         ack_seconds: How long writing it took.
-        resumed_step: Completed steps that the replacement began with; None before.
+        resumed_step: Completed steps at which the replacement resumed; None before.
     """
 
     pod: str
@@ -56,7 +56,7 @@ class MigrationEntry(Struct, frozen=True, kw_only=True):
         job: The job's name.
         kind: What the job is: ``job``, ``statefulset``, …
         created_at: Seconds since the epoch.
-        trigger: What asked for it: ``converged``, ``rebalance``, ``count``.
+        trigger: What caused it: ``converged``, ``rebalance``, ``count``.
         mover: How its pods leave: ``evict``, ``recreate``, ``suspend``.
         phase: Where it is.
         open: It has not ended.
@@ -158,9 +158,9 @@ class WorkersEntry(Struct, frozen=True, kw_only=True):
 
     Attributes:
         now: Live ones, waiting ones counted.
-        least: It never has fewer, but for a pause.
-        most: It never has more.
-        stated: What its owner says now; None if nobody can say it.
+        least: Fewest workers, except in a pause.
+        most: Most workers.
+        stated: Number in the owner's spec now; None if unknown.
         rescale: The change that is under way; None if none is.
     """
 

@@ -1,7 +1,7 @@
-"""Logs on standard error: one JSON object a line, or text for people. Standard library logging.
+"""Logs on standard error: one JSON object per line, or text for people. Standard library logging.
 
-Levels mean: INFO, something changed or a cycle ended; WARNING, degraded but mending itself; ERROR,
-a person must look; DEBUG, every request. Fields come with ``extra={"pod": …}``, those of a whole
+Levels: INFO, something changed or a cycle ended; WARNING, degraded but recovers by itself; ERROR, a
+person must act; DEBUG, every request. Fields come with ``extra={"pod": …}``, those of a whole
 component with ``bound(logger, component=…)``.
 """
 
@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""Attributes every record has; the others came with ``extra``."""
+"""Attributes of every record; the others come from ``extra``."""
 
 
 class JsonFormatter(logging.Formatter):

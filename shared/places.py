@@ -1,8 +1,8 @@
-"""Where a pod's metrics and checkpoints lie on the shared volume: annotations to paths. Pure.
+"""Paths of a pod's metrics and checkpoints on the shared volume, from its annotations. Pure.
 
-A job has the directory ``<namespace>/<job>`` of the volume for its own. Annotations name paths
-below it; nothing that they say leads out of it (links are the reader's to refuse). In a path
-``$(POD_NAME)``, ``$(POD_UID)``, ``$(ROLE)`` and ``$(INDEX)`` stand for what they say.
+A job has its own directory ``<namespace>/<job>`` on the volume. Annotations have paths below it and
+cannot lead out of it (links are refused when files are opened). A path may have the variables
+``$(POD_NAME)``, ``$(POD_UID)``, ``$(ROLE)`` and ``$(INDEX)``.
 
 ``shuntyard.io/checkpoint: <path>``: the checkpoint directory; empty: ``checkpoints``.
 
@@ -46,14 +46,14 @@ FORMATS: Final = (
     "regex",
 )
 LONGEST_ANNOTATION: Final = 2048
-"""Characters of each of the two; a long path and a pattern of 500 are in."""
+"""Characters of each annotation; enough for a long path and a pattern of 500."""
 LONGEST_PATH: Final = 1024
-"""Characters of a path with the pod's names in it."""
+"""Characters of a path after its variables are replaced."""
 LONGEST_METRIC: Final = 200
 """Characters of a metric's name."""
 _KEYS: Final = ("path", "format", "metric", "goal", "total-steps", "container", "regex")
 _MOST_DIGITS: Final = 18
-"""Of a number of steps: it fits 64 bits."""
+"""Digits of a number of steps, so that it fits 64 bits."""
 _METRICS_FIELD: Final = f"annotation {labels.METRICS}"
 _CHECKPOINT_FIELD: Final = f"annotation {labels.CHECKPOINT}"
 
@@ -72,7 +72,7 @@ class PathVariables:
 
 @dataclass(frozen=True)
 class MetricsPlace:
-    """What the metrics annotation says.
+    """The parsed metrics annotation.
 
     Attributes:
         path: Below the volume's root; ``log`` for the container's log; None: by convention.
@@ -114,34 +114,36 @@ def conventional_metrics(variables: PathVariables) -> str:
 
 
 def metrics_place(annotation: str | None, variables: PathVariables) -> MetricsPlace:
-    """Read the metrics annotation; None says nothing, so everything is by convention.
+    """Parse the metrics annotation; None: everything by convention.
 
     Raises:
-        InputError: A key or value cannot be used; names it.
+        InputError: A key or value is invalid; names it.
     """
     _refuse_long(annotation or "", LONGEST_ANNOTATION, _METRICS_FIELD)
-    said = _pairs(annotation or "")
-    _refuse_long(said.get("metric", ""), LONGEST_METRIC, f"{_METRICS_FIELD}, metric")
-    path = said.get("path")
+    values = _pairs(annotation or "")
+    _refuse_long(values.get("metric", ""), LONGEST_METRIC, f"{_METRICS_FIELD}, metric")
+    path = values.get("path")
     if path is not None and path != LOG:
         path = _below(path, variables, f"{_METRICS_FIELD}, path")
-    kind = _one_of(said.get("format", "regex" if "regex" in said else "auto"), "format", FORMATS)
-    if (kind == "regex") != ("regex" in said):
+    kind = _one_of(
+        values.get("format", "regex" if "regex" in values else "auto"), "format", FORMATS
+    )
+    if (kind == "regex") != ("regex" in values):
         raise InputError(_METRICS_FIELD, annotation or "", "format=regex together with regex=…")
-    goal = said.get("goal")
+    goal = values.get("goal")
     return MetricsPlace(
         path=path,
         format=kind,
-        metric=said.get("metric"),
+        metric=values.get("metric"),
         goal=Goal(_one_of(goal, "goal", ("min", "max"))) if goal is not None else None,
-        total_steps=_steps(said["total-steps"]) if "total-steps" in said else None,
-        container=said.get("container"),
-        regex=said.get("regex"),
+        total_steps=_steps(values["total-steps"]) if "total-steps" in values else None,
+        container=values.get("container"),
+        regex=values.get("regex"),
     )
 
 
 def shortened(annotation: str | None) -> str | None:
-    """Return an annotation for the way to the agent: one that is too long remains too long."""
+    """Return an annotation as it is sent to the agent: one that is too long stays too long."""
     return None if annotation is None else annotation[: LONGEST_ANNOTATION + 1]
 
 
@@ -151,19 +153,19 @@ def _refuse_long(text: str, most: int, field: str) -> None:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     rest = text.strip()
     while rest:
         key, equals, after = rest.partition("=")
         key = key.strip()
-        if not equals or key not in _KEYS or key in said:
+        if not equals or key not in _KEYS or key in values:
             expected = f"key=value with the keys {', '.join(_KEYS)}, each once, separated by ';'"
             raise InputError(_METRICS_FIELD, text, expected)
         value, rest = (after, "") if key == "regex" else _cut(after)
         if not value.strip():
             raise InputError(f"{_METRICS_FIELD}, {key}", value, "a value that is not empty")
-        said[key] = value.strip()
-    return said
+        values[key] = value.strip()
+    return values
 
 
 def _cut(text: str) -> tuple[str, str]:
@@ -171,9 +173,9 @@ def _cut(text: str) -> tuple[str, str]:
     return value, rest.strip()
 
 
-def _one_of(value: str, key: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise InputError(f"{_METRICS_FIELD}, {key}", value, f"one of {', '.join(known)}")
+def _one_of(value: str, key: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise InputError(f"{_METRICS_FIELD}, {key}", value, f"one of {', '.join(allowed)}")
     return value
 
 

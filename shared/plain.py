@@ -1,7 +1,7 @@
-"""Texts that somebody else wrote, as one line that does nothing but stand there. Pure.
+"""Makes untrusted texts harmless for one line of a log or terminal. Pure.
 
-A name, a message, a value may hold line ends that make a second, forged line, and control codes
-that move a terminal's cursor, colour it, or turn a line's direction round.
+A name, a message or a value may have line ends that forge a second line, and control codes that
+move a terminal's cursor, colour it, or reverse a line's direction.
 """
 
 import re
@@ -14,9 +14,9 @@ _CONTROL: Final = re.compile(
 
 
 def plain(text: str) -> str:
-    r"""Return the text with control codes as they are written in JSON, ``\u001b``."""
+    r"""Return the text with control codes escaped as in JSON, ``\u001b``."""
     return _CONTROL.sub(_written, text)
 
 
-def _written(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _written(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

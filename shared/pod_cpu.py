@@ -1,4 +1,4 @@
-"""The CPU that a pod's containers ask for, and what its owner gave where we have changed it. Pure.
+"""CPU requests of a pod's containers, and the owner's request where we have changed it. Pure.
 
 A request that we change in place is written down first, in an annotation of the pod:
 ``shuntyard.io/cpu-given: <container>=<request>``, e.g. ``main=500m``. As long as it is there, the
@@ -21,8 +21,8 @@ class ContainerCpu(Struct, frozen=True):
 
     Attributes:
         name: Of the container.
-        request_milli: What it asks for; 0: nothing.
-        limit_milli: What it may use; None: all there is.
+        request_milli: Its request; 0: none.
+        limit_milli: Its limit; None: none.
         restarts: Changing its CPU restarts it (``resizePolicy``).
     """
 
@@ -32,8 +32,8 @@ class ContainerCpu(Struct, frozen=True):
     restarts: bool = False
 
 
-class Given(Struct, frozen=True):
-    """What the owner asked for, of the one container whose request we change."""
+class GivenCpu(Struct, frozen=True):
+    """The owner's request for the one container whose request we change."""
 
     container: str
     milli: int
@@ -44,7 +44,7 @@ class Given(Struct, frozen=True):
         return f"{self.container}={self.milli}m"
 
 
-def given(annotations: Mapping[str, str]) -> Given | None:
-    """Return what was given; None if nothing is written down, or not as we write it."""
-    found = _WRITTEN.fullmatch(annotations.get(labels.CPU_GIVEN, ""))
-    return None if found is None else Given(found[1], int(found[2]))
+def parse_given(annotations: Mapping[str, str]) -> GivenCpu | None:
+    """Parse the annotation; None if it is missing, or not in our format."""
+    match = _WRITTEN.fullmatch(annotations.get(labels.CPU_GIVEN, ""))
+    return None if match is None else GivenCpu(match[1], int(match[2]))

@@ -1,4 +1,4 @@
-"""What node filters read of a pod, as values. Used by way of ``shared.model``."""
+"""The part of a pod that node filters read, as values. Used through ``shared.model``."""
 
 from msgspec import Struct
 

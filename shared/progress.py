@@ -1,6 +1,6 @@
-"""What an agent knows of the training pods on its node, as decisions see it.
+"""Training progress, checkpoints and use of pods, as reported by agents.
 
-Values only: the agent fills them, ``shared.wire`` carries them, the engine reads them. Times are
+Values only: the agent fills them, ``shared.wire`` transports them, decisions read them. Times are
 seconds since the epoch on the agent's clock unless a name says otherwise.
 """
 
@@ -33,7 +33,7 @@ class CheckpointPhase(StrEnum):
     NONE = "none"
     """No request."""
     ASKED = "asked"
-    """The request file lies there; the trainer has not answered."""
+    """The request file was written; the trainer has not answered."""
     ACKED = "acked"
     """The checkpoint is written; the trainer takes no step until the hold ends."""
     REFUSED = "refused"
@@ -58,7 +58,7 @@ class Progress(Struct, frozen=True, kw_only=True):
         goal: Which way it should go.
         source: Format that was read, e.g. ``jsonl``, ``keras``, ``tfevents``.
         step: Last step (iteration, batch or epoch, as the source counts); None if never said.
-        total_steps: Where the run ends; None if nobody said.
+        total_steps: Where the run ends; None if unknown.
         value: Last finite value of the metric; None before the first.
         first_value: First value of this run.
         best_value: Best value so far.
@@ -99,18 +99,18 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     """What the pod's checkpoint directory says (contract: docs/checkpoint-contract.md).
 
     Attributes:
-        problem: Why no checkpoint can be asked for; a token: ``CheckpointUnreachable``,
+        problem: Why no checkpoint can be requested; a token: ``CheckpointUnreachable``,
             ``TrainerSilent``, ``ExitsZeroOnTerm``, ``Misconfigured``; empty if it can.
         detail: The same in words.
-        step: Step of the last completed checkpoint, asked for or not.
+        step: Step of the last completed checkpoint, requested or not.
         saved_at: When it was completed.
         save_seconds: How long it took.
         save_bytes: How large it is.
         phase: Of the latest request.
         request: Id of that request; empty if there was none.
         acked_step: The step the trainer holds at; None unless acked.
-        path: The checkpoint's path as the trainer says it; empty unless acked.
-        resumed_step: The step this life of the trainer began at; None if it began anew.
+        path: The checkpoint's path as stated by the trainer; empty unless acked.
+        resumed_step: The step at which the trainer resumed; None if it began from scratch.
         done: Training is complete.
     """
 
@@ -129,7 +129,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 
 
 class Use(Struct, frozen=True, kw_only=True):
-    """What a pod or a node uses now.
+    """Use of a pod or a node.
 
     Attributes:
         cpu_cores: Mean since the last sample.
@@ -149,7 +149,7 @@ class Use(Struct, frozen=True, kw_only=True):
 
 
 class PodReport(Struct, frozen=True, kw_only=True):
-    """All an agent says about one pod.
+    """An agent's report of one pod.
 
     Attributes:
         uid: The pod's.
@@ -164,19 +164,19 @@ class PodReport(Struct, frozen=True, kw_only=True):
 
 
 class NodeReport(Struct, frozen=True, kw_only=True, tag=True):
-    """What is known of a node through its agent: the merger of its heartbeats.
+    """Report of a node: its agent's heartbeats, merged.
 
     Attributes:
         node: The node.
-        boot: Id of the agent's life.
-        sequence: Of the last heartbeat.
+        boot: Id of this run of the agent.
+        sequence: Sequence number of the last heartbeat.
         sent_at: When the agent sent it, on its clock.
-        received_at: When it came, on our monotonic clock.
-        complete: A full report of this life has come: nothing of the node is unknown.
+        received_at: When it was received, on our monotonic clock.
+        complete: A full report of this run was received: nothing of the node is unknown.
         use: Of the whole node.
         cpu_cores: Cores of the node as the agent sees them (its budget where it has one).
         pods: By uid; only pods of ours.
-        dropped: Events that the agent had to drop since it started, because nobody took them.
+        dropped: Events that the agent dropped since it started, because no replica took them.
     """
 
     node: NodeName

@@ -1,4 +1,4 @@
-"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``; rounded up where a whole number is due."""
+"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``; rounded up to whole base units."""
 
 import re
 from decimal import Decimal
@@ -20,13 +20,13 @@ _PATTERN: Final = re.compile(
 )
 _EXPECTED: Final = "a Kubernetes quantity such as 500m, 2 or 1.5Gi"
 LARGEST: Final = 2**53
-"""Of an amount in base units: 8 PiB, 9 million million cores. Nobody has so much, and a thousand of
-them on a node can be added up in 64 bits. The API server lets pods ask for a thousand times as
-much, which then fits nowhere either."""
+"""Largest amount in base units: 8 PiB, 9 million million cores. No node has so much, and a thousand
+of them can be added in 64 bits. The API server accepts requests of a thousand times as much, which
+fit nowhere either."""
 LONGEST_TEXT: Final = 64
-"""Characters; the API server writes none that is longer."""
+"""Characters; the API server writes no longer one."""
 _MOST_EXPONENT: Final = 40
-"""Beyond it, either way, is nothing that anybody has."""
+"""Exponents beyond it, either way, do not occur."""
 
 
 def parse(text: str, *, field: str = "quantity") -> Fraction:

@@ -1,4 +1,4 @@
-"""The Secret with the keys that sign what the extender writes: its name, and what is in it."""
+"""The Secret with the keys that sign what the extender writes: its name and content."""
 
 import secrets
 from collections.abc import Mapping
@@ -7,11 +7,11 @@ from typing import Final
 from shared.errors import InputError
 
 NAME: Final = "shuntyard-signing-keys"
-"""Of the Secret, as deploy/base/our-keys.yaml ships it."""
+"""Name of the Secret in deploy/base/our-keys.yaml."""
 CURRENT: Final = "current"
-"""Its key signs, and what it signed counts."""
+"""The key that signs; its signatures are valid."""
 PREVIOUS: Final = "previous"
-"""What its key signed counts still."""
+"""The previous key; its signatures are still valid."""
 KEY_BYTES: Final = 32
 """As long as the digest: a longer key would add nothing (RFC 2104, section 3)."""
 
@@ -21,25 +21,25 @@ def new_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def held(data: Mapping[str, bytes]) -> tuple[bytes, ...]:
-    """Return the keys, the one that signs first; none where there is none that signs.
+def signing_keys(data: Mapping[str, bytes]) -> tuple[bytes, ...]:
+    """Return the keys, the current one first; empty if there is no current one.
 
     Raises:
-        InputError: A key is not of the right length.
+        InputError: A key has the wrong length.
     """
-    found = [(name, data[name]) for name in (CURRENT, PREVIOUS) if data.get(name)]
-    for name, value in found:
+    keys = [(name, data[name]) for name in (CURRENT, PREVIOUS) if data.get(name)]
+    for name, value in keys:
         if len(value) != KEY_BYTES:
             raise InputError(name, f"{len(value)} bytes", f"a key of {KEY_BYTES} bytes")
-    signs = bool(found) and found[0][0] == CURRENT
-    return tuple(value for _, value in found) if signs else ()
+    signs = bool(keys) and keys[0][0] == CURRENT
+    return tuple(value for _, value in keys) if signs else ()
 
 
-def rotated(data: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return what a Secret holds after a rotation: a new key, and the one that signed so far.
+def rotate(data: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the Secret's data after a rotation: a new key, and the current one as previous.
 
     Raises:
-        InputError: What is there is no key.
+        InputError: A key has the wrong length.
     """
-    keys = held(data)
+    keys = signing_keys(data)
     return {CURRENT: new_key(), **({PREVIOUS: keys[0]} if keys else {})}

@@ -1,4 +1,4 @@
-"""A row of values as a line of little bars."""
+"""A row of values as a line of small bars."""
 
 import math
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ def sparkline(values: Sequence[float], bars: str = BLOCKS, *, width: int = 16) -
 
     Args:
         values: In order.
-        bars: Signs from the lowest to the highest.
-        width: More values than this are thinned, the first and the last stay.
+        bars: Characters from the lowest to the highest.
+        width: More values than this are thinned; first and last are kept.
     """
     finite = [value for value in values if math.isfinite(value)]
     shown = _thinned(finite, width)

@@ -1,4 +1,4 @@
-"""What namespaces hold and may hold, as ``/v1/namespaces`` says it.
+"""Use and shares of namespaces: the response of ``/v1/namespaces``.
 
 Shares are parts of the cluster, 0 to 1 (docs/policies/fair_share.md).
 """
@@ -16,8 +16,8 @@ class NamespaceEntry(Struct, frozen=True, kw_only=True):
     Attributes:
         namespace: Its name.
         waiting: Its jobs in the queue.
-        running: Its jobs that hold something: bound pods, or seats.
-        held: What they hold by resource, base units; what is zero is left out.
+        running: Its jobs with bound or reserved pods.
+        held: Amounts of those by resource, base units, without zeros.
         share: Its dominant share.
         weight: By what the share is divided.
         guaranteed_share: The share below which its jobs go first.
@@ -41,7 +41,7 @@ class NamespacesResponse(Listed, frozen=True, kw_only=True):
 
     Attributes:
         acting: Whether the replica that answers is the one that decides.
-        fair_share: Whether any of it decides; else it is only shown.
+        fair_share: Whether shares affect decisions; else they are only shown.
     """
 
     acting: bool

@@ -1,4 +1,4 @@
-"""What agent and extender say to each other on the agents' listener.
+"""Messages between agent and extender on the agents' listener.
 
 Bodies of ``POST /v1/heartbeats`` and ``GET /v1/nodes/{node}/pods``, version 1. A body with another
 version, an unknown key or a value out of bounds is refused with the field's path. Names and
@@ -26,7 +26,7 @@ Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class WireModel(BaseModel):
-    """Frozen, and a key it does not know is a mistake."""
+    """Frozen; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -100,12 +100,12 @@ class PodBody(WireModel):
     problem: Text = ""
 
     def report(self) -> PodReport:
-        """Return it as decisions see it."""
+        """Return the report for decisions."""
         return msgspec.convert(self.model_dump(), PodReport)
 
 
 class Event(WireModel):
-    """Something that happened to a pod and must not be lost between two states.
+    """An event of a pod that must not be lost between two reports.
 
     Attributes:
         uid: The pod.
@@ -122,20 +122,20 @@ class Event(WireModel):
 
 
 class Heartbeat(WireModel):
-    """What an agent reports.
+    """Report of an agent.
 
     Attributes:
-        version: Of this schema.
-        node: The node it speaks for; must be the node of its token's pod.
-        boot: Id of this life of the agent.
-        sequence: 1, 2, 3, … within one life, counted for each replica.
+        version: Version of this schema.
+        node: The agent's node; must be the node of its token's pod.
+        boot: Id of this run of the agent.
+        sequence: 1, 2, 3, … within one run, counted for each replica.
         sent_at: When, on the agent's clock.
         full: ``pods`` are all pods of ours on the node; otherwise those that changed since the
             last heartbeat that this replica answered.
         use: Of the whole node.
         cpu_cores: Cores of the node.
-        pods: Their state now.
-        gone: Pods that were reported and are there no more; empty in a full report.
+        pods: Their reports.
+        gone: Pods that were reported and do not exist any more; empty in a full report.
         events: Since the last heartbeat that this replica answered.
         dropped: Events dropped since the agent started.
     """
@@ -155,10 +155,10 @@ class Heartbeat(WireModel):
 
 
 class CheckpointRequest(WireModel):
-    """Ask a trainer for a checkpoint; repeated in every answer until it is no longer wanted.
+    """Request a checkpoint from a trainer; repeated in every answer while it is wanted.
 
     Attributes:
-        id: Of the request: the same id is the same request.
+        id: Id of the request: the same id is the same request.
         uid: The pod.
         deadline: The trainer must have answered by then; seconds since the epoch.
         hold_deadline: Until when it holds after its ack; then it goes on.
@@ -174,7 +174,7 @@ class CheckpointRequest(WireModel):
 
 
 class CheckpointCancel(WireModel):
-    """The request is no longer wanted: the trainer shall go on."""
+    """Cancel the request: the trainer goes on."""
 
     kind: Literal["cancel"] = "cancel"
     id: Name
@@ -185,13 +185,13 @@ Command = Annotated[CheckpointRequest | CheckpointCancel, Field(discriminator="k
 
 
 class HeartbeatAnswer(WireModel):
-    """What a replica answers.
+    """Answer of a replica.
 
     Attributes:
-        version: Of this schema.
-        acting: Whether the replica decides; only then there are commands.
-        full_wanted: The replica does not know the node as a whole: the next heartbeat must be full.
-        commands: What the agent shall do; carrying one out twice is the same as once.
+        version: Version of this schema.
+        acting: Whether the replica is the leader; only then there are commands.
+        full_wanted: The replica does not know the whole node: the next heartbeat must be full.
+        commands: Commands for the agent; carrying one out twice is the same as once.
     """
 
     version: Literal[1] = VERSION
@@ -201,7 +201,7 @@ class HeartbeatAnswer(WireModel):
 
 
 class PodPlace(WireModel):
-    """A pod of ours on the node: all an agent must know to find its files.
+    """One of our pods on the node: what an agent needs to find its files.
 
     Attributes:
         job: Name of its job, the directory below the namespace on the shared volume.

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from agent.tracking.curve import Curve
-from shared.convergence.categories import Standing, due, tick
+from shared.convergence.categories import ConvergenceState, due, tick
 from shared.convergence.forecast import Forecast, forecast
 from shared.convergence.parameters import ConvergenceParameters
 from shared.progress import Category, Goal, Span
@@ -34,7 +34,7 @@ class Track:
 
     def __init__(self, goal: Goal, params: ConvergenceParameters) -> None:
         self.goal = goal
-        self.standing = Standing()
+        self.state = ConvergenceState()
         self.curve = Curve()
         self.points = 0
         self.value: float | None = None
@@ -52,7 +52,7 @@ class Track:
     @property
     def category(self) -> Category:
         """SpeCon's category now."""
-        return self.standing.category
+        return self.state.category
 
     def take(self, value: float, step: float | None, at: float) -> None:
         """Add the next value; ``at`` in seconds since the epoch."""
@@ -70,12 +70,12 @@ class Track:
             self.first_value = self.best_value = value
         self.best_value = (min if self.goal is Goal.MIN else max)(self.best_value, value)
         self.curve.add(float(self.points) if step is None else step, value, at)
-        if self.standing.ticked_at is None:
+        if self.state.ticked_at is None:
             self._tick(at, silent=False)
 
     def restart(self, step: float) -> None:
         """Note that the run restarted at ``step``."""
-        self.standing = Standing()
+        self.state = ConvergenceState()
         self.curve.cut(step)
         self._fresh, self._due_at = None, float("-inf")
         self._forecast, self._forecast_at = Forecast(), float("-inf")
@@ -89,16 +89,14 @@ class Track:
 
     def _tick(self, now: float, *, silent: bool) -> None:
         """Make all ticks up to ``now``; ``silent``: also those without a new value."""
-        if self.standing.ticked_at is None and self._fresh is None:
+        if self.state.ticked_at is None and self._fresh is None:
             return
-        while due(self.standing, now, self._params) and (silent or self._fresh is not None):
+        while due(self.state, now, self._params) and (silent or self._fresh is not None):
             if self._fresh is None:
                 self._skip_silence(now)
-            before, interval_seconds = self.standing.ticked_at, self._params.interval_seconds
+            before, interval_seconds = self.state.ticked_at, self._params.interval_seconds
             at = now if before is None or before > now else before + interval_seconds
-            self.standing = tick(
-                self.standing, self._fresh, now=at, goal=self.goal, params=self._params
-            )
+            self.state = tick(self.state, self._fresh, now=at, goal=self.goal, params=self._params)
             self._fresh = None
             self._due_at = at + interval_seconds
 
@@ -129,8 +127,8 @@ class Track:
         return self._forecast.remaining_loss
 
     def _skip_silence(self, now: float) -> None:
-        before, interval_seconds = self.standing.ticked_at, self._params.interval_seconds
+        before, interval_seconds = self.state.ticked_at, self._params.interval_seconds
         if before is not None and now - before > MOST_SILENT_TICKS * interval_seconds:
             skipped = int((now - before) / interval_seconds) - MOST_SILENT_TICKS
             at = before + skipped * interval_seconds
-            self.standing = msgspec.structs.replace(self.standing, ticked_at=at)
+            self.state = msgspec.structs.replace(self.state, ticked_at=at)

@@ -94,7 +94,7 @@ def share_cores(budget_cores: float, weights: Mapping[str, float]) -> dict[str, 
 
 def weight(pod: PodObject) -> float:
     """Return how many times a pod counts: its CPU request over what was given; 1 as a rule."""
-    given = pod_cpu.given(pod.metadata.annotations or {})
+    given = pod_cpu.parse_given(pod.metadata.annotations or {})
     for container in pod.spec.containers if given else ():
         if given is not None and container.name == given.container and container.resources:
             try:

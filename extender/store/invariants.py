@@ -113,7 +113,7 @@ def _objects(content: Content) -> dict[str, object]:
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
-        "devices": devices.served(e for e in entities if isinstance(e, DeviceClass)),
+        "devices": devices.served_resources(e for e in entities if isinstance(e, DeviceClass)),
         "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "reports": _reports(content),

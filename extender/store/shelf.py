@@ -71,7 +71,7 @@ class DeviceShelf(Shelf[str, DeviceClass]):
         """The class behind each resource; the same object until something changes."""
         if self.frozen() is not self._served_from:
             self._served_from = self.frozen()
-            self._served = MappingProxyType(devices.served(self.all()))
+            self._served = MappingProxyType(devices.served_resources(self.all()))
         return self._served
 
 

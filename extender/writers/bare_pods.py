@@ -13,7 +13,7 @@ from shared.kube import paths, writes
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError, OddObjectError
 from shared.model import CPU, Migration, Mover
-from shared.pod_cpu import Given
+from shared.pod_cpu import GivenCpu
 
 OURS: Final = frozenset({*labels.SEAT, labels.CPU_GIVEN, labels.REPLACED_BY, labels.REPLACES})
 """What we wrote on a pod and its copy does not inherit."""
@@ -39,7 +39,7 @@ def replacement(live: Mapping[str, Any]) -> dict[str, Any]:
     spec["schedulingGates"] = [{"name": labels.GATE}]
     spec["affinity"] = _unpinned(spec.get("affinity") or {})
     spec["volumes"], dropped = _own_volumes(spec.get("volumes") or [])
-    given = pod_cpu.given(metadata.get("annotations", {}))
+    given = pod_cpu.parse_given(metadata.get("annotations", {}))
     own = (_as_given(container, given) for container in spec["containers"])
     spec["containers"] = [_without_mounts(container, dropped) for container in own]
     spec["initContainers"] = [_without_mounts(c, dropped) for c in spec.get("initContainers") or []]
@@ -55,7 +55,7 @@ def replacement(live: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _as_given(container: Mapping[str, Any], given: Given | None) -> Mapping[str, Any]:
+def _as_given(container: Mapping[str, Any], given: GivenCpu | None) -> Mapping[str, Any]:
     if given is None or container["name"] != given.container:
         return container
     resources = container.get("resources") or {}

@@ -23,7 +23,7 @@ from shared.kube.errors import (
     NotFoundError,
     OddObjectError,
 )
-from shared.pod_cpu import Given
+from shared.pod_cpu import GivenCpu
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class RequestWriter:
     async def _steps(self, asked: ResizePod) -> None:
         version = asked.resource_version
         if not asked.noted:
-            given = Given(asked.container, asked.given_milli)
+            given = GivenCpu(asked.container, asked.given_milli)
             version = await _version(self._note(asked, given.text, version))
         if asked.from_milli != asked.to_milli:
             write = writes.resize_cpu(

@@ -77,7 +77,7 @@ class Leadership:
         Who calls beside us has written our host name before. A Lease of our own says nothing new.
         """
         if self._reader is not None and not self.acting():
-            await self._reader.at_once()
+            await self._reader.read_now()
             self._notice()
 
     async def release(self) -> None:

@@ -1,1 +1,1 @@
-"""How far a training run has converged: SpeCon's Algorithm 1, and where its curve leads."""
+"""Convergence of a training run: SpeCon's Algorithm 1, and a forecast of its curve."""

@@ -1,6 +1,6 @@
 """Progressing, watching, converged: SpeCon's Algorithm 1 (docs/policies/convergence.md).
 
-A training run has one ``Standing``, reset when the run restarts. That a run was migrated is
+A training run has one ``ConvergenceState``, reset when the run restarts. That a run was migrated is
 recorded elsewhere.
 """
 
@@ -13,7 +13,7 @@ from shared.convergence.parameters import ConvergenceParameters, Normalisation
 from shared.progress import Category, Goal
 
 NO_GROWTH_YET: Final = math.inf
-"""G(t_0): the first growth is always below it."""
+"""G(t_0): every first growth is below it."""
 
 
 def growth(
@@ -25,7 +25,7 @@ def growth(
     goal: Goal,
     params: ConvergenceParameters,
 ) -> float:
-    """Return the growth G of one interval, 0 or above; +inf only if it leaves the range of floats.
+    """Return the growth G of one interval, 0 or above; +inf only beyond the range of floats.
 
     ``G = change / unit``. The change is the improvement towards ``goal``, or 0 (``signed``), or the
     absolute difference. The unit is 1, |previous|, or |first - best|, at least ``epsilon``.
@@ -54,17 +54,17 @@ def growth(
     return change / max(abs(unit), params.epsilon / 2)
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a training run stands after a tick; ``Standing()`` before the first one.
+class ConvergenceState(msgspec.Struct, frozen=True, kw_only=True):
+    """State of a training run after a tick; ``ConvergenceState()`` before the first one.
 
     Attributes:
         category: Of SpeCon.
-        growth: G(t_m) of the last tick that counted; +inf before there was one.
+        growth: G(t_m) of the last tick that counted; +inf before the first.
         previous_growth: G(t_{m-1}).
         value: E(t_m), the metric at the last tick that counted; None before the first.
         first: E(t_0).
         best: The best value of the ticks so far.
-        ticked_at: When the last tick was, whether it counted or not; None before the first.
+        ticked_at: Time of the last tick, whether it counted or not; None before the first.
         converged_at: When it became converged; None while it is not.
     """
 
@@ -79,35 +79,35 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known_growth(self) -> float | None:
-        """The last growth; None while there is none, or if it cannot be written as a number."""
+        """The last growth; None while there is none, or if it is infinite."""
         return self.growth if math.isfinite(self.growth) else None
 
 
-def due(standing: Standing, now: float, params: ConvergenceParameters) -> bool:
-    """Return whether it is time for the next tick; also if the clock was set back."""
-    if standing.ticked_at is None:
+def due(state: ConvergenceState, now: float, params: ConvergenceParameters) -> bool:
+    """Return True if the next tick is due; also if the clock was set back."""
+    if state.ticked_at is None:
         return True
-    return not 0 <= now - standing.ticked_at < params.interval_seconds
+    return not 0 <= now - state.ticked_at < params.interval_seconds
 
 
 def tick(
-    standing: Standing,
+    state: ConvergenceState,
     value: float | None,
     *,
     now: float,
     goal: Goal,
     params: ConvergenceParameters,
-) -> Standing:
-    """Return the standing after one interval.
+) -> ConvergenceState:
+    """Return the state after one interval.
 
     ::
 
-        G ≥ alpha     → progressing             it goes on, perhaps again
-        G ≥ G before  → stays                   slow, but bouncing
+        G ≥ alpha     → progressing             it improves, perhaps again
+        G ≥ G before  → unchanged               slow, but irregular
         otherwise       progressing → watching → converged, one step a tick
 
     Args:
-        standing: After the tick before.
+        state: After the tick before.
         value: The metric's last value if there was a new one since the tick before, else None.
             NaN and infinity are no values.
         now: Seconds; becomes ``converged_at``.
@@ -119,37 +119,37 @@ def tick(
         lines 10 to 12 and G = alpha decided; a tick without a value is ours.
     """
     new = value if value is not None and math.isfinite(value) else None
-    current = standing.value if new is None and params.count_silent_ticks else new
+    current = state.value if new is None and params.count_silent_ticks else new
     if current is None:
-        return msgspec.structs.replace(standing, ticked_at=now)
-    if standing.value is None or standing.first is None or standing.best is None:
-        return Standing(value=current, first=current, best=current, ticked_at=now)
-    best = (min if goal is Goal.MIN else max)(standing.best, current)
-    found = growth(
-        standing.value, current, first=standing.first, best=best, goal=goal, params=params
+        return msgspec.structs.replace(state, ticked_at=now)
+    if state.value is None or state.first is None or state.best is None:
+        return ConvergenceState(value=current, first=current, best=current, ticked_at=now)
+    best = (min if goal is Goal.MIN else max)(state.best, current)
+    growth_now = growth(
+        state.value, current, first=state.first, best=best, goal=goal, params=params
     )
-    category = _next(standing.category, found, standing.growth, params.alpha)
-    return Standing(
+    category = _next(state.category, growth_now, state.growth, params.alpha)
+    return ConvergenceState(
         category=category,
-        growth=found,
-        previous_growth=standing.growth,
+        growth=growth_now,
+        previous_growth=state.growth,
         value=current,
-        first=standing.first,
+        first=state.first,
         best=best,
         ticked_at=now,
-        converged_at=_converged_at(standing, category, now),
+        converged_at=_converged_at(state, category, now),
     )
 
 
-def _next(category: Category, found: float, before: float, alpha: float) -> Category:
-    if found >= alpha:
+def _next(category: Category, growth: float, before: float, alpha: float) -> Category:
+    if growth >= alpha:
         return Category.PROGRESSING
-    if found >= before:
+    if growth >= before:
         return category
     return Category.WATCHING if category is Category.PROGRESSING else Category.CONVERGED
 
 
-def _converged_at(standing: Standing, category: Category, now: float) -> float | None:
+def _converged_at(state: ConvergenceState, category: Category, now: float) -> float | None:
     if category is not Category.CONVERGED:
         return None
-    return now if standing.converged_at is None else standing.converged_at
+    return now if state.converged_at is None else state.converged_at

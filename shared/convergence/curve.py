@@ -1,11 +1,11 @@
-"""How far a training curve will still fall: SLAQ's two forms, fitted by weighted least squares.
+"""Further fall of a training curve: SLAQ's two forms, fitted by weighted least squares.
 
 The step is scaled to 0…1 from the first point to the last. SLAQ's ``1/(ax² + bx + c) + d`` (methods
 that converge sublinearly, as SGD does) and ``μ^(x-b) + c`` (linearly or faster) are both
 ``gain * shape(speed * x) + floor``. For a given shape and speed, gain and floor are a straight-line
 fit; so only the speed is searched for, and for the ratio of a to b a few values are tried.
 
-Everything is ``math`` on at most some dozen points: the agent has neither numpy nor time.
+Uses only ``math``, on a few dozen points: the agent has no numpy and little CPU time.
 """
 
 import math

@@ -16,48 +16,48 @@ OLDEST_WEIGHT: Final = 0.1
 _QUANTILES: Final = (1 / 6, 1 / 2, 5 / 6)
 """Low, middle, high: two thirds lie between the outer ones."""
 MOST_READ: Final = 2000
-"""Of a longer series evenly spaced points are read."""
+"""Points that are read; of a longer series, evenly spaced ones."""
 MOST_FITTED: Final = 32
 """The curve is fitted to the means of at most this many equal parts of the series."""
 LARGEST: Final = 1e15
-"""A step or a time beyond this is a mistake."""
+"""A step or a time beyond this is an error."""
 SEGMENTS: Final = 16
-"""The pace is taken between at most this many."""
+"""Most segments between which the pace is measured."""
 
 
 def seconds_per_step(steps: Sequence[float], times: Sequence[float]) -> Span | None:
     """Return the weighted median of the pace between the points; None if there are too few.
 
     A pause is one slow segment among many and does not move the median. The band holds two thirds
-    of the segments by weight: on a shared node the pace is a matter of who else is there, and that
-    does not average out.
+    of the segments by weight: on a shared node the pace depends on the other pods, and that does
+    not average out.
 
     Args:
         steps: Strictly rising.
-        times: Seconds; a segment during which no time passed says nothing.
+        times: Seconds; segments without a duration are ignored.
     """
     segments = [
         ((t1 - t0) / (k1 - k0), t1 > t0)
         for k0, k1, t0, t1 in zip(steps, steps[1:], times, times[1:], strict=False)
     ]
     last = max(1, len(segments) - 1)
-    known = sorted(
+    weighted = sorted(
         (pace, OLDEST_WEIGHT ** (1 - i / last))
         for i, (pace, passed) in enumerate(segments)
         if passed
     )
-    if len(known) < LEAST_SEGMENTS:
+    if len(weighted) < LEAST_SEGMENTS:
         return None
-    low, middle, high = (_quantile(known, part) for part in _QUANTILES)
+    low, middle, high = (_quantile(weighted, part) for part in _QUANTILES)
     return Span(middle, low, high)
 
 
 def _quantile(weighted: Sequence[tuple[float, float]], part: float) -> float:
     """Return the first number at which ``part`` of the weight is reached."""
-    wanted = part * sum(weight for _, weight in weighted)
+    left = part * sum(weight for _, weight in weighted)
     for number, weight in weighted:
-        wanted -= weight
-        if wanted <= 0:
+        left -= weight
+        if left <= 0:
             return number
     return weighted[-1][0]
 
@@ -77,11 +77,11 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """What is to come, each with a band that holds about two thirds; None if not predictable.
+    """A prediction, each value with a band of about two thirds; None if not predictable.
 
     Attributes:
         remaining_seconds: Time until ``total_steps``.
-        remaining_loss: How much the metric will still gain until then, 0 or above.
+        remaining_loss: Further improvement of the metric until then, 0 or above.
     """
 
     remaining_seconds: Span | None = None
@@ -91,10 +91,10 @@ class Forecast(msgspec.Struct, frozen=True):
 def forecast(
     points: Sequence[Point], total_steps: float | None, now: float, goal: Goal
 ) -> Forecast:
-    """Return how long a run will take from now, and how much it will still gain.
+    """Predict the remaining time of a run, and its further improvement.
 
-    Points that are not finite, or whose step is not above the ones before, are left out. The cost
-    is bounded, however many points there are. It never raises and never gives NaN or infinity.
+    Points that are not finite, or whose step is not above the previous ones, are ignored. The cost
+    is bounded for any number of points. It never raises, and never returns NaN or infinity.
 
     Args:
         points: Of one attempt, in the order of their steps; the whole run, not only its end.
@@ -116,12 +116,12 @@ def forecast(
 def _usable(points: Sequence[Point]) -> list[Point]:
     stride = -(-len(points) // MOST_READ) or 1
     reached = -math.inf
-    found: list[Point] = []
+    usable: list[Point] = []
     for point in points[::-stride][::-1]:  # from the end, so that the last one is among them
         if point.step > reached and _is_sane(point):
-            found.append(point)
+            usable.append(point)
             reached = point.step
-    return found
+    return usable
 
 
 def _is_sane(point: Point) -> bool:
@@ -140,10 +140,10 @@ def _remaining_seconds(points: Sequence[Point], total_steps: float, now: float) 
     if len(points) <= LEAST_SEGMENTS:
         return None
     ends = [points[i] for i in _edges(len(points) - 1, SEGMENTS)]
-    found = seconds_per_step([p.step for p in ends], [p.at_seconds for p in ends])
-    if found is None:
+    pace = seconds_per_step([p.step for p in ends], [p.at_seconds for p in ends])
+    if pace is None:
         return None
-    # since the last point it went on, but not beyond the next one: it may stand still
+    # it advanced since the last point, but not beyond the next one: it may have stopped
     usual_gap = (last.step - first.step) / (len(points) - 1)
     silent_seconds = max(0.0, now - last.at_seconds)
 
@@ -152,7 +152,7 @@ def _remaining_seconds(points: Sequence[Point], total_steps: float, now: float) 
             silent_seconds, min(left, usual_gap) * seconds_per_step
         )
 
-    return Span(until_end(found.value), until_end(found.low), until_end(found.high))
+    return Span(until_end(pace.value), until_end(pace.low), until_end(pace.high))
 
 
 def _remaining_loss(points: Sequence[Point], total_steps: float, goal: Goal) -> Span | None:
@@ -166,16 +166,16 @@ def _remaining_loss(points: Sequence[Point], total_steps: float, goal: Goal) -> 
     length = last.step - first.step
     edges = _edges(len(points), MOST_FITTED)
     parts = [points[i:j] for i, j in pairwise(edges)]
-    found = curve.further_drop(
+    drop = curve.further_drop(
         [sum((p.step - first.step) / length for p in part) / len(part) for part in parts],
         [sum(p.value / unit for p in part) / len(part) for part in parts],
         (total_steps - first.step) / length,
     )
-    span = Span(found.value * largest, found.low * largest, found.high * largest)
+    span = Span(drop.value * largest, drop.low * largest, drop.high * largest)
     return span if math.isfinite(span.high) else None
 
 
 def _edges(count: int, most: int) -> list[int]:
-    """Return the borders of at most ``most`` nearly equal parts of ``count`` things."""
+    """Return the borders of at most ``most`` nearly equal parts of ``count`` items."""
     parts = min(count, most)
     return [i * count // parts for i in range(parts + 1)]

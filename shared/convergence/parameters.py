@@ -1,4 +1,4 @@
-"""What the categories depend on besides the metric: the printed settings and the better ones."""
+"""Parameters of SpeCon's categories: as printed in the paper, and as recommended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ RECOMMENDED: Final = ConvergenceParameters()
 PRINTED: Final = ConvergenceParameters(
     normalisation=Normalisation.ABSOLUTE, signed=False, count_silent_ticks=True
 )
-"""As the paper prints it, its mistakes corrected."""
+"""As the paper prints it, with its errors corrected."""
 PRESETS: Final[Mapping[str, ConvergenceParameters]] = {
     "recommended": RECOMMENDED,
     "printed": PRINTED,

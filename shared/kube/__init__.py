@@ -1,1 +1,1 @@
-"""The only door to the API server."""
+"""All access to the API server."""

@@ -1,4 +1,4 @@
-"""What a pod takes of its node, computed as kube-scheduler computes it."""
+"""Effective requests of a pod, computed as kube-scheduler does."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -10,12 +10,12 @@ from shared.kube import wire
 
 Amounts = dict[str, Fraction]
 
-_Asked = tuple[tuple[tuple[str, str], ...], ...]
+_Requests = tuple[tuple[tuple[str, str], ...], ...]
 _MOST_KEPT: Final = 64
-"""Containers and amounts of a pod whose sum is remembered: what is remembered outlives the pod."""
+"""Containers and amounts of a pod whose sum is cached: the cache outlives the pod."""
 _PLAIN: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 POD_LEVEL: Final = frozenset({"cpu", "memory"})
-"""That a pod may ask for as a whole, beside huge pages."""
+"""Resources that a pod may request as a whole, besides huge pages."""
 _NONE: Final[Mapping[str, str]] = {}
 _NO_STATUS: Final = wire.PodStatus()
 
@@ -34,16 +34,16 @@ def pod_requests(spec: wire.PodSpec, status: wire.PodStatus) -> tuple[tuple[str,
         return _counted(_total(spec, status))
     containers = tuple(_key(container) for container in spec.containers or ())
     usual = len(containers) + sum(map(len, containers)) <= _MOST_KEPT
-    return _remembered(containers) if usual else _plain(containers)
+    return _cached(containers) if usual else _plain(containers)
 
 
 @lru_cache(maxsize=4096)
-def _remembered(containers: _Asked) -> tuple[tuple[str, int], ...]:
-    """The usual case, once for all pods that ask for the same."""
+def _cached(containers: _Requests) -> tuple[tuple[str, int], ...]:
+    """Return the usual case, computed once for all pods with the same requests."""
     return _plain(containers)
 
 
-def _plain(containers: _Asked) -> tuple[tuple[str, int], ...]:
+def _plain(containers: _Requests) -> tuple[tuple[str, int], ...]:
     total: Amounts = {}
     for asked in containers:
         _add(total, _parsed(dict(asked)))
@@ -56,7 +56,7 @@ def _key(container: wire.Container) -> tuple[tuple[str, str], ...]:
 
 
 def container_requests(spec: wire.PodSpec) -> Amounts:
-    """Return what the containers of a pod ask for together, without that of the pod as a whole.
+    """Return the sum of the containers' requests, without those of the pod as a whole.
 
     Raises:
         QuantityError: An amount is not a quantity.
@@ -121,7 +121,7 @@ def _container(
 
 
 def _apply_pod_level(total: Amounts, spec: wire.PodSpec, status: wire.PodStatus) -> None:
-    """Requests of the pod as a whole replace the containers' sum, resource by resource."""
+    """Replace the containers' sum by requests of the pod as a whole, by resource."""
     asked = spec.resources.requests if spec.resources else None
     names = [name for name in asked or () if name in POD_LEVEL or name.startswith("hugepages-")]
     if not names:
@@ -145,7 +145,7 @@ def _effective(
     *,
     infeasible: bool,
 ) -> Amounts:
-    """Return the largest of what is asked (unless it cannot be granted), granted and in force."""
+    """Return the largest of requested (unless infeasible), allocated and actual amounts."""
     largest = {} if infeasible else _parsed(asked)
     _raise_to(largest, _parsed(actuated))
     _raise_to(largest, _parsed(allocated))
@@ -187,7 +187,7 @@ def _raise_to(total: Amounts, least: Amounts) -> None:
 
 
 def _counts(resource: str) -> bool:
-    """Say whether NodeResourcesFit looks at the resource at all."""
+    """Return True if NodeResourcesFit checks the resource."""
     return (
         resource in _PLAIN
         or "/" in resource

@@ -1,7 +1,7 @@
-"""Who we are to the API server: from a kubeconfig or from inside a pod.
+"""Credentials for the API server: from a kubeconfig or from inside a pod.
 
-The kubeconfig is read directly: what we need of it is the cluster's address and CA, the user's
-certificate, token or credential plugin, and whom the user acts as.
+The kubeconfig is read directly: we need the cluster's address and CA, the user's certificate, token
+or credential plugin, and the impersonated user.
 """
 
 import os
@@ -21,16 +21,16 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True)
 class Credentials:
-    """How to reach the API server and how to prove who we are.
+    """Address of the API server, and how we authenticate.
 
     Attributes:
         server: Base URL without trailing slash.
         ssl: CA and client certificate; None for plain http.
-        token: Gives the bearer token to send now; None where there is none.
+        token: Returns the bearer token to send now; None if there is none.
         server_name: Name expected in the server's certificate if it is not the host's.
-        namespace: Where whoever it is works, as the context or the pod says; None if it does not.
-        proxy: URL of the HTTP proxy on the way to the server; None if there is none.
-        headers: Sent with every request: whom the user acts as.
+        namespace: Namespace of the context or the pod; None if there is none.
+        proxy: URL of an HTTP proxy; None if there is none.
+        headers: Sent with every request: the impersonated user.
     """
 
     server: str
@@ -42,13 +42,13 @@ class Credentials:
     headers: tuple[tuple[str, str], ...] = ()
 
     def bearer(self) -> str | None:
-        """Return the token that proves to others who we are; may block, as ``token`` does.
+        """Return the token that authenticates us to other servers; may block, as ``token`` does.
 
-        None if we prove it in another way, such as by a certificate, and if we act as somebody
-        else: the token would speak for us, with all our rights.
+        None if we use other credentials, such as a certificate, and if we impersonate a user: the
+        token would have all our own rights.
 
         Raises:
-            SettingsError: A credential plugin gave none.
+            SettingsError: A credential plugin returned none.
             OSError: The token's file cannot be read.
         """
         return None if self.headers else self.token()
@@ -63,17 +63,17 @@ def load(
 ) -> Credentials:
     """Return the first credentials found: ``path``, ``KUBECONFIG``, in-cluster, ``~/.kube/config``.
 
-    Blocks for file reads: call it before the event loop does anything urgent.
+    Blocks on file reads: call it before the event loop does anything urgent.
 
     Args:
         path: A kubeconfig.
         context: A context of the kubeconfig; default: its current one.
-        unverified_allowed: Whether a kubeconfig may say that the server's certificate is not
-            checked; a service never allows that.
+        unverified_allowed: Whether a kubeconfig may disable verification of the server's
+            certificate; a service never allows that.
         service_account: Directory of a pod's service account files.
 
     Raises:
-        SettingsError: There are none, or they ask for something we do not do.
+        SettingsError: There are none, or they have an unsupported setting.
     """
     named = os.environ.get("KUBECONFIG", "")
     default = Path.home() / ".kube" / "config"
@@ -90,7 +90,9 @@ def load(
             f"no credentials: KUBECONFIG is not set, {default} does not exist, and this is no pod "
             "with a service account"
         )
-    return _from_context(kubeconfig.read(files, context, unverified_allowed=unverified_allowed))
+    return _from_context(
+        kubeconfig.read_context(files, context, unverified_allowed=unverified_allowed)
+    )
 
 
 def _in_cluster(files: Path) -> Credentials:
@@ -128,22 +130,22 @@ def _ssl_context(cluster: dict[str, Any], user: dict[str, Any]) -> SSLContext:
         tls = create_default_context(cadata=authority.decode() if authority else None)
         certificate = kubeconfig.pem(user, "client-certificate")
         if certificate is not None:
-            _show(tls, certificate, kubeconfig.pem(user, "client-key"))
+            _use_certificate(tls, certificate, kubeconfig.pem(user, "client-key"))
     except SSLError as error:
         raise SettingsError(f"kubeconfig: certificate or key cannot be used: {error}") from error
-    if cluster.get(kubeconfig.SKIP_VERIFY):  # only where `read` was told that it is allowed
+    if cluster.get(kubeconfig.SKIP_VERIFY):  # `read_context` has checked that it is allowed
         tls.check_hostname, tls.verify_mode = False, CERT_NONE
     return tls
 
 
-def _show(tls: SSLContext, certificate: bytes, key: bytes | None) -> None:
-    """Have a client certificate shown on connections that are opened from now on."""
+def _use_certificate(tls: SSLContext, certificate: bytes, key: bytes | None) -> None:
+    """Use a client certificate for new connections."""
     with kubeconfig.as_files(certificate, key) as pair:
         tls.load_cert_chain(*pair)
 
 
 def _token(found: kubeconfig.Context, tls: SSLContext | None) -> TokenSource:
-    """Return the source of the user's token; a plugin counts where nothing else is stated."""
+    """Return the source of the user's token; a plugin is used if nothing else is configured."""
     user = found.user
     if user.get("tokenFile"):
         return FileToken(Path(user["tokenFile"]))
@@ -157,9 +159,9 @@ def _token(found: kubeconfig.Context, tls: SSLContext | None) -> TokenSource:
         if tls is None:
             raise SettingsError("kubeconfig: exec: a client certificate needs an https server")
         try:
-            _show(tls, certificate, key)
+            _use_certificate(tls, certificate, key)
         except SSLError as error:
-            problem = "the certificate or key that its plugin gave cannot be used"
+            problem = "the certificate or key of its plugin cannot be used"
             raise SettingsError(f"kubeconfig: exec: {problem}: {error}") from error
 
     return ExecToken(exec_plugin.plugin_of(user, found.cluster), use)
@@ -170,13 +172,13 @@ def _proxy(cluster: dict[str, Any]) -> str | None:
     if not url:
         return None
     parts = urlsplit(str(url))
-    if parts.scheme != "http" or not parts.hostname:  # it may hold a password: say nothing of it
+    if parts.scheme != "http" or not parts.hostname:  # it may have a password: do not show it
         raise SettingsError("kubeconfig: proxy-url is not http://HOST:PORT, the one kind supported")
     return str(url)
 
 
 def _impersonation(user: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the headers of whom the user acts as.
+    """Yield the impersonation headers.
 
     Source:
         https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/

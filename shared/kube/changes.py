@@ -1,7 +1,7 @@
-"""What of an owner may be changed while it runs: numbers of pods, and whether it is suspended.
+"""What may be changed of a running owner: numbers of pods, and whether it is suspended.
 
-Nothing of an owner that somebody else starts and stops: one with a queue of Kueue, one that another
-controller than its own drives (``managedBy``), one that is a part of a larger one, one that goes.
+Nothing of an owner that is controlled by others: with a queue of Kueue, with another controller
+than its own (``managedBy``), part of a larger owner, or being deleted.
 """
 
 from typing import Final, NamedTuple
@@ -27,15 +27,15 @@ OWN_CONTROLLERS: Final = frozenset(
 Kubeflow Trainer v2.0.0, training-operator v1.9.3, mpi-operator v0.6.0, KubeRay v1.4.2."""
 
 LETS_CHANGE: Final = frozenset({"CronJob", "RayJob"})
-"""Controllers that leave numbers alone that others write into what they made (KubeRay v1.4.2
+"""Controllers that keep numbers that others write into their objects (KubeRay v1.4.2
 ``controllers/ray/rayjob_controller.go``: it disregards differences)."""
 
 MAY_STOP: Final = frozenset({"CronJob"})
-"""Of those the ones that do not take it for a failure when it is suspended."""
+"""Those that do not count a suspension as a failure."""
 
 
 class Changes(NamedTuple):
-    """What may be changed of one owner, by its spec alone; see ``Owner`` for each."""
+    """What may be changed of one owner, by its spec only; fields as in ``Owner``."""
 
     counts: tuple[WorkerCount, ...] = ()
     suspend_field: str = ""
@@ -59,7 +59,7 @@ def suspendable(
 
 
 def with_changes(owner: Owner, meta: wire.Meta, changes: Changes) -> Owner:
-    """Return the owner with those changes that are ours to make."""
+    """Return the owner with the changes that we may make."""
     ours = (
         (changes.managed_by or "") in OWN_CONTROLLERS
         and labels.KUEUE_QUEUE not in owner.labels

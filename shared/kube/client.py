@@ -19,8 +19,8 @@ from shared.kube.errors import ConnectionLostError, UnauthorizedError, from_resp
 REQUEST_SECONDS: Final = 30.0
 CONNECT_SECONDS: Final = 10.0
 KEEPALIVE_SECONDS: Final = 75.0
-"""How long an idle connection is kept for the next burst, which would begin with dozens of TLS
-handshakes; kube-apiserver closes idle ones after 90 s."""
+"""How long an idle connection is kept, to save dozens of TLS handshakes in the next burst;
+kube-apiserver closes idle ones after 90 s."""
 READ_BUFFER_BYTES: Final = 2**20
 _OK: Final = range(200, 300)
 _REQUEST_TIMEOUT: Final = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
@@ -29,10 +29,10 @@ Params = Mapping[str, str]
 
 
 class LineSplitter:
-    """Cuts a stream of bytes at newlines; what is left after the last one waits in ``rest``.
+    """Cuts a stream of bytes at newlines; the rest after the last one is kept in ``rest``.
 
     aiohttp's own ``readline`` refuses lines above its buffer size, and a watch line is as long as
-    its object. The search for a newline never looks at a byte twice.
+    its object. No byte is searched twice.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class LineSplitter:
 
 
 class PatchKind(enum.Enum):
-    """How the server reads a patch; ``APPLY`` needs the parameter ``fieldManager``."""
+    """Type of a patch; ``APPLY`` needs the parameter ``fieldManager``."""
 
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
@@ -73,10 +73,10 @@ class _Call:
 class KubeClient:
     """One HTTP session with the API server.
 
-    Every method raises the ``ApiError`` that the answer stands for. Two things are repeated, once:
-    any request after a 401, when the token has been read again; and GET, PUT and DELETE by aiohttp
-    when their connection ends without an answer. So a PUT or DELETE that was carried out may come
-    back as a conflict or as not found. All else is the caller's knowledge (``shared.kube.retry``).
+    Every method raises the ``ApiError`` of the response. Requests are repeated once in two cases:
+    any request after a 401, when the token was read again; and GET, PUT and DELETE by aiohttp when
+    their connection ends without a response. So a PUT or DELETE that was carried out may fail with
+    a conflict or as not found. Further retries are up to the caller (``shared.kube.retry``).
     """
 
     def __init__(self, session: aiohttp.ClientSession, credentials: Credentials) -> None:
@@ -92,12 +92,12 @@ class KubeClient:
         user_agent: str = "shuntyard",
         max_connections: int = 64,
     ) -> AsyncIterator["KubeClient"]:
-        """Lend a client; its connections close at the end.
+        """Open a client; its connections are closed at the end.
 
         Args:
             credentials: See ``shared.kube.auth.load``.
-            user_agent: What the server's audit log and flow schemas see.
-            max_connections: Requests and watches at one time; further ones wait.
+            user_agent: For the server's audit log and flow schemas.
+            max_connections: Concurrent requests and watches; further ones wait.
         """
         connector = aiohttp.TCPConnector(
             limit=max_connections,
@@ -107,7 +107,7 @@ class KubeClient:
         )
         async with aiohttp.ClientSession(
             connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),  # the API server gives none; looking costs time
+            cookie_jar=aiohttp.DummyCookieJar(),  # the API server sends none
             headers=[
                 (hdrs.USER_AGENT, user_agent),
                 (hdrs.ACCEPT, "application/json"),
@@ -124,7 +124,7 @@ class KubeClient:
         return await self._request(hdrs.METH_GET, path, params)
 
     async def post(self, path: str, body: Any, params: Params | None = None) -> bytes:
-        """Create ``body`` and return what the server made of it."""
+        """Create ``body`` and return the created object."""
         return await self._request(hdrs.METH_POST, path, params, body)
 
     async def put(self, path: str, body: Any, params: Params | None = None) -> bytes:
@@ -139,7 +139,7 @@ class KubeClient:
         kind: PatchKind = PatchKind.MERGE,
         params: Params | None = None,
     ) -> bytes:
-        """Change the object at ``path``; ``uid`` or ``resourceVersion`` in the patch must hold."""
+        """Patch the object at ``path``; ``uid`` or ``resourceVersion`` in the patch must match."""
         return await self._request(hdrs.METH_PATCH, path, params, body, kind.value)
 
     async def delete(
@@ -152,18 +152,18 @@ class KubeClient:
         propagation: str | None = None,
         once: bool = False,
     ) -> bytes:
-        """Delete the object at ``path`` if ``uid`` and ``resource_version`` are still its own.
+        """Delete the object at ``path`` if ``uid`` and ``resource_version`` still match.
 
         Args:
-            path: One object, or a collection: then all of it.
+            path: One object, or a whole collection.
             uid: Precondition.
             resource_version: Precondition.
             grace_seconds: Time to end for a pod; default: its own; 0: at once.
             propagation: ``Foreground``, ``Background`` or ``Orphan``.
-            once: Do not send it again when the connection ends without an answer.
+            once: Do not repeat the request when the connection ends without a response.
         """
-        wanted = {"uid": uid, "resourceVersion": resource_version}
-        preconditions = {key: value for key, value in wanted.items() if value}
+        expected = {"uid": uid, "resourceVersion": resource_version}
+        preconditions = {key: value for key, value in expected.items() if value}
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -255,7 +255,7 @@ class KubeClient:
 
 
 async def _as_stream(data: bytes | None) -> AsyncIterator[bytes]:
-    """Yield a body that aiohttp cannot send a second time, so that it does not repeat a request."""
+    """Yield a body as a stream, which aiohttp cannot repeat."""
     yield data or b""
 
 

@@ -1,4 +1,4 @@
-"""The CPU requests of a pod, container by container, and as its owner gave them."""
+"""CPU requests of a pod by container, and as its owner set them."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -10,17 +10,17 @@ from shared import pod_cpu
 from shared.kube import wire
 from shared.kube.amounts import base_units, parsed, pod_requests
 from shared.model import CPU, ContainerCpu
-from shared.pod_cpu import Given
+from shared.pod_cpu import GivenCpu
 
 Requests = tuple[tuple[str, int], ...]
 
 _MOST_KEPT: Final = 32
-"""Containers of a pod that is remembered: what is remembered outlives the pod."""
+"""Containers of a pod that is cached: the cache outlives the pod."""
 _NONE: Final[Mapping[str, str]] = {}
 
 
 def containers(spec: wire.PodSpec) -> tuple[ContainerCpu, ...]:
-    """Return the CPU of each ordinary container; nothing where the pod as a whole asks for some.
+    """Return the CPU of each ordinary container; empty if the pod as a whole requests some.
 
     Raises:
         QuantityError: An amount is not a quantity.
@@ -29,7 +29,7 @@ def containers(spec: wire.PodSpec) -> tuple[ContainerCpu, ...]:
     if whole is not None and (whole.requests or whole.limits):
         return ()
     keys = tuple(_key(container) for container in spec.containers or ())
-    return _remembered(keys) if len(keys) <= _MOST_KEPT else _containers(keys)
+    return _cached(keys) if len(keys) <= _MOST_KEPT else _containers(keys)
 
 
 _Key = tuple[str, str | None, str | None, bool]
@@ -49,8 +49,8 @@ def _key(container: wire.Container) -> _Key:
 
 
 @lru_cache(maxsize=4096)
-def _remembered(keys: tuple[_Key, ...]) -> tuple[ContainerCpu, ...]:
-    """One value for all pods that ask for the same."""
+def _cached(keys: tuple[_Key, ...]) -> tuple[ContainerCpu, ...]:
+    """Return one value for all pods with the same requests."""
     return _containers(keys)
 
 
@@ -68,23 +68,23 @@ def _milli(text: str | None) -> int | None:
 def requests_as_given(
     spec: wire.PodSpec, status: wire.PodStatus, annotations: Mapping[str, str]
 ) -> tuple[Requests, int]:
-    """Return the pod's requests with the CPU that its owner gave, and by how much it has more.
+    """Return the pod's requests with the owner's CPU request, and the change to the present one.
 
-    Two things are said of a bound pod whose request we changed: what it asked for, which is what
-    it would take anywhere, and how much more milli-CPU it counts where it is (below 0: less).
+    For a bound pod whose request we changed: the original requests, which it would have on another
+    node, and how much more milli-CPU it counts on its node (below 0: less).
 
     Raises:
         QuantityError: An amount is not a quantity.
     """
     now = pod_requests(spec, status)
-    given = pod_cpu.given(annotations) if spec.node_name else None
+    given = pod_cpu.parse_given(annotations) if spec.node_name else None
     if given is None or all(c.name != given.container for c in spec.containers or ()):
         return now, 0
     own = pod_requests(_spec_as_given(spec, given), _status_as_given(status, given))
     return own, dict(now).get(CPU, 0) - dict(own).get(CPU, 0)
 
 
-def _spec_as_given(spec: wire.PodSpec, given: Given) -> wire.PodSpec:
+def _spec_as_given(spec: wire.PodSpec, given: GivenCpu) -> wire.PodSpec:
     return replace(
         spec,
         containers=[
@@ -94,8 +94,8 @@ def _spec_as_given(spec: wire.PodSpec, given: Given) -> wire.PodSpec:
     )
 
 
-def _status_as_given(status: wire.PodStatus, given: Given) -> wire.PodStatus:
-    """As if the node had granted what was given."""
+def _status_as_given(status: wire.PodStatus, given: GivenCpu) -> wire.PodStatus:
+    """Return the status as if the node had granted the owner's request."""
     return replace(
         status,
         container_statuses=[
@@ -111,10 +111,10 @@ def _status_as_given(status: wire.PodStatus, given: Given) -> wire.PodStatus:
     )
 
 
-def _resources(resources: wire.Resources | None, given: Given) -> wire.Resources:
+def _resources(resources: wire.Resources | None, given: GivenCpu) -> wire.Resources:
     resources = resources or wire.Resources()
     return replace(resources, requests=_amounts(resources.requests, given))
 
 
-def _amounts(amounts: wire.ResourceList | None, given: Given) -> wire.ResourceList:
+def _amounts(amounts: wire.ResourceList | None, given: GivenCpu) -> wire.ResourceList:
     return {**(amounts or _NONE), CPU: f"{given.milli}m"}

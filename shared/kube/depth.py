@@ -1,7 +1,7 @@
-"""JSON that is nested deeper than Python's own limit, but not deeper than the API server takes.
+"""Decoding of JSON that is nested deeper than Python's limit, up to the API server's limit.
 
-A custom resource may hold fields that nobody describes, nested by its user as he likes; the object
-that is too deep is left out, and must not keep the others of its page from being read.
+A custom resource may have fields without a schema, nested to any depth by its user. An object that
+is too deep is skipped, and must not prevent reading the others of its page.
 
 Source:
     Go ``encoding/json``: 10,000 levels (``maxNestingDepth``).
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 def decoded(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw) -> T:
-    """Return what the decoder reads, however deep what it passes over is.
+    """Decode, however deep the skipped parts are.
 
     Raises:
-        DecodeError: It is no such JSON, or deeper than the interpreter can pass over.
+        DecodeError: It is not such JSON, or deeper than the interpreter can skip.
     """
     try:
         return decoder.decode(data)

@@ -1,4 +1,4 @@
-"""What the API server serves."""
+"""Discovery: the API groups and versions of the API server."""
 
 from typing import Final
 
@@ -34,16 +34,16 @@ _DECODER: Final = msgspec.json.Decoder(Groups)
 async def group_versions(client: KubeClient) -> frozenset[str]:
     """Return the served versions of all API groups but the core one, e.g. ``batch/v1``.
 
-    Every authenticated user may ask (``system:discovery``); the answer has some kilobytes.
+    Every authenticated user may read them (``system:discovery``); the response has a few kilobytes.
 
     Raises:
-        ApiError: The server did not say.
+        ApiError: They cannot be read.
     """
     body = await client.get(paths.GROUPS)
     try:
-        found = _DECODER.decode(body)
+        listed = _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BrokenAnswerError(str(error)) from error
     return frozenset(
-        version.group_version for group in found.groups for version in group.versions or ()
+        version.group_version for group in listed.groups for version in group.versions or ()
     )

@@ -44,17 +44,17 @@ _DECODER: Final = msgspec.json.Decoder(Budgets)
 
 
 def blocking(data: bytes, pods: Sequence[Mapping[str, str]]) -> str:
-    """Return the name of a budget that forbids to disrupt all these pods at once; empty if none.
+    """Return the name of a budget that forbids disrupting all these pods at once, or "".
 
     Args:
-        data: The budgets of the pods' namespace, a list as the server sends it.
+        data: The budgets of the pods' namespace, the server's list.
         pods: Labels of the pods.
 
     Raises:
         BrokenAnswerError: It is not such a list.
 
     Source:
-        k8s.io/api policy/v1: an empty selector is every pod's, a missing one nobody's.
+        k8s.io/api policy/v1: an empty selector selects every pod, a missing one none.
     """
     try:
         found = _DECODER.decode(data).items or ()

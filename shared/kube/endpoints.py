@@ -1,4 +1,4 @@
-"""Where the pods behind a Service listen: its EndpointSlices."""
+"""EndpointSlices of a Service: where its pods listen."""
 
 from typing import Final
 
@@ -49,11 +49,11 @@ class Slices(Struct):
 _DECODER: Final = msgspec.json.Decoder(Slices)
 
 
-async def of_service(client: KubeClient, namespace: str, service: str) -> list[Slice]:
+async def slices_of_service(client: KubeClient, namespace: str, service: str) -> list[Slice]:
     """Return the EndpointSlices of a Service.
 
     Raises:
-        ApiError: The server did not say.
+        ApiError: They cannot be read.
     """
     path = paths.namespaced(SLICES, namespace)
     body = await client.get(path, {"labelSelector": f"{SERVICE_LABEL}={service}"})
@@ -63,11 +63,13 @@ async def of_service(client: KubeClient, namespace: str, service: str) -> list[S
         raise BrokenAnswerError(str(error)) from error
 
 
-def of_pod(slices: list[Slice], pod: str, port_name: str) -> tuple[str, int] | None:
+def pod_address(slices: list[Slice], pod: str, port_name: str) -> tuple[str, int] | None:
     """Return address and port of a pod by their names; None if it is not behind the Service."""
-    for one in slices:
-        ports = [port.port for port in one.ports or () if port.name == port_name and port.port]
-        for endpoint in one.endpoints or ():
+    for endpoint_slice in slices:
+        ports = [
+            port.port for port in endpoint_slice.ports or () if port.name == port_name and port.port
+        ]
+        for endpoint in endpoint_slice.endpoints or ():
             named = endpoint.target_ref is not None and endpoint.target_ref.name == pod
             if named and ports and endpoint.addresses:
                 return endpoint.addresses[0], ports[0]

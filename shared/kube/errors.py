@@ -1,4 +1,4 @@
-"""What the API server, or the way to it, can answer instead of what was asked for.
+"""Errors of requests to the API server.
 
 ::
 
@@ -12,9 +12,9 @@
     ├── InvalidError          400, 422: the object cannot be accepted as it is
     ├── ThrottledError        429
     ├── ServerError           500 and above
-    ├── ConnectionLostError   no answer, or half of one: the write may have happened
-    └── BrokenAnswerError     an answer that is neither a page of a list nor an event
-    OddObjectError            the server sent an object that we cannot read
+    ├── ConnectionLostError   no response, or an incomplete one: the write may have happened
+    └── BrokenAnswerError     an unreadable response
+    OddObjectError            an object from the server that we cannot read
 """
 
 from typing import Final
@@ -26,13 +26,13 @@ from shared.errors import ShuntyardError
 
 
 class ApiError(ShuntyardError):
-    """The API server did not do what was asked.
+    """A request to the API server failed.
 
     Attributes:
-        status: HTTP status; 0 where there was none.
+        status: HTTP status; 0 if there was none.
         reason: ``reason`` of the server's Status object, e.g. ``NotFound``.
-        message: The server's words.
-        retry_after_seconds: How long the server asks us to wait; None if it does not say.
+        message: The server's message.
+        retry_after_seconds: The server's ``Retry-After``; None if there was none.
     """
 
     def __init__(
@@ -86,21 +86,21 @@ class ServerError(ApiError):
 
 
 class ConnectionLostError(ApiError):
-    """There was no complete answer; a write may or may not have happened."""
+    """There was no complete response; a write may or may not have happened."""
 
     def __init__(self, message: str) -> None:
         super().__init__(0, "ConnectionLost", message)
 
 
 class BrokenAnswerError(ApiError):
-    """An answer is no page of a list and no event: a proxy in between, or half a line."""
+    """A response is neither a page of a list nor an event: from a proxy, or half a line."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(0, "BrokenAnswer", problem)
 
 
 class OddObjectError(ShuntyardError):
-    """An object cannot be read; it is left out, everything else goes on.
+    """An object cannot be read; it is skipped, everything else works.
 
     Attributes:
         key: ``namespace/name`` of the object, ``?`` where even that cannot be read.
@@ -154,14 +154,14 @@ _DECODER: Final = msgspec.json.Decoder(Status)
 
 
 def from_status(status: Status, retry_after_seconds: float | None = None) -> ApiError:
-    """Return the error that a Status object stands for."""
+    """Return the error of a Status object."""
     if retry_after_seconds is None and status.details is not None:
         retry_after_seconds = status.details.retry_after_seconds
     kind = _BY_STATUS.get(status.code, ServerError if status.code >= _SERVER_SIDE else ApiError)
     if status.reason == "AlreadyExists":
         kind = AlreadyExistsError
     elif kind is InvalidError and _other_uid(status):
-        kind = ConflictError  # a patch whose uid does not hold is called Invalid by the server
+        kind = ConflictError  # the server reports a patch with another uid as Invalid
     return kind(status.code, status.reason, status.message, retry_after_seconds)
 
 
@@ -171,10 +171,10 @@ def _other_uid(status: Status) -> bool:
 
 
 def from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
-    """Return the error that an HTTP answer stands for; ``retry_after`` is the header in seconds."""
+    """Return the error of an HTTP response; ``retry_after`` is the header in seconds."""
     try:
         status = _DECODER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # a proxy's page, not the API server's words
+    except (msgspec.DecodeError, UnicodeDecodeError):  # from a proxy, not from the API server
         status = Status(message=body[:200].decode("utf-8", "replace"))
     status.code = code
     seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None

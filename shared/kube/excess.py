@@ -1,12 +1,12 @@
-"""How much of a pod's spec is read: whoever creates pods must not decide how long a look takes.
+"""Limits of a pod's spec: users must not determine how long a pass takes.
 
-The API server takes pods of more than a megabyte. A pod beyond a bound here says so, and its job is
-``Misconfigured`` and names the field; of its requirements of nodes none is read. What it takes on
-its node still counts. Counting looks at lists and not into their texts, so it costs less than the
-JSON decoding before it.
+The API server accepts pods of more than a megabyte. The job of a pod beyond a limit is
+``Misconfigured``, with a message that names the field; its node requirements are not read. Its
+resources on its node still count. Only list lengths are counted, which costs less than the JSON
+decoding before.
 
 One requirement with up to ten values in each term of a node affinity is free: when we release a pod
-that has terms of its own, the pin adds one with the planned node and its spares to each of them.
+with its own terms, the pin adds one with the planned node and its spares to each of them.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ MOST_TOLERATIONS: Final = 256
 MOST_HOST_PORTS: Final = 512
 """Host ports of all containers; each is compared with the taken ports of each node."""
 MOST_RESOURCES: Final = 128
-"""Resource names of one container, of the pod or of its overhead; each is a column to look for."""
+"""Resource names of one container, of the pod or of its overhead; each is a column to search."""
 MOST_CONTAINERS: Final = 1024
 """Containers and init containers."""
 MOST_CLAIMS: Final = 512
@@ -42,7 +42,7 @@ _AFFINITY: Final = (
 
 
 def excess(spec: wire.PodSpec) -> str:
-    """Return what of a pod's spec is more than we read, and how much may be there; else ""."""
+    """Return a message if a pod's spec exceeds a limit; else ""."""
     for field, what, count, most in _counts(spec):
         if count > most:
             return f"{field}: {count} {what}, and at most {most} are allowed"
@@ -50,7 +50,7 @@ def excess(spec: wire.PodSpec) -> str:
 
 
 def without_requirements(spec: wire.PodSpec) -> wire.PodSpec:
-    """Return the spec of a pod that no node takes, with nothing in it that is beyond a bound."""
+    """Return the spec of a pod that fits no node, without anything that exceeds a limit."""
     nowhere = wire.NodeAffinity(required=wire.NodeSelector([]))
     return replace(
         spec,
@@ -62,7 +62,7 @@ def without_requirements(spec: wire.PodSpec) -> wire.PodSpec:
 
 
 def _counts(spec: wire.PodSpec) -> Iterable[tuple[str, str, int, int]]:
-    """Yield field, what is counted in it, how many there are and may be; the cheap ones first."""
+    """Yield field, name of the items, count and limit; the cheap ones first."""
     containers = [*(spec.containers or ()), *(spec.init_containers or ())]
     yield "spec.containers", "containers", len(containers), MOST_CONTAINERS
     yield "spec.nodeSelector", "pairs", len(spec.node_selector or ()), MOST_PAIRS

@@ -27,31 +27,31 @@ from shared.errors import SettingsError
 from shared.kube import kubeconfig
 
 PLUGIN_SECONDS: Final = 60.0
-"""How long a plugin may take where no person can log in; those of clouds take about a second."""
+"""Time limit of a plugin without a terminal; those of clouds take about a second."""
 LOGIN_SECONDS: Final = 600.0
-"""How long it may take at a terminal: a person may have to log in with a browser."""
+"""Time limit at a terminal: a person may have to log in with a browser."""
 MOST_OUTPUT_BYTES: Final = 2**20
-"""Of what it prints; a token or a certificate with its key has a few kilobytes."""
+"""Size of its output; a token or a certificate with its key has a few kilobytes."""
 _DRAIN_SECONDS: Final = 1.0
-"""A plugin that has ended may leave a child behind that keeps its output open."""
+"""Wait for the rest of the output: a child of an ended plugin may keep it open."""
 VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 KIND: Final = "ExecCredential"
 _INFO: Final = "KUBERNETES_EXEC_INFO"
 _EXTENSION: Final = "client.authentication.k8s.io/exec"
 _CLUSTER_KEYS: Final = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
 _MOST_HINT: Final = 500
-"""Characters of an ``installHint`` that are shown; whole pages stand there."""
+"""Characters of an ``installHint`` that are shown; some have whole pages."""
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a plugin ended.
+class PluginResult:
+    """Result of a plugin's process.
 
     Attributes:
         status: Exit status, below 0 minus the signal; None if it took too long and was killed.
         output: What it printed on standard output; ``MOST_OUTPUT_BYTES`` at most.
-        last_line: The last line that it printed on standard error; empty if there is none.
-        seconds: How long it was waited for at most.
+        last_line: The last line on standard error; empty if there is none.
+        seconds: The time limit.
     """
 
     status: int | None
@@ -61,15 +61,17 @@ class Ended:
 
 
 def at_terminal(stream: object) -> bool:
-    """Say whether a standard stream of ours is a terminal."""
+    """Return True if a standard stream is a terminal."""
     isatty = getattr(stream, "isatty", None)
     return bool(isatty and isatty())
 
 
-def run_plugin(argv: Sequence[str], environ: Mapping[str, str], *, interactive: bool) -> Ended:
-    """Run it to its end.
+def run_plugin(
+    argv: Sequence[str], environ: Mapping[str, str], *, interactive: bool
+) -> PluginResult:
+    """Run a plugin to its end.
 
-    What it prints on standard error is shown at once if that is a terminal: it may ask for a login.
+    Its standard error is shown immediately at a terminal: it may ask for a login.
 
     Args:
         argv: The program's path and its arguments.
@@ -88,7 +90,7 @@ def run_plugin(argv: Sequence[str], environ: Mapping[str, str], *, interactive: 
     status: int | None
     try:
         status = process.wait(seconds)
-    except BaseException as error:  # also Ctrl-C: it must not go on without us
+    except BaseException as error:  # also Ctrl-C: it must not keep running
         process.kill()
         process.wait()
         if not isinstance(error, subprocess.TimeoutExpired):
@@ -98,11 +100,11 @@ def run_plugin(argv: Sequence[str], environ: Mapping[str, str], *, interactive: 
         reader.join(_DRAIN_SECONDS)
     lines = errors.read.decode(errors="replace").split("\n")
     last_line = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return Ended(status, output.read, last_line, seconds)
+    return PluginResult(status, output.read, last_line, seconds)
 
 
 class _Reader(threading.Thread):
-    """Reads a pipe to its end, so that nobody who writes into it has to wait."""
+    """Reads a pipe to its end, so that its writer never blocks."""
 
     def __init__(self, pipe: IO[bytes] | None, *, shows: bool = False) -> None:
         super().__init__(daemon=True)
@@ -156,15 +158,15 @@ class _Answer(Struct, rename="camel"):
 
 @dataclass(frozen=True)
 class Plugin:
-    """What a kubeconfig says of a plugin.
+    """A plugin, as configured in a kubeconfig.
 
     Attributes:
-        version: API version that it is asked in, and must answer in.
-        command: Program, looked for on the ``PATH`` if it has no directory.
-        environ: Variables that it gets beside ours.
-        hint: How it is installed; may be empty.
+        version: API version of the request and the response.
+        command: Program, searched on the ``PATH`` if it has no directory.
+        environ: Environment variables added to ours.
+        hint: How to install it; may be empty.
         mode: ``Never``, ``IfAvailable`` or ``Always``: whether it reads our standard input.
-        cluster: What it is told of the cluster; None if it does not ask for that.
+        cluster: Cluster information passed to it; None if it does not need any.
     """
 
     version: str
@@ -178,12 +180,12 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Credential:
-    """What a plugin gave.
+    """Credential returned by a plugin.
 
     Attributes:
-        token: Bearer token; None if it gave none.
-        certificate: Client certificate and its key, PEM; None if it gave none.
-        expires: When to ask again; None if it does not say.
+        token: Bearer token; None if there is none.
+        certificate: Client certificate and its key, PEM; None if there is none.
+        expires: When to run the plugin again; None if it does not say.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -214,7 +216,7 @@ def plugin_of(user: Mapping[str, Any], cluster: kubeconfig.Section) -> Plugin:
         expected = "Never, IfAvailable or Always"
         raise SettingsError(f"kubeconfig: exec: interactiveMode {mode!r} is not {expected}")
     command = section.command
-    if os.sep in command:  # a name alone is looked for on the PATH
+    if os.sep in command:  # a bare name is searched on the PATH
         command = str(Path(user[kubeconfig.DIRECTORY]) / command)
     return Plugin(
         version=section.api_version,
@@ -227,12 +229,12 @@ def plugin_of(user: Mapping[str, Any], cluster: kubeconfig.Section) -> Plugin:
     )
 
 
-def ask(plugin: Plugin) -> Credential:
-    """Run a plugin, and return what it gives; takes a second, or as long as a login takes.
+def get_credential(plugin: Plugin) -> Credential:
+    """Run a plugin and return its credential; takes a second, or as long as a login.
 
     Raises:
-        SettingsError: It is not there, failed, or printed something else. Nothing of what it
-            printed on standard output is in the message.
+        SettingsError: It is missing, failed, or printed something else. The message has nothing of
+            its standard output.
     """
     is_terminal = at_terminal(sys.stdin)
     if plugin.mode == "Always" and not is_terminal:
@@ -245,27 +247,27 @@ def ask(plugin: Plugin) -> Credential:
         raise _problem(plugin, f"is not there, or cannot be run: {hint}")
     environ = {**os.environ, **plugin.environ, _INFO: _info(plugin, interactive=interactive)}
     try:
-        ended = run_plugin([program, *plugin.args], environ, interactive=interactive)
+        result = run_plugin([program, *plugin.args], environ, interactive=interactive)
     except OSError as error:
         raise _problem(plugin, f"cannot be run: {error.strerror or error}") from error
-    return _given(plugin, ended)
+    return _credential(plugin, result)
 
 
-def _given(plugin: Plugin, ended: Ended) -> Credential:
-    said = f": {ended.last_line}" if ended.last_line else ""
-    if ended.status is None:
+def _credential(plugin: Plugin, result: PluginResult) -> Credential:
+    detail = f": {result.last_line}" if result.last_line else ""
+    if result.status is None:
         hint = "run it by hand to see what it waits for"
-        raise _problem(plugin, f"gave no answer in {ended.seconds:.0f} s{said}; {hint}")
-    if ended.status:
+        raise _problem(plugin, f"gave no answer in {result.seconds:.0f} s{detail}; {hint}")
+    if result.status:
         hint = "run it by hand, or log in again"
-        raise _problem(plugin, f"failed with exit status {ended.status}{said}; {hint}")
+        raise _problem(plugin, f"failed with exit status {result.status}{detail}; {hint}")
     try:
-        answer = msgspec.json.decode(ended.output, type=_Answer)
+        answer = msgspec.json.decode(result.output, type=_Answer)
     except ValueError as error:  # no JSON, no UTF-8, or other fields; its text has no value of them
         raise _problem(plugin, f"printed no {KIND}: {error}") from error
     if (answer.kind, answer.api_version) != (KIND, plugin.version):
-        found = f"{answer.kind} of {answer.api_version}"
-        raise _problem(plugin, f"printed {found[:100]}, and {KIND} of {plugin.version} was asked")
+        printed = f"{answer.kind} of {answer.api_version}"
+        raise _problem(plugin, f"printed {printed[:100]}, and {KIND} of {plugin.version} was asked")
     status = answer.status or _Status()
     pair = (status.client_certificate_data.encode(), status.client_key_data.encode())
     if any(pair) and not all(pair):
@@ -285,15 +287,15 @@ def _info(plugin: Plugin, *, interactive: bool) -> str:
 
 
 def _described(cluster: kubeconfig.Section) -> Mapping[str, Any]:
-    """Return what a plugin may know of a cluster: its section, with the authority as data."""
-    found = {key: cluster[key] for key in _CLUSTER_KEYS if cluster.get(key)}
+    """Return cluster information for a plugin: its section, with the authority as data."""
+    described = {key: cluster[key] for key in _CLUSTER_KEYS if cluster.get(key)}
     authority = kubeconfig.pem(cluster, "certificate-authority")
     if authority is not None:
-        found["certificate-authority-data"] = authority  # msgspec writes bytes as base64
-    for one in cluster.get("extensions") or ():
-        if one.get("name") == _EXTENSION:
-            found["config"] = one.get("extension")
-    return found
+        described["certificate-authority-data"] = authority  # msgspec writes bytes as base64
+    for extension in cluster.get("extensions") or ():
+        if extension.get("name") == _EXTENSION:
+            described["config"] = extension.get("extension")
+    return described
 
 
 def _problem(plugin: Plugin, text: str) -> SettingsError:

@@ -3,9 +3,9 @@
 Its size counts the pods of the replicated jobs that may run now.
 
 A replicated job may have to wait for others (``dependsOn``), or for all before it
-(``startupPolicy`` with order ``InOrder``). Its pods are not there until then, and a gang that
-counted them would wait for ever. So the size grows when the next ones may start; those that have
-finished stay counted, as their pods do. The initializers of a TrainJob are never counted: each is a
+(``startupPolicy`` with order ``InOrder``). Its pods do not exist until then, and a gang that
+counted them would wait forever. So the size grows when the next ones may start; finished ones stay
+counted, as their pods do. The initializers of a TrainJob are never counted: each is a
 job of its own (``extender.core.kinds.job_set``).
 
 Source:
@@ -46,7 +46,7 @@ class JobTemplate(Struct):
 
 
 class ReplicatedJob(Struct, rename="camel"):
-    """``replicatedJobs[]``; the API server writes 1 replica where none is stated."""
+    """``replicatedJobs[]``; the API server defaults to 1 replica."""
 
     name: str = ""
     replicas: int | None = None
@@ -97,13 +97,13 @@ class JobSet(Struct):
 def size(found: JobSet) -> int | None:
     """Return the pods of all replicated jobs that run, have run or may start now.
 
-    None while there are none, so that nobody takes the first pods that come for all of them.
+    None while there are none, so that the first pods do not count as all of them.
     """
     if found.spec is None:
         return None
     jobs = found.spec.replicated_jobs or []
     status = found.status.replicated_jobs_status if found.status else None
-    told = {one.name: one for one in status or ()}
+    statuses = {status_entry.name: status_entry for status_entry in status or ()}
     policy = found.spec.startup_policy
     in_order = policy is not None and policy.startup_policy_order == IN_ORDER
     total = 0
@@ -111,7 +111,7 @@ def size(found: JobSet) -> int | None:
         if job.name in INITIALIZERS:
             continue
         before = jobs[:place] if in_order else ()
-        if _exists(told.get(job.name)) or _may_start(job, before, jobs, told):
+        if _exists(statuses.get(job.name)) or _may_start(job, before, jobs, statuses):
             total += _pods(job)
     return total or None
 
@@ -122,12 +122,12 @@ def _pods(job: ReplicatedJob) -> int:
 
 
 def replicas(job: ReplicatedJob) -> int:
-    """Return how many Jobs of a kind there are."""
+    """Return the Jobs of a replicated job, by default 1."""
     return 1 if job.replicas is None else job.replicas
 
 
 def _exists(told: ReplicatedJobStatus | None) -> bool:
-    """Say whether its Jobs were made; one that was stays, whatever becomes of the others."""
+    """Return True if its Jobs were created; then it stays counted."""
     return told is not None and any((told.ready, told.succeeded, told.failed, told.active))
 
 
@@ -159,10 +159,10 @@ def templates(found: JobSet) -> Templates:
 
 
 def changes(found: JobSet) -> Changes:
-    """Return the pods of each replicated job that is one Indexed Job.
+    """Return the number of pods of each replicated job that is one Indexed Job.
 
-    The webhook lets them change only with the feature gate ``ElasticJobSet``, which no object
-    tells. Of several Jobs each would lose its last pods: no order of theirs as a whole.
+    The webhook allows the change only with the feature gate ``ElasticJobSet``, which no object
+    shows. Of several Jobs each would lose its last pods, not the last ones of the whole.
 
     Source:
         JobSet v0.12.0 pkg/webhooks/jobset_webhook.go (``ValidateUpdate``),

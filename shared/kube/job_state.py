@@ -1,4 +1,4 @@
-"""What a ``batch/v1`` Job says about being suspended, and about how many failures it survives."""
+"""State of a ``batch/v1`` Job: size, suspension, and failures it survives."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ from msgspec import Struct
 from shared import labels, model
 
 DEFAULT_BACKOFF_LIMIT: Final = 6
-"""Of a Job that states none; the API server writes it into every Job."""
+"""Default; the API server writes it into every Job."""
 
 BUILT_IN: Final = frozenset({"", "kubernetes.io/job-controller"})
 """Values of ``spec.managedBy`` that mean the built-in controller."""
 
 EVICTED_EXIT_CODE: Final = 143
-"""What a trainer ends with on SIGTERM (docs/checkpoint-contract.md)."""
+"""Exit code of a trainer after SIGTERM (docs/checkpoint-contract.md)."""
 
 
 class Condition(Struct):
@@ -65,26 +65,26 @@ class JobStatus(Struct):
 
 
 def size(spec: JobSpec) -> int:
-    """Return how many pods run at one time: min(parallelism, completions)."""
+    """Return how many pods run concurrently: min(parallelism, completions)."""
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     return parallelism if spec.completions is None else min(parallelism, spec.completions)
 
 
 def counts(spec: JobSpec) -> tuple[model.WorkerCount, ...]:
-    """Return the number that an elastic Indexed Job lets us change: both fields, kept equal.
+    """Return the changeable number of an elastic Indexed Job: both fields, kept equal.
 
     Source:
         kubernetes.io: Jobs, "Elastic Indexed Jobs" (stable since 1.31).
     """
-    wanted = spec.parallelism
-    if spec.completion_mode != "Indexed" or wanted is None or wanted != spec.completions:
+    parallelism = spec.parallelism
+    if spec.completion_mode != "Indexed" or parallelism is None or parallelism != spec.completions:
         return ()
     fields = ("/spec/parallelism", "/spec/completions")
-    return (model.WorkerCount(count=wanted, fields=fields),)
+    return (model.WorkerCount(count=parallelism, fields=fields),)
 
 
 def state(spec: JobSpec, status: JobStatus, job_labels: dict[str, str]) -> model.JobState:
-    """Return what decisions about moving its pods need to know."""
+    """Return the state for decisions about moving its pods."""
     per_index = spec.backoff_limit_per_index
     limit = DEFAULT_BACKOFF_LIMIT if spec.backoff_limit is None else spec.backoff_limit
     foreign = (spec.managed_by or "") not in BUILT_IN or labels.KUEUE_QUEUE in job_labels
@@ -99,14 +99,14 @@ def state(spec: JobSpec, status: JobStatus, job_labels: dict[str, str]) -> model
 
 
 def _fails(policy: FailurePolicy | None) -> bool:
-    """Say whether the first rule that an evicted pod meets ends the Job or the index."""
+    """Return True if the first rule that an evicted pod matches ends the Job or the index."""
     for rule in (policy.rules if policy else None) or ():
-        if _meets(rule):
+        if _matches(rule):
             return rule.action in {"FailJob", "FailIndex"}
     return False
 
 
-def _meets(rule: Rule) -> bool:
+def _matches(rule: Rule) -> bool:
     if rule.on_exit_codes is not None:
         values = rule.on_exit_codes.values or []
         return (EVICTED_EXIT_CODE in values) == (rule.on_exit_codes.operator == "In")

@@ -1,16 +1,16 @@
 """Which labels and annotations of an object are kept when it is decoded, and how much. Pure.
 
-Annotations: those whose keys ``shared.labels`` and ``shared.foreign_labels`` name, which is all
-that is read anywhere, and every key of our own domain, known or not, so that a mistyped one can be
-named. All others are passed over: ``kubectl.kubernetes.io/last-applied-configuration`` alone is as
-large as its object, and holds the values of environment variables.
+Annotations: those with keys of ``shared.labels`` and ``shared.foreign_labels``, which are all that
+is read anywhere, and every key of our own domain, known or not, so that a mistyped one can be
+reported. All others are dropped: ``kubectl.kubernetes.io/last-applied-configuration`` alone is as
+large as its object, and has the values of environment variables.
 
-Labels: all, because selectors and affinities may name any.
+Labels: all, because selectors and affinities may use any.
 
-Both are bounded, because an object may have 1.5 MB of labels and 256 KiB of annotations. What is
-too long is cut, what is too much is left out: what is read first, then the rest in the object's own
-order, which the API server sorts by key. An object that has too much says so (``excess``): pods
-of its job wait as ``Misconfigured``; nothing else stops.
+Both are bounded, because an object may have 1.5 MB of labels and 256 KiB of annotations. Long
+values are cut. Of too many, keys that are read come first, then the others in the object's order,
+which the API server sorts by key. ``excess`` reports it: pods of the job wait as ``Misconfigured``;
+nothing else stops.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,24 +24,24 @@ from shared.errors import InputError
 from shared.kube import wire
 
 OURS: Final = f"{labels.DOMAIN}/"
-"""What keys of our own domain begin with."""
+"""Prefix of keys of our own domain."""
 
 MOST_VALUE_BYTES: Final = 16 * 2**10
-"""Of one annotation. The longest that users write are YuniKorn's task groups, of a kilobyte each;
-what we write is shorter, but for ``LONG``."""
+"""Bytes of one annotation. The longest that users write are YuniKorn's task groups, of a kilobyte
+each; ours are shorter, except ``LONG``."""
 
 MOST_LONG_BYTES: Final = 128 * 2**10
-"""Of one annotation in ``LONG``: half of what the API server allows for all of an object."""
+"""Bytes of one annotation in ``LONG``: half of the API server's limit for an object."""
 
 LONG: Final = frozenset({labels.SLOT_PLAN, labels.RESCALE})
-"""What we write on owners and what grows with the number of nodes and workers."""
+"""Annotations that we write on owners, and that grow with the number of nodes and workers."""
 
 _CUT: Final = 64
-"""Characters that are kept of a text that is too long."""
+"""Characters that are kept of a long text."""
 
 
 class Limits(Struct, frozen=True):
-    """What is kept of one object.
+    """Limits of one object.
 
     Attributes:
         labels: How many labels.
@@ -59,13 +59,13 @@ class Limits(Struct, frozen=True):
 
 
 COMMON: Final = Limits()
-"""Of pods, pod groups, namespaces and quotas. Pods carry 5 to 20 labels; we write 8 annotations on
-one, and users can say 20 things more."""
+"""Limits of pods, pod groups, namespaces and quotas. Pods have 5 to 20 labels; we write 8
+annotations on a pod, and users can set 20 more."""
 
 OF_OWNERS: Final = Limits(long=LONG)
 
 OF_NODES: Final = Limits(labels=2048, label_bytes=256 * 2**10)
-"""Node feature discovery alone sets some 200 labels; tenants cannot write them."""
+"""Node feature discovery alone sets 200 labels; tenants cannot write them."""
 
 
 class Kept(NamedTuple):
@@ -74,7 +74,7 @@ class Kept(NamedTuple):
     Attributes:
         labels: Its labels.
         annotations: Its annotations.
-        excess: What was too much, as an error for people; empty if nothing was.
+        excess: Error message about the excess; empty if there is none.
     """
 
     labels: dict[str, str]
@@ -83,7 +83,7 @@ class Kept(NamedTuple):
 
 
 def _named(module: ModuleType) -> Iterator[str]:
-    """Yield the keys that a module of keys names."""
+    """Yield the keys in a module of keys."""
     for name, value in vars(module).items():
         if name.isupper() and isinstance(value, str):
             yield value
@@ -96,15 +96,15 @@ READ: Final = frozenset((*_named(labels), *_named(foreign_labels)))
 
 _FIRST: Final = (*sorted(labels.SEAT), labels.CPU_GIVEN, labels.MIGRATION, *sorted(LONG))
 _IN_ORDER: Final = tuple(dict.fromkeys((*_FIRST, *sorted(READ))))
-"""With those first without which a pod's seat or an owner's state would not be known."""
+"""First the keys without which a pod's reservation or an owner's state is unknown."""
 
 _SURELY_FITS: Final = 4 * 2**10
-"""Characters of all values together that are within every limit, whatever letters they have."""
+"""Characters of all values together that are within every limit, in any script."""
 _SURELY_FEW: Final = 24
-"""Keys of at most 317 bytes each, with values of together ``_SURELY_FITS`` characters: likewise."""
+"""Number of keys, of at most 317 bytes each, that are within every limit with such values."""
 
 
-def of(meta: wire.Meta, limits: Limits = COMMON) -> Kept:
+def keep(meta: wire.Meta, limits: Limits = COMMON) -> Kept:
     """Return what is kept of an object."""
     marks, notes = meta.labels or {}, _read(meta)
     if _surely_fit(marks) and _surely_fit(notes):  # nearly always
@@ -114,28 +114,28 @@ def of(meta: wire.Meta, limits: Limits = COMMON) -> Kept:
     return Kept(marks, notes, problem or notes_problem)
 
 
-def labels_of(meta: wire.Meta, limits: Limits = COMMON) -> dict[str, str]:
+def keep_labels(meta: wire.Meta, limits: Limits = COMMON) -> dict[str, str]:
     """Return the labels that are kept."""
     found = meta.labels or {}
     return found if _surely_fit(found) else _bounded_labels(found, limits)[0]
 
 
-def annotations_of(meta: wire.Meta, limits: Limits = COMMON) -> tuple[dict[str, str], str]:
-    """Return the annotations that are kept, and what was too much."""
+def keep_annotations(meta: wire.Meta, limits: Limits = COMMON) -> tuple[dict[str, str], str]:
+    """Return the annotations that are kept, and the excess."""
     found = _read(meta)
     return (found, "") if _surely_fit(found) else _bounded_annotations(found, limits)
 
 
 def _read(meta: wire.Meta) -> dict[str, str]:
     """Return the annotations that anything reads."""
-    found = meta.annotations
-    if not found:
+    annotations = meta.annotations
+    if not annotations:
         return {}
-    return {key: text for key, text in found.items() if key in READ or key.startswith(OURS)}
+    return {key: text for key, text in annotations.items() if key in READ or key.startswith(OURS)}
 
 
 def _surely_fit(found: Mapping[str, str]) -> bool:
-    """Say so without measuring each: it is asked for every event of a pod."""
+    """Return True if all fit for certain, without measuring each: this runs for every event."""
     return not found or (len(found) <= _SURELY_FEW and len("".join(found.values())) <= _SURELY_FITS)
 
 

@@ -1,4 +1,4 @@
-"""Secrets and ConfigMaps: read whole, changed key by key, on the version that was read."""
+"""Secrets and ConfigMaps: read whole, patched by key, at the version that was read."""
 
 from collections.abc import Mapping
 from typing import Final, Generic, TypeVar
@@ -22,7 +22,7 @@ class _Object(Struct, Generic[Value], frozen=True):
 
 
 class KeyedData(Struct, Generic[Value], frozen=True):
-    """What an object holds, and at which version.
+    """Data of an object, and its version.
 
     Attributes:
         version: ``metadata.resourceVersion``.
@@ -38,7 +38,7 @@ _CONFIG_MAP: Final = msgspec.json.Decoder(_Object[str])
 
 
 async def read_secret(client: KubeClient, path: str) -> KeyedData[bytes]:
-    """Return what a Secret holds.
+    """Read a Secret.
 
     Raises:
         ApiError: It cannot be read.
@@ -47,7 +47,7 @@ async def read_secret(client: KubeClient, path: str) -> KeyedData[bytes]:
 
 
 async def read_config_map(client: KubeClient, path: str) -> KeyedData[str]:
-    """Return what a ConfigMap holds.
+    """Read a ConfigMap.
 
     Raises:
         ApiError: It cannot be read.
@@ -58,10 +58,10 @@ async def read_config_map(client: KubeClient, path: str) -> KeyedData[str]:
 async def write_secret(
     client: KubeClient, path: str, version: str, changes: Mapping[str, bytes]
 ) -> KeyedData[bytes]:
-    """Change keys of a Secret that is still at ``version``; return what it holds then.
+    """Change keys of a Secret that is still at ``version``; return its new data.
 
     Raises:
-        ConflictError: It is not.
+        ConflictError: It has changed.
         ApiError: It cannot be written.
     """
     return _keyed(path, await client.patch(path, _changed(version, changes)), _SECRET)
@@ -70,10 +70,10 @@ async def write_secret(
 async def write_config_map(
     client: KubeClient, path: str, version: str, changes: Mapping[str, str]
 ) -> KeyedData[str]:
-    """Change keys of a ConfigMap that is still at ``version``; return what it holds then.
+    """Change keys of a ConfigMap that is still at ``version``; return its new data.
 
     Raises:
-        ConflictError: It is not.
+        ConflictError: It has changed.
         ApiError: It cannot be written.
     """
     return _keyed(path, await client.patch(path, _changed(version, changes)), _CONFIG_MAP)
@@ -87,7 +87,7 @@ def _keyed(
     path: str, body: bytes, decoder: "msgspec.json.Decoder[_Object[Value]]"
 ) -> KeyedData[Value]:
     try:
-        found = decoder.decode(body)
-    except ValueError as error:  # no such JSON, or no UTF-8
+        decoded = decoder.decode(body)
+    except ValueError as error:  # not such JSON, or not UTF-8
         raise BrokenAnswerError(f"{path}: {error}") from error
-    return KeyedData(found.metadata.resourceVersion, found.data or {})
+    return KeyedData(decoded.metadata.resourceVersion, decoded.data or {})

@@ -1,4 +1,4 @@
-"""The job kinds of other projects: where they are served, and raw JSON to ``shared.owners.Owner``.
+"""Job kinds of other projects: their API groups, and raw JSON to ``shared.owners.Owner``.
 
 A further kind is one line in ``OWNERS``, with a module of its own if it says how many pods it
 wants, which templates it has or what of it may change; deploy/base/rbac-kinds.yaml must let us read
@@ -41,17 +41,17 @@ class Object(Struct, Generic[S]):
 
 
 class Unread(Struct):
-    """A part of which nothing is read."""
+    """A part that is not read."""
 
 
 class WithMeta(Protocol):
-    """What every object has."""
+    """Common part of every object."""
 
     metadata: wire.Meta
 
     @property
     def api_version(self) -> str:
-        """``apiVersion``; empty where the server has left it out of a list."""
+        """``apiVersion``; empty if the server omits it in a list."""
         ...
 
 
@@ -60,12 +60,12 @@ Whole = TypeVar("Whole", bound=WithMeta)
 
 @dataclass(frozen=True)
 class OwnerKind:
-    """A kind whose objects own pods, or own what owns pods.
+    """A kind whose objects own pods, directly or indirectly.
 
     Attributes:
         kind: Its name.
         group: Its API group.
-        versions: Those we can read; the first that the server has is read.
+        versions: Readable versions; the first that the server has is read.
         decode: Raw JSON to the owner.
     """
 
@@ -105,7 +105,7 @@ def _kind(
         found = replace(
             owner(raw.metadata, raw.api_version or first, kind, size(raw)),
             template=pod_templates.stated(templates(raw)),
-            selector=label_selectors.named(named_by, name) if named_by else None,
+            selector=label_selectors.select_label(named_by, name) if named_by else None,
         )
         found, said = with_changes(found, raw.metadata, changes(raw)), progress(raw)
         return found if said is None else replace(found, progress=said)

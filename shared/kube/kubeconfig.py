@@ -35,12 +35,12 @@ _REFUSED: Final = {
 
 @dataclass(frozen=True)
 class Context:
-    """What a context names.
+    """A resolved context.
 
     Attributes:
         cluster: The section of its cluster.
-        user: The section of its user; empty: nobody.
-        namespace: Where its user works; None if the context does not say.
+        user: The section of its user; empty: anonymous.
+        namespace: Its namespace; None if the context has none.
     """
 
     cluster: Section
@@ -48,10 +48,10 @@ class Context:
     namespace: str | None = None
 
 
-def read(
+def read_context(
     files: Sequence[Path], context: str | None = None, *, unverified_allowed: bool = False
 ) -> Context:
-    """Return what a context names; of two entries of one name the first counts.
+    """Resolve a context; of two entries with one name the first counts.
 
     Args:
         files: Later ones may be missing, as kubectl allows it; the first readable one decides.
@@ -59,7 +59,7 @@ def read(
         unverified_allowed: Whether the cluster may ask for ``insecure-skip-tls-verify``.
 
     Raises:
-        SettingsError: No file, no such entry, or something that we do not support is asked for.
+        SettingsError: No file, no such entry, or an unsupported setting.
     """
     documents = [_document(file) for file in files if file.exists()]
     if not documents:
@@ -78,7 +78,7 @@ def read(
 
 
 def pem(section: Section, key: str) -> bytes | None:
-    """Return the content of ``<key>-data`` or of the file ``<key>``; data wins. None for neither.
+    """Return the content of ``<key>-data``, else of the file ``<key>``; None if both are missing.
 
     Raises:
         SettingsError: The data is not base64 or the file cannot be read.
@@ -93,7 +93,7 @@ def pem(section: Section, key: str) -> bytes | None:
 
 @contextmanager
 def as_files(certificate: bytes, key: bytes | None) -> Iterator[tuple[Path, Path | None]]:
-    """Lend certificate and key as files, the only form Python's ssl takes; gone afterwards."""
+    """Write certificate and key to temporary files, the only form that Python's ssl accepts."""
     with tempfile.TemporaryDirectory(prefix="shuntyard-") as directory:  # mode 0700
         paths = Path(directory) / "tls.crt", Path(directory) / "tls.key"
         paths[0].write_bytes(certificate)

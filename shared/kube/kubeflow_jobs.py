@@ -19,7 +19,7 @@ _WORKER: Final = "worker"
 
 
 class Replicas(Struct):
-    """One role: ``replicas``; operators take 1 where none are stated."""
+    """One role: ``replicas``; operators default to 1."""
 
     replicas: Count | None = None
     template: Template | None = None
@@ -75,7 +75,7 @@ def size(spec: KubeflowSpec) -> int | None:
     roles = roles_of(spec)
     if not roles:
         return None
-    counts = {role: one_if_unsaid(found) for role, found in roles.items()}
+    counts = {role: replicas_of(found) for role, found in roles.items()}
     policy = spec.run_policy.scheduling_policy if spec.run_policy else None
     stated = policy.min_available if policy else None
     wanted = sum(counts.values()) if stated is None else stated
@@ -85,7 +85,7 @@ def size(spec: KubeflowSpec) -> int | None:
 
 
 def roles_of(spec: KubeflowSpec) -> RoleReplicas:
-    """Return the roles, as they are spelled, with what is said of each."""
+    """Return the roles by their spelling."""
     return (
         spec.pytorch_replica_specs
         or spec.tf_replica_specs
@@ -97,8 +97,8 @@ def roles_of(spec: KubeflowSpec) -> RoleReplicas:
     )
 
 
-def one_if_unsaid(found: Replicas | None) -> int:
-    """Return the replicas of a role."""
+def replicas_of(found: Replicas | None) -> int:
+    """Return the replicas of a role, by default 1."""
     return 1 if found is None or found.replicas is None else found.replicas
 
 
@@ -110,9 +110,9 @@ def templates(spec: KubeflowSpec) -> Templates:
 
 
 def pytorch_changes(spec: KubeflowSpec) -> Changes:
-    """Return the workers of one with an elastic policy, within its bounds.
+    """Return the workers of a job with an elastic policy, within its bounds.
 
-    Without it, and without bounds, the number is in the environment of every pod. With metrics an
+    Without a policy or bounds, the number is in the environment of every pod. With metrics an
     autoscaler changes it.
 
     Source:
@@ -129,9 +129,9 @@ def pytorch_changes(spec: KubeflowSpec) -> Changes:
 
 
 def tf_changes(spec: KubeflowSpec) -> Changes:
-    """Return the workers of one that says ``enableDynamicWorker``.
+    """Return the workers of a job with ``enableDynamicWorker``.
 
-    Without it, all workers stand in the ``TF_CONFIG`` of every pod.
+    Without it, all workers are in the ``TF_CONFIG`` of every pod.
 
     Source:
         training-operator v1.9.3 pkg/controller.v1/tensorflow/tensorflow.go
@@ -155,7 +155,7 @@ def mpi_changes(spec: KubeflowSpec) -> Changes:
 def changes(spec: KubeflowSpec, *counts: WorkerCount) -> Changes:
     """Return the changes of any kubeflow.org kind: all can be suspended.
 
-    A patch cannot write into a ``runPolicy`` that is not there.
+    A patch cannot write into a missing ``runPolicy``.
 
     Source:
         training-operator v1.9.3 pkg/controller.v1/common/job.go (``ReconcileJobs``), mpi-operator
@@ -188,12 +188,12 @@ def _workers(
     *,
     elastic: bool = False,
 ) -> WorkerCount | None:
-    """Return the number of the role of workers, however that is spelled."""
+    """Return the number of the role of workers, in any spelling."""
     for role, found in roles_of(spec).items():
         if role.lower() == _WORKER and found is not None:
             return WorkerCount(
                 role=_WORKER,
-                count=one_if_unsaid(found),
+                count=replicas_of(found),
                 fields=(f"/spec/{field}/{role}/replicas",),
                 least=least,
                 most=most,

@@ -28,7 +28,7 @@ class LeaderWorkerSetSpec(Struct, rename="camel"):
 
 
 def size(spec: LeaderWorkerSetSpec) -> int:
-    """Return the size of one group; 1 where workers are made only when their leader is ready.
+    """Return the size of one group; 1 if workers are made only when their leader is ready.
 
     Source:
         LeaderWorkerSet v0.7.0 api/leaderworkerset/v1/leaderworkerset_types.go.
@@ -44,7 +44,7 @@ def templates(spec: LeaderWorkerSetSpec) -> Templates:
 
 
 def changes(spec: LeaderWorkerSetSpec) -> Changes:
-    """Return how many groups it has; without a number it is one.
+    """Return how many groups it has, by default one.
 
     Source:
         LeaderWorkerSet v0.7.0 api/leaderworkerset/v1/leaderworkerset_types.go.

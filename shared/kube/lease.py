@@ -1,4 +1,4 @@
-"""Who holds a Lease, judged by our own clock and never by the stamps of another machine.
+"""The holder of a Lease, by our own clock and never by time stamps of other machines.
 
 Source:
     client-go ``tools/leaderelection``: a Lease is alive while its renewTime keeps changing.
@@ -19,11 +19,11 @@ from shared.kube.errors import ApiError, NotFoundError
 
 POLL_SECONDS: Final = 1.0
 LEAST_SECONDS: Final = 0.1
-"""From one reading to the next, however many want one at once."""
+"""Least time between two readings, also with many requests for one."""
 AT_ONCE_SECONDS: Final = 1.0
-"""How long somebody waits at most who wants a reading at once."""
+"""Longest wait for an immediate reading."""
 READ_SECONDS: Final = 5.0
-"""An answer that takes longer is asked for again: its connection may lead nowhere."""
+"""A slower response is requested again: its connection may be dead."""
 DEFAULT_DURATION_SECONDS: Final = 15.0
 
 _LEASE: Final = msgspec.json.Decoder(wire.Lease)
@@ -31,14 +31,14 @@ _LEASE: Final = msgspec.json.Decoder(wire.Lease)
 
 @dataclass
 class LeaseObserver:
-    """What we have seen of a Lease (no I/O).
+    """Observed state of a Lease (no I/O).
 
     Attributes:
-        holder: ``holderIdentity``; empty if nobody holds it.
-        renewed_at: Monotonic second after which the Lease was renewed for certain: when the
-            reading before the one with the newest ``renewTime`` was asked for; None: never.
+        holder: ``holderIdentity``; empty if it is not held.
+        renewed_at: Monotonic time after which the Lease was renewed for certain: the request time
+            of the reading before the one with the newest ``renewTime``; None: never.
         duration_seconds: ``leaseDurationSeconds``.
-        read_at: Monotonic second at which the last reading that was answered was asked for.
+        read_at: Monotonic request time of the last successful reading.
     """
 
     holder: str = ""
@@ -50,11 +50,11 @@ class LeaseObserver:
     def observe(
         self, holder: str, renew_time: str, monotonic: float, *, duration_seconds: float
     ) -> None:
-        """Take a reading that was asked for at ``monotonic``.
+        """Process a reading that was requested at ``monotonic``.
 
-        The first one proves nothing: that renewal may be of any age. A later one proves that the
-        renewal came after the reading before was asked for, and no more: whoever waits for the
-        Lease to run out may have seen it at once, and must not begin before we have ended.
+        The first one proves nothing: that renewal may be of any age. A later one proves only that
+        the renewal came after the request of the previous reading: a replica that waits for the
+        Lease to expire may have seen it immediately, and must not start before we have ended.
         """
         if self._renew_time is not None and renew_time != self._renew_time:
             self.renewed_at = self.read_at
@@ -63,12 +63,12 @@ class LeaseObserver:
         self.duration_seconds = duration_seconds
 
     def vanish(self, monotonic: float) -> None:
-        """Take a reading that there is no Lease."""
+        """Process a reading without a Lease."""
         self.holder, self.renewed_at, self._renew_time = "", None, None
         self.read_at = monotonic
 
     def acting(self, identity: str, monotonic: float) -> bool:
-        """Say whether ``identity`` holds the Lease and keeps renewing it.
+        """Return True if ``identity`` holds the Lease and keeps renewing it.
 
         Args:
             identity: Compared with the holder's part before its last ``_`` (kube-scheduler appends
@@ -84,14 +84,14 @@ class LeaseObserver:
 
 @dataclass
 class LeaseReader:
-    """Feeds an observer: once a second, and at once when somebody wants to know.
+    """Feeds an observer: once a second, and immediately on request.
 
-    There is never more than one reading on its way. An answer that came after a newer one would
-    make an old renewal look like a new one.
+    Readings never overlap. A response that came after a newer one would make an old renewal look
+    new.
 
     Attributes:
-        path: The Lease's.
-        report: Told of every reading that failed; the Lease ages meanwhile.
+        path: Path of the Lease.
+        report: Called for every failed reading; the Lease ages meanwhile.
     """
 
     client: KubeClient
@@ -105,14 +105,14 @@ class LeaseReader:
     async def run(self) -> None:
         """Read until cancelled."""
         while True:
-            self._wanted.clear()  # who asks from now on wants the next one: this may be too early
+            self._wanted.clear()  # later requests need the next reading: this one may be too early
             done, self._next_done = self._next_done, asyncio.Event()
             await self._read()
             done.set()
             await self._pause()
 
-    async def at_once(self) -> None:
-        """Return after a reading that was asked for after this call, answered or not.
+    async def read_now(self) -> None:
+        """Return after a reading that was requested after this call, successful or not.
 
         After ``AT_ONCE_SECONDS`` it returns without one.
         """
@@ -123,7 +123,7 @@ class LeaseReader:
                 await done.wait()
 
     async def _read(self) -> None:
-        asked_at = self.clock.monotonic()  # not the answer's time: a reading is never younger
+        asked_at = self.clock.monotonic()  # not the response's time: a reading is never younger
         try:
             async with asyncio.timeout(READ_SECONDS):
                 body = await self.client.get(self.path)

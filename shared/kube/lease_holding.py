@@ -1,8 +1,9 @@
-"""Taking a Lease and keeping it, by the rules of client-go's leader election.
+"""Acquires and renews a Lease, by the rules of client-go's leader election.
 
-Whoever has not renewed for ``duration_seconds``, on the clock of who looks, has lost it. He himself
-stops earlier: ``renew_deadline_seconds`` after he began the last write that went through. So nobody
-begins before the other has ended, whatever the clocks of the two machines say.
+A holder that has not renewed for ``duration_seconds``, on the clock of the observer, has lost it.
+The holder itself stops earlier: ``renew_deadline_seconds`` after it began its last successful
+write. So a new leader never starts before the old one has stopped, whatever the clocks of the two
+machines show.
 
 Source:
     client-go ``tools/leaderelection/leaderelection.go``, ``tryAcquireOrRenew`` and ``release``.
@@ -24,7 +25,7 @@ from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, BrokenAnswerError, ConflictError, NotFoundError
 
 RELEASED_SECONDS: Final = 1
-"""``leaseDurationSeconds`` of a Lease that was given back."""
+"""``leaseDurationSeconds`` of a released Lease."""
 
 
 @dataclass(frozen=True)
@@ -50,28 +51,28 @@ class _Meta(Struct, frozen=True, rename="camel"):
     resource_version: str = ""
 
 
-class Found(Struct, frozen=True):
+class LeaseObject(Struct, frozen=True):
     """A Lease as it was read."""
 
     metadata: _Meta = _Meta()
     spec: Spec | None = None
 
 
-_LEASE: Final = msgspec.json.Decoder(Found)
+_LEASE: Final = msgspec.json.Decoder(LeaseObject)
 
 
 @dataclass
 class LeaseCandidate:
-    """What one who wants the Lease knows of it (no I/O).
+    """State of a candidate for the Lease (no I/O).
 
     Attributes:
-        identity: Nobody else's, not even that of this host before a restart.
-        terms: How long what takes.
-        holder: ``holderIdentity`` as it was read or written last.
-        read_at: Monotonic second of the last reading; None: never.
-        held_from: Monotonic second at which the last write of ours was begun that went through;
-            None: we do not hold it.
-        resigned: We want it no more.
+        identity: Unique, also among earlier runs on this host.
+        terms: The times of the election.
+        holder: ``holderIdentity`` as last read or written.
+        read_at: Monotonic time of the last reading; None: never.
+        held_from: Monotonic time at which our last successful write was begun; None: we do not hold
+            the Lease.
+        resigned: We do not want the Lease any more.
     """
 
     identity: str
@@ -80,27 +81,27 @@ class LeaseCandidate:
     read_at: float | None = None
     held_from: float | None = None
     resigned: bool = False
-    _seen: Spec | None = None
-    _seen_at: float = field(default=0.0)
+    _observed: Spec | None = None
+    _observed_at: float = field(default=0.0)
 
     def acting(self, _identity: str, monotonic: float) -> bool:
-        """Say whether we hold it for certain."""
+        """Return True if we hold the Lease for certain."""
         if self.held_from is None or self.resigned:
             return False
         return monotonic - self.held_from < self.terms.renew_deadline_seconds
 
-    def wanted(self, spec: Spec | None, monotonic: float, now: float) -> Spec | None:
-        """Return what to write; None if somebody else has it, or may have it.
+    def next_spec(self, spec: Spec | None, monotonic: float, now: float) -> Spec | None:
+        """Return the spec to write; None if another candidate has the Lease, or may have it.
 
         Args:
-            spec: What was read; None: there is no Lease.
-            monotonic: When the answer was there.
+            spec: The spec that was read; None: there is no Lease.
+            monotonic: When the response was received.
             now: Seconds since the epoch.
         """
         self.read_at = monotonic
         spec = spec or Spec()
-        if spec != self._seen:
-            self._seen, self._seen_at = spec, monotonic
+        if spec != self._observed:
+            self._observed, self._observed_at = spec, monotonic
         self.holder = spec.holder_identity or ""
         ours = self.holder == self.identity
         if not ours:
@@ -116,16 +117,16 @@ class LeaseCandidate:
             lease_transitions=(spec.lease_transitions or 0) + (not ours),
         )
 
-    def wrote(self, begun_at: float) -> None:
-        """Take note that a write went through that was begun at a monotonic second."""
+    def note_written(self, begun_at: float) -> None:
+        """Record a successful write that was begun at a monotonic time."""
         self.holder, self.held_from = self.identity, begun_at
 
     def _is_alive(self, spec: Spec, monotonic: float) -> bool:
-        """A Lease that we see for the first time may have been renewed just now."""
+        """Return True if the Lease may be alive; an unknown one may have been renewed just now."""
         if not spec.holder_identity:
             return False
         lasts_seconds = spec.lease_duration_seconds or self.terms.duration_seconds
-        return monotonic - self._seen_at < lasts_seconds
+        return monotonic - self._observed_at < lasts_seconds
 
 
 async def hold(
@@ -136,56 +137,60 @@ async def hold(
     clock: Clock,
     report: Callable[[str, Exception], None],
 ) -> None:
-    """Take the Lease when it is free and renew it, until cancelled; what fails is tried again."""
+    """Acquire the Lease when it is free and renew it, until cancelled; retries failures."""
     while True:
         try:
             async with asyncio.timeout(candidate.terms.renew_deadline_seconds):
                 await _try(client, path, candidate, clock)
         except ConflictError:
-            pass  # somebody was quicker; the next reading says who
+            pass  # another candidate was faster; the next reading has the holder
         except (ApiError, TimeoutError) as error:
             report(path, error)
         await asyncio.sleep(candidate.terms.retry_seconds)
 
 
 async def release(client: KubeClient, path: str, candidate: LeaseCandidate, clock: Clock) -> None:
-    """Give the Lease back, if it is ours: the next one need not wait. Nothing may act any more.
+    """Release the Lease, if it is ours, so that the next leader need not wait.
+
+    Nothing may act as leader any more.
 
     Raises:
-        ApiError: It could not be given back, and runs out.
+        ApiError: It could not be released, and will expire.
     """
     candidate.resigned = True
-    found = await _read(client, path)
-    if found is None or found.spec is None or found.spec.holder_identity != candidate.identity:
+    lease = await _read(client, path)
+    if lease is None or lease.spec is None or lease.spec.holder_identity != candidate.identity:
         return
     spec = {
         "holderIdentity": "",
         "leaseDurationSeconds": RELEASED_SECONDS,
         "renewTime": _stamp(clock.now()),
     }
-    await client.patch(path, _changed(found, spec))
+    await client.patch(path, _changed(lease, spec))
 
 
 async def _try(client: KubeClient, path: str, candidate: LeaseCandidate, clock: Clock) -> None:
-    found = await _read(client, path)
-    spec = candidate.wanted(None if found is None else found.spec, clock.monotonic(), clock.now())
+    lease = await _read(client, path)
+    spec = candidate.next_spec(
+        None if lease is None else lease.spec, clock.monotonic(), clock.now()
+    )
     if spec is None:
         return
     begun_at = clock.monotonic()
     fields = msgspec.to_builtins(spec)
-    if found is None:
+    if lease is None:
         collection, _, name = path.rpartition("/")
         body = {"apiVersion": _API, "kind": "Lease", "metadata": {"name": name}, "spec": fields}
         await client.post(collection, body)
     else:
-        await client.patch(path, _changed(found, fields))
-    candidate.wrote(begun_at)
+        await client.patch(path, _changed(lease, fields))
+    candidate.note_written(begun_at)
 
 
 _API: Final = paths.group_version(paths.LEASES)
 
 
-async def _read(client: KubeClient, path: str) -> Found | None:
+async def _read(client: KubeClient, path: str) -> LeaseObject | None:
     try:
         return _LEASE.decode(await client.get(path))
     except NotFoundError:
@@ -194,8 +199,8 @@ async def _read(client: KubeClient, path: str) -> Found | None:
         raise BrokenAnswerError(f"{path}: {error}") from error
 
 
-def _changed(found: Found, spec: Mapping[str, object]) -> Mapping[str, object]:
-    return {"metadata": {"resourceVersion": found.metadata.resource_version}, "spec": spec}
+def _changed(lease: LeaseObject, spec: Mapping[str, object]) -> Mapping[str, object]:
+    return {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
 
 
 def _stamp(now: float) -> str:

@@ -29,7 +29,7 @@ class Reference(Struct, rename="camel"):
 
 
 class Member(Struct, rename="camel"):
-    """``spec.members[]``; of the template only the digest is kept: who makes the pod reads it."""
+    """``spec.members[]``; of the template only the digest is kept."""
 
     pod: str
     uid: str
@@ -80,7 +80,7 @@ class MemberStatus(Struct, rename="camel", omit_defaults=True):
 
 
 class Status(Struct, rename="camel"):
-    """``status``; an object without one was requested and nothing more."""
+    """``status``; an object without one was only requested."""
 
     phase: model.MigrationPhase = model.MigrationPhase.REQUESTED
     reason: str = ""
@@ -107,8 +107,8 @@ _DECODER: Final = msgspec.json.Decoder(Object)
 def digest(spec: Spec | Mapping[str, Any]) -> str:
     """Return the SHA-256 of a spec, the same before and after the API server has stored it.
 
-    Of what the spec may hold all that we read counts, and the templates as a whole. Numbers are
-    compared by value and a null is nothing, for so the server stores them.
+    All fields of the spec that we read count, and the templates as a whole. Numbers are compared by
+    value and nulls are dropped, as the server stores them.
     """
     read = spec if isinstance(spec, Spec) else msgspec.convert(spec, Spec)
     plain = _canonical(msgspec.to_builtins(read))
@@ -117,9 +117,9 @@ def digest(spec: Spec | Mapping[str, Any]) -> str:
 
 def _canonical(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _canonical(one) for key, one in value.items() if one is not None}
+        return {key: _canonical(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
-        return [_canonical(one) for one in value]
+        return [_canonical(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -138,9 +138,9 @@ def decode(data: bytes | msgspec.Raw) -> model.Migration:
 def manifest(
     migration: model.Migration, templates: Mapping[str, Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """Return what is created: the spec, with the pod template of each uid that has one.
+    """Return the object to create: the spec, with the pod template of each uid that has one.
 
-    With an owner the object goes when its owner goes.
+    With an owner the object is deleted with its owner.
     """
     owner = migration.owner
     spec = {
@@ -161,7 +161,7 @@ def manifest(
 
 
 def status(migration: model.Migration) -> dict[str, Any]:
-    """Return the whole status; null takes away what no longer holds (merge patch)."""
+    """Return the whole status; null removes outdated fields (merge patch)."""
     members = [
         MemberStatus(
             uid=m.uid,
@@ -235,8 +235,8 @@ def _member_body(
 
 
 def _migration(raw: Object) -> model.Migration:
-    meta, spec, told = raw.metadata, raw.spec, raw.status or Status()
-    by_uid = {m.uid: m for m in told.members or ()}
+    meta, spec, status = raw.metadata, raw.spec, raw.status or Status()
+    by_uid = {m.uid: m for m in status.members or ()}
     return model.Migration(
         namespace=meta.namespace or "",
         name=meta.name,
@@ -250,14 +250,14 @@ def _migration(raw: Object) -> model.Migration:
         why=spec.why,
         gain_seconds=spec.gain_seconds,
         cost_seconds=spec.cost_seconds,
-        phase=told.phase,
-        reason=told.reason,
-        message=told.message,
-        request=told.request,
-        deadline=stamps.parse(told.deadline),
-        ask_until=stamps.parse(told.ask_until),
-        hold_until=stamps.parse(told.hold_until),
-        transitions=tuple((t.phase, stamps.parse(t.at)) for t in told.transitions or ()),
+        phase=status.phase,
+        reason=status.reason,
+        message=status.message,
+        request=status.request,
+        deadline=stamps.parse(status.deadline),
+        ask_until=stamps.parse(status.ask_until),
+        hold_until=stamps.parse(status.hold_until),
+        transitions=tuple((t.phase, stamps.parse(t.at)) for t in status.transitions or ()),
         members=tuple(_member(m, by_uid.get(m.uid)) for m in spec.members),
         digest=digest(spec),
         signature=(meta.annotations or {}).get(labels.SPEC_SIGNATURE, ""),
@@ -268,8 +268,8 @@ def _owner(raw: Reference) -> model.OwnerReference:
     return model.OwnerReference(raw.api_version, raw.kind, raw.name, model.Uid(raw.uid))
 
 
-def _member(raw: Member, told: MemberStatus | None) -> model.MigrationMember:
-    known = told or MemberStatus(raw.uid)
+def _member(raw: Member, status: MemberStatus | None) -> model.MigrationMember:
+    details = status or MemberStatus(raw.uid)
     return model.MigrationMember(
         pod=raw.pod,
         uid=model.Uid(raw.uid),
@@ -278,13 +278,13 @@ def _member(raw: Member, told: MemberStatus | None) -> model.MigrationMember:
         shape=_shape(raw),
         index=raw.index,
         asked=raw.asked,
-        replacement=known.replacement,
-        replacement_uid=known.replacement_uid,
-        node=known.node,
-        acked_step=known.acked_step,
-        ack_bytes=known.ack_bytes,
-        ack_seconds=known.ack_seconds,
-        resumed_step=known.resumed_step,
+        replacement=details.replacement,
+        replacement_uid=details.replacement_uid,
+        node=details.node,
+        acked_step=details.acked_step,
+        ack_bytes=details.ack_bytes,
+        ack_seconds=details.ack_seconds,
+        resumed_step=details.resumed_step,
     )
 
 

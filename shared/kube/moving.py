@@ -14,7 +14,7 @@ from shared.model import PodKey, Uid
 
 
 async def evict(client: KubeClient, key: PodKey, uid: Uid, *, dry_run: bool = False) -> None:
-    """Evict the pod with ``uid``, or ask whether that would be allowed.
+    """Evict the pod with ``uid``, or check whether that would be allowed.
 
     Raises:
         ThrottledError: A disruption budget forbids it now.
@@ -35,7 +35,7 @@ async def evict(client: KubeClient, key: PodKey, uid: Uid, *, dry_run: bool = Fa
 
 
 async def suspend(client: KubeClient, namespace: str, job: model.Owner, migration: str) -> bytes:
-    """Suspend a Job as it was seen, and say on it for which Migration (``namespace/name``).
+    """Suspend a Job if unchanged, and annotate it with the Migration (``namespace/name``).
 
     Raises:
         ConflictError: It has changed, or there is another of that name.
@@ -68,13 +68,13 @@ async def create_migration(
     templates: Mapping[str, Mapping[str, Any]],
     sign: Callable[[str], Mapping[str, str]] = lambda _digest: {},
 ) -> bytes | None:
-    """Create a Migration; its name is the precondition. None: it is there already.
+    """Create a Migration; its name is the precondition. None: it exists already.
 
     Args:
-        client: The way to the server.
-        migration: What is created of it is the spec.
+        client: Client of the API server.
+        migration: Its spec is created.
         templates: Pod templates by uid.
-        sign: Returns the annotations that say that a spec with this digest is ours.
+        sign: Returns the annotations that sign a spec with this digest.
     """
     body = migrations.manifest(migration, templates)
     body["metadata"]["annotations"] = dict(sign(migrations.digest(body["spec"])))
@@ -85,10 +85,10 @@ async def create_migration(
 
 
 async def write_status(client: KubeClient, migration: model.Migration) -> bytes:
-    """Replace the status of a Migration that nobody has changed since it was read.
+    """Replace the status of a Migration that is unchanged since it was read.
 
     Raises:
-        ConflictError: Somebody has, or there is another of that name.
+        ConflictError: It has changed, or there is another of that name.
         NotFoundError: It is gone.
     """
     metadata = {"uid": migration.uid, "resourceVersion": migration.resource_version}
@@ -97,10 +97,10 @@ async def write_status(client: KubeClient, migration: model.Migration) -> bytes:
 
 
 async def remove_migration(client: KubeClient, migration: model.Migration) -> None:
-    """Delete a Migration that nobody has changed since it was read.
+    """Delete a Migration that is unchanged since it was read.
 
     Raises:
-        ConflictError: Somebody has.
+        ConflictError: It has changed.
         NotFoundError: It is gone.
     """
     await client.delete(

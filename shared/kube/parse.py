@@ -1,6 +1,6 @@
-"""Raw JSON of the API to the slim values of ``shared.model``.
+"""Parses raw JSON of the API into the slim values of ``shared.model``.
 
-Every function here raises ``OddObjectError`` for an object that cannot be read, and nothing else.
+Every function raises ``OddObjectError`` for an object that cannot be read, and nothing else.
 """
 
 from collections.abc import Callable
@@ -48,10 +48,10 @@ _NO_STATUS: Final = wire.PodStatus()
 
 
 def decode_identity(data: Data) -> wire.Identity:
-    """Return which object this is, whatever the rest of it looks like.
+    """Return the identity of an object, whatever the rest of it looks like.
 
     Raises:
-        OddObjectError: It does not even say that.
+        OddObjectError: Even that cannot be read.
     """
     try:
         return depth.decoded(_IDENTIFIED, data).metadata
@@ -60,10 +60,10 @@ def decode_identity(data: Data) -> wire.Identity:
 
 
 def names_the_object(decode: Callable[[Data], Entity]) -> Callable[[Data], Entity]:
-    """Return ``decode`` with all that can be wrong inside turned into one error.
+    """Wrap ``decode`` so that all its errors become one that names the object.
 
     Raises:
-        OddObjectError: By what is returned; it says which object it was.
+        OddObjectError: Raised by the wrapped function.
     """
 
     @wraps(decode)
@@ -95,10 +95,10 @@ def decode_pod(data: Data) -> model.Pod:
     raw = _POD.decode(data)
     meta, status = raw.metadata, raw.status or _NO_STATUS
     spec = pod_defaults.with_requests(raw.spec or _NO_SPEC)
-    if beyond := excess.excess(spec):
+    if spec_excess := excess.excess(spec):
         spec = excess.without_requirements(spec)
     scheduled_at, queued_reason, resize_pending = _conditions(status)
-    kept = kept_keys.of(meta)
+    kept = kept_keys.keep(meta)
     requests, borrowed_milli = cpus.requests_as_given(spec, status, kept.annotations)
     return model.Pod(
         namespace=meta.namespace or "",
@@ -127,7 +127,7 @@ def decode_pod(data: Data) -> model.Pod:
         resize_pending=resize_pending,
         scheduling_group=_group(spec),
         prefers=prefers(spec),
-        excess=beyond or kept.excess,
+        excess=spec_excess or kept.excess,
     )
 
 
@@ -149,7 +149,7 @@ def decode_node(data: Data) -> model.Node:
             name: quantity.base_units(name, text, field=f"allocatable {name}")
             for name, text in allocatable.items()
         },
-        labels=kept_keys.labels_of(meta, kept_keys.OF_NODES),
+        labels=kept_keys.keep_labels(meta, kept_keys.OF_NODES),
         taints=tuple(model.Taint(t.key, t.value or "", t.effect) for t in spec.taints or ()),
         unschedulable=bool(spec.unschedulable),
     )
@@ -157,7 +157,7 @@ def decode_node(data: Data) -> model.Node:
 
 @names_the_object
 def decode_job(data: Data) -> model.Owner:
-    """Return a Job; as many pods at one time as min(parallelism, completions).
+    """Return a Job; its size is min(parallelism, completions).
 
     Raises:
         OddObjectError: It cannot be read.
@@ -165,11 +165,11 @@ def decode_job(data: Data) -> model.Owner:
     raw = _JOB.decode(data)
     spec, status = raw.spec or wire.StampingJobSpec(), raw.status or job_state.JobStatus()
     state = job_state.state(spec, status, raw.metadata.labels or {})
-    found = owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
+    job = owner(raw.metadata, "batch/v1", "Job", job_state.size(spec), state)
     changes = suspendable(
         suspended=spec.suspend, managed_by=spec.managed_by, counts=job_state.counts(spec)
     )
-    return with_changes(making(found, spec.template, spec.selector), raw.metadata, changes)
+    return with_changes(with_pod_origin(job, spec.template, spec.selector), raw.metadata, changes)
 
 
 @names_the_object
@@ -194,7 +194,7 @@ def decode_deployment(data: Data) -> model.Owner:
 
 @names_the_object
 def decode_replica_set(data: Data) -> model.Owner:
-    """Return a ReplicaSet; its number is its Deployment's to change.
+    """Return a ReplicaSet; only its Deployment changes its number.
 
     Raises:
         OddObjectError: It cannot be read.
@@ -207,9 +207,9 @@ def _replicated(data: Data, kind: str) -> model.Owner:
     spec = raw.spec or wire.OwnerSpec()
     replicas = 1 if spec.replicas is None else spec.replicas
     count = model.WorkerCount(count=replicas, fields=("/spec/replicas",), least=0)
-    found = owner(raw.metadata, "apps/v1", kind, replicas)
-    made = making(found, spec.template, spec.selector)
-    return with_changes(made, raw.metadata, Changes((count,)))
+    base = owner(raw.metadata, "apps/v1", kind, replicas)
+    with_pods = with_pod_origin(base, spec.template, spec.selector)
+    return with_changes(with_pods, raw.metadata, Changes((count,)))
 
 
 @names_the_object
@@ -220,7 +220,7 @@ def decode_namespace(data: Data) -> model.Namespace:
         OddObjectError: It cannot be read.
     """
     meta = _BARE.decode(data).metadata
-    return model.Namespace(name=meta.name, annotations=kept_keys.annotations_of(meta)[0])
+    return model.Namespace(name=meta.name, annotations=kept_keys.keep_annotations(meta)[0])
 
 
 @names_the_object
@@ -234,7 +234,7 @@ def decode_resource_quota(data: Data) -> model.ResourceQuota:
     return model.ResourceQuota(
         namespace=meta.namespace or "",
         name=meta.name,
-        annotations=kept_keys.annotations_of(meta)[0],
+        annotations=kept_keys.keep_annotations(meta)[0],
     )
 
 
@@ -298,7 +298,7 @@ def owner(
     job: model.JobState | None = None,
 ) -> model.Owner:
     """Return an owner with this metadata."""
-    kept = kept_keys.of(meta, kept_keys.OF_OWNERS)
+    kept = kept_keys.keep(meta, kept_keys.OF_OWNERS)
     return model.Owner(
         api_version=api_version,
         kind=kind,
@@ -317,23 +317,23 @@ def owner(
     )
 
 
-def making(
-    found: model.Owner, template: pod_templates.Template | None, selector: LabelSelector | None
+def with_pod_origin(
+    parsed: model.Owner, template: pod_templates.Template | None, selector: LabelSelector | None
 ) -> model.Owner:
-    """Return an owner with what its pods are made and known by.
+    """Return an owner with the template and selector of its pods.
 
-    A selector too large to be matched with every pod matches none.
+    A selector that is too large to be matched with every pod matches none.
     """
-    known = selector if selector is None or selector.small else NOTHING
-    return replace(found, template=pod_templates.stated([template]), selector=known)
+    usable = selector if selector is None or selector.small else NOTHING
+    return replace(parsed, template=pod_templates.stated([template]), selector=usable)
 
 
 def controller(meta: wire.Meta) -> model.OwnerReference | None:
     """Return the reference to the controller of an object; None if it has none."""
-    for found in meta.owner_references or ():
-        if found.controller:
-            uid = model.Uid(found.uid)
-            return model.OwnerReference(found.api_version, found.kind, found.name, uid)
+    for reference in meta.owner_references or ():
+        if reference.controller:
+            uid = model.Uid(reference.uid)
+            return model.OwnerReference(reference.api_version, reference.kind, reference.name, uid)
     return None
 
 
@@ -344,7 +344,7 @@ def _group(spec: wire.PodSpec) -> str:
 def _conditions(status: wire.PodStatus) -> tuple[float, str, str]:
     """Return when the pod was scheduled (0.0: not yet), and two reasons.
 
-    The first is our own, for its waiting; the second its node's, for not granting a resize.
+    The first is ours, for waiting; the second is the node's, for refusing a resize.
     """
     scheduled_at, queued_reason, resize_pending = 0.0, "", ""
     for condition in status.conditions or ():

@@ -1,4 +1,4 @@
-"""The URL paths of what we read and write, each spelled once."""
+"""The URL paths of what we read and write."""
 
 from typing import Final
 from urllib.parse import quote
@@ -101,5 +101,5 @@ def migration(in_namespace: str, name: str, subresource: str = "") -> str:
 
 
 def service_account_token(in_namespace: str, name: str) -> str:
-    """Return the path where a token of a ServiceAccount is asked for."""
+    """Return the path to request a token of a ServiceAccount."""
     return namespaced(SERVICE_ACCOUNTS, in_namespace, name, "token")

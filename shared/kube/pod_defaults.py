@@ -1,7 +1,7 @@
-"""Requests that the API server fills in when it makes a Pod, and not in a pod template.
+"""Requests that the API server defaults in a Pod, but not in a pod template.
 
-A pod that was read from the API server has them already. A template has not: what it limits without
-asking for it would look as if the pod did not need it.
+A pod that was read from the API server has them already. A template does not: a resource with a
+limit but no request would look as if the pod did not need it.
 
 Source:
     kubernetes v1.36.3, pkg/apis/core/v1/defaults.go (``SetDefaults_Pod``). LimitRanges and
@@ -22,16 +22,16 @@ _NONE: Final[Mapping[str, str]] = {}
 
 
 def with_requests(spec: wire.PodSpec) -> wire.PodSpec:
-    """Return a pod's spec whose requests are stated wherever a limit implies them.
+    """Return a pod's spec with the requests that its limits imply.
 
-    Of each container, and of each resource, a limit is the request where none is stated. Of the pod
-    as a whole the requests of CPU and memory are those of its containers, else the limit. What has
-    nothing to fill in is returned as it is.
+    For each resource of a container, the limit is the default of the request. For the pod as a
+    whole, CPU and memory default to the containers' sum, else to the limit. A spec without missing
+    requests is returned unchanged.
 
     Raises:
         QuantityError: An amount is not a quantity.
     """
-    if any(unstated(spec)):
+    if any(without_request(spec)):
         spec = replace(
             spec,
             containers=_filled(spec.containers),
@@ -42,8 +42,8 @@ def with_requests(spec: wire.PodSpec) -> wire.PodSpec:
     return replace(spec, resources=_of_the_whole(spec, spec.resources))
 
 
-def unstated(spec: wire.PodSpec) -> Iterator[str]:
-    """Yield the resources that a container limits without asking for them."""
+def without_request(spec: wire.PodSpec) -> Iterator[str]:
+    """Yield the resources that a container limits without requesting them."""
     for container in (*(spec.containers or ()), *(spec.init_containers or ())):
         yield from _unstated(container.resources)
 
@@ -55,15 +55,15 @@ def _unstated(resources: wire.Resources | None) -> Iterator[str]:
 
 
 def _filled(containers: list[wire.Container] | None) -> list[wire.Container] | None:
-    return None if containers is None else [_container(one) for one in containers]
+    return None if containers is None else [_container(container) for container in containers]
 
 
 def _container(container: wire.Container) -> wire.Container:
-    found = container.resources
-    if found is None or not any(_unstated(found)):
+    resources = container.resources
+    if resources is None or not any(_unstated(resources)):
         return container
-    requests = {**(found.limits or _NONE), **(found.requests or _NONE)}
-    return replace(container, resources=replace(found, requests=requests))
+    requests = {**(resources.limits or _NONE), **(resources.requests or _NONE)}
+    return replace(container, resources=replace(resources, requests=requests))
 
 
 def _of_the_whole(spec: wire.PodSpec, whole: wire.Resources) -> wire.Resources:

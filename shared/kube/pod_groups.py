@@ -16,7 +16,7 @@ S = TypeVar("S")
 
 
 class MemberSpec(Struct, rename="camel"):
-    """``spec`` of Volcano's and of scheduler-plugins' PodGroup; 0 is as if nothing were said."""
+    """``spec`` of Volcano's and of scheduler-plugins' PodGroup; 0 means not set."""
 
     min_member: Annotated[int, Meta(ge=0)] | None = None
 
@@ -46,7 +46,7 @@ class GroupKind:
 
     Attributes:
         group: Its API group.
-        versions: Those we can read; the first that the server has is read.
+        versions: Readable versions; the first that the server has is read.
         decode: Raw JSON to the group.
     """
 
@@ -81,7 +81,7 @@ def _kind(
     def decode(data: Data) -> PodGroup:
         raw = decoder.decode(data)
         meta = raw.metadata
-        annotations, excess = kept_keys.annotations_of(meta)
+        annotations, excess = kept_keys.keep_annotations(meta)
         return PodGroup(
             api_group=group,
             namespace=meta.namespace or "",

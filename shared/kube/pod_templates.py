@@ -1,7 +1,7 @@
-"""What the pod templates of owners state under the keys that count on owners alone.
+"""Annotations of owners' pod templates, for the keys that count on owners only.
 
-Nothing else of a template is kept: an owner may have thousands, and other keys are read from the
-pods that are made of them.
+Nothing else of a template is kept: there may be thousands of owners, and other keys are read from
+the pods.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,15 +13,15 @@ from msgspec import Raw, Struct
 from shared import labels
 
 MOST_CHARACTERS: Final = 4096
-"""Of a value: a longer one is cut, and the mark at its end makes it unreadable for every grammar of
-ours. The longest that can be used, a utility of many steps, is shorter."""
+"""Characters of a value: a longer one is cut, and the mark at its end makes it invalid in all our
+grammars. The longest valid one, a utility of many steps, is shorter."""
 
 _CUT: Final = "…"
 _TEXT: Final = msgspec.json.Decoder(str)
 
 
 class Noted(Struct):
-    """``metadata`` of a template: its annotations alone, of any type until one is looked at."""
+    """``metadata`` of a template: only annotations, decoded when needed."""
 
     annotations: dict[str, Raw] | None = None
 
@@ -37,19 +37,19 @@ Templates = Iterable[Template | None]
 
 
 def stated(templates: Iterable[Template | None]) -> Mapping[str, str]:
-    """Return what templates state under ``labels.OF_OWNER``; the first that states a key wins."""
-    found: dict[str, str] = {}
+    """Return the annotations of templates in ``labels.OF_OWNER``; the first template wins."""
+    annotations: dict[str, str] = {}
     for template in templates:
         noted = template.metadata if template is not None else None
         for key in labels.OF_OWNER.intersection((noted.annotations if noted else None) or ()):
             text = _text(noted.annotations[key]) if noted and noted.annotations else None
             if text is not None:
-                found.setdefault(key, text)
-    return found
+                annotations.setdefault(key, text)
+    return annotations
 
 
 def _text(raw: Raw) -> str | None:
-    """Return a value; None if it is no text, of which no pod could be made."""
+    """Return a value; None if it is not a text, as no pod could be made from it."""
     try:
         text = _TEXT.decode(raw)
     except msgspec.DecodeError:

@@ -11,7 +11,7 @@ from shared.model import WorkerCount
 
 _WORKER: Final = "worker"
 _UNLIMITED: Final = 2**31 - 1
-"""What KubeRay's definition writes as ``maxReplicas`` where none is stated."""
+"""Default of ``maxReplicas`` in KubeRay's definition."""
 
 
 class WorkerGroup(Struct, rename="camel"):
@@ -91,10 +91,10 @@ def job_templates(spec: RayJobSpec) -> Templates:
 
 
 def changes(spec: RayClusterSpec) -> Changes:
-    """Return the workers of a cluster with one group of them, of one pod a replica.
+    """Return the workers of a cluster with one group, with one pod per replica.
 
-    Ray's own autoscaler is not fought. Who leaves is named in the same write: else KubeRay removes
-    whichever it lists first.
+    Not with Ray's own autoscaler. The pods that leave are named in the same write: else KubeRay
+    removes those that it lists first.
 
     Source:
         KubeRay v1.4.2 controllers/ray/raycluster_controller.go (``reconcilePods``),
@@ -124,7 +124,7 @@ def _of_group(group: WorkerGroup) -> WorkerCount | None:
 
 
 def job_changes(spec: RayJobSpec) -> Changes:
-    """Return its suspension, where KubeRay allows it: the cluster ends with the job.
+    """Return the suspension of a RayJob, if KubeRay allows it: the cluster ends with the job.
 
     Source:
         KubeRay v1.4.2 controllers/ray/utils/validation.go (``ValidateRayJobSpec``).

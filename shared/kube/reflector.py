@@ -1,4 +1,4 @@
-"""Mirrors one collection of the API server into a sink, for ever."""
+"""Mirrors one collection of the API server into a sink, endlessly."""
 
 import asyncio
 import contextlib
@@ -17,46 +17,46 @@ from shared.kube.watching import ListWatch, Report
 from shared.model import Delta
 
 WATCH_SECONDS: Final = (240.0, 300.0)
-"""How long the server keeps a watch open; drawn anew, so that they do not all end together."""
+"""How long the server keeps a watch open; random, so that watches do not end together."""
 
 STALL_SECONDS: Final = 90.0
 """Silence that means a dead connection where the server sends bookmarks (about one a minute)."""
 
 SLACK_SECONDS: Final = 10.0
-"""Where no bookmarks come, a watch is dead this long after the server should have ended it."""
+"""Without bookmarks, a watch is dead this long after the server should have ended it."""
 
 FLOOR_SECONDS: Final = 1.0
-"""Least time from one watch to the next: a server that hangs up at once must not spin us."""
+"""Least time from one watch to the next, in case the server closes them immediately."""
 
 HEALTHY_SECONDS: Final = 10.0
-"""A watch that lived this long ends the back-off."""
+"""A watch that lasted this long resets the back-off."""
 
 MOST_SECONDS: Final = 10.0
 """Ceiling of the back-off: a scheduler that is blind longer costs more than one request in 10 s."""
 
 
 class Reflector:
-    """List, watch, and list again when the server says that our version has expired.
+    """List, watch, and list again when our version has expired.
 
-    No answer of the server ends it but those in ``ends_on``: errors are reported and waited out,
-    odd objects are reported and left out.
+    Only errors in ``ends_on`` end it: other errors are reported and retried, unreadable objects are
+    reported and skipped.
 
     Args:
-        client: The way to the server.
+        client: Client of the API server.
         kind: The collection.
-        sink: Takes each delta, in order, synchronously. What it raises ends ``run``.
+        sink: Called with each delta, in order. Its exceptions end ``run``.
         clock: For delays and ``last_event_at``.
         rng: Jitter of delays and of the watches' length.
         params: Added to each request, e.g. a ``fieldSelector``.
-        report: Called with a key (of an odd object, or the collection's path) and the error.
+        report: Called with a key (of an unreadable object, or the collection's path) and the error.
         page_size: Objects of one page of a list.
-        ends_on: Errors that ``run`` raises; when it is called again, it begins with a list.
+        ends_on: Errors that ``run`` raises; the next call begins with a list.
 
     Attributes:
         kind: The collection.
         synced: Set after the first complete list.
-        last_event_at: Monotonic second of the last page or line, bookmarks included.
-        relists: How often a list was begun, by reason: ``start``, ``gone``, ``error``,
+        last_event_at: Monotonic time of the last page or line, bookmarks included.
+        relists: Lists begun, by reason: ``start``, ``gone``, ``error``,
             ``distrust``.
     """
 
@@ -91,9 +91,9 @@ class Reflector:
         self._trust: asyncio.Timeout | None = None
 
     def distrust(self) -> None:
-        """List again, and do not count as synced before: nobody told us of changes for long.
+        """List again, and do not count as synced before: there were no changes for long.
 
-        A watch whose connection died without a word looks like one of a quiet collection.
+        A watch whose connection died silently looks like one of a quiet collection.
         """
         if self._protocol.listing:
             return
@@ -160,7 +160,7 @@ class Reflector:
                     self._sink(delta)
 
     def _note(self, error: ApiError) -> None:
-        """Remember why the next list, if one is due, is made; an expired version is no fault."""
+        """Record the reason of the next list, if one is due; an expired version is not an error."""
         self._reason = "gone" if isinstance(error, GoneError) else "error"
         if not transient(error):
             self._protocol.expire()

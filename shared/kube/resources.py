@@ -1,4 +1,4 @@
-"""The collections that we mirror: where they are, their names, how their objects are read."""
+"""The collections that we mirror: paths, names, decoders."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ DEPLOYMENTS: Final = ResourceKind(
     "Deployment/{}/{}".format,
     selector=labels.JOB,
 )
-"""Those that name a job: others are seldom training jobs, and many."""
+"""Those with a job label: others are seldom training jobs, and many."""
 REPLICASETS: Final = ResourceKind(
     "ReplicaSet",
     "Owner",
@@ -72,7 +72,7 @@ REPLICASETS: Final = ResourceKind(
     "ReplicaSet/{}/{}".format,
     selector=labels.JOB,
 )
-"""The same: a Deployment leaves ten old ones behind it, and each has its template's labels."""
+"""The same: a Deployment keeps ten old ones, each with its template's labels."""
 NAMESPACES: Final = ResourceKind(
     "Namespace", "Namespace", paths.NAMESPACES, parse.decode_namespace, _name
 )
@@ -129,4 +129,4 @@ OPTIONAL: Final = (
     DEPLOYMENTS,
     REPLICASETS,
 )
-"""Read where they are installed and we may: those of other projects, and these two."""
+"""Read if installed and allowed: kinds of other projects, Deployments and ReplicaSets."""

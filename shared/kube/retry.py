@@ -40,5 +40,5 @@ class Backoff:
         return self._rng.uniform(0.0, ceiling)
 
     def reset(self) -> None:
-        """Start again at the first ceiling: it worked."""
+        """Start again at the first ceiling, after a success."""
         self._ceiling_seconds = self._first_seconds

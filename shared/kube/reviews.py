@@ -25,7 +25,7 @@ NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 
 
 class User(Struct, frozen=True):
-    """Who a token speaks for."""
+    """The user of a token."""
 
     username: str = ""
     extra: dict[str, tuple[str, ...]] = {}
@@ -37,11 +37,11 @@ class TokenVerdict(Struct, frozen=True):
     """The API server's verdict on a token.
 
     Attributes:
-        authenticated: The token is good now, and for one of the audiences asked about.
-        user: Whose it is; empty unless authenticated.
-        audiences: Those of the audiences asked about that it is for. Empty where the server's
-            authenticator knows nothing of audiences: then the token may be for anybody.
-        error: Why it is not authenticated, in the server's words.
+        authenticated: The token is valid now, and for one of the requested audiences.
+        user: Its user; empty unless authenticated.
+        audiences: The requested audiences that it is for. Empty if the server's authenticator does
+            not know audiences: then the token may be for any audience.
+        error: Why it is not authenticated, as stated by the server.
     """
 
     authenticated: bool = False
@@ -71,10 +71,10 @@ _CLAIMS: Final = msgspec.json.Decoder(_Claims)
 
 
 async def review_token(client: KubeClient, token: str, audience: str | None) -> TokenVerdict:
-    """Ask whether ``token`` is good and meant for ``audience``; None: for the API server itself.
+    """Review a token for ``audience``; None: for the API server itself.
 
     Raises:
-        ApiError: There is no verdict; the token must not be taken for good.
+        ApiError: There is no verdict; the token must not be accepted.
     """
     body = {
         "apiVersion": "authentication.k8s.io/v1",
@@ -84,14 +84,14 @@ async def review_token(client: KubeClient, token: str, audience: str | None) -> 
     answer = await client.post(paths.TOKEN_REVIEWS, body)
     try:
         return _TOKEN_REVIEW.decode(answer).status
-    except ValueError as error:  # no such JSON, or no UTF-8
+    except ValueError as error:  # not such JSON, or not UTF-8
         raise BrokenAnswerError(f"{paths.TOKEN_REVIEWS}: {error}") from error
 
 
 def expires_at(token: str) -> float | None:
-    """Return when a token ends, in seconds since the epoch; None if it does not say.
+    """Return when a token expires, in seconds since the epoch; None if it does not say.
 
-    Only for a token that was authenticated: the signature is not looked at.
+    Only for an authenticated token: the signature is not checked.
     """
     _, _, rest = token.partition(".")
     claims, _, _ = rest.partition(".")
@@ -103,13 +103,13 @@ def expires_at(token: str) -> float | None:
 
 
 class Act(Struct, frozen=True):
-    """What is to be done: a verb on a resource, or on a path that is none.
+    """An action: a verb on a resource, or on a non-resource path.
 
     Attributes:
         verb: ``get``, ``list``, …
-        resource: Plural of the core group; empty where ``path`` is meant.
-        namespace: Where; empty: everywhere.
-        path: Path of no resource, e.g. ``/metrics``.
+        resource: Plural in the core group; empty with ``path``.
+        namespace: Namespace; empty: all.
+        path: Non-resource path, e.g. ``/metrics``.
     """
 
     verb: str
@@ -118,7 +118,7 @@ class Act(Struct, frozen=True):
     path: str = ""
 
     def attributes(self) -> dict[str, object]:
-        """Return its part of a review's ``spec``."""
+        """Return the attributes in a review's ``spec``."""
         if self.path:
             return {"nonResourceAttributes": {"verb": self.verb, "path": self.path}}
         fields = {"verb": self.verb, "resource": self.resource, "namespace": self.namespace}
@@ -137,10 +137,10 @@ _ACCESS_REVIEW: Final = msgspec.json.Decoder(_AccessReview)
 
 
 async def is_allowed(client: KubeClient, user: User, act: Act) -> bool:
-    """Ask whether ``user`` may do it.
+    """Return True if ``user`` may do it.
 
     Raises:
-        ApiError: There is no verdict; it must not be taken for allowed.
+        ApiError: There is no verdict; it must not count as allowed.
     """
     spec = {
         "user": user.username,
@@ -157,5 +157,5 @@ async def is_allowed(client: KubeClient, user: User, act: Act) -> bool:
     answer = await client.post(paths.ACCESS_REVIEWS, body)
     try:
         return _ACCESS_REVIEW.decode(answer).status.allowed
-    except ValueError as error:  # no such JSON, or no UTF-8
+    except ValueError as error:  # not such JSON, or not UTF-8
         raise BrokenAnswerError(f"{paths.ACCESS_REVIEWS}: {error}") from error

@@ -1,4 +1,4 @@
-"""What node filters read from a pod, in a canonical form: equal pods have equal shapes."""
+"""The part of a pod that node filters read, in a canonical form: equal pods have equal shapes."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,7 +19,7 @@ def shape(spec: wire.PodSpec, requests: tuple[tuple[str, int], ...]) -> model.Po
 
 
 def claims(spec: wire.PodSpec) -> tuple[str, ...]:
-    """Return the names of the claims that a pod's volumes name, sorted, each once."""
+    """Return the names of the claims of a pod's volumes, sorted and unique."""
     sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
     return tuple(sorted({source.claim_name for source in sources if source is not None}))
 
@@ -46,7 +46,7 @@ def _requirements(raw: list[wire.NodeRequirement] | None) -> tuple[model.Require
 
 
 def tolerations(raw: Iterable[wire.Toleration] | None) -> tuple[model.Toleration, ...]:
-    """Return tolerations, each once."""
+    """Return the tolerations, sorted and unique."""
     unique = {
         (t.key or "", t.operator or "Equal", t.value or "", t.effect or "") for t in raw or ()
     }
@@ -54,7 +54,7 @@ def tolerations(raw: Iterable[wire.Toleration] | None) -> tuple[model.Toleration
 
 
 def _host_ports(spec: wire.PodSpec) -> tuple[model.HostPort, ...]:
-    """Ports of containers and sidecars; other init containers have ended when the pod runs.
+    """Return ports of containers and sidecars; other init containers have ended before.
 
     Source:
         kube-scheduler ``util.GetHostPorts``.
@@ -69,7 +69,7 @@ def _host_ports(spec: wire.PodSpec) -> tuple[model.HostPort, ...]:
 
 
 def prefers(spec: wire.PodSpec) -> bool:
-    """Say whether the pod would rather be on some nodes than on others, beside what it requires."""
+    """Return True if the pod prefers some nodes, besides its requirements."""
     affinity = spec.affinity or wire.Affinity()
     kinds = (affinity.node_affinity, affinity.pod_affinity, affinity.pod_anti_affinity)
     spreads = spec.topology_spread_constraints or ()

@@ -1,4 +1,4 @@
-"""Bearer tokens that may change while we run: none, fixed, in a file, from an exec plugin."""
+"""Sources of bearer tokens: none, fixed, a file that changes, an exec plugin."""
 
 import time
 from collections.abc import Callable
@@ -17,18 +17,18 @@ EARLY_SECONDS: Final = 60.0
 
 
 class TokenSource(Protocol):
-    """Gives the token to send now."""
+    """Returns the token to send now."""
 
     def due(self) -> bool:
-        """Say whether the next call reads anew, and may therefore block for a moment."""
+        """Return True if the next call reads the token again, and may block for a moment."""
         ...
 
     def expire(self) -> None:
-        """Have the next call read anew: the server did not accept the token."""
+        """Let the next call read the token again: the server did not accept it."""
         ...
 
     def __call__(self) -> str | None:
-        """Return the token; None where there is none."""
+        """Return the token; None if there is none."""
         ...
 
 
@@ -52,7 +52,7 @@ class FixedToken(TokenSource):
 
 
 class FileToken(TokenSource):
-    """A token in a file that somebody renews (projected service account tokens)."""
+    """A token in a file that is renewed (projected service account tokens)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -78,11 +78,11 @@ class FileToken(TokenSource):
 class ExecToken(TokenSource):
     """The token of a credential plugin; kept until it expires or is refused.
 
-    A plugin may give a client certificate instead, or beside it: that is handed over before the
-    call returns, so that it counts for the connection that is opened next.
+    A plugin may return a client certificate instead, or in addition: ``use`` is called before the
+    token is returned, so that the next connection uses it.
 
     Args:
-        plugin: What the kubeconfig says of it.
+        plugin: The plugin of the kubeconfig.
         use: Takes a client certificate and its key, PEM.
     """
 
@@ -103,11 +103,11 @@ class ExecToken(TokenSource):
     @override
     def __call__(self) -> str | None:
         if self.due():
-            found = exec_plugin.ask(self._plugin)
-            if found.certificate is not None:
-                self._use(*found.certificate)
-            self._token = found.token
-            self._until = None if found.expires is None else _until(found.expires)
+            credential = exec_plugin.get_credential(self._plugin)
+            if credential.certificate is not None:
+                self._use(*credential.certificate)
+            self._token = credential.token
+            self._until = None if credential.expires is None else _until(credential.expires)
         return self._token
 
 

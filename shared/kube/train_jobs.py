@@ -1,7 +1,7 @@
-"""A TrainJob of Kubeflow Trainer: its suspension, and how far the training says it is.
+"""A TrainJob of Kubeflow Trainer: its suspension, and its own progress.
 
-The training posts ``status.trainerStatus`` to the operator, which writes it down as it is (feature
-gate ``TrainJobStatus``). Its metrics are not read: curves are the agents' affair.
+The training posts ``status.trainerStatus`` to the operator, which stores it unchanged (feature gate
+``TrainJobStatus``). Its metrics are not read: curves come from the agents.
 
 Source:
     Kubeflow Trainer v2.2.1 pkg/apis/trainer/v1alpha1/trainjob_types.go (``TrainerStatus``),
@@ -23,7 +23,7 @@ from shared.model import OwnProgress
 
 FIELD: Final = "status.trainerStatus"
 MOST_SECONDS: Final = 2**31 - 1
-"""What its definition can hold (``int32``)."""
+"""Limit of the field's type (``int32``)."""
 
 
 class Spec(Struct, rename="camel"):
@@ -36,7 +36,7 @@ class Spec(Struct, rename="camel"):
 
 
 class TrainJob(Struct):
-    """``status`` is read apart: whatever stands there, the TrainJob stays an owner."""
+    """``status`` is decoded separately: whatever it has, the TrainJob stays an owner."""
 
     metadata: wire.Meta
     spec: Spec | None = None
@@ -45,7 +45,7 @@ class TrainJob(Struct):
 
 
 class TrainerStatus(Struct, rename="camel"):
-    """``status.trainerStatus``; of any type until it was looked at."""
+    """``status.trainerStatus``; values of any type until checked."""
 
     progress_percentage: Any = None
     estimated_remaining_seconds: Any = None
@@ -62,7 +62,7 @@ _STATUS: Final = msgspec.json.Decoder(Status | None)
 
 
 def changes(found: TrainJob) -> Changes:
-    """Return its suspension; ``numNodes`` reaches no JobSet that is there.
+    """Return its suspension; ``numNodes`` does not change an existing JobSet.
 
     Source:
         Kubeflow Trainer v2.0.0 and v2.2.1 pkg/runtime/framework/plugins/jobset/jobset.go
@@ -75,7 +75,7 @@ def changes(found: TrainJob) -> Changes:
 
 
 def templates(found: TrainJob) -> list[Template]:
-    """Return what it says of its pods; the rest of their template is its runtime's.
+    """Return its pod overrides and annotations; the rest of the template is its runtime's.
 
     Source:
         Kubeflow Trainer v2.1.0 pkg/apis/trainer/v1alpha1/trainjob_types.go
@@ -86,28 +86,30 @@ def templates(found: TrainJob) -> list[Template]:
 
 
 def progress(found: TrainJob) -> OwnProgress | None:
-    """Return how far the training says it is; None if it says nothing."""
+    """Return the training's own progress; None if it reports none."""
     try:
         status = _STATUS.decode(found.status)
-        said = status.trainer_status if status else None
-        return None if said is None else _read(said)
+        reported = status.trainer_status if status else None
+        return None if reported is None else _read(reported)
     except InputError as error:
         return OwnProgress(problem=str(error))
     except (msgspec.DecodeError, RecursionError) as error:
         return OwnProgress(problem=f"{FIELD}: {error}")
 
 
-def _read(said: TrainerStatus) -> OwnProgress:
-    """Return what is said, all of it or nothing.
+def _read(reported: TrainerStatus) -> OwnProgress:
+    """Return the progress, all of it or nothing.
 
     Raises:
-        InputError: A part of it cannot be used.
+        InputError: A part of it is invalid.
     """
-    seconds = _number("estimatedRemainingSeconds", said.estimated_remaining_seconds, MOST_SECONDS)
+    seconds = _number(
+        "estimatedRemainingSeconds", reported.estimated_remaining_seconds, MOST_SECONDS
+    )
     return OwnProgress(
-        percent=_number("progressPercentage", said.progress_percentage, 100),
+        percent=_number("progressPercentage", reported.progress_percentage, 100),
         remaining_seconds=seconds,
-        written_at=_time("lastUpdatedTime", said.last_updated_time),
+        written_at=_time("lastUpdatedTime", reported.last_updated_time),
     )
 
 
@@ -123,9 +125,11 @@ def _number(name: str, value: Any, most: int) -> float | None:
 def _time(name: str, value: Any) -> float:
     try:
         at = datetime.fromisoformat(value)
-        seconds = math.nan if at.tzinfo is None else at.timestamp()  # else ours would be guessed
+        seconds = (
+            math.nan if at.tzinfo is None else at.timestamp()
+        )  # without a zone it is ambiguous
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
-    if not seconds >= 0:  # nor before 1970: Go's zero time is no time
+    if not seconds >= 0:  # not before 1970: Go's zero time means unset
         raise InputError(f"{FIELD}.{name}", str(value), "a time such as 2026-01-23T10:30:45Z")
     return seconds

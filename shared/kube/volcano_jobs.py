@@ -25,14 +25,14 @@ class VolcanoTask(Struct, rename="camel"):
 
 
 class VolcanoJobSpec(Struct, rename="camel"):
-    """``spec`` of a Volcano Job; its webhook writes ``minAvailable`` where none is stated."""
+    """``spec`` of a Volcano Job; its webhook defaults ``minAvailable``."""
 
     min_available: Count = 0
     tasks: list[VolcanoTask] | None = None
 
 
 def size(spec: VolcanoJobSpec) -> int:
-    """Return ``minAvailable``, else what its webhook would make of the tasks.
+    """Return ``minAvailable``, else its webhook's default from the tasks.
 
     Source:
         Volcano pkg/webhooks/admission/jobs/mutate/mutate_job.go (``patchDefaultMinAvailable``).
@@ -51,12 +51,11 @@ def templates(spec: VolcanoJobSpec) -> Templates:
 
 
 def changes(spec: VolcanoJobSpec) -> Changes:
-    """Return the replicas of each task, with those least numbers that would be above them.
+    """Return the replicas of each task, with the ``minAvailable`` that must change with them.
 
-    The webhook refuses a ``minAvailable`` above the replicas, and writes one that equals them where
-    none is stated: such a one changes with them. One that is stated and lower is a bound. A task
-    of partitions has as many pods as they have together. Of several tasks each keeps a pod: there
-    is no suspending the others with it.
+    The webhook refuses a ``minAvailable`` above the replicas, and defaults it to them: then it
+    changes with them. A lower one is a bound. A task with partitions has the sum of their pods. Of
+    several tasks each keeps a pod, as the others cannot be suspended with it.
 
     Source:
         Volcano v1.15.1 pkg/webhooks/admission/jobs/validate/admit_job.go (``validateJobUpdate``,

@@ -1,7 +1,7 @@
-"""The list-watch protocol without I/O: what to ask next, and what the answers mean.
+"""The list-watch protocol without I/O: parameters of requests, and meaning of responses.
 
-The caller asks for pages with ``list_params`` while ``listing``, gives them to ``feed_list``, then
-watches with ``watch_params`` and gives each line to ``feed_line``. An expired resource version
+The caller requests pages with ``list_params`` while ``listing``, passes them to ``feed_list``, then
+watches with ``watch_params`` and passes each line to ``feed_line``. An expired resource version
 makes ``listing`` true again.
 """
 
@@ -17,16 +17,16 @@ from shared.kube.resources import ResourceKind
 from shared.model import Delete, Entity, Replace, Upsert
 
 Report = Callable[[str, Exception], None]
-"""Called with the key of an odd object and what is wrong with it."""
+"""Called with the key of an unreadable object and the error."""
 
 _PAGE: Final = msgspec.json.Decoder(wire.Page)
 _EVENT: Final = msgspec.json.Decoder(wire.Event)
 _STATUS: Final = msgspec.json.Decoder(errors.Status)
-_TELLING: Final = frozenset({"ADDED", "MODIFIED"})
+_UPSERTS: Final = frozenset({"ADDED", "MODIFIED"})
 
 
 class ListWatch:
-    """Where we are in mirroring one collection.
+    """State of mirroring one collection.
 
     Attributes:
         bookmarks_seen: The server sends bookmarks, so silence means that the connection is dead.
@@ -50,8 +50,8 @@ class ListWatch:
     def list_params(self) -> dict[str, str]:
         """Return the parameters of the next page.
 
-        The very first list takes whatever the server has in its cache (``resourceVersion=0``);
-        later ones must not go back in time.
+        The first list accepts the server's cache (``resourceVersion=0``); later ones must not go
+        back in time.
         """
         params = {"limit": str(self._page_size)}
         if self._continue:
@@ -70,7 +70,7 @@ class ListWatch:
         }
 
     def feed_list(self, page: bytes) -> Replace | None:
-        """Take a page; return the whole collection after the last one.
+        """Process a page; return the whole collection after the last one.
 
         Raises:
             BrokenAnswerError: It is not a page of a list.
@@ -89,7 +89,7 @@ class ListWatch:
         return Replace(self._kind.kind, self._kind.source, entities)
 
     def feed_line(self, line: bytes) -> Upsert | Delete | None:
-        """Take a line of a watch; return the change that it tells of, if any.
+        """Process a line of a watch; return its change, if any.
 
         Raises:
             GoneError: The version has expired; ``listing`` is true now.
@@ -106,15 +106,15 @@ class ListWatch:
         return self._change(event)
 
     def expire(self) -> None:
-        """List again, from the first page: what we have may be too old or incomplete."""
+        """List again, from the first page: our state may be too old or incomplete."""
         self._version = None
         self._continue = ""
         self._listed = []
 
     def _change(self, event: wire.Event) -> Upsert | Delete | None:
-        """Return what an event tells; what most of them tell is read in one pass."""
-        if event.type in _TELLING:
-            with contextlib.suppress(OddObjectError):  # what is odd is looked at closely below
+        """Return the change of an event; the usual ones are decoded in one pass."""
+        if event.type in _UPSERTS:
+            with contextlib.suppress(OddObjectError):  # unreadable objects are handled below
                 entity = self._kind.decode(event.object)
                 if version := getattr(entity, "resource_version", ""):
                     self._version = version
@@ -134,7 +134,7 @@ class ListWatch:
         if event.type != "DELETED":
             try:
                 return Upsert(self._kind.decode(event.object))
-            except OddObjectError as error:  # as a list leaves it out, so does the watch
+            except OddObjectError as error:  # skipped, as in a list
                 self._report(error.key, error)
         return Delete(self._kind.kind, self._kind.key(meta.namespace, meta.name), meta.uid)
 

@@ -1,7 +1,7 @@
-"""Our writes, each with a precondition: it changes the very object we looked at, or nothing.
+"""Our writes, each with a precondition: it changes the object that we read, or nothing.
 
-Every function raises the ``ApiError`` that the answer stands for. ``ConnectionLostError`` leaves
-open whether the write happened; repeating it is safe because of the precondition.
+Every function raises the ``ApiError`` of the response. After ``ConnectionLostError`` the write may
+have happened; repeating it is safe because of the precondition.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ async def bind(
     node: NodeName,
     annotations: Mapping[str, str] | None = None,
 ) -> None:
-    """Bind a pod; the annotations appear on it together with the node.
+    """Bind a pod; the annotations are set together with the node.
 
     Raises:
         ConflictError: It is bound already, being deleted, gated, or another pod of that name.
@@ -52,7 +52,7 @@ async def patch_pod(
     """Patch a pod (merge or strategic) if it is still the one with ``uid``.
 
     Args:
-        client: The way to the server.
+        client: Client of the API server.
         key: The pod.
         uid: Precondition.
         body: The patch, without preconditions.
@@ -75,15 +75,15 @@ async def release(
     terms: Sequence[NodeSelectorTerm] | None = None,
     resource_version: str = "",
 ) -> None:
-    """Leave only ``gates``, pin by ``terms`` and annotate, all in one patch.
+    """Keep only ``gates``, pin by ``terms`` and annotate, all in one patch.
 
     Args:
-        client: The way to the server.
+        client: Client of the API server.
         key: The pod.
         uid: Precondition.
-        gates: Scheduling gates that stay.
-        annotations: Merged into the pod's; None takes one away.
-        terms: Required node affinity afterwards; None leaves it alone.
+        gates: Scheduling gates that are kept.
+        annotations: Merged into the pod's; None removes one.
+        terms: Required node affinity afterwards; None: unchanged.
         resource_version: A second precondition; empty: none.
     """
     spec: dict[str, Any] = {"schedulingGates": [{"name": name} for name in gates]}
@@ -131,9 +131,9 @@ async def resize_cpu(
 
     Raises:
         ConflictError: The pod has changed since ``resource_version``, or is another of that name.
-        InvalidError: It would be above the container's limit, or of another QoS class, or its
-            node cannot resize.
-        ForbiddenError: A quota, or our own rights, forbid it.
+        InvalidError: It would exceed the container's limit, change the QoS class, or its node
+            cannot resize.
+        ForbiddenError: A quota, or our rights, forbid it.
         NotFoundError: It is gone, or the server is too old for this.
 
     Source:
@@ -163,14 +163,14 @@ async def delete_pod(
 async def delete_pod_as_seen(
     client: KubeClient, key: PodKey, uid: Uid, resource_version: str
 ) -> None:
-    """Delete the pod with ``uid`` if nobody has changed it since; the request is sent once.
+    """Delete the pod with ``uid`` if it is unchanged; the request is sent once.
 
-    So ``ConflictError`` and ``NotFoundError`` never stand for a deletion of ours.
+    So ``ConflictError`` and ``NotFoundError`` never result from our own deletion.
 
     Raises:
-        ConflictError: It has changed: somebody deletes it, or its status is another one.
+        ConflictError: It has changed: it is being deleted, or its status is another one.
         NotFoundError: It is gone.
-        ConnectionLostError: Nobody knows whether it is deleted.
+        ConnectionLostError: It is unknown whether it is deleted.
     """
     path = paths.pod(*split(key))
     await client.delete(path, uid=uid, resource_version=resource_version, once=True)
@@ -201,15 +201,15 @@ async def create_event(
     """Write an Event about an object of ``namespace``.
 
     Args:
-        client: The way to the server.
-        namespace: Of the object and of the Event.
+        client: Client of the API server.
+        namespace: Namespace of the object and of the Event.
         about: The object.
         reason: A CamelCase token.
         note: For people; cut at 1024 bytes, the API's limit.
         warning: Type Warning instead of Normal.
-        action: What we did or left, a CamelCase token.
+        action: What we did or did not do, a CamelCase token.
         controller: Our name, e.g. ``shuntyard.io/extender``.
-        instance: Which of us, e.g. the host name.
+        instance: The replica, e.g. the host name.
         at: Seconds since the epoch.
     """
     regarding = {

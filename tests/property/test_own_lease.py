@@ -70,7 +70,7 @@ class Election(RuleBasedStateMachine):
         machine = self.machines[which]
         monotonic = machine.monotonic(self.time)
         now = 1e9 + self.time + machine.epoch_offset
-        wanted = machine.candidate.wanted(self.spec, monotonic, now)
+        wanted = machine.candidate.next_spec(self.spec, monotonic, now)
         machine.begun = None if wanted is None else (self.version, wanted, monotonic)
 
     @rule(which=CANDIDATES, heard=st.booleans())
@@ -82,7 +82,7 @@ class Election(RuleBasedStateMachine):
             return
         self.version, self.spec = self.version + 1, begun[1]
         if heard:
-            machine.candidate.wrote(begun[2])
+            machine.candidate.note_written(begun[2])
 
     @rule(which=CANDIDATES)
     def renews(self, which: int) -> None:

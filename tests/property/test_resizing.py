@@ -119,7 +119,7 @@ class Weights(RuleBasedStateMachine):
     @invariant()
     def what_was_given_is_never_lost(self) -> None:
         for pod in self._alive():
-            given = pod_cpu.given(pod.annotations)
+            given = pod_cpu.parse_given(pod.annotations)
             if given is None:
                 assert pod.cpus[0].request_milli == original(pod)
             else:

@@ -102,7 +102,7 @@ def _with_unmodelled(own: PodShape, names: Iterable[str]) -> PodShape:
 def own_shape(snapshot: Snapshot, pod: Pod) -> PodShape:
     """Return what another pod of the same owner would ask for: without our pin and our resize."""
     shape_of_pod = unpinned(pod.shape)
-    given = pod_cpu.given(pod.annotations)
+    given = pod_cpu.parse_given(pod.annotations)
     changed = [cpu for cpu in pod.cpus if given is not None and cpu.name == given.container]
     if given is not None and changed:  # the new pod asks for what its owner gave
         amounts = dict(shape_of_pod.requests)

@@ -94,7 +94,7 @@ def _of(pod: Pod, snapshot: Snapshot) -> Weighed | None:
     if pod.finished or pod.qos != BURSTABLE:
         return None
     if labels.CPU_GIVEN in pod.annotations:
-        given = pod_cpu.given(pod.annotations)
+        given = pod_cpu.parse_given(pod.annotations)
         own = [cpu for cpu in pod.cpus if given is not None and cpu.name == given.container]
         return Weighed(pod.uid, pod, own[0], given.milli, noted=True) if own and given else None
     if pod.phase != "Running" or pod.deleting:

@@ -75,7 +75,7 @@ NEVER = Occasion(may_plan=False, monotonic=0.0)
 """An occasion on which nothing is planned."""
 
 
-class Given(Struct, frozen=True):
+class GivenCpu(Struct, frozen=True):
     """The seat of a member that is there."""
 
     uid: Uid
@@ -99,7 +99,7 @@ class Grant:
     job: JobKey
     node: NodeName
     taken: int = 0
-    given: tuple[Given, ...] = ()
+    given: tuple[GivenCpu, ...] = ()
     open_seats: PlaceholderReservations | None = None
 
 
@@ -256,9 +256,9 @@ def _to_come(like: Member, job: Job, lacking: int) -> Iterator[Member]:
         yield replace(like, pod=changed(like.pod, uid=uid, name=name), index=rank)
 
 
-def _given(member: Member, placement: Placement) -> Given:
+def _given(member: Member, placement: Placement) -> GivenCpu:
     uid = member.pod.uid
-    return Given(uid, placement.nodes[uid], planner.decision(member.pod, placement, None))
+    return GivenCpu(uid, placement.nodes[uid], planner.decision(member.pod, placement, None))
 
 
 def _open(number: int, member: Member, placement: Placement) -> Placeholder:

@@ -204,7 +204,7 @@ def _implied(parts: list[Part]) -> Iterator[str]:
     """Yield the resources that pods ask for only because they limit them."""
     for template in {id(part.template): part.template for part in parts}.values():
         spec = msgspec.convert(_as_texts(template.spec), wire.PodSpec)  # its pods could be read
-        yield from pod_defaults.unstated(spec)
+        yield from pod_defaults.without_request(spec)
 
 
 def _as_texts(spec: Any) -> Any:

@@ -55,10 +55,10 @@ class Peers:
     async def _look(self, holder: str) -> None:
         self._found, kept_seconds = None, FAILED_SECONDS
         try:
-            slices = await endpoints.of_service(self.client, self.namespace, self.service)
+            slices = await endpoints.slices_of_service(self.client, self.namespace, self.service)
         except ApiError as error:
             log.warning("looking for the replica that acts, %s: %s", holder, error)
         else:
-            self._found = endpoints.of_pod(slices, holder, self.port_name)
+            self._found = endpoints.pod_address(slices, holder, self.port_name)
             kept_seconds = KEPT_SECONDS
         self._found_for, self._found_until = holder, self.clock.monotonic() + kept_seconds

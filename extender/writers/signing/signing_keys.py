@@ -81,7 +81,7 @@ class SigningKeys:
             self._cluster = self._cluster or await self._cluster_uid()
             for _ in range(TRIES):
                 with contextlib.suppress(ConflictError):
-                    found = signing_secret.held((await self._kept()).data)
+                    found = signing_secret.signing_keys((await self._kept()).data)
                     ring = KeyRing(self._cluster, tuple(map(Key, found))) if found else None
                     break
         except ApiError as error:
@@ -95,7 +95,7 @@ class SigningKeys:
 
     async def _kept(self) -> KeyedData[bytes]:
         kept = await keyed_data.read_secret(self.client, self.path)
-        if signing_secret.held(kept.data):
+        if signing_secret.signing_keys(kept.data):
             return kept
         made = {signing_secret.CURRENT: signing_secret.new_key()}
         written = await keyed_data.write_secret(self.client, self.path, kept.version, made)

@@ -10,7 +10,7 @@ from extender.core.migration.rebalance import Movable
 from extender.core.migration.rebalance import Move as Planned
 from extender.core.parameters.migration import MigrationParameters
 from shared.convergence import categories
-from shared.convergence.categories import Standing
+from shared.convergence.categories import ConvergenceState
 from shared.convergence.parameters import ConvergenceParameters
 from shared.model import Uid
 from shared.progress import Category, Goal
@@ -32,7 +32,7 @@ class Speculation:
 
     convergence: ConvergenceParameters = field(default_factory=ConvergenceParameters)
     parameters: MigrationParameters = field(default_factory=MigrationParameters)
-    _standings: dict[str, Standing] = field(default_factory=dict)
+    _standings: dict[str, ConvergenceState] = field(default_factory=dict)
     _moved_at: dict[str, float] = field(default_factory=dict)
     _settled: set[str] = field(default_factory=set)
 
@@ -47,7 +47,7 @@ class Speculation:
 
     def _tick(self, view: View, hosts: Hosts) -> None:
         for name in hosts.on:
-            standing = self._standings.setdefault(name, Standing())
+            standing = self._standings.setdefault(name, ConvergenceState())
             job = view.job(name)
             if job is not None and categories.due(standing, view.now, self.convergence):
                 self._standings[name] = categories.tick(
@@ -55,7 +55,7 @@ class Speculation:
                 )
 
     def _category(self, name: str) -> Category:
-        return self._standings.get(name, Standing()).category
+        return self._standings.get(name, ConvergenceState()).category
 
     def _leave(self, name: str, hosts: Hosts, now: float) -> list[Move]:
         source = hosts.on[name]

@@ -13,7 +13,7 @@ from extender.core.migration.rebalance import Movable
 from extender.core.parameters.cpu_shares import CpuShareParameters
 from extender.core.parameters.migration import CountParameters, MigrationParameters
 from shared.convergence import categories
-from shared.convergence.categories import Standing
+from shared.convergence.categories import ConvergenceState
 from shared.convergence.parameters import ConvergenceParameters
 from shared.model import NodeName, Uid
 from shared.progress import Category, Goal
@@ -36,16 +36,16 @@ class Monitor:
         self.settled: set[Uid] = set()
         self._params = params
         self._on_enter = request_on_enter
-        self._standings: dict[Uid, Standing] = {}
+        self._standings: dict[Uid, ConvergenceState] = {}
         self._seen: dict[Uid, int] = {}
 
     def category(self, uid: Uid) -> Category:
         """Return a task's category; a new task is progressing."""
-        return self._standings.get(uid, Standing()).category
+        return self._standings.get(uid, ConvergenceState()).category
 
     def converged_at(self, uid: Uid) -> float | None:
         """Return when a task converged; None if it has not."""
-        return self._standings.get(uid, Standing()).converged_at
+        return self._standings.get(uid, ConvergenceState()).converged_at
 
     def act(self, fluid: Fluid, *, ticked: bool) -> None:
         """Tick every running task."""
@@ -61,7 +61,7 @@ class Monitor:
 
     def _tick(self, fluid: Fluid, uid: Uid, running: Running) -> float | None:
         """Return when a task converged if it requests a move: converged, with falling growth."""
-        before = self._standings.get(uid, Standing())
+        before = self._standings.get(uid, ConvergenceState())
         iteration = fluid.iteration(running)
         value = running.task.reported[iteration - 1] if iteration > self._seen.get(uid, 0) else None
         self._seen[uid] = iteration

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from shared.convergence.categories import Standing, tick
+from shared.convergence.categories import ConvergenceState, tick
 from shared.convergence.parameters import RECOMMENDED, ConvergenceParameters
 from shared.progress import Category, Goal
 
@@ -13,11 +13,11 @@ def standings(
     values: Iterable[float | None],
     params: ConvergenceParameters = RECOMMENDED,
     goal: Goal = Goal.MIN,
-    standing: Standing | None = None,
-) -> list[Standing]:
+    standing: ConvergenceState | None = None,
+) -> list[ConvergenceState]:
     """The standing after each tick; ticks come every interval from 0 s on."""
     found = []
-    current = Standing() if standing is None else standing
+    current = ConvergenceState() if standing is None else standing
     for i, value in enumerate(values):
         now = i * params.interval_seconds
         current = tick(current, value, now=now, goal=goal, params=params)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from shared.convergence.categories import Standing, due, tick
+from shared.convergence.categories import ConvergenceState, due, tick
 from shared.convergence.parameters import PRINTED, RECOMMENDED, ConvergenceParameters, Normalisation
 from shared.progress import Goal
 from tests.unit.convergence.runs import C, P, W, categories, standings
@@ -68,7 +68,7 @@ def test_a_silent_tick_changes_nothing_but_its_time():
     before = standings([4, 3, 2.875], params=QUARTER)[-1]
     after = tick(before, None, now=90.0, goal=Goal.MIN, params=QUARTER)
     assert after.ticked_at == 90.0
-    assert after == Standing(
+    assert after == ConvergenceState(
         **{**{f: getattr(before, f) for f in before.__struct_fields__}, "ticked_at": 90.0}
     )
 
@@ -97,7 +97,7 @@ DUE = {
 
 @pytest.mark.parametrize(("ticked_at", "now", "want"), DUE.values(), ids=DUE.keys())
 def test_ticks_come_an_interval_apart(ticked_at, now, want):
-    assert due(Standing(ticked_at=ticked_at), now, RECOMMENDED) is want
+    assert due(ConvergenceState(ticked_at=ticked_at), now, RECOMMENDED) is want
 
 
 def test_a_vae_of_the_paper_converges_in_its_run_and_a_printed_one_too():

@@ -7,7 +7,7 @@ import pytest
 from shared import labels, pod_cpu
 from shared.kube import parse
 from shared.model import ContainerCpu, Pod
-from shared.pod_cpu import Given
+from shared.pod_cpu import GivenCpu
 from tests.fakes.kube_objects import container, encoded, pod
 
 RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
@@ -61,7 +61,7 @@ def test_each_containers_cpu_is_read(spec: dict[str, Any], want: tuple[Container
 
 
 NOTES = {
-    "as we write it": ("main=500m", Given("main", 500)),
+    "as we write it": ("main=500m", GivenCpu("main", 500)),
     "no container": ("500m", None),
     "an empty container": ("=500m", None),
     "another unit": ("main=1", None),
@@ -75,8 +75,8 @@ NOTES = {
 
 
 @pytest.mark.parametrize(("text", "want"), NOTES.values(), ids=NOTES)
-def test_a_note_is_read_as_it_was_written(text: str, want: Given | None) -> None:
-    found = pod_cpu.given({labels.CPU_GIVEN: text})
+def test_a_note_is_read_as_it_was_written(text: str, want: GivenCpu | None) -> None:
+    found = pod_cpu.parse_given({labels.CPU_GIVEN: text})
     assert found == want
     if found is not None:
         assert found.text == text

@@ -26,7 +26,7 @@ CASES: dict[str, tuple[list[Slice], tuple[str, int] | None]] = {
 
 @pytest.mark.parametrize(("slices", "want"), CASES.values(), ids=CASES)
 def test_where_a_pod_listens(slices: list[Slice], want: tuple[str, int] | None) -> None:
-    assert endpoints.of_pod(slices, "a", "api") == want
+    assert endpoints.pod_address(slices, "a", "api") == want
 
 
 async def test_the_slices_of_a_service_are_read() -> None:
@@ -42,7 +42,7 @@ async def test_the_slices_of_a_service_are_read() -> None:
         fake.install(endpoints.SLICES)
         put(fake, "s-1", "s")
         put(fake, "t-1", "t")
-        found = await endpoints.of_service(client, "n", "s")
+        found = await endpoints.slices_of_service(client, "n", "s")
     assert len(found) == 1
-    assert endpoints.of_pod(found, "a", "api") == ("10.0.0.1", 2)
+    assert endpoints.pod_address(found, "a", "api") == ("10.0.0.1", 2)
     assert paths.namespaced(endpoints.SLICES, "n").endswith("/namespaces/n/endpointslices")

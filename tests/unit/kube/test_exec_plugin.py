@@ -29,7 +29,7 @@ def plugin(tmp_path: Path) -> Callable[..., Credential]:
         file.chmod(0o700)
         whole = {"apiVersion": V1, "command": "bin/plugin", **section}
         user = {"exec": whole, kubeconfig.DIRECTORY: str(tmp_path)}
-        return exec_plugin.ask(exec_plugin.plugin_of(user, cluster))
+        return exec_plugin.get_credential(exec_plugin.plugin_of(user, cluster))
 
     return run
 
@@ -245,6 +245,6 @@ def test_the_client_library_understands_a_plugin_in_the_same_way(tmp_path: Path)
     section = {"apiVersion": V1, "command": str(file), "args": ["x"], "env": None}
     theirs = provider.ExecProvider(kube_config.ConfigNode("exec", section), None).run()
     user = {"exec": section, kubeconfig.DIRECTORY: str(tmp_path)}
-    assert exec_plugin.ask(exec_plugin.plugin_of(user, CLUSTER)).token == theirs["token"]
+    assert exec_plugin.get_credential(exec_plugin.plugin_of(user, CLUSTER)).token == theirs["token"]
     first, second = map(json.loads, asked.read_text().splitlines())
     assert first == second

@@ -184,7 +184,7 @@ values = st.one_of(
 @given(st.dictionaries(keys, values, max_size=100), st.sampled_from((COMMON, OF_OWNERS)))
 def test_what_is_kept_is_bounded_and_stands_in_the_object(found, limits) -> None:
     meta = wire.Meta(name="a", labels=found, annotations=found)
-    kept = kept_keys.of(meta, limits)
+    kept = kept_keys.keep(meta, limits)
     assert _within(kept.labels, limits.labels, limits.label_bytes)
     short = {k: v for k, v in kept.annotations.items() if k not in limits.long}
     assert _within(short, limits.annotations, limits.annotation_bytes)

@@ -79,10 +79,10 @@ def test_values_that_come_late_change_little() -> None:
 
 def test_a_trainer_that_says_nothing_stays_where_it_is() -> None:
     track = live(falling(60))
-    before = track.standing
+    before = track.state
     for moment in range(1000):
         track.advance(START + 70 + moment)
-    assert track.standing == before
+    assert track.state == before
 
 
 def test_silence_counts_where_the_printed_algorithm_is_asked_for() -> None:
@@ -99,8 +99,8 @@ def test_a_silence_of_years_takes_no_time() -> None:
     track = live(falling(60))
     track.take(0.9, 61.0, START + 1e9)
     track.advance(START + 1e9 + 60)
-    assert track.standing.ticked_at is not None
-    assert track.standing.ticked_at >= START + 1e9 - 10
+    assert track.state.ticked_at is not None
+    assert track.state.ticked_at >= START + 1e9 - 10
 
 
 def test_a_clock_that_was_set_back_does_not_stop_the_ticks() -> None:
@@ -109,8 +109,8 @@ def test_a_clock_that_was_set_back_does_not_stop_the_ticks() -> None:
         at = START - 5000 + second
         track.take(1.0, None, at)
         track.advance(at)
-    assert track.standing.ticked_at is not None
-    assert START - 5000 <= track.standing.ticked_at <= START - 5000 + 120
+    assert track.state.ticked_at is not None
+    assert START - 5000 <= track.state.ticked_at <= START - 5000 + 120
 
 
 def test_first_last_and_best_value_are_kept() -> None:
@@ -135,14 +135,14 @@ def test_a_run_that_begins_with_no_number_has_no_value_yet() -> None:
     track = Track(Goal.MIN, PARAMS)
     track.take(float("nan"), 1.0, START)
     track.advance(START + 100)
-    assert (track.value, track.standing.ticked_at) == (None, None)
+    assert (track.value, track.state.ticked_at) == (None, None)
 
 
 def test_a_restart_begins_the_standing_anew_and_keeps_what_came_before_it() -> None:
     track = live(falling(150))
     assert track.category is Category.CONVERGED
     track.restart(100.0)
-    assert (track.category, track.standing.converged_at) == (Category.PROGRESSING, None)
+    assert (track.category, track.state.converged_at) == (Category.PROGRESSING, None)
     assert track.first_value == 2.0
     assert max(point.step for point in track.curve.points()) < 100.0
 

@@ -15,7 +15,7 @@ from extender.core.parameters.cpu_shares import CpuShareParameters
 from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import ContainerCpu, Entity, NodeName, Pod, PodKey, Uid, Upsert
-from shared.pod_cpu import Given
+from shared.pod_cpu import GivenCpu
 from shared.progress import Category, PodReport, Span, Use
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.reports import make_pod_report, make_report
@@ -29,7 +29,7 @@ def training(
     name: str, now: int = 1000, *, given: int | None = None, limit: int | None = None, **fields: Any
 ) -> Pod:
     """A Burstable pod on node ``a``; ``given``: that is noted, and ``now`` is not as given."""
-    notes = {} if given is None else {labels.CPU_GIVEN: Given("main", given).text}
+    notes = {} if given is None else {labels.CPU_GIVEN: GivenCpu("main", given).text}
     restarts, qos = fields.pop("restarts", False), fields.pop("qos", "Burstable")
     pending, others = fields.pop("pending", ""), fields.pop("others", ())
     pod = make_pod(
@@ -149,7 +149,7 @@ class Yard:
 
 def changed(pod: Pod, asked: ResizePod) -> Pod:
     """The pod after the writes."""
-    notes = {labels.CPU_GIVEN: Given(asked.container, asked.given_milli).text}
+    notes = {labels.CPU_GIVEN: GivenCpu(asked.container, asked.given_milli).text}
     rest = {k: v for k, v in pod.annotations.items() if k != labels.CPU_GIVEN}
     cpus = tuple(
         replace(c, request_milli=asked.to_milli) if c.name == asked.container else c

@@ -11,7 +11,7 @@ from extender.core.parameters.migration import MigrationParameters
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
 from shared.model import Mover
-from shared.pod_cpu import ContainerCpu, Given
+from shared.pod_cpu import ContainerCpu, GivenCpu
 from tests.fakes.builders import (
     make_claim,
     make_owner,
@@ -143,7 +143,7 @@ def test_the_shape_that_moves_is_without_our_pin_and_with_its_volumes():
 
 
 def test_a_pod_whose_cpu_we_changed_moves_with_what_its_owner_gave():
-    notes = {labels.CHECKPOINT: "", labels.CPU_GIVEN: Given("main", 1000).text}
+    notes = {labels.CHECKPOINT: "", labels.CPU_GIVEN: GivenCpu("main", 1000).text}
     train = Train("m-0", annotations=notes)
     pod = replace(
         train.entity("a"), shape=make_shape(cpu="400m"), cpus=(ContainerCpu("main", 400),)

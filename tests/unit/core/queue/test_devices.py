@@ -13,7 +13,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import direct_gangs, filtering, prioritizing
-from shared.devices import served
+from shared.devices import served_resources
 from shared.kube import device_classes
 from shared.model import Delete, Entity, JobKey, Pod, Upsert
 from tests.fakes.builders import make_device_class, make_node, make_owner, make_pod
@@ -76,7 +76,7 @@ def test_the_resource_that_is_made_of_the_name_of_the_class_is_served_too() -> N
 def test_of_two_classes_with_one_resource_the_latest_serves_it() -> None:
     older = make_device_class("a", created_at=1.0)
     newer, second = (make_device_class(name, created_at=2.0) for name in "bc")
-    assert served([older, second, newer])[GPU] == "b"
+    assert served_resources([older, second, newer])[GPU] == "b"
 
 
 SINGLE = make_pod("single", requests=ASKS)
