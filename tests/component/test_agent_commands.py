@@ -108,7 +108,9 @@ async def test_an_agent_that_starts_anew_finds_everything_in_the_files(
     assert replica.reports()[UID].progress == before.progress
 
 
-async def test_a_pod_that_goes_is_told_of_and_forgotten(node: Node, replica: FakeExtender) -> None:
+async def test_a_deleted_pod_is_reported_gone_and_forgotten(
+    node: Node, replica: FakeExtender
+) -> None:
     await node.write(METRICS, point(1, 2.0))
     async with agent(node, replica) as running:
         await eventually(at_step(replica, 1))

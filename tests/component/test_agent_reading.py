@@ -48,7 +48,7 @@ async def test_a_bad_annotation_is_a_problem_of_its_pod_alone(
     )
 
 
-async def test_a_volume_that_is_missing_is_said_and_found_when_it_comes(
+async def test_a_missing_volume_is_reported_and_found_later(
     node: Node, replica: FakeExtender
 ) -> None:
     await asyncio.to_thread(node.volume.rmdir)
@@ -107,7 +107,7 @@ async def test_a_containers_log_is_read_where_there_is_no_file(
         await eventually(at_step(replica, 100))
 
 
-async def test_a_run_that_converges_is_told_at_once(node: Node, replica: FakeExtender) -> None:
+async def test_a_run_that_converges_is_reported_at_once(node: Node, replica: FakeExtender) -> None:
     now = time.time()  # noqa: TID251 - the trainer's clock
     past = [{"time": now - 300 + n, "step": n, "loss": 1 + 0.9**n} for n in range(1, 301)]
     convergence = {"interval_seconds": 10.0}

@@ -38,7 +38,7 @@ async def test_a_pods_metrics_reach_the_extender_first_in_full_then_as_they_chan
     assert [one.sequence for one in replica.heartbeats] == list(numbers)
 
 
-async def test_what_did_not_change_is_not_told_again(node: Node, replica: FakeExtender) -> None:
+async def test_unchanged_reports_are_not_sent_again(node: Node, replica: FakeExtender) -> None:
     await node.write(METRICS, point(1, 2.0))
     async with agent(node, replica):
         await eventually(at_step(replica, 1))
@@ -67,7 +67,7 @@ async def test_a_full_report_comes_now_and_then(node: Node, replica: FakeExtende
         await eventually(lambda: [one.full for one in replica.heartbeats].count(True) > 1)
 
 
-async def test_every_replica_is_told_and_one_that_is_away_holds_up_no_other(
+async def test_every_replica_gets_reports_and_an_absent_one_delays_no_other(
     node: Node, replica: FakeExtender
 ) -> None:
     async with fake_extender(node.trust) as other, agent(node, other, replica):
@@ -101,7 +101,7 @@ async def test_events_wait_for_a_replica_that_is_away_and_the_oldest_are_dropped
     assert [event.kind for event in replica.events] == ["nan"] * 5
 
 
-async def test_a_replica_that_comes_back_is_told_what_changed_meanwhile(
+async def test_a_replica_that_comes_back_gets_what_changed_meanwhile(
     node: Node, replica: FakeExtender
 ) -> None:
     await node.write(METRICS, point(1, 2.0))
@@ -146,7 +146,7 @@ async def test_a_renewed_token_is_used_as_soon_as_the_old_one_is_refused(
         await beats(replica, 1)
 
 
-async def test_a_replica_that_our_authority_did_not_sign_is_told_nothing(
+async def test_a_replica_with_a_foreign_certificate_gets_no_report(
     node: Node, replica: FakeExtender, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     stranger = await asyncio.to_thread(Trust.create, tmp_path / "stranger")

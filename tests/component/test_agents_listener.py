@@ -80,7 +80,7 @@ async def test_a_token_is_reviewed_once_a_minute_not_with_each_heartbeat(lent: Y
 
 
 @pytest.mark.parametrize("fault", [SERVER_ERROR, Disconnect()], ids=["500", "cut off"])
-async def test_while_the_api_server_is_down_nobody_new_gets_in(lent: Yard, fault) -> None:
+async def test_while_the_api_server_is_down_no_new_token_is_accepted(lent: Yard, fault) -> None:
     known, new = lent.token("a"), lent.token("b")
     assert (await lent.beat(heartbeat("a"), known)).status == 200
     lent.fake.faults.order("create", REVIEWS, fault)
@@ -90,7 +90,7 @@ async def test_while_the_api_server_is_down_nobody_new_gets_in(lent: Yard, fault
     assert (await lent.beat(heartbeat("b"), new)).status == 200
 
 
-async def test_what_an_agent_says_is_shown_to_people(lent: Yard) -> None:
+async def test_the_report_of_an_agent_is_shown_to_people(lent: Yard) -> None:
     lent.fake.put(paths.PODS, member("train-0"))
     await eventually(lambda: _jobs(lent))
     (uid,) = [p["metadata"]["uid"] for p in lent.fake.objects(paths.PODS)]
@@ -135,7 +135,7 @@ async def test_a_restart_asks_every_agent_anew(trust: Trust) -> None:
             assert (await lent.beat(heartbeat("a", 3, full=False))).heartbeat.full_wanted
 
 
-async def test_only_the_replica_that_acts_says_so(trust: Trust) -> None:
+async def test_only_the_leader_is_acting(trust: Trust) -> None:
     async with yard(trust) as lent:
         standby = (await lent.beat(heartbeat("a", 1))).heartbeat
         assert (standby.acting, standby.commands) == (False, ())
@@ -162,7 +162,7 @@ async def test_a_node_or_pod_that_is_not_the_agents_is_refused(lent: Yard) -> No
     assert await lent.agent("a") is None
 
 
-async def test_what_was_said_of_a_node_goes_with_it(lent: Yard) -> None:
+async def test_the_report_of_a_node_is_removed_with_it(lent: Yard) -> None:
     assert (await lent.beat(heartbeat("a", 1))).status == 200
     lent.fake.remove(paths.NODES, "a")
     await eventually(lambda: knows(lent))
@@ -232,7 +232,7 @@ async def test_what_is_wrong_is_named_by_its_field(lent: Yard, changes, wanted: 
     assert await lent.agent("a") is None
 
 
-async def test_the_pods_of_a_node_are_ours_bound_and_not_finished(lent: Yard) -> None:
+async def test_the_pods_of_a_node_are_our_bound_and_unfinished_ones(lent: Yard) -> None:
     theirs = member("theirs")
     theirs["spec"]["schedulerName"] = "default-scheduler"
     over = {**member("over"), "status": {"phase": "Succeeded"}}
@@ -251,7 +251,7 @@ async def test_the_pods_of_a_node_are_ours_bound_and_not_finished(lent: Yard) ->
     await eventually(settled)
 
 
-async def test_a_pod_is_told_with_all_it_takes_to_find_its_files(lent: Yard) -> None:
+async def test_a_pod_is_sent_with_all_it_takes_to_find_its_files(lent: Yard) -> None:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "fit", "uid": "j", "controller": True}
     metrics, checkpoint = "shuntyard.io/metrics", "shuntyard.io/checkpoint"
     lent.fake.put(

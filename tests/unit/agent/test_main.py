@@ -33,7 +33,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "environ", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_said_and_ends_with_2(
+def test_wrong_settings_are_reported_and_exit_with_2(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -39,7 +39,7 @@ def value(found: AgentMetrics, name: str, **labels: str) -> float | None:
     return found.registry.get_sample_value(f"shuntyard_agent_{name}", labels)
 
 
-def test_every_name_is_ours_and_ends_in_what_it_counts() -> None:
+def test_every_name_has_our_prefix_and_ends_in_its_unit() -> None:
     units = (
         r"_(seconds|bytes|cores|ratio|info|total|pods|files|events|replicas|steps?|value|category)$"
     )

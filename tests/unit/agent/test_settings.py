@@ -33,7 +33,7 @@ def load(tmp_path: Path, text: str, **environ: str) -> AgentSettings:
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
-def test_a_number_says_its_unit_and_has_bounds(path: tuple[str, ...]) -> None:
+def test_a_number_has_a_unit_and_bounds(path: tuple[str, ...]) -> None:
     field = FIELDS[path]
     assert field.description
     if not any(kind in str(field.annotation) for kind in ("int", "float")):
@@ -69,7 +69,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_said_in_words(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_are_described(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
         load(tmp_path, text)
 

@@ -1,4 +1,4 @@
-"""A thread of our own: results and errors come back, and one that hangs holds up nobody."""
+"""A worker thread: results and errors come back, and one that hangs blocks nothing else."""
 
 import asyncio
 import threading
@@ -27,7 +27,7 @@ async def test_an_error_is_raised_where_the_work_is_awaited() -> None:
     worker.close()
 
 
-async def test_nobody_has_to_wait_for_work_that_hangs() -> None:
+async def test_work_that_hangs_blocks_only_its_own_thread() -> None:
     worker, freed = Worker("test-worker"), threading.Event()
     hanging = worker.submit(freed.wait)
     _, pending = await asyncio.wait({hanging}, timeout=0.01)

@@ -174,7 +174,7 @@ def test_no_more_than_some_dozen_points_are_fitted(count, monkeypatch):
     assert seen == [min(count, MOST_FITTED)]
 
 
-def test_a_thinned_series_says_the_same():
+def test_a_thinned_series_gives_the_same_forecast():
     few, many = (
         remaining(observed(CURVES["VAE"], upto=500, count=count)).remaining_loss
         for count in (500, 50_000)

@@ -95,7 +95,7 @@ def test_a_kubeconfig_with_data(tmp_path: Path, pair: tuple[bytes, bytes]) -> No
     assert credentials.token() == "secret"
 
 
-def test_a_context_says_where_its_user_works(tmp_path: Path) -> None:
+def test_a_context_has_a_namespace(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "config")
     assert auth.load(path).namespace is None
     document = yaml.safe_load(path.read_text())
@@ -313,7 +313,7 @@ def test_a_token_counts_before_a_plugin_and_its_file_before_both(tmp_path: Path)
     assert auth.load(kubeconfig(tmp_path / "config", user=user)).bearer() == "from file"
 
 
-def test_who_acts_as_somebody_else_shows_no_token_of_his_own_to_others(tmp_path: Path) -> None:
+def test_an_impersonating_user_shows_no_own_token_to_other_servers(tmp_path: Path) -> None:
     user = {
         "token": "secret",
         "as": "you",

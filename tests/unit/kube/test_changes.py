@@ -1,4 +1,4 @@
-"""Whose owners are ours to change: not those that somebody else starts, stops or sizes."""
+"""Owners that we may change: not those that others start, stop or size."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ MAY: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool, bool]] = {
 
 
 @pytest.mark.parametrize(("kind", "meta", "spec", "number", "suspend"), MAY.values(), ids=MAY)
-def test_what_is_ours_to_change(
+def test_only_changeable_owners_are_changed(
     kind: str,
     meta: dict[str, Any],
     spec: dict[str, Any],
@@ -89,7 +89,7 @@ def test_what_is_ours_to_change(
     assert (bool(found.counts), bool(found.suspend_field)) == (number, suspend)
 
 
-def test_whether_it_is_suspended_is_known_of_what_is_not_ours_too() -> None:
+def test_the_suspension_of_foreign_owners_is_known_too() -> None:
     found = read("PyTorchJob.kubeflow.org", {"labels": {"kueue.x-k8s.io/queue-name": "q"}})
     assert found.suspended
 

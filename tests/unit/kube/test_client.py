@@ -65,7 +65,7 @@ async def test_a_write_that_fails_is_an_error_and_is_not_repeated(
         assert done is isinstance(fault, kube_faults.LostAnswer)
 
 
-async def test_the_server_says_how_long_to_wait() -> None:
+async def test_the_retry_after_of_the_server_is_kept() -> None:
     async with FakeKube.running() as fake, KubeClient.connect(fake.credentials) as client:
         fake.faults.order("list", paths.NODES, kube_faults.throttled(3))
         with pytest.raises(errors.ThrottledError) as caught:
@@ -73,7 +73,7 @@ async def test_the_server_says_how_long_to_wait() -> None:
         assert caught.value.retry_after_seconds == 3
 
 
-async def test_nobody_at_the_address_is_a_lost_connection() -> None:
+async def test_a_refused_connection_is_a_lost_one() -> None:
     async with KubeClient.connect(Credentials("http://127.0.0.1:1")) as client:
         with pytest.raises(errors.ConnectionLostError):
             await client.get(paths.NODES)

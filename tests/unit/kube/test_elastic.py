@@ -332,7 +332,7 @@ def test_how_an_owner_is_suspended(kind: str, spec: Any, field: str, suspended: 
     assert (found.suspend_field, found.suspended) == (field, suspended)
 
 
-def test_an_owner_says_in_which_version_it_was_read() -> None:
+def test_an_owner_has_the_version_in_which_it_was_read() -> None:
     older = decoded("MPIJob.kubeflow.org", MPI, apiVersion="kubeflow.org/v1")
     assert older.api_version == "kubeflow.org/v1"
     assert older.counts

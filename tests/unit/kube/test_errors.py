@@ -59,7 +59,7 @@ def test_the_wait_that_the_server_asks_for_is_known(
     assert errors.from_response(429, answer, header).retry_after_seconds == seconds
 
 
-def test_an_error_says_what_the_server_said() -> None:
+def test_an_error_has_the_message_of_the_server() -> None:
     error = errors.from_response(
         404, b'{"reason": "NotFound", "message": "pods \\"a\\" not found"}'
     )

@@ -1,4 +1,4 @@
-"""A pod that asks for more than we read says so, and costs little (defect A6)."""
+"""A pod beyond a limit is reported, and costs little (defect A6)."""
 
 import msgspec
 import pytest
@@ -119,7 +119,7 @@ def test_the_job_of_such_a_pod_is_misconfigured_and_the_field_is_named() -> None
     assert "nodeSelectorTerms: 300 terms, and at most 256 are allowed" in entry.message
 
 
-def test_such_a_pod_without_our_gate_passes_nowhere_and_is_told_the_field() -> None:
+def test_such_a_pod_without_our_gate_fits_nowhere_and_gets_the_field() -> None:
     store = ClusterStore("shuntyard")
     store.apply(Upsert(make_node("n")))
     pod = decoded(containers=[{"name": "c"}], tolerations=[{"key": "a"}] * 300)

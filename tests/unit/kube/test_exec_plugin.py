@@ -77,14 +77,14 @@ def told(plugin: Callable[..., Credential], **section: Any) -> Any:
     return json.loads(text[text.index("{") : text.rindex("}") + 1])
 
 
-def test_a_plugin_is_told_its_version_and_that_nobody_can_answer(
+def test_a_plugin_gets_its_version_and_is_not_interactive(
     plugin: Callable[..., Credential],
 ) -> None:
     body = {"apiVersion": V1, "kind": exec_plugin.KIND, "spec": {"interactive": False}}
     assert told(plugin) == body
 
 
-def test_a_plugin_that_asks_for_it_is_told_of_the_cluster(
+def test_a_plugin_gets_the_cluster_if_it_asks_for_it(
     plugin: Callable[..., Credential],
 ) -> None:
     cluster = {
@@ -174,7 +174,7 @@ BROKEN: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("script", "section", "words"), BROKEN.values(), ids=BROKEN.keys())
-def test_what_goes_wrong_is_said_with_the_next_step_and_without_the_token(
+def test_errors_have_a_hint_and_no_token(
     plugin: Callable[..., Credential],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

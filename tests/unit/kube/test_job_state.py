@@ -1,4 +1,4 @@
-"""What a Job says about suspension and failures."""
+"""Suspension and failures of a Job."""
 
 import json
 

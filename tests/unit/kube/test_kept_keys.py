@@ -59,7 +59,7 @@ def test_values_of_environment_variables_are_not_kept() -> None:
     assert CANARY not in repr(parse.decode_pod(encoded(pod(containers=[main], metadata=SECRET))))
 
 
-def test_a_mistyped_key_of_ours_is_kept_so_that_it_can_be_named() -> None:
+def test_a_mistyped_key_of_our_domain_is_kept_to_be_reported() -> None:
     mistyped = {"shuntyard.io/max-wiat": "20m"}
     assert decoded(annotations=mistyped).annotations == mistyped
     assert decoded(labels=mistyped).labels == mistyped
@@ -114,7 +114,7 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("metadata", "want"), TOO_MUCH.values(), ids=TOO_MUCH)
-def test_a_pod_with_too_much_says_which_field(metadata: dict[str, Any], want: str) -> None:
+def test_a_pod_with_too_much_names_the_field(metadata: dict[str, Any], want: str) -> None:
     found = decoded(**metadata)
     assert re.search(want, found.excess)
     assert _within(found.labels, COMMON.labels, COMMON.label_bytes)
@@ -182,7 +182,7 @@ values = st.one_of(
 
 
 @given(st.dictionaries(keys, values, max_size=100), st.sampled_from((COMMON, OF_OWNERS)))
-def test_what_is_kept_is_bounded_and_stands_in_the_object(found, limits) -> None:
+def test_kept_keys_are_bounded_and_from_the_object(found, limits) -> None:
     meta = wire.Meta(name="a", labels=found, annotations=found)
     kept = kept_keys.keep(meta, limits)
     assert _within(kept.labels, limits.labels, limits.label_bytes)

@@ -38,7 +38,7 @@ def at_least(count: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("said", "groups"), [({"replicas": 3}, 3), ({}, 1), ({"replicas": 0}, 0)])
-def test_a_leader_worker_set_says_how_many_groups_it_has(said: dict[str, int], groups: int) -> None:
+def test_a_leader_worker_set_has_a_number_of_groups(said: dict[str, int], groups: int) -> None:
     spec = {**said, "leaderWorkerTemplate": {"size": 2}}
     assert decoded("LeaderWorkerSet.leaderworkerset.x-k8s.io", spec).groups == groups
 

@@ -29,7 +29,7 @@ def test_what_has_no_status_was_requested():
     assert one.members[0].shape == PodShape()
 
 
-def test_a_status_of_another_pod_is_nobodys():
+def test_a_status_of_another_pod_is_ignored():
     one = decoded(status={"phase": "Evicting", "members": [{"uid": "other", "ackedStep": 1}]})
     assert one.members[0].acked_step is None
 

@@ -243,7 +243,7 @@ PREFERENCES: dict[str, tuple[dict[str, Any], bool]] = {
 
 
 @pytest.mark.parametrize(("spec", "expected"), PREFERENCES.values(), ids=PREFERENCES)
-def test_a_pod_says_whether_it_prefers_some_nodes(spec: dict[str, Any], expected: bool) -> None:
+def test_preferences_of_a_pod_are_detected(spec: dict[str, Any], expected: bool) -> None:
     assert parse.decode_pod(encoded(pod(**spec))).prefers is expected
 
 

@@ -69,7 +69,7 @@ VOLUME_CLAIMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] 
 
 
 @pytest.mark.parametrize(("spec", "status", "told"), VOLUME_CLAIMS.values(), ids=VOLUME_CLAIMS)
-def test_a_claim_tells_its_volume_and_for_how_many_it_is(
+def test_a_claim_has_its_volume_and_its_access_mode(
     spec: dict[str, Any], status: dict[str, Any], told: dict[str, Any]
 ) -> None:
     metadata = {"name": "c", "namespace": "n", "uid": "u"}
@@ -79,7 +79,7 @@ def test_a_claim_tells_its_volume_and_for_how_many_it_is(
     assert claim == PersistentVolumeClaim(namespace="n", name="c", uid=model.Uid("u"), **told)
 
 
-def test_a_claim_that_is_being_deleted_says_so() -> None:
+def test_a_claim_that_is_being_deleted_is_marked() -> None:
     metadata = {"name": "c", "namespace": "n", "deletionTimestamp": "2026-11-21T10:00:00Z"}
     assert parse.decode_volume_claim(encoded({"metadata": metadata})).deleting
 
@@ -111,7 +111,7 @@ VOLUMES: dict[str, tuple[dict[str, str] | None, dict[str, Any] | None, dict[str,
 
 
 @pytest.mark.parametrize(("tags", "spec", "told"), VOLUMES.values(), ids=VOLUMES)
-def test_a_volume_tells_from_where_it_is_reached(
+def test_a_volume_has_the_nodes_that_reach_it(
     tags: dict[str, str] | None, spec: dict[str, Any] | None, told: dict[str, Any]
 ) -> None:
     manifest = {"metadata": {"name": "v", "labels": tags}, "spec": spec}

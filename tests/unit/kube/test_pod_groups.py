@@ -34,7 +34,7 @@ SPECS: dict[str, tuple[str, Any, int | None]] = {
 
 
 @pytest.mark.parametrize(("group", "spec", "members"), SPECS.values(), ids=SPECS)
-def test_a_group_says_how_many_make_the_gang(group: str, spec: Any, members: int | None) -> None:
+def test_a_group_has_a_gang_size(group: str, spec: Any, members: int | None) -> None:
     assert decoded(group, spec) == PodGroup(
         api_group=group,
         namespace="team",
@@ -64,7 +64,7 @@ def test_a_bad_group_is_named_with_its_field(group: str, spec: Any, field: str) 
     assert field in caught.value.problem
 
 
-def test_a_group_is_listed_where_it_says() -> None:
+def test_a_group_is_in_its_collection() -> None:
     sources = {kind.source: kind for kind in resources.OPTIONAL}
     for group in GROUPS:
         found = decoded(group, {})

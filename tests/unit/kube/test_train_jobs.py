@@ -1,4 +1,4 @@
-"""How far a TrainJob says its training is: what is read of its status, and what is not."""
+"""Progress in the status of a TrainJob: what is read of it, and what is not."""
 
 import json
 from typing import Any
@@ -47,7 +47,7 @@ READ: dict[str, tuple[Any, OwnProgress | None]] = {
 
 
 @pytest.mark.parametrize(("status", "want"), READ.values(), ids=READ)
-def test_what_it_says_is_read(status: Any, want: OwnProgress | None) -> None:
+def test_the_status_is_read(status: Any, want: OwnProgress | None) -> None:
     assert decoded(status).progress == want
 
 
@@ -97,7 +97,7 @@ JSON = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional={PERCENT: JSON, SECONDS: JSON, TIME: JSON | st.just(AT)}))
-def test_whatever_stands_there_it_is_used_within_bounds_or_told(fields: dict[str, Any]) -> None:
+def test_any_status_is_used_within_bounds_or_reported(fields: dict[str, Any]) -> None:
     found = decoded({"trainerStatus": fields}).progress
     assert found is not None
     if not found.problem:

@@ -1,4 +1,4 @@
-"""Where ranks meet: whoever has said a number gets the largest when all have said one."""
+"""A hub of ranks: each gives a number and gets the largest when all have given one."""
 
 from __future__ import annotations
 

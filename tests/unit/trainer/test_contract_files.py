@@ -98,7 +98,7 @@ def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     assert stat.S_IMODE(training.agent.folder.stat().st_mode) == 0o755
 
 
-def test_a_directory_that_cannot_be_made_is_told_at_once(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_raises_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingError, match=r"checkpoint directory .*file"):
         Checkpoints(tmp_path / "file", handle_sigterm=False)
@@ -120,7 +120,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("place", "told"), PLACES.values(), ids=PLACES)
-def test_a_path_is_told_below_the_checkpoint_directory_or_absolute(
+def test_a_path_is_relative_to_the_checkpoint_directory_or_absolute(
     tmp_path: Path, place: str, told: str | None
 ) -> None:
     directory = tmp_path / "checkpoints"

@@ -1,4 +1,4 @@
-"""What a pod tells its processes."""
+"""Environment variables of a pod's processes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_interval_is_above_0(tmp_path: Path, name: str, value: float) -> None
         Checkpoints(tmp_path, handle_sigterm=False, **{name: value})
 
 
-def test_step_done_without_a_save_function_says_what_is_missing(tmp_path: Path) -> None:
+def test_step_done_without_a_save_function_explains_what_is_missing(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, handle_sigterm=False)
     checkpoints.begin(0)
     checkpoints.terminate()

@@ -1,4 +1,4 @@
-"""The way of frameworks that save by themselves: told what is due, telling what is done."""
+"""Frameworks that save by themselves: they get what is due, and report what is done."""
 
 from __future__ import annotations
 

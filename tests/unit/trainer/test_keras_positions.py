@@ -178,7 +178,7 @@ class StopAtOnce:
         self.model.stop_training = True
 
 
-def test_a_stop_of_somebody_elses_in_the_partial_epoch_counts(
+def test_a_stop_by_another_callback_in_the_partial_epoch_counts(
     keras: types.ModuleType, tmp_path: Path
 ) -> None:
     Run(keras, tmp_path).end_at(1, 1)
@@ -198,7 +198,7 @@ def test_an_unbuilt_model_cannot_resume(keras: types.ModuleType, tmp_path: Path)
         second.fit()
 
 
-def test_a_later_fit_of_the_same_model_begins_where_its_caller_says(
+def test_a_later_fit_of_the_same_model_begins_at_its_initial_epoch(
     keras: types.ModuleType, tmp_path: Path
 ) -> None:
     Run(keras, tmp_path).end_at(1, 1)

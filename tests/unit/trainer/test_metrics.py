@@ -93,7 +93,7 @@ def test_a_line_is_refused_with(
     assert (tmp_path / "m.jsonl").read_text() == ""
 
 
-def test_a_closed_writer_says_so(tmp_path: Path) -> None:
+def test_a_closed_writer_raises(tmp_path: Path) -> None:
     metrics = MetricsWriter(tmp_path / "m.jsonl")
     metrics.close()
     metrics.close()
@@ -124,7 +124,7 @@ def test_several_processes_do_not_mix_their_lines(tmp_path: Path) -> None:
     assert len(lines) == 900
 
 
-def test_a_failing_write_is_counted_and_told_once(
+def test_a_failing_write_is_counted_and_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(_descriptor: int, _data: bytes) -> int:
@@ -171,6 +171,6 @@ def test_the_first_process_of_a_pod_writes(tmp_path: Path) -> None:
     assert len((tmp_path / "m.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_raises_at_once(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         MetricsWriter(tmp_path)

@@ -76,12 +76,12 @@ def test_the_answer_means_that_all_ranks_have_saved(tmp_path: Path) -> None:
     assert answer["bytes"] == 10 * WORLD
 
 
-def test_only_rank_0_saves_unless_it_is_told_otherwise(tmp_path: Path) -> None:
+def test_only_rank_0_saves_by_default(tmp_path: Path) -> None:
     _run(tmp_path, _ask_and_end)
     assert [step > 0 for step in _last(tmp_path, "save")] == [True, False, False]
 
 
-def test_rank_0_writes_the_files_and_nobody_else(tmp_path: Path) -> None:
+def test_only_rank_0_writes_the_files(tmp_path: Path) -> None:
     _run(tmp_path, _ask_and_end)
     trainer = Agent(tmp_path).read("trainer.json")
     assert trainer is not None

@@ -105,7 +105,7 @@ def test_a_cancel_during_the_save_is_honoured_after_the_answer(training: Trainin
     assert (training.done, released["why"]) == ([0, 1, 2, 3, 4], "cancelled")
 
 
-def test_a_failed_save_is_told_and_training_goes_on(
+def test_a_failed_save_is_reported_and_training_goes_on(
     training: Training, caplog: pytest.LogCaptureFixture
 ) -> None:
     training.fails = True

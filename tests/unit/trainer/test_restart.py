@@ -176,7 +176,7 @@ def test_a_restart_after_the_end_does_and_saves_nothing(tmp_path: Path) -> None:
     assert second.agent.read("done.json") is not None
 
 
-def test_the_last_step_is_saved_unless_it_is_told_not_to(tmp_path: Path) -> None:
+def test_the_last_step_is_saved_unless_disabled(tmp_path: Path) -> None:
     saving, not_saving = Training(tmp_path / "a"), Training(tmp_path / "b", save_at_end=False)
     saving.run(3)
     not_saving.run(3)
@@ -218,7 +218,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE)
-def test_an_unusable_resume_hint_is_told_and_training_begins_anew(
+def test_an_unusable_resume_hint_is_logged_and_training_starts_over(
     tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / ".shuntyard").mkdir()

@@ -89,7 +89,7 @@ def test_a_forked_child_still_dies_of_sigterm(tmp_path: Path) -> None:
     assert (code, output) == (0, f"child died of {signal.SIGTERM.value}\n")
 
 
-def test_off_the_main_thread_it_says_what_to_do(tmp_path: Path) -> None:
+def test_off_the_main_thread_the_error_explains_what_to_do(tmp_path: Path) -> None:
     code, output = finish(start(COUNT, tmp_path, 1, "thread"))
     assert code == 0
     assert "give handle_sigterm=False and call terminate()" in output

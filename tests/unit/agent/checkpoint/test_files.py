@@ -127,7 +127,7 @@ def test_the_directory_is_looked_at_anew_when_it_was_made_anew(trainer: Trainer)
     assert trainer.read().resumed_step == 9
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_what_is_missing_is_reported(tmp_path: Path) -> None:
     nowhere = CheckpointFiles(tmp_path / "away", PATH, ME, "n1", None).read(0.0)
     assert nowhere.problem == "CheckpointUnreachable"
     assert nowhere.detail == f"{tmp_path / 'away' / PATH} does not exist"
@@ -218,7 +218,7 @@ def test_a_file_that_does_not_keep_the_contract_is_passed_over_and_named(
     assert f"{name}: " in trainer.read().detail
 
 
-def test_a_request_that_cannot_be_written_is_told_and_mends_itself(trainer: Trainer) -> None:
+def test_a_request_that_cannot_be_written_is_reported_until_it_can(trainer: Trainer) -> None:
     trainer.open()
     (trainer.inner / "request.json").mkdir()
     assert trainer.files.request(ASK, 100.0) is Outcome.FAILED
@@ -230,7 +230,7 @@ def test_a_request_that_cannot_be_written_is_told_and_mends_itself(trainer: Trai
     assert trainer.read().problem == ""
 
 
-def test_the_request_belongs_to_the_group_and_everybody_may_read_it(tmp_path: Path) -> None:
+def test_the_request_belongs_to_the_group_and_is_readable_by_all(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path)
     trainer.open()
     groups = [gid for gid in os.getgroups() if gid != os.getegid()]

@@ -71,14 +71,14 @@ PROBLEMS: dict[str, tuple[DirectoryContent, str, str]] = {
 
 
 @pytest.mark.parametrize(("found", "problem", "detail"), PROBLEMS.values(), ids=PROBLEMS)
-def test_a_problem_says_why_nothing_can_be_asked_for(
+def test_a_problem_explains_why_nothing_can_be_requested(
     found: DirectoryContent, problem: str, detail: str
 ) -> None:
     said = checkpoint_of(found, ME)
     assert (said.problem, said.detail) == (problem, detail)
 
 
-def test_an_acknowledged_request_is_told_with_step_and_path() -> None:
+def test_an_acknowledged_request_is_reported_with_step_and_path() -> None:
     saved = Saved(step=500, started_at=110.0, finished_at=114.0, bytes=2000)
     said = checkpoint_of(DirectoryContent(trainer=TRAINER, request=ASK, ack=OK, saved=saved), ME)
     assert said == Checkpoint(
@@ -111,7 +111,7 @@ DONE: dict[str, tuple[Trainer | None, float, bool]] = {
 
 
 @pytest.mark.parametrize(("trainer", "at", "done"), DONE.values(), ids=DONE)
-def test_training_is_complete_only_if_this_trainer_said_so(
+def test_training_is_complete_only_if_this_trainer_wrote_it(
     trainer: Trainer | None, at: float, done: bool
 ) -> None:
     found = DirectoryContent(trainer=trainer, done=Done(finished_at=at))

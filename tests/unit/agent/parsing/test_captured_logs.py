@@ -106,7 +106,7 @@ def test_a_series_is_read(name: str, metric: str, want: list[tuple[float, float]
     assert found == [(value, pytest.approx(step)) for value, step in want]
 
 
-def test_keras_tells_where_the_run_ends_and_leaves_evaluate_out() -> None:
+def test_keras_has_the_total_and_excludes_evaluate() -> None:
     points = read(_parser("keras", ""), (LOGS / "keras-verbose1.log").read_bytes())
     assert {p.total_steps for p in points} == {3}
     assert [p.step for p in points] == sorted(p.step for p in points if p.step is not None)
@@ -126,7 +126,7 @@ def test_nan_is_seen_where_hugging_face_prints_it() -> None:
     assert [value for _, value, _ in values(points, "loss")] == [2.196, 0, 0, 0]
 
 
-def test_the_newer_trainer_state_tells_only_what_the_older_did_not() -> None:
+def test_the_newer_trainer_state_gives_only_what_the_older_did_not() -> None:
     parser = TrainerState()
     first = fed(parser, (LOGS / "trainer_state-10.json").read_bytes())
     second = fed(parser, (LOGS / "trainer_state-20.json").read_bytes())

@@ -57,7 +57,7 @@ def test_a_prefix_for_every_line_does_not_fill_the_memory() -> None:
     assert len(detector._ranks) == MOST_RANKS
 
 
-def test_where_torchrun_is_said_the_programs_below_are_found_out() -> None:
+def test_with_the_format_torchrun_the_program_format_is_detected() -> None:
     detector = Detector(is_torchrun=True)
     assert detector.format == "torchrun"
     assert len(read(detector, "".join("[rank0]: " + JSON.format(i) for i in range(3)))) == 3

@@ -1,4 +1,4 @@
-"""Which metric is followed where nobody said, and which way it should go."""
+"""The metric that is followed by default, and the direction in which it improves."""
 
 import pytest
 

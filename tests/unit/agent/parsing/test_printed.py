@@ -83,7 +83,7 @@ def test_hugging_face(text: str, want) -> None:
     assert repr(values(read(HuggingFace(), text))) == repr(want)
 
 
-def test_hugging_face_tells_where_the_run_ends_if_its_log_level_does() -> None:
+def test_hugging_face_has_the_total_if_its_log_level_prints_it() -> None:
     text = "[INFO|trainer.py:2134] 2024-01-01 >>   Num Epochs = 1,000\n{'loss': 1, 'epoch': 1.0}\n"
     assert [p.total_steps for p in read(HuggingFace(), text)] == [1000]
 

@@ -35,7 +35,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("steps", "want"), CASES.values(), ids=CASES)
-def test_points_are_told_apart(steps: list[float | None], want: list[str]) -> None:
+def test_points_are_classified(steps: list[float | None], want: list[str]) -> None:
     assert _kinds(Series(), steps) == want
 
 
@@ -60,7 +60,7 @@ def test_nan_is_new_and_not_finite() -> None:
     assert series.take(Point("loss", math.nan, 3)).is_new
 
 
-def test_a_file_written_anew_with_the_same_points_tells_only_what_follows() -> None:
+def test_a_rewritten_file_with_the_same_points_gives_only_the_new_ones() -> None:
     series = Series()
     rows = [(9, 3.6), (19, 2.8)]
     for step, value in rows:

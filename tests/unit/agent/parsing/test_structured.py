@@ -49,7 +49,7 @@ def test_an_object_gives_its_numbers(line: str, want) -> None:
     assert values(JsonLines().feed(line)) == want
 
 
-def test_time_and_end_of_the_run_are_told() -> None:
+def test_time_and_total_of_the_run_are_read() -> None:
     (point,) = JsonLines().feed('{"time": 1.5, "step": 1, "loss": 1, "total_steps": 9}')
     assert (point.at_seconds, point.total_steps) == (1.5, 9)
     (point,) = JsonLines().feed('{"time": "now", "step": 1, "loss": 1, "total_steps": 0}')

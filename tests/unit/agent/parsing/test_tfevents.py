@@ -64,7 +64,7 @@ def test_a_record_with_a_wrong_checksum_is_passed_over() -> None:
     assert parser.problem == ""
 
 
-def test_a_file_of_another_kind_is_told_and_read_no_further_until_it_is_anew() -> None:
+def test_a_file_of_another_kind_is_reported_and_skipped_until_it_is_rewritten() -> None:
     parser = TfEvents()
     assert parser.feed_bytes(b"epoch,loss\n0,0.5\n") == ([], 17)
     assert "not a tfevents file" in parser.problem

@@ -17,14 +17,14 @@ def _state(*entries: dict[str, object], **more: object) -> bytes:
 ONE, TWO = {"step": 5, "loss": 0.5, "epoch": 0.1}, {"step": 10, "loss": 0.4, "epoch": 0.2}
 
 
-def test_each_entry_is_told_once() -> None:
+def test_each_entry_is_returned_once() -> None:
     parser = TrainerState()
     assert values(fed(parser, _state(ONE))) == [("loss", 0.5, 5)]
     assert fed(parser, _state(ONE)) == []
     assert values(fed(parser, _state(ONE, TWO))) == [("loss", 0.4, 10)]
 
 
-def test_another_history_is_told_from_its_beginning() -> None:
+def test_another_history_is_returned_from_its_beginning() -> None:
     parser = TrainerState()
     fed(parser, _state(ONE, TWO))
     assert values(fed(parser, _state(ONE))) == [("loss", 0.5, 5)]
@@ -52,7 +52,7 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("data", NOTHING.values(), ids=NOTHING)
-def test_what_is_no_history_tells_nothing(data: bytes) -> None:
+def test_a_file_without_a_history_gives_no_point(data: bytes) -> None:
     assert not fed(TrainerState(), data)
 
 
@@ -108,7 +108,7 @@ def test_a_file_is_refused_with_the_reason_and_little_of_it_is_kept(
     assert scan.held_bytes <= kept + 4 * PIECE
 
 
-def test_of_a_long_history_the_last_entries_are_told() -> None:
+def test_the_last_entries_of_a_long_history_are_returned() -> None:
     """(defect A4)"""
     entries = [{"step": n, "loss": 1.0} for n in range(MOST_ENTRIES + 100)]
     points = fed(TrainerState(), _state(*entries), PIECE)
@@ -124,7 +124,7 @@ def test_an_entry_that_is_too_long_is_passed_over() -> None:
     assert values(fed(TrainerState(), _state(long, TWO), PIECE)) == [("loss", 0.4, 10)]
 
 
-def test_a_history_that_went_on_by_more_than_is_read_is_told_from_where_it_is_read() -> None:
+def test_a_history_that_grew_beyond_the_limit_is_returned_from_the_limit_on() -> None:
     parser = TrainerState()
     fed(parser, _state(ONE))
     later = [{"step": n, "loss": 1.0} for n in range(10, MOST_ENTRIES + 100)]

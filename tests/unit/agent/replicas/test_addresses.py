@@ -31,7 +31,7 @@ async def test_named_replicas_are_not_looked_up(monkeypatch: pytest.MonkeyPatch)
     )
 
 
-async def test_a_service_stands_for_every_address_once_in_a_stable_order(
+async def test_a_service_resolves_to_unique_addresses_in_a_stable_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answer(monkeypatch, ["10.0.0.9", "10.0.0.7", "10.0.0.9", "fd00::1"])
@@ -48,7 +48,7 @@ async def test_the_certificates_name_can_be_another_than_the_services(
     assert [r.server_name for r in await behind_a_service("extender").find()] == ["extender"]
 
 
-async def test_without_an_answer_the_last_one_stands(
+async def test_without_an_answer_the_last_one_is_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     addresses = behind_a_service()

@@ -47,7 +47,7 @@ def test_what_was_known_of_a_pod_goes_with_it() -> None:
     assert held.state().pods == {A: PodReport(uid=A)}
 
 
-def test_files_that_hang_are_said_of_every_pod_until_they_answer() -> None:
+def test_files_that_hang_are_a_problem_of_every_pod_until_they_answer() -> None:
     held = board("a", "b")
     held.set_problem("it hangs")
     assert [pod.problem for pod in held.state().pods.values()] == ["it hangs", "it hangs"]
@@ -63,7 +63,7 @@ def test_there_is_nothing_to_report_before_the_files_were_read_or_found_to_hang(
     assert (first.known.is_set(), second.known.is_set()) == (True, True)
 
 
-def test_every_replica_gets_every_event_and_the_word_that_it_is_urgent() -> None:
+def test_every_replica_gets_every_event_and_is_woken_for_urgent_ones() -> None:
     held, boxes = board("a"), [outbox(), outbox()]
     held.outboxes.extend(boxes)
     event = Event(uid=A, at=1.0, kind="nan")
@@ -74,7 +74,7 @@ def test_every_replica_gets_every_event_and_the_word_that_it_is_urgent() -> None
     assert [box.next(held.state(), monotonic=0.0).events for box in boxes] == [(event,)] * 2
 
 
-def test_the_worst_of_the_replicas_says_how_many_events_were_dropped_for_ever() -> None:
+def test_dropped_events_are_those_of_the_worst_replica() -> None:
     held, box = board("a"), outbox(most_events=1)
     held.outboxes.append(box)
     held.set_reports({}, [Event(uid=A, at=float(n), kind="nan") for n in range(4)], urgent=False)

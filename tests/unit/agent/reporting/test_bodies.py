@@ -1,4 +1,4 @@
-"""Every report fits the wire, whatever stands in it."""
+"""Every report is within the limits of the wire format."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_a_report_arrives_as_it_was() -> None:
     assert [pod.report() for pod in sent(FULL).pods] == [FULL]
 
 
-def test_a_heartbeat_says_who_sends_it_and_what_the_node_uses() -> None:
+def test_a_heartbeat_has_its_sender_and_the_use_of_the_node() -> None:
     body = sent(state=NodeState({}, Use(cpu_cores=2.0), 4.0))
     assert (body.node, body.boot, body.sequence, body.full) == ("n1", "b", 4, True)
     assert (body.sent_at, body.dropped, body.cpu_cores) == (9.0, 2, 4.0)
@@ -68,7 +68,7 @@ def test_any_text_is_made_to_fit(text: str) -> None:
     assert body.problem[:4] in {"xxxx", "file", "????"}
 
 
-def test_a_pod_that_cannot_be_told_of_does_not_keep_the_others_from_it() -> None:
+def test_a_pod_that_cannot_be_reported_does_not_block_the_others() -> None:
     bad = PodReport(uid=Uid("uid-b"), progress=Progress(metric="", source="s", updated_at=1.0))
     told = sent(bad, FULL)
     assert told.pods[0].problem.startswith("it cannot be reported: ")

@@ -1,4 +1,4 @@
-"""What a replica is told: everything once, then what changed since it last answered."""
+"""What a replica gets: everything once, then what changed since its last answer."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +48,7 @@ def test_heartbeats_are_numbered_from_1_whether_answered_or_not() -> None:
     assert [box.next(state(), monotonic=0.0).sequence for _ in range(3)] == [1, 2, 3]
 
 
-def test_what_was_not_answered_is_told_again_as_it_is_by_then() -> None:
+def test_unanswered_reports_are_sent_again_in_their_present_state() -> None:
     box = outbox()
     tell(box, state(a="1", b="1", c="1"))
     box.next(state(a="2", b="2"), monotonic=0.0)
@@ -71,13 +71,13 @@ def test_a_full_report_comes_when_the_replica_wants_it_and_now_and_then() -> Non
     assert not tell(box, state(a="1"), 311.0).full
 
 
-def test_a_full_report_names_nobody_as_gone() -> None:
+def test_a_full_report_has_no_gone_pods() -> None:
     box = outbox()
     tell(box, state(a="1"), full_wanted=True)
     assert said(tell(box, state())) == (True, {}, ())
 
 
-def test_events_are_told_until_they_are_answered() -> None:
+def test_events_are_sent_until_they_are_answered() -> None:
     box = outbox()
     box.put([event(1), event(2)])
     assert [e.at for e in box.next(state(), monotonic=0.0).events] == [1.0, 2.0]

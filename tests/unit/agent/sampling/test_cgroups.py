@@ -195,7 +195,7 @@ class TestBoth:
         assert source.pids(Uid(UID)) == (11, 12)
         assert source.pids(Uid(OTHER)) == ()
 
-    def test_it_says_what_it_reads(self, tmp_path, make) -> None:
+    def test_it_describes_what_it_reads(self, tmp_path, make) -> None:
         source, root = make(tmp_path, OpenFiles())
         assert source.description.endswith(str(root))
 

@@ -24,7 +24,9 @@ MACHINES = {
 
 
 @pytest.mark.parametrize(("make", "source", "words"), MACHINES.values(), ids=MACHINES)
-def test_what_is_there_is_chosen_and_said(tmp_path: Path, make, source: Source, words: str) -> None:
+def test_the_available_source_is_chosen_and_described(
+    tmp_path: Path, make, source: Source, words: str
+) -> None:
     root = make(tmp_path)
     samplers = find(cgroup_root=root)
     assert samplers.source is source

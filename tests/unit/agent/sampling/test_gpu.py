@@ -49,7 +49,7 @@ def test_devices_are_read_with_their_processes(monkeypatch: pytest.MonkeyPatch) 
     assert reader.read(0.0) == (Gpu(0.5, 1000, {7: 600}), Gpu(None, None, {}))
 
 
-def test_without_the_library_there_is_none_and_nothing_is_said(
+def test_without_the_library_there_is_no_reader_and_no_log_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, MODULE, None)  # what makes an import fail
@@ -58,7 +58,7 @@ def test_without_the_library_there_is_none_and_nothing_is_said(
 
 
 @pytest.mark.parametrize("driver", [True, False], ids=["without a device", "without a driver"])
-def test_no_gpu_is_no_reader_and_nothing_is_said(
+def test_no_gpu_is_no_reader_and_no_log_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, driver: bool
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -68,7 +68,7 @@ def test_a_missing_pod_is_not_walked_for_again_before_the_pause_is_over(
     assert finder.locate([Uid(UID)], 10.0) == {UID: path}
 
 
-def test_pods_that_nobody_asks_for_are_not_looked_into(root: Path, looked: Looked) -> None:
+def test_pods_that_were_not_requested_are_not_read(root: Path, looked: Looked) -> None:
     for number in range(50):
         path = add(root, f"{number:08x}-4e5f-6071-8293-a4b5c6d7e8f9")
         (Path(path) / "container").mkdir()
@@ -84,7 +84,7 @@ def test_the_kubelets_part_comes_first(root: Path, looked: Looked) -> None:
     assert len(looked.into) == 3
 
 
-def test_a_walk_is_bounded_and_says_so_once(
+def test_a_walk_is_bounded_and_logged_once(
     root: Path, looked: Looked, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(100):

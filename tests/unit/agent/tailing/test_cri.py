@@ -138,7 +138,7 @@ def test_the_directory_is_listed_only_when_it_changes(folder: Path) -> None:
     assert not follower.is_open
 
 
-def test_a_directory_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_no_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "trainer").write_text("x")
     assert (
         "a part that is a link or not a directory"

@@ -33,7 +33,7 @@ def test_lines_come_once_when_they_are_complete(path: Path) -> None:
     assert follower.poll(3.0).lines == ("bc",)
 
 
-def test_what_was_there_before_is_told_as_backlog(path: Path) -> None:
+def test_existing_content_is_backlog(path: Path) -> None:
     _append(path, "old\n")
     follower = FileFollower(path)
     assert follower.poll(0.0).backlog
@@ -214,7 +214,7 @@ def test_a_file_deleted_and_made_anew_is_read_from_its_beginning(tmp_path: Path)
     assert scene.read == scene.written
 
 
-def test_a_new_file_on_the_inode_of_the_old_one_is_told_by_its_content(path: Path) -> None:
+def test_a_new_file_on_an_old_inode_is_detected_by_its_content(path: Path) -> None:
     """The inode is only used again when nobody has the old file open: written in place here."""
     _append(path, "one\ntwo\n")
     follower = FileFollower(path)
@@ -306,7 +306,7 @@ def test_a_link_swapped_into_the_directories_is_refused(tmp_path: Path) -> None:
     assert "a part that is a link" in chunk.problem
 
 
-def test_a_file_that_may_not_be_read_is_told_and_read_once_it_may(
+def test_an_unreadable_file_is_reported_and_read_once_permitted(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(root: Path, path: Path) -> int:

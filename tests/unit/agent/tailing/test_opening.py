@@ -90,7 +90,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     assert open_descriptors() == before
 
 
-def test_a_problem_without_words_of_ours_has_those_of_the_system() -> None:
+def test_an_unknown_error_has_the_message_of_the_system() -> None:
     error = OSError(errno.ESTALE, "Stale file handle")
     assert problem(error, Path("/v/log")) == "/v/log cannot be read: Stale file handle"
 

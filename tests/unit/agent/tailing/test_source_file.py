@@ -1,4 +1,4 @@
-"""One opened file: told from another by identity and by content."""
+"""One opened file: identified by inode and content."""
 
 import os
 from pathlib import Path

@@ -62,7 +62,7 @@ def test_without_numbers_the_one_written_last_is_read(tmp_path: Path) -> None:
     assert _content(NewestDocument(tmp_path, "*/state")) == b"a"
 
 
-def test_a_huge_document_is_not_read_and_told(tmp_path: Path) -> None:
+def test_a_huge_document_is_reported_and_not_read(tmp_path: Path) -> None:
     _write(tmp_path, 1, "0123456789")
     with NewestDocument(tmp_path, PATTERN, most_bytes=9).opened() as document:
         assert document.stamp is None
@@ -75,7 +75,7 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_one_that_goes_or_may_not_be_read_is_told(
+def test_a_removed_file_is_none_and_an_unreadable_one_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = _write(tmp_path, 1, "one")

@@ -1,4 +1,4 @@
-"""Sources whose values a test says itself."""
+"""Sources with values given by a test."""
 
 from collections.abc import Iterable
 

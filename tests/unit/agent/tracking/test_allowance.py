@@ -78,7 +78,7 @@ def test_a_pod_is_ordinary_unless_two_readings_in_a_row_cost_much(processor: Pro
     assert ordinary == [False, *[True] * 5, False, True, True, False, False, True]
 
 
-def test_what_was_skipped_is_told_for_a_while(processor: Processor) -> None:
+def test_skipped_lines_are_reported_for_a_while(processor: Processor) -> None:
     allowance = Allowance(processor)
     assert allowance.problem == ""
     allowance.begin(10.0)

@@ -20,7 +20,7 @@ def speaks(found: Choice | None) -> tuple[str, str, int]:
     return found.source.name, found.metric, found.attempt
 
 
-def test_nobody_speaks_before_there_is_a_value() -> None:
+def test_nothing_is_chosen_before_there_is_a_value() -> None:
     assert choose([], None) is None
     assert choose([SaidSource()], None) is None
     assert choose([file("a", -10, 0)], "other") is None
@@ -57,7 +57,7 @@ def test_the_first_value_speaks_where_there_is_no_other() -> None:
     assert speaks(choose([file("a", 0, 0, count=1)], None)) == ("a", "loss", 1)
 
 
-def test_it_is_said_which_names_there_are() -> None:
+def test_the_known_names_are_listed() -> None:
     source = SaidSource()
     assert why_no_choice([source], None) == ""
     source.say(loss(1, 1.0, name="lr"), loss(1, 1.0, name="accuracy"))

@@ -1,4 +1,4 @@
-"""What one file says: steps, times, restarts, and which of its metrics is followed."""
+"""One source: steps, times, restarts, and which of its metrics is followed."""
 
 from dataclasses import replace
 
@@ -14,14 +14,14 @@ from tests.unit.agent.tracking.streams import NOW, SaidSource, loss
 NAN = float("nan")
 
 
-def test_the_first_metric_tells_the_step_between_values_of_the_one_that_is_followed() -> None:
+def test_the_first_metric_gives_the_step_between_values_of_the_followed_one() -> None:
     source = SaidSource(place=MetricsPlace(metric="eval_loss"))
     source.say(loss(1, 2.0), loss(1, 0.1, name="lr"), loss(1, 2.5, name="eval_loss"))
     source.say(loss(9, 1.0), loss(10, 0.1, name="lr"))
     assert source.step == 9
 
 
-def test_the_end_is_known_when_the_source_says_it() -> None:
+def test_the_total_is_known_if_the_source_has_it() -> None:
     source = SaidSource()
     source.say(loss(1, 2.0))
     assert source.total_steps is None
@@ -74,7 +74,7 @@ def test_names_without_end_do_not_fill_the_memory_nor_hide_the_metric() -> None:
     assert list(source.tracks) == []  # more names than are told apart in one source
 
 
-def test_a_no_number_is_told_once_until_there_is_a_number_again() -> None:
+def test_a_nan_is_one_event_until_there_is_a_number_again() -> None:
     source = SaidSource()
     happened = source.say(loss(1, 2.0), loss(2, NAN), loss(3, NAN), loss(4, 1.0), loss(5, NAN))
     assert [one.kind for one in happened] == ["nan", "nan"]
@@ -90,7 +90,7 @@ def test_a_step_that_goes_back_is_a_restart() -> None:
     assert [p.step for p in source.tracks["loss"].curve.points()] == [1.0, 2.0, 50.0]
 
 
-def test_a_file_that_was_cut_is_told_by_its_name() -> None:
+def test_a_truncated_file_is_an_event_with_its_name() -> None:
     source = SaidSource("team/job/x.jsonl")
     source.say(loss(1, 2.0), loss(2, 1.0))
     happened = source.say(loss(1, 3.0), truncated=True)

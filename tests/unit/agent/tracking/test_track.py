@@ -77,7 +77,7 @@ def test_values_that_come_late_change_little() -> None:
     assert second.converged_at == pytest.approx(first.converged_at, abs=2 * INTERVAL_SECONDS)
 
 
-def test_a_trainer_that_says_nothing_stays_where_it_is() -> None:
+def test_a_silent_trainer_keeps_its_category() -> None:
     track = live(falling(60))
     before = track.state
     for moment in range(1000):
