@@ -1,4 +1,4 @@
-"""What a training program does so that Shuntyard can watch and move it.
+"""Lets Shuntyard follow and move a training program.
 
 Metrics::
 
@@ -11,15 +11,15 @@ Checkpoints on demand::
     for step in checkpoints.steps(1000):
         train(step)
 
-Frameworks have modules of their own, which import them: ``torch_loop``, ``torch_ranks``,
-``lightning``, ``keras``, ``huggingface``. Nothing else here needs more than the standard library.
+Frameworks have their own modules, which import them: ``torch_loop``, ``torch_ranks``,
+``lightning``, ``keras``, ``huggingface``. All other modules need only the standard library.
 """
 
+from shuntyard_trainer.boundary import Order
 from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import RanksError, SaveError, SettingError, TrainerError
 from shuntyard_trainer.metrics import MetricsWriter
-from shuntyard_trainer.orders import Order
 from shuntyard_trainer.records import Saved
 
 __all__ = [

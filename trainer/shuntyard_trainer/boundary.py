@@ -1,26 +1,56 @@
-"""Between two steps: is there anything to do?"""
+"""Between two steps: what is to be done, decided by all ranks together."""
 
 from __future__ import annotations
 
+import enum
 import math
+from dataclasses import dataclass
 
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.errors import SettingError
 from shuntyard_trainer.mailbox import Mailbox
-from shuntyard_trainer.orders import Decision, Order
 from shuntyard_trainer.ranks import Ranks
 from shuntyard_trainer.records import Request
 from shuntyard_trainer.termination import Termination
 
 
+class Decision(enum.IntEnum):
+    """What every rank does at this boundary; of several decisions the largest counts."""
+
+    GO_ON = 0
+    SAVE = 1
+    """Save and go on."""
+    HOLD = 2
+    """Save, answer, and take no step until released."""
+    TERMINATE = 3
+    """Save and exit with 143."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A decision other than ``GO_ON``, which all ranks carry out.
+
+    Attributes:
+        decision: What to do.
+        step: Completed steps.
+        started_at: When it was decided, seconds since the epoch.
+        request: The agent's request; known to rank 0 only.
+    """
+
+    decision: Decision
+    step: int
+    started_at: float
+    request: Request | None = None
+
+
 class Boundary:
-    """Looks for reasons to save.
+    """Checks for reasons to save.
 
     Args:
-        mailbox: None on every rank but the first, and where nobody asks.
-        poll_seconds: Least time between two looks for a request.
-        save_every_seconds: Save without being asked; None: never.
-        agree_every_steps: With several ranks: how many boundaries make one question to all.
+        mailbox: None on every rank but the first, and without an agent.
+        poll_seconds: Least time between two checks for a request.
+        save_every_seconds: Save without a request; None: never.
+        agree_every_steps: With several ranks: boundaries per ``agree``.
 
     Raises:
         SettingError: An interval is not above 0.
@@ -48,32 +78,32 @@ class Boundary:
         self._poll_seconds = poll_seconds
         self._save_every_seconds = save_every_seconds
         self._agree_every_steps = agree_every_steps
-        self._next_look = -math.inf
+        self._next_check = -math.inf
         self._next_save = math.inf
         self._passed = 0
         self.saved()
 
     def saved(self) -> None:
-        """Begin the time to the next save anew."""
+        """Restart the time to the next save."""
         if self._save_every_seconds is not None:
             self._next_save = self._monotonic() + self._save_every_seconds
 
     def due(self, step: int) -> Order | None:
-        """Return what is to be done, the same on every rank; None, nearly always: nothing.
+        """Return what is to be done, the same on every rank; usually None.
 
-        Alone, this reads the monotonic clock and looks at a flag, and once in ``poll_seconds`` at
-        a file. With several ranks it is one ``agree`` in ``agree_every_steps`` calls.
+        With one rank, this reads the monotonic clock and a flag, and once in ``poll_seconds`` a
+        file. With several ranks it is one ``agree`` in ``agree_every_steps`` calls.
         """
         if self._ranks.alone:
-            if self._monotonic() < self._next_look and not self._termination.requested:
+            if self._monotonic() < self._next_check and not self._termination.requested:
                 return None
         else:
             self._passed += 1
             if self._passed % self._agree_every_steps:
                 return None
-        return self._ask(step)
+        return self._decide(step)
 
-    def _ask(self, step: int) -> Order | None:
+    def _decide(self, step: int) -> Order | None:
         request = self._request()
         decision = Decision(self._ranks.largest(self._mine(request)))
         if decision is Decision.GO_ON:
@@ -82,10 +112,10 @@ class Boundary:
 
     def _request(self) -> Request | None:
         now = self._monotonic()
-        if self._mailbox is None or (now < self._next_look and not self._termination.requested):
-            self._next_look = max(self._next_look, now)
+        if self._mailbox is None or (now < self._next_check and not self._termination.requested):
+            self._next_check = max(self._next_check, now)
             return None
-        self._next_look = now + self._poll_seconds
+        self._next_check = now + self._poll_seconds
         return self._mailbox.new_request()
 
     def _mine(self, request: Request | None) -> Decision:

@@ -7,45 +7,41 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Callable
 
-from shuntyard_trainer.answering import Answering
-from shuntyard_trainer.boundary import Boundary
+from shuntyard_trainer.answering import Answering, Hold
+from shuntyard_trainer.boundary import Boundary, Decision, Order
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import SaveError
-from shuntyard_trainer.holding import Hold
 from shuntyard_trainer.mailbox import Mailbox
-from shuntyard_trainer.orders import Decision, Order
 from shuntyard_trainer.ranks import Agree, Ranks
 from shuntyard_trainer.records import Saved
-from shuntyard_trainer.resume import last_saved
-from shuntyard_trainer.saving import Saver
-from shuntyard_trainer.storing import Save, Where
+from shuntyard_trainer.saving import Save, Saver, Where, last_saved
 from shuntyard_trainer.termination import Termination
 
 
 class Checkpoints:
-    """Saves when it is asked to, answers, holds, and ends with 143.
+    """Saves on request, answers, holds, and exits with 143.
 
     A *step* is a number of completed steps: after the first step it is 1, and training that
-    resumes at step n begins with the step of index n. Every rank of a job makes one of these and
+    resumes at step n begins with the step of index n. Every rank of a job creates one object and
     calls the same methods with the same steps.
 
     Args:
-        directory: The checkpoint directory; None: nobody asks, only SIGTERM is handled.
-        save: Writes a checkpoint of so many completed steps and returns its path; None: a
+        directory: The checkpoint directory; None: no requests, only SIGTERM is handled.
+        save: Takes the completed steps, writes a checkpoint and returns its path; None: a
             framework saves (``due`` and ``conclude``).
-        poll_seconds: Least time between two looks for a request.
-        save_every_seconds: Save without being asked, too; None: never.
+        poll_seconds: Least time between two checks for a request.
+        save_every_seconds: Also save without a request; None: never.
         save_at_end: ``done`` saves if the last step is not saved, so that a restart after the end
             repeats nothing.
-        pod_uid: Of this pod; empty if unknown.
-        rank: Of this process in the job, from 0.
+        pod_uid: Uid of this pod; empty if unknown.
+        rank: Rank of this process in the job, from 0.
         world_size: Processes of the job.
         agree: Needed with several processes, see ``ranks.Agree``.
-        agree_every_steps: How many boundaries make one ``agree``.
+        agree_every_steps: Boundaries per ``agree``.
         every_rank_saves: ``save`` is called on every rank (sharded checkpoints), else on rank 0.
         handle_sigterm: Catch SIGTERM here; else call ``terminate``.
-        termination: One that catches SIGTERM already.
+        termination: An object that catches SIGTERM already.
         clock: For tests.
 
     Raises:
@@ -114,35 +110,35 @@ class Checkpoints:
     ) -> Checkpoints:
         """Return one for this pod and process; ``options`` are those of the class and win.
 
-        Without ``SHUNTYARD_CHECKPOINT_DIR`` nobody asks for checkpoints and nothing is written
-        but what ``save`` writes, so the same script runs anywhere.
+        Without ``SHUNTYARD_CHECKPOINT_DIR`` there are no requests, and only ``save`` writes files,
+        so the same script runs anywhere.
 
         Raises:
             SettingError: A variable or an option cannot be used.
         """
         here = environment or Environment.read()
-        known: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             "directory": here.checkpoint_dir,
             "pod_uid": here.pod_uid,
             "rank": here.rank,
             "world_size": here.world_size,
         }
-        return cls(save=save, **{**known, **options})
+        return cls(save=save, **{**defaults, **options})
 
     @property
     def resume(self) -> Saved | None:
-        """The checkpoint to resume from, its path ready to be opened; None: begin anew."""
+        """The checkpoint to resume from, with a usable path; None: start from scratch."""
         return self._resume
 
     @property
     def terminating(self) -> bool:
-        """Whether this process has been told to end; a long pause of training may look at it."""
+        """True if this process must end; long pauses of the training may check it."""
         return self._termination.requested
 
     def steps(self, total: int) -> Iterator[int]:
-        """Yield the index of each step that is still to be done, and keep the whole contract.
+        """Yield the index of each remaining step, and fulfil the contract between steps.
 
-        After ``break`` or an exception nothing more is done: call ``done`` if that was the end.
+        After ``break`` or an exception nothing more happens: call ``done`` if that was the end.
 
         Raises:
             SystemExit: With 143, at a boundary after SIGTERM.
@@ -155,7 +151,7 @@ class Checkpoints:
         self.done(max(start, total))
 
     def start_step(self) -> int:
-        """Return how many steps are completed already, and tell the agent that training begins.
+        """Return the completed steps, and report to the agent that training begins.
 
         Raises:
             RanksError: The ranks do not begin at the same step.
@@ -166,9 +162,9 @@ class Checkpoints:
         return step
 
     def begin(self, completed: int) -> None:
-        """Tell the agent that training begins after so many steps; later calls do nothing.
+        """Report to the agent that training begins at ``completed`` steps; later calls do nothing.
 
-        If this pod answered a request in an earlier life and is not released, it holds here.
+        If an earlier process of this pod answered a request and was not released, it holds here.
 
         Raises:
             RanksError: The ranks do not begin at the same step.
@@ -180,10 +176,10 @@ class Checkpoints:
         self._ranks.require_same_step(completed)
         kept = None
         if self._mailbox is not None:
-            self._mailbox.tell_trainer(
+            self._mailbox.write_trainer(
                 completed or None, self._started_at, self._rank, self._world_size
             )
-            kept = self._mailbox.kept_hold()
+            kept = self._mailbox.unfinished_hold()
         mine = Decision.GO_ON if kept is None else Decision.HOLD
         decision = self._ranks.largest(Decision.TERMINATE if self.terminating else mine)
         if decision == Decision.TERMINATE:
@@ -192,7 +188,7 @@ class Checkpoints:
             self._answering.keep_hold(kept)
 
     def step_done(self, completed: int) -> None:
-        """Pass a boundary: so many steps are done, and the model is as they left it.
+        """Pass a boundary: ``completed`` steps are done, and the model has their result.
 
         Raises:
             SystemExit: With 143, after SIGTERM.
@@ -202,16 +198,16 @@ class Checkpoints:
             self._answering.finish(order, self._try(lambda: self._saver.save(order.step)))
 
     def due(self, completed: int) -> Order | None:
-        """Return what a framework is to save at this boundary; then ``conclude`` must follow.
+        """Return the order to save at this boundary; then ``conclude`` must follow.
 
-        For those who cannot give a ``save`` function; the same answer on every rank.
+        For frameworks that cannot give a ``save`` function; the same result on every rank.
         """
         if not self._trained:
             self._first_step(completed)
         return self._boundary.due(completed)
 
     def conclude(self, order: Order, where: Where) -> None:
-        """Carry out an order whose checkpoint a framework has written at ``where``.
+        """Complete an order whose checkpoint a framework has written at ``where``.
 
         Raises:
             SystemExit: With 143, after SIGTERM.
@@ -221,16 +217,16 @@ class Checkpoints:
         )
 
     def note_saved(self, completed: int, where: Where, started_at: float) -> Saved:
-        """Tell of a checkpoint that was written without being asked for; on every rank.
+        """Report a checkpoint that was written without a request; on every rank.
 
         Raises:
-            SaveError: It is not there, here or on another rank.
+            SaveError: It does not exist, here or on another rank.
         """
         self._boundary.saved()
         return self._saver.complete(completed, where, started_at)
 
     def save_now(self, completed: int) -> Saved:
-        """Save without being asked, on every rank; a step that is saved is not saved again.
+        """Save without a request, on every rank; a saved step is not saved again.
 
         Raises:
             SaveError: It failed on this or another rank.
@@ -239,9 +235,9 @@ class Checkpoints:
         return self._saver.save(completed)
 
     def done(self, completed: int) -> None:
-        """Say that the training is complete; call it when everything is saved.
+        """Report that the training is complete; call it when everything is saved.
 
-        Afterwards SIGTERM does again what it did before.
+        Afterwards SIGTERM has its previous handler.
 
         Raises:
             SaveError: The last save failed.
@@ -250,25 +246,25 @@ class Checkpoints:
             self.save_now(completed)
         self._ranks.largest(0)
         if self._mailbox is not None:
-            self._mailbox.tell_done(completed)
+            self._mailbox.write_done(completed)
         self.close()
 
     def terminate(self) -> None:
-        """Say that the pod is to end, as SIGTERM does; any thread or signal handler may call it."""
+        """Request the end of the pod, as SIGTERM does; any thread or signal handler may call it."""
         self._termination.request()
 
     def close(self) -> None:
-        """Give SIGTERM back to whoever handled it before."""
+        """Restore the previous handler of SIGTERM."""
         self._termination.close()
 
     def _first_step(self, completed: int) -> None:
         self.begin(completed - 1)
         self._trained = True
         if self._mailbox is not None:
-            self._mailbox.forget_done()
+            self._mailbox.remove_done()
 
     def _is_stored(self, completed: int) -> bool:
-        """Whether nothing is to be saved: this life has, or it did no step after resuming there."""
+        """Return True if this process saved the step, or did no step after resuming at it."""
         resumed_here = self._resume is not None and self._resume.step == completed
         return self._saver.is_saved(completed) or (resumed_here and not self._trained)
 

@@ -1,18 +1,23 @@
-"""What was written survives the loss of power, and how large it is."""
+"""Files that survive the loss of power: checkpoints, and small JSON files replaced atomically."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 _NO_FSYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EROFS})
-"""Some network and object-store mounts have no fsync for directories or at all."""
+"""Errors of mounts without fsync for directories or at all, such as object stores."""
+MOST_BYTES = 64 * 1024
+LEFTOVERS = ".*.trainer-tmp"
+"""Our temporary files; the agent's have another suffix."""
 
 
 def make_durable(path: Path) -> None:
-    """Write a file, or a directory with all below it, and its name through to the storage.
+    """Flush a file, or a directory with all below it, and its name to the storage.
 
     Raises:
         OSError: Something cannot be opened, or the storage reports a write error.
@@ -28,7 +33,7 @@ def size_bytes(path: Path) -> int:
 
 
 def fsync(path: Path) -> None:
-    """Write one file or directory through; a mount that cannot do it is left as it is."""
+    """Flush one file or directory; does nothing on a mount without fsync."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         fsync_descriptor(descriptor)
@@ -37,7 +42,7 @@ def fsync(path: Path) -> None:
 
 
 def fsync_descriptor(descriptor: int) -> None:
-    """Write an open file through; a mount that cannot do it is left as it is."""
+    """Flush an open file; does nothing on a mount without fsync."""
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -46,7 +51,7 @@ def fsync_descriptor(descriptor: int) -> None:
 
 
 def _tree(path: Path) -> Iterator[Path]:
-    """The files first, then their directory: a name is not stored before what it names."""
+    """Yield files before their directory: a name is not stored before its content."""
     if path.is_dir():
         for folder, _, names in os.walk(path, topdown=False):
             yield from (Path(folder, name) for name in names if _is_plain(Path(folder, name)))
@@ -57,3 +62,55 @@ def _tree(path: Path) -> Iterator[Path]:
 
 def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Replace a JSON file atomically: temporary file in the same directory, fsync, rename, fsync.
+
+    Raises:
+        OSError: It could not be written; the file is unchanged.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.trainer-tmp")
+    data = (json.dumps(record) + "\n").encode()
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o664)
+    try:
+        _write_all(descriptor, data)
+        fsync_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
+    temporary.replace(path)
+    fsync(path.parent)
+
+
+def parse_record(data: bytes) -> Mapping[str, Any]:
+    """Parse the JSON object of a file.
+
+    Raises:
+        ValueError: It is not a JSON object, nested too deep, or larger than 64 KiB.
+    """
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"it is larger than {MOST_BYTES} bytes")
+    try:
+        record = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if not isinstance(record, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - an error of the text
+    return record
+
+
+def read_object(path: Path) -> Mapping[str, Any]:
+    """Read the JSON object of a file.
+
+    Raises:
+        FileNotFoundError: The file does not exist.
+        OSError: It cannot be read.
+        ValueError: It cannot be parsed.
+    """
+    with path.open("rb") as file:
+        return parse_record(file.read(MOST_BYTES + 1))
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

@@ -1,4 +1,4 @@
-"""What the pod tells its processes through environment variables."""
+"""Environment variables of a training pod."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LOCAL_RANK = ("SHUNTYARD_LOCAL_RANK", "LOCAL_RANK")
 
 @dataclass(frozen=True)
 class Environment:
-    """Where files go and which process of the job this is.
+    """Paths of files, and the rank of this process in the job.
 
     Attributes:
-        checkpoint_dir: None: nobody will ask for checkpoints.
-        metrics_file: None: nobody reads metrics.
+        checkpoint_dir: None: there will be no checkpoint requests.
+        metrics_file: None: metrics are not read.
         pod_uid: Empty if unknown.
-        rank: Of this process in the job, from 0.
+        rank: Rank of this process in the job, from 0.
         world_size: Processes of the job.
-        local_rank: Of this process in its pod, from 0.
+        local_rank: Rank of this process in its pod, from 0.
     """
 
     checkpoint_dir: Path | None = None
@@ -39,35 +39,35 @@ class Environment:
 
     @classmethod
     def read(cls, variables: Mapping[str, str] | None = None) -> Environment:
-        """Return what the variables say; one that is empty counts as not set.
+        """Read the variables; an empty one counts as not set.
 
-        ``SHUNTYARD_RANK`` and its like win over the names that torchrun sets.
+        ``SHUNTYARD_RANK`` etc. have precedence over the names that torchrun sets.
 
         Raises:
-            SettingError: A number is none, or the rank is not below the world size.
+            SettingError: A number is invalid, or the rank is not below the world size.
         """
-        said = os.environ if variables is None else variables
-        rank, world_size = _whole(said, RANK, 0), _whole(said, WORLD_SIZE, 1)
+        environ = os.environ if variables is None else variables
+        rank, world_size = _whole(environ, RANK, 0), _whole(environ, WORLD_SIZE, 1)
         if rank >= world_size:
             raise SettingError(f"rank {rank} is not below the world size {world_size}")
         return cls(
-            checkpoint_dir=_path(said, CHECKPOINT_DIR),
-            metrics_file=_path(said, METRICS_FILE),
-            pod_uid=said.get(POD_UID, ""),
+            checkpoint_dir=_path(environ, CHECKPOINT_DIR),
+            metrics_file=_path(environ, METRICS_FILE),
+            pod_uid=environ.get(POD_UID, ""),
             rank=rank,
             world_size=world_size,
-            local_rank=_whole(said, LOCAL_RANK, 0),
+            local_rank=_whole(environ, LOCAL_RANK, 0),
         )
 
 
-def _path(said: Mapping[str, str], name: str) -> Path | None:
-    value = said.get(name, "")
+def _path(environ: Mapping[str, str], name: str) -> Path | None:
+    value = environ.get(name, "")
     return Path(value) if value else None
 
 
-def _whole(said: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
+def _whole(environ: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
     for name in names:
-        value = said.get(name, "")
+        value = environ.get(name, "")
         if value:
             if not (value.isascii() and value.isdecimal()):
                 raise SettingError(f"{name}={value!r} is not an integer of 0 or more")

@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""The tree of errors.
 
 ::
 
@@ -10,7 +10,7 @@
 
 
 class TrainerError(Exception):
-    """Every error of ours."""
+    """Base of all errors of this package."""
 
 
 class SettingError(TrainerError, ValueError):

@@ -1,4 +1,4 @@
-"""What the callbacks of all frameworks have in common: one run with metrics and checkpoints."""
+"""Common part of all framework callbacks: one run with metrics and checkpoints."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import SettingError
 from shuntyard_trainer.metrics import MetricsWriter, number
 from shuntyard_trainer.ranks import Agree
-from shuntyard_trainer.resume import last_saved
-from shuntyard_trainer.storing import Save
+from shuntyard_trainer.saving import Save, last_saved
 from shuntyard_trainer.termination import Termination
 
-_STRANGE = re.compile(r"[^A-Za-z0-9_./-]")
+_INVALID = re.compile(r"[^A-Za-z0-9_./-]")
 _LONGEST_NAME = 100
 
 
 class FrameworkRun:
-    """Catches SIGTERM from the start; knows the ranks only when the framework does.
+    """Catches SIGTERM from the start; gets the ranks later, from the framework.
 
     Args:
         environment: Default: the process's.
         metrics: Default: the pod's metrics file, written by the first process of the pod.
-        options: Of ``Checkpoints``.
+        options: Options of ``Checkpoints``.
 
     Raises:
         SettingError: A variable cannot be used, or SIGTERM cannot be caught on this thread.
@@ -47,17 +46,17 @@ class FrameworkRun:
 
     @property
     def resume_path(self) -> str | None:
-        """The checkpoint to resume from; None: begin anew."""
+        """The checkpoint to resume from; None: start from scratch."""
         directory = self._options.get("directory", self.environment.checkpoint_dir)
         saved = last_saved(directory)
         return None if saved is None or not saved.path else saved.path
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """Those of the run that has started.
+        """Checkpoints of the started run.
 
         Raises:
-            SettingError: None has.
+            SettingError: No run has started.
         """
         if self._checkpoints is None:
             raise SettingError("the training has not begun")
@@ -74,12 +73,12 @@ class FrameworkRun:
         agree: Agree | None,
         every_rank_saves: bool,
     ) -> None:
-        """Begin a run after so many completed steps.
+        """Begin a run at ``completed`` steps.
 
         Raises:
             SystemExit: With 143, if SIGTERM came already.
         """
-        known: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             "rank": rank,
             "world_size": world_size,
             "agree": agree,
@@ -87,7 +86,7 @@ class FrameworkRun:
             "termination": self._termination,
         }
         self._checkpoints = Checkpoints.from_environment(
-            save, environment=self.environment, **{**known, **self._options}
+            save, environment=self.environment, **{**defaults, **self._options}
         )
         if self._metrics is None:
             path = self.environment.metrics_file if local_rank == 0 else None
@@ -95,14 +94,14 @@ class FrameworkRun:
         self._checkpoints.begin(completed)
 
     def write(self, step: int, values: Mapping[str, Any], total_steps: int | None) -> None:
-        """Append what is a number, under names that a metric may have."""
+        """Append the values that are numbers, under valid metric names."""
         numbers = {_name(name): value for name, value in values.items() if _is_number(value)}
         if numbers and self._metrics is not None:
             self._metrics.write(step, total_steps=total_steps, **numbers)
 
 
 def _name(name: str) -> str:
-    plain = _STRANGE.sub("_", name)[:_LONGEST_NAME]
+    plain = _INVALID.sub("_", name)[:_LONGEST_NAME]
     return plain if plain[:1].isalpha() else f"_{plain}"[:_LONGEST_NAME]
 
 

@@ -20,19 +20,19 @@ from transformers import (
 )
 
 from shuntyard_trainer import torch_ranks
+from shuntyard_trainer.boundary import Order
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import SettingError
 from shuntyard_trainer.framework_run import FrameworkRun
 from shuntyard_trainer.metrics import MetricsWriter
-from shuntyard_trainer.orders import Order
 
 _SUMMARY = "train_runtime"
-"""The last entry of a log has it; its loss is a mean of the run and not a new point."""
+"""Key of a log's last entry; its loss is a mean of the run and not a new point."""
 
 
 class ShuntyardCallback(TrainerCallback):
-    """Lets the Trainer save when it is asked to, then answers, holds, or ends with 143.
+    """Lets the Trainer save on request, then answers, holds, or exits with 143.
 
     ::
 
@@ -40,13 +40,13 @@ class ShuntyardCallback(TrainerCallback):
         trainer = Trainer(..., callbacks=[shuntyard])
         trainer.train(resume_from_checkpoint=shuntyard.resume_path)
 
-    A step is one of ``state.global_step``. A save that fails ends the training, as always with
-    the Trainer; the request then stays without an answer.
+    A step is one of ``state.global_step``. A save that fails ends the training, as usual with
+    the Trainer; then the request is not answered.
 
     Args:
         metrics: Default: ``SHUNTYARD_METRICS_FILE``.
         environment: Default: the process's.
-        options: Of ``Checkpoints``, e.g. ``poll_seconds``, ``save_every_seconds``.
+        options: Options of ``Checkpoints``, e.g. ``poll_seconds``, ``save_every_seconds``.
 
     Raises:
         SettingError: A variable or an option cannot be used.
@@ -67,13 +67,13 @@ class ShuntyardCallback(TrainerCallback):
 
     @property
     def resume_path(self) -> str | None:
-        """For ``Trainer.train(resume_from_checkpoint=…)``; None: begin anew."""
+        """For ``Trainer.train(resume_from_checkpoint=…)``; None: start from scratch."""
         return self._run.resume_path
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Begin.
+        """Start the run.
 
         Raises:
             SettingError: The arguments contradict the contract.
@@ -107,13 +107,13 @@ class ShuntyardCallback(TrainerCallback):
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Remember that saving begins only now."""
+        """Note that saving begins only now."""
         self._saving_since = self._clock.now()
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Tell of the checkpoint that the Trainer has written.
+        """Report the checkpoint that the Trainer has written.
 
         Raises:
             SystemExit: With 143, after SIGTERM.
@@ -142,7 +142,7 @@ class ShuntyardCallback(TrainerCallback):
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Say that the training is complete."""
+        """Report that the training is complete."""
         self._run.checkpoints.done(state.global_step)
 
 

@@ -35,11 +35,11 @@ class Position:
 
 
 class _EndOfPartialEpoch:
-    """Stands in ``model.stop_training``: this epoch ends here, the training does not."""
+    """Value of ``model.stop_training`` that ends this epoch, but not the training."""
 
 
 class ShuntyardCallback(keras.callbacks.Callback):
-    """Saves weights, optimizer and position, then answers, holds, or ends with 143.
+    """Saves weights, optimizer and position, then answers, holds, or exits with 143.
 
     ::
 
@@ -51,12 +51,12 @@ class ShuntyardCallback(keras.callbacks.Callback):
     call of ``fit``.
 
     Args:
-        keep: How many checkpoints of ours stay; at least 2.
+        keep: Number of our checkpoints that are kept; at least 2.
         log_every_batches: How often the running means of an epoch are written, as
             ``batch_<name>``; the means of whole epochs are written as ``<name>``.
         metrics: Default: ``SHUNTYARD_METRICS_FILE``.
         environment: Default: the process's.
-        options: Of ``Checkpoints``, e.g. ``poll_seconds``, ``save_every_seconds``, ``agree``.
+        options: Options of ``Checkpoints``, e.g. ``poll_seconds``, ``save_every_seconds``.
 
     Raises:
         SettingError: A variable or an option cannot be used.
@@ -81,7 +81,7 @@ class ShuntyardCallback(keras.callbacks.Callback):
 
     @property
     def resume_path(self) -> str | None:
-        """What ``fit`` will resume from by itself; None: it begins anew."""
+        """The checkpoint that ``fit`` will resume from; None: it starts from scratch."""
         return self._run.resume_path
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
@@ -107,10 +107,10 @@ class ShuntyardCallback(keras.callbacks.Callback):
         )
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Remember where the epoch began; a resumed one begins after its first batches."""
+        """Note where the epoch began; a resumed one begins after its first batches."""
         resumed = self._at.batch > 0 and self._at.epoch == epoch
         self._began = Position(self._at.step, epoch, self._at.batch if resumed else 0)
-        self.model._initial_epoch = None  # noqa: SLF001 - ours was for this call of fit only
+        self.model._initial_epoch = None  # noqa: SLF001 - our value was for this call of fit only
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Pass a boundary; at the last batch of an epoch ``on_epoch_end`` does.
@@ -143,7 +143,7 @@ class ShuntyardCallback(keras.callbacks.Callback):
         self._run.checkpoints.step_done(self._at.step)
 
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Say that the training is complete."""
+        """Report that the training is complete."""
         self._run.checkpoints.done(self._at.step)
 
     def _write(self, values: Mapping[str, Any]) -> None:
@@ -168,6 +168,6 @@ class ShuntyardCallback(keras.callbacks.Callback):
         if model.optimizer is not None and not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)
         model.load_weights(folder / _WEIGHTS)
-        said = json.loads((folder / _POSITION).read_text(encoding="utf-8"))
-        self._at = Position(**said)
+        position = json.loads((folder / _POSITION).read_text(encoding="utf-8"))
+        self._at = Position(**position)
         model._initial_epoch = self._at.epoch  # noqa: SLF001 - as BackupAndRestore: fit offers nothing else

@@ -23,7 +23,7 @@ else:
 
 
 class ShuntyardCallback(Callback):
-    """Saves with ``Trainer.save_checkpoint``, then answers, holds, or ends with 143.
+    """Saves with ``Trainer.save_checkpoint``, then answers, holds, or exits with 143.
 
     ::
 
@@ -31,14 +31,14 @@ class ShuntyardCallback(Callback):
         trainer = Trainer(..., callbacks=[shuntyard])
         trainer.fit(model, ckpt_path=shuntyard.resume_path)
 
-    A step is one of ``trainer.global_step``: an optimizer step. While the training runs, SIGTERM
-    is ours and not Lightning's, which would end with 0.
+    A step is one of ``trainer.global_step``: an optimizer step. While the training runs, we
+    handle SIGTERM: Lightning would exit with 0.
 
     Args:
-        keep: How many checkpoints of ours stay; at least 2.
+        keep: Number of our checkpoints that are kept; at least 2.
         metrics: Default: ``SHUNTYARD_METRICS_FILE``.
         environment: Default: the process's.
-        options: Of ``Checkpoints``, e.g. ``poll_seconds``, ``save_every_seconds``.
+        options: Options of ``Checkpoints``, e.g. ``poll_seconds``, ``save_every_seconds``.
 
     Raises:
         SettingError: A variable or an option cannot be used.
@@ -57,16 +57,16 @@ class ShuntyardCallback(Callback):
         directory = options.get("directory", self._run.environment.checkpoint_dir)
         self._files = StepFiles(Path(directory), ".ckpt", keep) if directory else None
         self._last_step = 0
-        self._seen: dict[str, Any] = {}
+        self._last_metrics: dict[str, Any] = {}
         self._written: set[tuple[int, str]] = set()
 
     @property
     def resume_path(self) -> str | None:
-        """For ``Trainer.fit(ckpt_path=…)``; None: begin anew."""
+        """For ``Trainer.fit(ckpt_path=…)``; None: start from scratch."""
         return self._run.resume_path
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Begin; from here on SIGTERM is ours.
+        """Start the run; from here on we handle SIGTERM.
 
         Raises:
             SystemExit: With 143, if SIGTERM came already.
@@ -113,7 +113,7 @@ class ShuntyardCallback(Callback):
         self._write(trainer)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Say that the training is complete."""
+        """Report that the training is complete."""
         self._run.checkpoints.done(trainer.global_step)
 
     def _save(self, trainer: Trainer, step: int) -> Path | None:
@@ -130,14 +130,14 @@ class ShuntyardCallback(Callback):
         return path
 
     def _write(self, trainer: Trainer) -> None:
-        """Write what is new: Lightning keeps the last value of everything that was ever logged."""
+        """Write new values: Lightning keeps the last value of everything that was logged."""
         step, most, now = trainer.global_step, trainer.max_steps, dict(trainer.callback_metrics)
         new = {
             name: value
             for name, value in now.items()
-            if self._seen.get(name) is not value and (step, name) not in self._written
+            if self._last_metrics.get(name) is not value and (step, name) not in self._written
         }
-        self._seen = now
+        self._last_metrics = now
         self._written = {(at, name) for at, name in self._written if at == step}
         self._written |= {(step, name) for name in new}
         self._run.write(step, new, most if most > 0 else None)

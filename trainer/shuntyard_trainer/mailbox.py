@@ -1,4 +1,4 @@
-"""The trainer's side of the directory in which trainer and agent talk to each other."""
+"""The trainer's side of the directory through which trainer and agent communicate."""
 
 from __future__ import annotations
 
@@ -8,23 +8,56 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shuntyard_trainer import json_file, records
+from shuntyard_trainer import durable, records
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.errors import SettingError
 from shuntyard_trainer.records import Request, Saved
-from shuntyard_trainer.request_file import RequestFile
 
 log = logging.getLogger(__name__)
-
 FOLDER_MODE = 0o2775
 """The agent writes its request as another user of the same group."""
+
+
+class RequestFile:
+    """Reads ``request.json`` repeatedly, for the cost of one ``stat``: only if it has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read_identity: tuple[int, int, int] | None = None
+        self._request: Request | None = None
+
+    def current(self) -> Request | None:
+        """Return the request; None: no file, or an invalid one, which is logged."""
+        try:
+            if self._read_identity != _identity(self._path.stat()):
+                self._read()
+        except FileNotFoundError:
+            self._read_identity = self._request = None
+        except OSError as error:
+            log.warning("%s cannot be read: %s", self._path, error)
+            self._read_identity = self._request = None
+        return self._request
+
+    def _read(self) -> None:
+        with self._path.open("rb") as file:
+            identity = _identity(os.fstat(file.fileno()))
+            data = file.read(durable.MOST_BYTES + 1)
+        self._read_identity, self._request = identity, None
+        try:
+            self._request = records.request_from(durable.parse_record(data))
+        except ValueError as error:
+            log.warning("%s is ignored: %s", self._path, error)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 class Mailbox:
     """Writes the trainer's files, reads the agent's. Only rank 0 of a job has one.
 
     Raises:
-        SettingError: The directory cannot be made or written.
+        SettingError: The directory cannot be created or written.
     """
 
     def __init__(self, directory: Path, pod_uid: str, clock: Clock) -> None:
@@ -36,8 +69,8 @@ class Mailbox:
         self._open()
 
     def new_request(self) -> Request | None:
-        """Return the request that wants an answer: for us, not cancelled, in time, not answered."""
-        request = self._incoming.look()
+        """Return the open request: for this pod, not cancelled, in time, not answered."""
+        request = self._incoming.current()
         if request is None or request.cancelled or request.id == self._answered:
             return None
         if not self._for_us(request) or request.deadline <= self._clock.now():
@@ -47,12 +80,12 @@ class Mailbox:
             return None
         return request
 
-    def kept_hold(self) -> Request | None:
-        """Return the request that an earlier life of this pod answered and that still holds.
+    def unfinished_hold(self) -> Request | None:
+        """Return the request that an earlier process of this pod answered, if its hold is not over.
 
-        Only a pod that the request names is held: a replacement elsewhere must go on.
+        Only the pod that the request names holds: a replacement elsewhere must train.
         """
-        request = self._incoming.look()
+        request = self._incoming.current()
         if request is None or request.cancelled or request.hold_deadline <= self._clock.now():
             return None
         if not request.pod_uid or request.pod_uid != self._pod_uid:
@@ -62,13 +95,13 @@ class Mailbox:
         return request if held else None
 
     def current(self) -> Request | None:
-        """Return what the request file says now, whoever it is for."""
-        return self._incoming.look()
+        """Return the current request, also one for another pod."""
+        return self._incoming.current()
 
-    def tell_trainer(
+    def write_trainer(
         self, resumed_step: int | None, started_at: float, rank: int, world_size: int
     ) -> None:
-        """Say who trains here (``trainer.json``)."""
+        """Write ``trainer.json``: this process trains here."""
         record = {
             "pid": os.getpid(),
             "started_at": started_at,
@@ -80,29 +113,29 @@ class Mailbox:
         }
         self._write(records.TRAINER, record)
 
-    def tell_saved(self, saved: Saved) -> None:
-        """Say which checkpoint is the last complete one (``saved.json``)."""
+    def write_saved(self, saved: Saved) -> None:
+        """Write ``saved.json``: the last complete checkpoint."""
         self._write(records.SAVED, _fields(saved))
 
-    def tell_acked(self, request: Request, saved: Saved) -> None:
-        """Answer: the checkpoint is complete."""
+    def answer_saved(self, request: Request, saved: Saved) -> None:
+        """Answer that the checkpoint is complete."""
         self._ack(request, {"ok": True, **_fields(saved), "error": ""})
 
-    def tell_failed(self, request: Request, step: int, started_at: float, error: str) -> None:
-        """Answer: it could not be saved."""
+    def answer_failed(self, request: Request, step: int, started_at: float, error: str) -> None:
+        """Answer that it could not be saved."""
         failed = Saved(step, "", 0, started_at, self._clock.now())
         self._ack(request, {"ok": False, **_fields(failed), "error": error})
 
-    def tell_released(self, request: Request, why: str) -> None:
-        """Say that the trainer goes on; ``why``: ``cancelled`` or ``deadline``."""
+    def write_released(self, request: Request, why: str) -> None:
+        """Write that the hold has ended; ``why``: ``cancelled`` or ``deadline``."""
         self._write(records.RELEASED, {"id": request.id, "at": self._clock.now(), "why": why})
 
-    def tell_done(self, step: int) -> None:
-        """Say that the training is complete."""
+    def write_done(self, step: int) -> None:
+        """Write that the training is complete."""
         self._write(records.DONE, {"step": step, "finished_at": self._clock.now()})
 
-    def forget_done(self) -> None:
-        """Take the marker of an earlier run away: this one trains on."""
+    def remove_done(self) -> None:
+        """Remove the marker of an earlier run: this one trains on."""
         (self._folder / records.DONE).unlink(missing_ok=True)
 
     def _open(self) -> None:
@@ -110,7 +143,7 @@ class Mailbox:
             if not self._folder.is_dir():
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._folder.chmod(FOLDER_MODE)
-            for left in self._folder.glob(json_file.LEFTOVERS):
+            for left in self._folder.glob(durable.LEFTOVERS):
                 left.unlink(missing_ok=True)
         except OSError as error:
             raise SettingError(f"checkpoint directory {self._folder.parent}: {error}") from error
@@ -122,7 +155,7 @@ class Mailbox:
         return self._read(records.ack_name(request.id))
 
     def _ack(self, request: Request, answer: Mapping[str, Any]) -> None:
-        self._answered = request.id  # even if it cannot be written: not a save for every look
+        self._answered = request.id  # even if writing fails: else every check would save
         name = records.ack_name(request.id)
         self._write(name, {"id": request.id, "pod_uid": self._pod_uid, **answer})
         others = [path for path in self._folder.glob(records.ACKS) if path.name != name]
@@ -131,16 +164,16 @@ class Mailbox:
             old.unlink(missing_ok=True)
 
     def _write(self, name: str, record: Mapping[str, Any]) -> None:
-        json_file.write(self._folder / name, {"version": records.VERSION, **record})
+        durable.write_record(self._folder / name, {"version": records.VERSION, **record})
 
     def _read(self, name: str) -> Mapping[str, Any] | None:
         return read_record(self._folder / name)
 
 
 def read_record(path: Path) -> Mapping[str, Any] | None:
-    """Return what a file of the contract says; None: none, or one to be ignored (logged)."""
+    """Read a file of the contract; None: no file, or an invalid one, which is logged."""
     try:
-        record = json_file.read(path)
+        record = durable.read_object(path)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

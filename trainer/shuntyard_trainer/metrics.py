@@ -1,4 +1,4 @@
-"""Metrics as lines of JSON that are appended to a file."""
+"""Appends metrics to a file, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _TAKEN = frozenset({"time", "step", "total_steps"})
 
 
 class MetricsWriter:
-    """Appends one line a call: ``{"time": …, "step": …, "loss": …}``.
+    """Appends one line per call: ``{"time": …, "step": …, "loss": …}``.
 
-    A line is one write to a file opened for appending, so lines never mix, and nothing that is
-    written can be lost by a crash of the process. What a crash left as half a line is ended by a
-    line end before the next line. NaN and infinity are kept, as Python writes them. A write that
-    fails later (a full disk) is logged once and counted, and training goes on.
+    A line is one write to a file opened for appending, so lines never mix, and a crash of the
+    process loses no written line. Half a line left by a crash is ended before the next line. NaN
+    and infinity are kept, as Python writes them. A write that fails later (a full disk) is logged
+    once and counted, and training goes on.
 
     Args:
-        path: The file; made with its directories; None: lines are thrown away.
+        path: The file; created with its directories; None: lines are discarded.
         clock: For tests.
 
     Raises:
@@ -50,7 +50,7 @@ class MetricsWriter:
     def from_environment(cls, environment: Environment | None = None) -> MetricsWriter:
         """Return the writer of this pod's ``SHUNTYARD_METRICS_FILE``.
 
-        Lines are thrown away without that variable, and on every process of a pod but the first
+        Lines are discarded without that variable, and on every process of a pod but the first
         (``LOCAL_RANK``).
 
         Raises:
@@ -64,7 +64,7 @@ class MetricsWriter:
         """Append a line.
 
         Args:
-            step: Steps that are completed.
+            step: Completed steps.
             total_steps: Where the run ends, if known.
             values: By name: letters, digits and ``_ . / -``, at most 100 characters. Anything
                 that is a number, also a tensor of one element.

@@ -1,4 +1,4 @@
-"""The contract's file names, and what the files say as values. Nothing here touches a file.
+"""The contract's file names, and the content of the files as values. No I/O.
 
 Source:
     docs/checkpoint-contract.md, version 1.
@@ -26,13 +26,13 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 @dataclass(frozen=True)
 class Request:
-    """What the agent asks for.
+    """A request of the agent.
 
     Attributes:
-        id: Names the request; safe as a part of a file name.
-        pod_uid: The pod that is asked; empty: whoever reads it.
-        cancelled: The request is taken back.
-        deadline: When it need not be begun any more, seconds since the epoch.
+        id: Id of the request; safe as a part of a file name.
+        pod_uid: The requested pod; empty: any.
+        cancelled: The request is cancelled.
+        deadline: Until when it may be begun, seconds since the epoch.
         hold_deadline: When the trainer goes on by itself after its answer, seconds since the epoch.
         reason: For people.
     """
@@ -47,12 +47,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint that is complete.
+    """A complete checkpoint.
 
     Attributes:
-        step: Steps that were completed when it was written: resuming there repeats none.
-        path: The file or directory; relative paths are below the checkpoint directory; empty if
-            the trainer does not say.
+        step: Completed steps when it was written: resuming there repeats none.
+        path: The file or directory; relative to the checkpoint directory; empty if unknown.
         bytes: Its size; 0 if unknown.
         started_at: When saving began, seconds since the epoch.
         finished_at: When it was complete, seconds since the epoch.
@@ -71,10 +70,10 @@ def ack_name(request_id: str) -> str:
 
 
 def request_from(record: Mapping[str, Any]) -> Request:
-    """Read ``request.json``.
+    """Parse ``request.json``.
 
     Raises:
-        ValueError: Another version, or a field that cannot be used; names it.
+        ValueError: Another version, or an invalid field; names it.
     """
     _check_version(record)
     if not _SAFE_ID.fullmatch(_text(record, "id")):
@@ -93,10 +92,10 @@ def request_from(record: Mapping[str, Any]) -> Request:
 
 
 def saved_from(record: Mapping[str, Any]) -> Saved:
-    """Read ``saved.json``, or the same fields of an answer.
+    """Parse ``saved.json``, or the same fields of an answer.
 
     Raises:
-        ValueError: Another version, or a field that cannot be used; names it.
+        ValueError: Another version, or an invalid field; names it.
     """
     _check_version(record)
     return Saved(
@@ -116,7 +115,7 @@ def _check_version(record: Mapping[str, Any]) -> None:
 def _text(record: Mapping[str, Any], name: str, default: str | None = None) -> str:
     value = record.get(name, default)
     if not isinstance(value, str):
-        raise ValueError(f"{name}: {value!r} is not a text")  # noqa: TRY004 - a fault of the file
+        raise ValueError(f"{name}: {value!r} is not a text")  # noqa: TRY004 - an error of the file
     return value
 
 

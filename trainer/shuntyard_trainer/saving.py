@@ -1,29 +1,96 @@
-"""A checkpoint of all ranks is complete, or it has failed on all ranks."""
+"""Checkpoints: written through to the storage, complete on all ranks, and found for resuming."""
 
 from __future__ import annotations
 
 import logging
+import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Union
 
-from shuntyard_trainer import storing
+from shuntyard_trainer import records
 from shuntyard_trainer.clock import Clock
+from shuntyard_trainer.durable import make_durable, size_bytes
 from shuntyard_trainer.errors import SaveError, SettingError
-from shuntyard_trainer.mailbox import Mailbox
+from shuntyard_trainer.mailbox import Mailbox, read_record
 from shuntyard_trainer.ranks import Ranks
 from shuntyard_trainer.records import Saved
-from shuntyard_trainer.storing import Save, Where
 
 log = logging.getLogger(__name__)
-MOST_ERROR_LETTERS = 1000
-"""Of an answer: the agent reads files of at most 64 KiB."""
+Where = Union[str, "os.PathLike[str]", None]
+"""Result of a save function: the file or directory, an address, or None if unknown."""
+Save = Callable[[int], Where]
+"""Writes a checkpoint; takes the number of completed steps."""
+MOST_ERROR_CHARACTERS = 1000
+"""Characters of an error in an answer: the agent reads files of at most 64 KiB."""
+
+
+def last_saved(directory: Path | None) -> Saved | None:
+    """Return the last complete checkpoint, with a path that can be opened; None: there is none.
+
+    A checkpoint that was deleted is logged and ignored: the directory was emptied to start from
+    scratch.
+    """
+    if directory is None:
+        return None
+    file = directory / records.FOLDER / records.SAVED
+    record = read_record(file)
+    if record is None:
+        return None
+    try:
+        saved = records.saved_from(record)
+    except ValueError as error:
+        log.warning("%s is ignored: %s", file, error)
+        return None
+    if not saved.path or is_address(saved.path):
+        return saved
+    path = directory / saved.path
+    if not path.exists():
+        log.warning("%s names %s, which does not exist: training starts from scratch", file, path)
+        return None
+    return replace(saved, path=str(path))
+
+
+def is_address(path: str) -> bool:
+    """Return True if a path is an address such as ``s3://bucket/step-7``."""
+    return "://" in path
+
+
+def secure(where: Where) -> str:
+    """Flush a checkpoint to the storage and return its path.
+
+    Raises:
+        OSError: It does not exist, or the storage reports an error.
+    """
+    path = "" if where is None else os.fspath(where)
+    if path and not is_address(path):
+        make_durable(Path(path).resolve())
+    return path
+
+
+def describe(path: str, step: int, started_at: float, clock: Clock, below: Path | None) -> Saved:
+    """Return the record of a complete checkpoint.
+
+    ``below`` is the checkpoint directory: a path in it is stored relative to it, because the next
+    pod may mount the volume elsewhere.
+
+    Raises:
+        OSError: The checkpoint does not exist.
+    """
+    if not path or is_address(path):
+        return Saved(step, path, 0, started_at, clock.now())
+    absolute = Path(path).resolve()
+    shown = str(absolute)
+    if below is not None and below.resolve() in absolute.parents:
+        shown = str(absolute.relative_to(below.resolve()))
+    return Saved(step, shown, size_bytes(absolute), started_at, clock.now())
 
 
 class Saver:
-    """Saves, waits for the other ranks, and says so in ``saved.json``.
+    """Saves, waits for the other ranks, and writes ``saved.json``.
 
     Args:
-        save: Writes a checkpoint; None: the framework does, ``complete`` is told where.
+        save: Writes a checkpoint; None: the framework does, and calls ``complete``.
         directory: The checkpoint directory; None: there is none.
         mailbox: None on every rank but the first.
         every_rank_saves: ``save`` is called on every rank, else on the first.
@@ -49,7 +116,7 @@ class Saver:
         self._last: Saved | None = None
 
     def save(self, step: int) -> Saved:
-        """Return the checkpoint of this step; one that this life has written is not repeated.
+        """Save this step; one that this process has saved is not saved again.
 
         Raises:
             SaveError: It failed, here or on another rank; raised on every rank.
@@ -67,19 +134,19 @@ class Saver:
         """Return the record of a checkpoint that a framework has written.
 
         Raises:
-            SaveError: It is not there, here or on another rank; raised on every rank.
+            SaveError: It does not exist, here or on another rank; raised on every rank.
         """
         return self._complete(step, started_at, lambda: where if self._saves_here else None)
 
     def is_saved(self, step: int) -> bool:
-        """Return whether this life has written this step; an earlier life's may be another run."""
+        """Return True if this process saved this step; an earlier one may have been another run."""
         return self._last is not None and self._last.step == step
 
     def _complete(self, step: int, started_at: float, write: Callable[[], Where]) -> Saved:
         path, error = "", ""
         try:
             self._ranks.require_same_step(step)
-            path = storing.secure(write())
+            path = secure(write())
         except Exception as failure:
             log.warning("step %d could not be saved", step, exc_info=True)
             error = _describe(failure)
@@ -87,9 +154,9 @@ class Saver:
         saved = Saved(step, path, 0, started_at, self._clock.now())
         if self._ranks.first:
             try:
-                saved = storing.describe(path, step, started_at, self._clock, self._directory)
+                saved = describe(path, step, started_at, self._clock, self._directory)
                 if self._mailbox is not None:
-                    self._mailbox.tell_saved(saved)
+                    self._mailbox.write_saved(saved)
             except OSError as failure:
                 error = _describe(failure)
         self._require_all(error)
@@ -102,4 +169,4 @@ class Saver:
 
 
 def _describe(failure: Exception) -> str:
-    return f"{type(failure).__name__}: {failure}"[:MOST_ERROR_LETTERS]
+    return f"{type(failure).__name__}: {failure}"[:MOST_ERROR_CHARACTERS]

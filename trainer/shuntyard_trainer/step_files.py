@@ -8,14 +8,14 @@ from pathlib import Path
 from shuntyard_trainer.errors import SettingError
 
 LEAST_KEPT = 2
-"""``saved.json`` names the one before until the new one is complete."""
+"""``saved.json`` names the previous one until the new one is complete."""
 
 
 class StepFiles:
     """``<directory>/step-0000000123<suffix>``: a file, or a directory if the framework writes one.
 
     Raises:
-        SettingError: Fewer than two are to be kept.
+        SettingError: ``keep`` is below two.
     """
 
     def __init__(self, directory: Path, suffix: str, keep: int) -> None:
@@ -26,16 +26,16 @@ class StepFiles:
         self._keep = keep
 
     def path(self, step: int) -> Path:
-        """Return where the checkpoint of a step goes; its directory is there."""
+        """Return the path of a step's checkpoint; creates its directory."""
         self._directory.mkdir(parents=True, exist_ok=True)
         return self._directory / f"step-{step:010}{self._suffix}"
 
     def unfinished(self, step: int) -> Path:
-        """Return where to write it first."""
+        """Return the temporary path of a step's checkpoint."""
         return self._directory / f".unfinished-{self.path(step).name}"
 
     def finish(self, step: int) -> Path:
-        """Give what was written as ``unfinished`` its name, and remove the oldest ones."""
+        """Rename the ``unfinished`` checkpoint, and remove the oldest ones."""
         path = self.path(step)
         if path.is_dir():
             remove(path)
@@ -44,7 +44,7 @@ class StepFiles:
         return path
 
     def prune(self, newest: Path) -> None:
-        """Remove all but the newest ones; ``newest`` stays, whatever its time says."""
+        """Remove all but the newest ones; ``newest`` is kept, whatever its time."""
         found = [path for path in self._directory.glob(f"step-*{self._suffix}") if path != newest]
         found.sort(key=lambda path: path.stat().st_mtime_ns)
         for old in found[: -(self._keep - 1)]:
@@ -52,7 +52,7 @@ class StepFiles:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a directory; nothing there is fine."""
+    """Remove a file or a directory, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -1,4 +1,4 @@
-"""SIGTERM: remembered at once, acted upon between two steps."""
+"""SIGTERM: recorded immediately, handled between two steps."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, NoReturn
 from shuntyard_trainer.errors import SettingError
 
 EXIT_CODE = 128 + signal.SIGTERM
-"""143, as a shell counts it. 0 would tell Kubernetes that the training is complete."""
+"""143, as in a shell. To Kubernetes 0 would mean that the training is complete."""
 
 
 class Termination:
-    """Whether the pod has been told to end.
+    """Records that the pod must end.
 
-    The handler sets a flag and nothing else, so a second SIGTERM changes nothing: it does not
-    interrupt a save. A forked child (a data loader, a pool) keeps the handler that was there
-    before ours, and so does this process after ``close``, whoever brings our handler back.
+    The handler only sets a flag, so a second SIGTERM has no effect: it does not interrupt a save. A
+    forked child (a data loader, a pool) uses the previous handler, and so does this process after
+    ``close``, even if our handler is installed again.
     """
 
     def __init__(self) -> None:
@@ -29,14 +29,14 @@ class Termination:
         self._handles = False
 
     def handle_sigterm(self) -> None:
-        """Catch SIGTERM from now on; again: even if somebody has put another handler there.
+        """Catch SIGTERM from now on; a second call replaces any other handler.
 
         Raises:
             SettingError: This is not the main thread.
         """
         if threading.current_thread() is not threading.main_thread():
             raise SettingError(
-                "SIGTERM can be caught on the main thread only: make this object there, or give "
+                "SIGTERM can be caught on the main thread only: create this object there, or give "
                 "handle_sigterm=False and call terminate() where your program learns of the end"
             )
         before = signal.signal(signal.SIGTERM, self._note)
@@ -44,17 +44,17 @@ class Termination:
             self._before, self._handles = before, True
 
     def request(self) -> None:
-        """Remember that the pod is to end; any thread and any signal handler may call it."""
+        """Record that the pod must end; any thread and any signal handler may call it."""
         self.requested = True
 
     def close(self) -> None:
-        """From now on SIGTERM does what it did before."""
+        """Restore the previous handler of SIGTERM."""
         if self._handles and signal.getsignal(signal.SIGTERM) == self._note:
             signal.signal(signal.SIGTERM, self._previous())
         self._handles = False
 
     def leave(self) -> NoReturn:
-        """End the process with 143, at the boundary between two steps."""
+        """Exit with 143, at the boundary between two steps."""
         raise SystemExit(EXIT_CODE)
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:

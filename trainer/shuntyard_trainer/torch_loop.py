@@ -1,4 +1,4 @@
-"""Checkpoints for a plain PyTorch loop: what has a state is saved and loaded.
+"""Checkpoints for a plain PyTorch loop: saves and loads stateful objects.
 
 Source:
     https://docs.pytorch.org/tutorials/recipes/recipes/saving_and_loading_a_general_checkpoint.html
@@ -28,7 +28,7 @@ class Stateful(Protocol):
         ...
 
     def load_state_dict(self, state: Any, /) -> Any:
-        """Take a state."""
+        """Load a state."""
         ...
 
 
@@ -39,17 +39,17 @@ def torch_checkpoints(
     environment: Environment | None = None,
     **options: Any,
 ) -> Checkpoints:
-    """Return checkpoints of these parts, after loading the last one into them if there is one.
+    """Return checkpoints of these parts; first loads the last one into them, if it exists.
 
     Rank 0 saves ``step-….pt`` in the checkpoint directory: replicated models (DDP) only. A model
     that is sharded over ranks needs ``Checkpoints`` with ``every_rank_saves``. The state of
-    torch's random numbers is kept where one process trains.
+    torch's random numbers is saved if one process trains.
 
     Args:
-        parts: By a name that stays the same from run to run.
-        keep: How many checkpoints stay; at least 2.
+        parts: By a name that is the same in every run.
+        keep: Number of checkpoints that are kept; at least 2.
         environment: Default: the process's.
-        options: Of ``Checkpoints``.
+        options: Options of ``Checkpoints``.
 
     Raises:
         SettingError: A variable or an option cannot be used.

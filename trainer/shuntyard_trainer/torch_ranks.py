@@ -15,14 +15,14 @@ from torch import distributed
 from shuntyard_trainer.ranks import Agree
 
 PATIENCE = timedelta(hours=2)
-"""How long a rank waits for another one that still saves."""
+"""How long a rank waits for another one that is still saving."""
 
 
 def agree() -> Agree:
-    """Return a function that gives every rank the largest of what all ranks gave.
+    """Return a function that returns the largest of the values of all ranks.
 
-    It has a process group of its own on the CPU (gloo), so it neither waits for the GPU nor mixes
-    with the collectives of the training. The group is made at the first call, by all ranks.
+    It has its own process group on the CPU (gloo), so it neither waits for the GPU nor mixes with
+    the collectives of the training. All ranks create the group at the first call.
     """
     groups: list[distributed.ProcessGroup] = []
 
@@ -38,9 +38,9 @@ def agree() -> Agree:
 
 
 def _close(group: distributed.ProcessGroup) -> None:
-    """End gloo's threads while there is still an interpreter: later they abort it now and then.
+    """End gloo's threads before the interpreter ends: later they abort it sometimes.
 
-    That would be exit code 134 in place of 143. Other backends are left to the program.
+    That would be exit code 134 instead of 143. Other backends are left to the program.
     """
     if distributed.is_initialized():
         gloo = distributed.get_backend() == distributed.Backend.GLOO
@@ -48,6 +48,6 @@ def _close(group: distributed.ProcessGroup) -> None:
 
 
 def several() -> bool:
-    """Return whether this process trains together with others through torch.distributed."""
+    """Return True if this process trains with others through torch.distributed."""
     ready = distributed.is_available() and distributed.is_initialized()
     return bool(ready and distributed.get_world_size() > 1)

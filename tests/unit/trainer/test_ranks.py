@@ -11,7 +11,7 @@ from typing import Callable
 import pytest
 
 from shuntyard_trainer import Checkpoints, RanksError, SettingError
-from shuntyard_trainer.orders import Decision
+from shuntyard_trainer.boundary import Decision
 from shuntyard_trainer.ranks import Ranks
 from tests.unit.trainer.agent import Agent
 from tests.unit.trainer.hand_clock import HandClock

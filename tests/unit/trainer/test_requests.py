@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shuntyard_trainer import Checkpoints, json_file
+from shuntyard_trainer import Checkpoints, durable
 from tests.unit.trainer.agent import POD, Training
 from tests.unit.trainer.hand_clock import START, HandClock
 
@@ -276,14 +276,14 @@ def test_a_request_at_a_step_that_is_saved_already_is_answered_at_once(tmp_path:
 def test_an_answer_that_cannot_be_written_is_no_hold_and_no_save_for_every_look(
     training: Training, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write = json_file.write
+    write = durable.write_record
 
     def full(path: Path, record: dict[str, object]) -> None:
         if path.name.startswith("ack-"):
             raise OSError(28, "No space left on device")
         write(path, record)
 
-    monkeypatch.setattr(json_file, "write", full)
+    monkeypatch.setattr(durable, "write_record", full)
     training.clock.after(3.0, training.agent.ask)
     with caplog.at_level(logging.WARNING):
         training.run(10)
