@@ -190,7 +190,7 @@ async def test_it_is_logged_once_and_not_for_each(caplog: pytest.LogCaptureFixtu
         for _ in range(10):
             await served.connect()
         await eventually(lambda: len(served.told) == 9)
-    lines = [line for line in caplog.records if "as many connections" in line.message]
+    lines = [line for line in caplog.records if "the limit of open connections" in line.message]
     assert [(one.__dict__["listener"], one.__dict__["most"]) for one in lines] == [("test", 1)]
 
 

@@ -19,7 +19,7 @@ TERMS = LeaseTerms(retry_seconds=2, renew_deadline_seconds=10, duration_seconds=
 def test_others_are_told_to_wait_until_the_holder_has_ended(duration: float, part: float) -> None:
     """A Lease says whole seconds; the settings may have parts of one."""
     terms = LeaseTerms(duration * part / 2, duration * part, duration)
-    told = LeaseCandidate("a_1", terms).wanted(None, 0.0, 1e9)
+    told = LeaseCandidate("a_1", terms).next_spec(None, 0.0, 1e9)
     assert told is not None
     assert told.lease_duration_seconds is not None
     assert told.lease_duration_seconds > terms.renew_deadline_seconds

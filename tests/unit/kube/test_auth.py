@@ -362,6 +362,6 @@ def test_a_plugins_certificate_that_cannot_be_used_is_a_sentence(tmp_path: Path)
     )
     plugin.chmod(0o700)
     token = auth.load(kubeconfig(tmp_path / "config", user=plugin_user(plugin))).token
-    with pytest.raises(SettingsError, match="that its plugin gave cannot be used") as failed:
+    with pytest.raises(SettingsError, match="of its plugin cannot be used") as failed:
         token()
     assert "secret" not in str(failed.value)

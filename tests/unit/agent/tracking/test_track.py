@@ -66,12 +66,12 @@ def test_a_run_that_flattens_is_progressing_then_watching_then_converged() -> No
 
 @pytest.mark.parametrize("seconds", [15, 45, 75, 95, 115, 155])
 def test_values_read_again_give_the_standing_that_they_gave_live(seconds: int) -> None:
-    assert again(falling(seconds)).standing == live(falling(seconds)).standing
+    assert again(falling(seconds)).state == live(falling(seconds)).state
 
 
 def test_values_that_come_late_change_little() -> None:
     """A tick in the middle of a batch to come sees a part of its interval."""
-    first, second = live(falling(155)).standing, late(falling(155), 25.0).standing
+    first, second = live(falling(155)).state, late(falling(155), 25.0).state
     assert first.category is second.category is Category.CONVERGED
     assert first.converged_at is not None
     assert second.converged_at == pytest.approx(first.converged_at, abs=2 * INTERVAL_SECONDS)
