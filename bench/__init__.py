@@ -1,1 +1,1 @@
-"""Numbers that we publish, each made by a command that anybody can run (bench/README.md)."""
+"""Benchmarks: each published number comes from one of these commands (bench/README.md)."""

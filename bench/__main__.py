@@ -1,4 +1,4 @@
-"""``python -m bench NAME``: makes one of our numbers."""
+"""``python -m bench NAME``: runs a benchmark."""
 
 import argparse
 import signal
@@ -61,14 +61,17 @@ def main() -> int:
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     options = parser.parse_args()
-    for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background job ignores SIGINT
+    for number in (
+        signal.SIGTERM,
+        signal.SIGINT,
+    ):  # a shell's background job ignores SIGINT by default
         signal.signal(number, _end)
     code: int = options.run(options)
     return code
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    """Leave through what the benchmark cleans up: it may have a control plane running."""
+    """Exit through the benchmark's cleanup: it may have a control plane running."""
     raise SystemExit(128 + number)
 
 

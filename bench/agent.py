@@ -1,12 +1,12 @@
 """``python -m bench agent``: what the agent costs its node.
 
 A real agent process, with default settings, follows pods that have trained for twenty minutes and
-write one line of JSON a second each; each has a checkpoint directory. It tells one replica over
-TLS, which runs here and only counts. Control groups are ordinary files.
-CPU is user and system time of the agent's process over the measured time, in parts of one core;
-``loop ms`` is the CPU time of a fixed Python loop at the end of it: on a busy machine, whose cores
-share caches and clock with others, both are larger. Resident memory is that of the whole process,
-Python and its libraries with it.
+write one line of JSON per second; each has a checkpoint directory. It reports over TLS to one
+replica, which runs here and only counts. Control groups are ordinary files.
+CPU is user and system time of the agent's process over the measured time, as a share of one core;
+``loop ms`` is the CPU time of a fixed Python loop at the end: on a busy machine, whose cores share
+caches and clock with other programs, both are larger. Resident memory is that of the whole process,
+including Python and its libraries.
 """
 
 import argparse
@@ -41,21 +41,21 @@ SETTLE_SECONDS: Final = 3.0
 PATIENCE_SECONDS: Final = 300.0
 GZIP_MAGIC: Final = b"\x1f\x8b"
 HISTORY_LINES: Final = 1200
-"""The runs began twenty minutes ago."""
+"""Lines of logs that began twenty minutes ago."""
 LOOP_ROUNDS: Final = 200_000
 _MIB: Final = 2**20
 
 
 @dataclass
 class Replica:
-    """The extender's side: counts and answers.
+    """The extender's side: counts and answers heartbeats.
 
     Attributes:
-        pods: What is on the node.
-        url: Where it listens.
-        heartbeats: How many it took.
-        taken_bytes: Their size as they came.
-        caught_up: Set when it was told the present of every pod.
+        pods: Pods of the node.
+        url: Its address.
+        heartbeats: Number of received heartbeats.
+        taken_bytes: Their size on the wire.
+        caught_up: Set once the current step of every pod was reported.
     """
 
     pods: tuple[PodPlace, ...]
@@ -87,13 +87,13 @@ class Replica:
         self.taken_bytes += len(body)
         self.heartbeats += 1
         if not self.caught_up.is_set():
-            self._look(body)
+            self._read(body)
         return web.json_response(text=HeartbeatAnswer(acting=True).model_dump_json())
 
-    def _look(self, body: bytes) -> None:
-        said = json.loads(gzip.decompress(body) if body.startswith(GZIP_MAGIC) else body)
-        known = {pod["uid"]: pod.get("progress", {}).get("step", 0) for pod in said["pods"]}
-        self._present |= {uid for uid, step in known.items() if step >= HISTORY_LINES}
+    def _read(self, body: bytes) -> None:
+        heartbeat = json.loads(gzip.decompress(body) if body.startswith(GZIP_MAGIC) else body)
+        steps = {pod["uid"]: pod.get("progress", {}).get("step", 0) for pod in heartbeat["pods"]}
+        self._present |= {uid for uid, step in steps.items() if step >= HISTORY_LINES}
         if len(self._present) == len(self.pods):
             self.caught_up.set()
 
@@ -107,14 +107,14 @@ class Replica:
 
 @dataclass(frozen=True)
 class Row:
-    """One number of pods.
+    """Results with one number of pods.
 
     Attributes:
-        cpu_ratio: Of one core.
-        resident_bytes: At the end.
-        heartbeats: During the measured time.
-        bytes_per_second: Of heartbeats, as they went over the wire.
-        loop_ms: CPU time of the loop that tells how fast the machine was.
+        cpu_ratio: Share of one core.
+        resident_bytes: Resident memory at the end.
+        heartbeats: Number during the measured time.
+        bytes_per_second: Of heartbeats, on the wire.
+        loop_ms: CPU time of the loop that measures the speed of the machine.
     """
 
     pods: int
@@ -202,19 +202,19 @@ async def _write(files: Sequence[Path]) -> None:
             for number, stream in enumerate(streams):
                 due = begun + step - HISTORY_LINES + number / len(streams)
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
-                stream.write(_line(step, time.time(), rng))  # noqa: TID251 - it plays the trainer
+                stream.write(_line(step, time.time(), rng))  # noqa: TID251 - it acts as the trainer
 
 
 def _line(step: int, at: float, rng: random.Random) -> str:
-    """Return what our metrics writer writes; the loss falls, with noise."""
-    said = {
+    """Return a line like that of our metrics writer; the loss falls, with noise."""
+    record = {
         "time": at,
         "step": step,
         "loss": 0.5 + 2.0 / (1 + 0.01 * step) + rng.gauss(0.0, 0.01),
         "learning_rate": 0.001,
         "total_steps": 10 * HISTORY_LINES,
     }
-    return f"{json.dumps(said)}\n"
+    return f"{json.dumps(record)}\n"
 
 
 def _pod(number: int) -> PodPlace:
@@ -226,13 +226,13 @@ def _pod(number: int) -> PodPlace:
         job=name,
         role="worker",
         index=0,
-        created_at=time.time(),  # noqa: TID251 - it plays the API server
+        created_at=time.time(),  # noqa: TID251 - it acts as the API server
         checkpoint="",
     )
 
 
 def _lay_out(directory: Path, pods: Sequence[PodPlace]) -> list[Path]:
-    """Make a volume with a checkpoint directory for each pod, and control groups of version 2."""
+    """Create a volume with a checkpoint directory per pod, and control groups of version 2."""
     files, rng = [], random.Random(2)  # noqa: S311 - noise of a loss
     (directory / "groups").mkdir()
     (directory / "groups" / "cgroup.controllers").write_text("cpu memory\n")

@@ -1,4 +1,4 @@
-"""Creates pods and watches until all are bound: how long each took, and whether gangs were torn."""
+"""Creates pods, watches until all are bound, and measures times and partly bound gangs."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ CREATORS = 32
 DELETE_SECONDS = 600.0
 DELETE_AGAIN_SECONDS = 1.0
 BOUND_PODS = {"fieldSelector": "spec.nodeName!="}
-"""What is watched: a pod comes into sight when it is bound, whatever else is written on it."""
+"""Watch of bound pods only: a pod appears when it is bound."""
 WATCHED = {**BOUND_PODS, "watch": "true", "allowWatchBookmarks": "true"}
 
 
@@ -32,10 +32,10 @@ class Measured:
     """One run; times in seconds since its first create.
 
     Attributes:
-        wanted: How many pods were to be bound.
-        created_at: When each pod's create was sent, by name.
-        bound_at: When the watch showed each pod bound.
-        partial_gangs: Gangs of which some pods were bound and some not when it was over.
+        wanted: Number of pods to bind.
+        created_at: Time of each pod's create request, by name.
+        bound_at: Time at which the watch showed each pod bound, by name.
+        partial_gangs: Gangs with bound and unbound pods at the end.
     """
 
     wanted: int
@@ -45,7 +45,7 @@ class Measured:
 
     @property
     def pods(self) -> int:
-        """How many were bound."""
+        """Number of bound pods."""
         return len(self.bound_at)
 
     @property
@@ -94,7 +94,7 @@ _LIST = msgspec.json.Decoder(_List)
 
 @dataclass
 class _Watch:
-    """Sees pods become bound."""
+    """Watches pods become bound."""
 
     client: KubeClient
     wanted: int
@@ -102,11 +102,11 @@ class _Watch:
     bound_at: dict[str, float] = field(default_factory=dict)
 
     async def run(self) -> None:
-        """Return when all are bound.
+        """Return when all pods are bound.
 
-        The server ends a watch that lags behind, as ours may while it creates pods: it goes on
-        from the last version seen. Where nothing is bound for minutes, that version is forgotten:
-        then the pods are listed.
+        The server ends a watch that lags behind, as ours may while it creates pods; it continues
+        from the last version. If nothing is bound for minutes, that version expires, and the pods
+        are listed.
         """
         while len(self.bound_at) < self.wanted:
             params = {**WATCHED, "resourceVersion": self.version}
@@ -120,10 +120,10 @@ class _Watch:
                         return
 
     async def _list(self) -> None:
-        found = _LIST.decode(await self.client.get(paths.pods(NAMESPACE), BOUND_PODS))
-        self.version = found.metadata.resource_version
-        for one in found.items:
-            self.bound_at.setdefault(one.metadata.name, time.monotonic())
+        pods = _LIST.decode(await self.client.get(paths.pods(NAMESPACE), BOUND_PODS))
+        self.version = pods.metadata.resource_version
+        for pod in pods.items:
+            self.bound_at.setdefault(pod.metadata.name, time.monotonic())
 
     def _saw(self, event: _Event) -> bool:
         meta = event.object.metadata
@@ -138,7 +138,7 @@ async def measure(
 ) -> Measured:
     """Create all pods, wait until all are bound or patience ends, delete them.
 
-    PodGroups, where the scheduler wants some, are there before the clock starts.
+    PodGroups, where the scheduler needs them, are created before the clock starts.
     """
     await _create_groups(client, shape, kind, prefix)
     pods = list(shape.manifests(kind, prefix))
@@ -171,7 +171,7 @@ async def create(
     pods: Sequence[dict[str, Any]],
     sent_at: dict[str, float] | None = None,
 ) -> None:
-    """Create pods, ``CREATORS`` at a time; note in ``sent_at`` when each was sent, by name."""
+    """Create pods, ``CREATORS`` at a time; record in ``sent_at`` the time of each, by name."""
     await _post_all(client, paths.pods(NAMESPACE), pods, {} if sent_at is None else sent_at)
 
 
@@ -191,13 +191,13 @@ async def _post_all(
 
 
 async def _partial_gangs(client: KubeClient, shape: Shape) -> int:
-    """Return how many gangs are neither unbound nor whole; asked when nothing goes on any more."""
+    """Return the number of partly bound gangs; call it when binding has stopped."""
     listed = msgspec.json.decode(await client.get(paths.pods(NAMESPACE)))["items"]
     return partial_gangs(listed, shape.pods)
 
 
 def partial_gangs(pods: Sequence[Mapping[str, Any]], size: int) -> int:
-    """Return how many gangs of ``size`` have some of their pods bound and not all."""
+    """Return the number of gangs of ``size`` with some but not all pods bound."""
     bound = Counter(
         pod["metadata"]["labels"][labels.JOB] for pod in pods if pod["spec"].get("nodeName")
     )
@@ -207,8 +207,8 @@ def partial_gangs(pods: Sequence[Mapping[str, Any]], size: int) -> int:
 async def delete_all(client: KubeClient, kind: Kind) -> None:
     """Delete the pods, then their groups, and wait until no pod is left.
 
-    More than once: a bare pod that the extender gives up is made again by it, and the server may
-    take longer for thousands than one request may last.
+    Deletes repeatedly: the extender recreates bare pods that it gives up, and the server may need
+    longer for thousands of pods than one request may take.
     """
     async with asyncio.timeout(DELETE_SECONDS):
         while True:

@@ -1,8 +1,8 @@
-"""``python -m bench connections``: memory of the extender for agents that keep a connection open.
+"""``python -m bench connections``: memory of the extender per open connection of an agent.
 
-The listener is that of ``bench heartbeats``: a process of its own, over TLS. Every agent has
-reported before it is measured, so that what is known of nodes is not counted; then connections are
-opened one after the other, each with a heartbeat, and stay.
+The listener is that of ``bench heartbeats``: a separate process, with TLS. Every agent has reported
+before the measurement, so that the nodes' reports are not counted; then connections are opened one
+after the other, each with a heartbeat, and stay open.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from bench.heartbeats import Call, Listener, answered, listening, send
 
 @dataclass(frozen=True)
 class Row:
-    """Resident memory of the listener's process with so many connections."""
+    """Resident memory of the listener's process with a number of connections."""
 
     connections: int
     resident_bytes: int
@@ -45,14 +45,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _rows(listener: Listener, counts: list[int], pods: int) -> list[Row]:
-    everybody = list(_calls(counts[-1], pods))
-    for _ in range(2):  # the second time nothing is made for the first time
-        await send(listener.port, everybody, listener.tls, 1)
+    all_calls = list(_calls(counts[-1], pods))
+    for _ in range(2):  # the second time nothing is allocated for the first time
+        await send(listener.port, all_calls, listener.tls, 1)
     before = listener.process.memory_info().rss
     rows, open_now = [Row(0, before, 0)], 0
     async with AsyncExitStack() as stack:
         for count in counts:
-            for call in everybody[open_now:count]:
+            for call in all_calls[open_now:count]:
                 await stack.enter_async_context(_agent(listener, call))
             open_now = count
             resident = listener.process.memory_info().rss
@@ -68,7 +68,7 @@ def _calls(nodes: int, pods: int) -> Iterator[Call]:
 
 @asynccontextmanager
 async def _agent(listener: Listener, call: Call) -> AsyncIterator[None]:
-    """Keep a connection open on which one heartbeat was answered."""
+    """Send one heartbeat, and keep the connection open."""
     reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=listener.tls)
     try:
         writer.write(call.request())

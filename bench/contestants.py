@@ -1,4 +1,4 @@
-"""Who takes part in `bench gang`: how each scheduler is started, stopped, and what it costs."""
+"""The schedulers of `bench gang`: starting, stopping and CPU time of each."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ _SERVER: Final = ("kube-apiserver", "etcd")
 
 @dataclass(frozen=True)
 class Contestant:
-    """One scheduler: the components that run while it is measured, and no other scheduler's."""
+    """One scheduler: the components that run while it is measured; all others are stopped."""
 
     kind: Kind
     components: tuple[str, ...]
@@ -28,7 +28,7 @@ class Contestant:
 
     @contextlib.contextmanager
     def running(self, cluster: Cluster, profile: Path | None = None) -> Iterator[None]:
-        """Run it meanwhile; under cProfile where it is ours and ``profile`` names a file."""
+        """Run the scheduler meanwhile; ours under cProfile if ``profile`` names a file."""
         if self.components[0] in cluster.state().components:
             for name in self.components:
                 cluster.start(name)
@@ -43,20 +43,20 @@ class Contestant:
                     cluster.stop(name)
 
     def cpu_seconds(self, cluster: Cluster) -> dict[str, float]:
-        """Return the processor time so far of each process that takes part, by its part."""
+        """Return the CPU seconds so far of each process, by its role."""
         parts = {name: name for name in _SERVER} | {
             name: "extender" if name == "extender" else "scheduler" for name in self.components
         }
-        found = {
+        seconds = {
             part: _cpu_seconds(cluster.pid(name))
             for name, part in parts.items()
             if cluster.runs(name)
         }
-        return {**found, "bench": _cpu_seconds(None)}
+        return {**seconds, "bench": _cpu_seconds(None)}
 
 
 def contestant(kind: Kind) -> Contestant:
-    """Return the scheduler that pods of a kind are for."""
+    """Return the scheduler of a kind of pods."""
     if kind in {Kind.GATED, Kind.DIRECT}:
         return Contestant(kind, _OURS, lambda cluster: cluster.start_shuntyard(SETTINGS))
     peer = kind.peer

@@ -1,7 +1,7 @@
-"""``python -m bench decisions``: how long a policy takes to decide about one job, by cluster size.
+"""``python -m bench decisions``: time of a policy to decide about one job, by cluster size.
 
-On the calibrated workload of the OASiS experiments. Beside the time stands what the blocks of the
-search cost: how often a search in ten times as many steps decides otherwise, and its payoff.
+On the calibrated workload of the OASiS experiments. Beside the time it shows the cost of the coarse
+search: how often a search in ten times as many steps decides otherwise, and its payoff.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from simulator import seeds
 from simulator.experiments.oasis import workload
 
 JOBS_A_SERVER: Final = 2
-"""At 100 servers and 300 slots that is the paper's 200 jobs."""
+"""Gives the paper's 200 jobs at 100 servers and 300 slots."""
 STEPS: Final = 100
 """The arrival pattern has 75 steps; the horizon is 100 of them."""
 REFERENCE: Final = AdmissionParameters(search=SlotParameters(most_units=3000))
@@ -32,10 +32,10 @@ SIZES: Final = ((100, 100), (100, 300), (100, 600), (200, 300), (400, 300), (600
 
 @dataclass(frozen=True)
 class Row:
-    """One policy on one size of cluster, in milliseconds of processor time a decision.
+    """One policy on one cluster size, in milliseconds of CPU time per decision.
 
-    ``equal_share`` of the decisions are those of the search in 3000 steps on the same state, and
-    the payoffs are ``payoff_loss_percent`` below its payoffs; None where that means nothing.
+    ``equal_share`` of the decisions equal those of the search in 3000 steps on the same state, and
+    payoffs are ``payoff_loss_percent`` below its payoffs; None where that does not apply.
     """
 
     policy: str
@@ -57,10 +57,10 @@ Measure = Callable[[int, int, int, bool], Row]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("--policy", choices=list(MEASURED), action="append", help="default: all")
-    parser.add_argument("--servers", type=int, default=600, help="at most so many")
-    parser.add_argument("--slots", type=int, default=600, help="at most so many")
+    parser.add_argument("--servers", type=int, default=600, help="largest number measured")
+    parser.add_argument("--slots", type=int, default=600, help="largest number measured")
     parser.add_argument("--seeds", type=int, default=2, help="workloads of each size")
-    parser.add_argument("--times-only", action="store_true", help="no search in 3000 steps")
+    parser.add_argument("--times-only", action="store_true", help="skip the search in 3000 steps")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
 
 
@@ -109,28 +109,28 @@ def world(servers: int, horizon: int, seed: int) -> tuple[SlotState, list[Traini
 
 
 def oasis(servers: int, horizon: int, many: int, compare: bool) -> Row:  # noqa: FBT001 - as ``Measure``
-    """Measure Algorithms 1 and 2: the decision, without entering it."""
+    """Measure Algorithms 1 and 2: the decision, without accepting it."""
     decided = [
-        one
+        decision
         for seed in seeds.seeds(seeds.IN_SAMPLE, many)
-        for one in _decisions(*world(servers, horizon, seed), compare)
+        for decision in _decisions(*world(servers, horizon, seed), compare)
     ]
-    times = [one.milliseconds for one in decided]
+    times = [decision.milliseconds for decision in decided]
     row = timed("oasis", servers, horizon, times)
     if not compare:
         return row
-    equal = sum(one.admitted == one.finer_admitted for one in decided) / len(decided)
-    finer = sum(one.finer_payoff for one in decided)
-    loss = 100.0 * (1.0 - sum(one.payoff for one in decided) / finer)
+    equal = sum(decision.admitted == decision.finer_admitted for decision in decided) / len(decided)
+    finer = sum(decision.finer_payoff for decision in decided)
+    loss = 100.0 * (1.0 - sum(decision.payoff for decision in decided) / finer)
     return Row(**{**asdict(row), "equal_share": equal, "payoff_loss_percent": loss})
 
 
 MEASURED: Final[Mapping[str, Measure]] = {"oasis": oasis}
-"""What is measured."""
+"""Name → measurement."""
 
 
 def timed(policy: str, servers: int, horizon: int, milliseconds: Sequence[float]) -> Row:
-    """Return the row of so many decisions."""
+    """Return the row of the decisions."""
     mean, median, p95, most = (
         np.mean(milliseconds),
         *np.quantile(milliseconds, [0.5, 0.95]),

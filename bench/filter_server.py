@@ -1,7 +1,7 @@
-"""kube-scheduler's entrance of the extender in a process of its own, over a made-up cluster.
+"""The extender's scheduler listener in a separate process, on a generated cluster.
 
-Everything is the product's: HTTP, decoding, the engine, the decision log. There is no API server,
-so nobody is bound and nothing changes but what ``--changing`` makes change.
+All parts are the product's: HTTP, decoding, the engine, the decision log. There is no API server,
+so no pod is bound and nothing changes except by ``--changing``.
 """
 
 import argparse
@@ -32,15 +32,15 @@ from shared.system_clock import SystemClock
 
 SEGMENT_BYTES: Final = 64 * 2**20
 SEATED: Final = "seated"
-"""The job whose only pod has a seat, on the first node."""
+"""The job whose only pod has a reservation, on the first node."""
 GANG: Final = "gang"
-"""A job of two pods that wait without the gate."""
+"""A job of two waiting pods without the gate."""
 SINGLE: Final = "single"
-"""A job of one pod that waits without the gate."""
+"""A job of one waiting pod without the gate."""
 
 
 def recorder_of(nodes: int, pods: int, directory: Path) -> Recorder:
-    """Return the store of so many nodes and running pods, and the three jobs asked for."""
+    """Return the decision log of a store of so many nodes and pods and the three jobs."""
     clock, metrics = SystemClock(), ExtenderMetrics()
     files = SegmentFiles(directory, SEGMENT_BYTES, 2)
     files.prepare()
@@ -57,7 +57,7 @@ def recorder_of(nodes: int, pods: int, directory: Path) -> Recorder:
 
 
 def stirring(recorder: Recorder) -> Callable[[], bool]:
-    """Return what shows the store another new pod at each call, so that it is never as it was."""
+    """Return a function that adds a new pod to the store, so that no answer can be reused."""
     numbers = itertools.count()
 
     def stir() -> bool:
@@ -84,7 +84,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     gc.collect()
-    gc.freeze()  # as the extender does once it has listed everything
+    gc.freeze()  # as the extender does once all objects are listed
     print(runner.addresses[0][1], flush=True)
     task = asyncio.create_task(recorder.run())
     await asyncio.to_thread(sys.stdin.read)
@@ -104,7 +104,7 @@ class _Desk:
         return NEVER
 
     def take_over(self, _pod: Pod, _verdict: FilterVerdict) -> None:
-        """Leave the store as it is."""
+        """Do nothing."""
 
 
 async def _nobody(_namespace: str, _name: str, _uid: str, _node: str) -> str:

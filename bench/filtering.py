@@ -1,8 +1,7 @@
 """``python -m bench filter``: how long kube-scheduler waits for an answer to filter.
 
-The extender's entrance runs in a process of its own; this one asks as kube-scheduler does: one call
-after the other on one connection, the pod whole, the nodes by name. Times are as the caller sees
-them.
+The extender's listener runs in a separate process; this one calls it like kube-scheduler: one call
+after the other on one connection, with the whole pod, and nodes by name. Times are the caller's.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from bench import filter_server, made_up, results
 
 HEADERS: Final = {"Content-Type": "application/json"}
 PINNED_OFFER: Final = 3
-"""How many nodes kube-scheduler offers for a pod that is pinned to one and two spares."""
+"""Number of nodes that kube-scheduler offers for a pod pinned to one node and two spares."""
 WARM_UP: Final = 20
 
 
@@ -32,11 +31,11 @@ class Row:
     """One kind of request.
 
     Attributes:
-        pod: What was asked about.
-        nodes: How many nodes were offered.
-        changing: Whether another pod came into sight before each request.
-        body_bytes: Of the request.
-        cpu_ms: Processor time of the server for each request.
+        pod: Kind of the pod.
+        nodes: Number of offered nodes.
+        changing: Whether another pod appeared before each request.
+        body_bytes: Size of the request.
+        cpu_ms: CPU time of the server per request.
     """
 
     pod: str
@@ -51,8 +50,8 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--nodes", type=int, default=5000, help="how many nodes")
-    parser.add_argument("--pods", type=int, default=20_000, help="running pods in all")
+    parser.add_argument("--nodes", type=int, default=5000, help="number of nodes")
+    parser.add_argument("--pods", type=int, default=20_000, help="total number of running pods")
     parser.add_argument("--requests", type=int, default=500, help="requests of each kind")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
 
@@ -93,14 +92,14 @@ def listening(nodes: int, pods: int, *, changing: bool) -> Iterator[tuple[int, p
 
 
 def requests(nodes: int) -> Iterator[tuple[str, bytes, int]]:
-    """Yield what is asked: what the pod is, the request's body, and how many nodes it offers."""
+    """Yield the requests: kind of pod, body, and number of offered nodes."""
     everywhere = [made_up.node_name(number) for number in range(nodes)]
-    one = filter_server
+    server = filter_server
     kinds = {
-        "reserved, pinned": (made_up.pod(one.SEATED, 0, 1, gated=False), PINNED_OFFER),
-        "reserved, all nodes": (made_up.pod(one.SEATED, 0, 1, gated=False), nodes),
-        "single, no gate": (made_up.pod(one.SINGLE, 0, 1, gated=False), nodes),
-        "member of a gang, no gate": (made_up.pod(one.GANG, 0, 2, gated=False), nodes),
+        "reserved, pinned": (made_up.pod(server.SEATED, 0, 1, gated=False), PINNED_OFFER),
+        "reserved, all nodes": (made_up.pod(server.SEATED, 0, 1, gated=False), nodes),
+        "single, no gate": (made_up.pod(server.SINGLE, 0, 1, gated=False), nodes),
+        "member of a gang, no gate": (made_up.pod(server.GANG, 0, 2, gated=False), nodes),
     }
     for name, (pod, offered) in kinds.items():
         names = everywhere[:offered]
@@ -109,7 +108,7 @@ def requests(nodes: int) -> Iterator[tuple[str, bytes, int]]:
 
 
 def ask(port: int, process: psutil.Process, body: bytes, count: int) -> tuple[list[float], float]:
-    """Return the seconds of each request, sorted, and the server's processor seconds in all."""
+    """Return the seconds of each request, sorted, and the server's total CPU seconds."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     for _ in range(WARM_UP):
         _post(connection, body)
@@ -130,7 +129,7 @@ def _post(connection: http.client.HTTPConnection, body: bytes) -> float:
 def summary(
     pod: str, nodes: int, body: bytes, times: list[float], cpu_seconds: float, *, changing: bool
 ) -> Row:
-    """Return the row of sorted times."""
+    """Return the row for sorted times."""
     count = len(times)
     return Row(
         pod=pod,

@@ -1,8 +1,8 @@
-"""``python -m bench gang``: gangs through the extender beside kube-scheduler and its peers.
+"""``python -m bench gang``: gangs through the extender, kube-scheduler and other gang schedulers.
 
 All run on one control plane with the same nodes, each shape in turn, one scheduler at a time: the
-others are stopped. What is published is the ratio to plain kube-scheduler. Nodes are objects
-without a kubelet, and kube-controller-manager rests.
+others are stopped. The published number is the ratio to plain kube-scheduler. Nodes are objects
+without a kubelet, and kube-controller-manager is stopped.
 """
 
 import argparse
@@ -26,31 +26,31 @@ from shared.kube.client import KubeClient
 
 SHAPES: Final = "1000x1,50x20,2x500,1x1000"
 QUIET: Final = ("kwok", "kube-controller-manager")
-"""Stopped while it is measured: their work is the same for all, and there are two cores."""
+"""Components stopped during measurements: their work is the same for all schedulers."""
 WARM_UP: Final = Shape(2, 5)
-"""Bound first in each run: then caches are full, connections are open and leases are held."""
+"""Gang bound first in each run, to fill caches, open connections and acquire leases."""
 WARM_UP_SECONDS: Final = 60.0
 _SERIAL: Final = itertools.count()
 
 
 @dataclass(frozen=True)
 class Row:
-    """One scheduler with one shape: medians over the rounds, the worst of gangs and pods.
+    """One scheduler with one shape: medians over the rounds, and the worst counts.
 
     Attributes:
         scheduler: Its name, as in ``--against``.
         shape: ``JOBSxPODS``.
-        pods: How many were bound.
-        wanted: How many were created to be bound.
+        pods: Number of bound pods.
+        wanted: Number of created pods.
         bound_per_second: From the first create to the last bind.
         seconds: That time.
         created_seconds: From the first create to the last one.
-        p50_seconds: From a pod's create to its bind, as a watch saw it.
-        p99_seconds: The same.
-        partial_gangs: Gangs that were neither unbound nor whole when it was over.
-        ratio_to_plain: Of pods per second; None without a plain run of that shape.
-        cpu_ms_per_pod: Processor time by process, for each pod bound; empty if none was.
-        rounds: How many runs the row is made of.
+        p50_seconds: Median time from a pod's create to its bind, by a watch.
+        p99_seconds: 99 % quantile of the same.
+        partial_gangs: Partly bound gangs at the end.
+        ratio_to_plain: Ratio of pods per second; None without a plain run of that shape.
+        cpu_ms_per_pod: CPU time by process per bound pod; empty if none was bound.
+        rounds: Number of runs.
     """
 
     scheduler: str
@@ -70,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Run:
-    """One run and what it took of the processors, by process, in seconds."""
+    """One run, and its CPU seconds by process."""
 
     measured: Measured
     cpu_seconds: dict[str, float]
@@ -94,11 +94,11 @@ def run(options: argparse.Namespace) -> int:
     """Measure all shapes, print a table, return the exit code."""
     kinds = kinds_of(options.against, direct=options.direct)
     shapes = [Shape.parse(text) for text in options.shapes.split(",")]
-    wanted = ClusterOptions(
+    cluster_options = ClusterOptions(
         kwok=KwokNodes(count=options.nodes), in_tree_gangs=Kind.IN_TREE in kinds
     )
     with tempfile.TemporaryDirectory(prefix="shuntyard-bench-") as directory:
-        cluster = Cluster.up(Path(directory), wanted)
+        cluster = Cluster.up(Path(directory), cluster_options)
         try:
             for component in QUIET:
                 cluster.stop(component)
@@ -113,21 +113,21 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:
-    """Write what is known so far: a shape of ten thousand pods takes minutes for each scheduler."""
-    found = [asdict(row) for row in rows]
+    """Write the rows so far: a shape of ten thousand pods takes minutes per scheduler."""
+    records = [asdict(row) for row in rows]
     if options.json:
-        results.write(options.json, found)
+        results.write(options.json, records)
     if options.plot:
         from bench import pictures  # noqa: PLC0415 - it takes a second to load
 
-        pictures.draw_gang(found, options.plot)
+        pictures.draw_gang(records, options.plot)
 
 
 def kinds_of(against: str, *, direct: bool) -> list[Kind]:
-    """Return who takes part, ours last.
+    """Return the schedulers to compare, ours last.
 
     Raises:
-        ValueError: A name is none of a scheduler that can be compared with.
+        ValueError: A name is not that of a scheduler to compare with.
     """
     others = [Kind(name) for name in against.split(",") if name]
     if unknown := [kind.value for kind in others if kind in {Kind.GATED, Kind.DIRECT}]:
@@ -138,27 +138,27 @@ def kinds_of(against: str, *, direct: bool) -> list[Kind]:
 def _rows(
     cluster: Cluster, shape: Shape, kinds: Sequence[Kind], options: argparse.Namespace
 ) -> Iterator[Row]:
-    """Yield a row for each; rounds take turns, so that a slow minute is slow for all.
+    """Yield a row per scheduler; rounds alternate, so that a slow minute affects all.
 
-    Every other round goes backwards: a machine that slows down under load does so for whoever is
-    last, and the median of an even number of rounds has each as often before as behind another.
+    Every other round runs in reverse order: a machine that slows down under load affects the last
+    scheduler, and with an even number of rounds each is as often before as after another.
     """
     runs: dict[Kind, list[Run]] = {kind: [] for kind in kinds}
     for number in range(options.rounds):
         for kind in reversed(kinds) if number % 2 else kinds:
-            one = _run(cluster, shape, contestant(kind), options)
-            runs[kind].append(one)
-            print(f"{shape} round {number + 1}: {_said(kind, one)}", flush=True)
+            run_ = _run(cluster, shape, contestant(kind), options)
+            runs[kind].append(run_)
+            print(f"{shape} round {number + 1}: {_summary(kind, run_)}", flush=True)
     plain = _rate(runs[Kind.PLAIN]) if Kind.PLAIN in runs else None
     for kind in kinds:
         yield row(kind, shape, runs[kind], plain)
 
 
 def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: float | None) -> Row:
-    """Return what the runs of one scheduler with one shape say together."""
-    measured = [one.measured for one in runs]
-    bound = [one for one in runs if one.measured.pods]
-    parts = {part for one in bound for part in one.cpu_seconds}
+    """Return the row of the runs of one scheduler with one shape."""
+    measured = [run_.measured for run_ in runs]
+    bound = [run_ for run_ in runs if run_.measured.pods]
+    parts = {part for run_ in bound for part in run_.cpu_seconds}
     return Row(
         scheduler=kind.value,
         shape=str(shape),
@@ -173,7 +173,7 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: float | None) -> R
         ratio_to_plain=round(_rate(runs) / plain, 3) if plain else None,
         cpu_ms_per_pod={
             part: _median(
-                one.cpu_seconds.get(part, 0.0) * 1000 / one.measured.pods for one in bound
+                run_.cpu_seconds.get(part, 0.0) * 1000 / run_.measured.pods for run_ in bound
             )
             for part in sorted(parts)
         },
@@ -186,22 +186,26 @@ def _median(values: Iterator[float]) -> float:
 
 
 def _rate(runs: Sequence[Run]) -> float:
-    return statistics.median(one.measured.pods_per_second for one in runs)
+    return statistics.median(run_.measured.pods_per_second for run_ in runs)
 
 
-def _run(cluster: Cluster, shape: Shape, who: Contestant, options: argparse.Namespace) -> Run:
+def _run(
+    cluster: Cluster, shape: Shape, contestant_: Contestant, options: argparse.Namespace
+) -> Run:
     file: Path | None = options.profile
-    profile = file.with_stem(f"{file.stem}-{shape}") if file and who.kind is Kind.GATED else None
+    profile = (
+        file.with_stem(f"{file.stem}-{shape}") if file and contestant_.kind is Kind.GATED else None
+    )
 
     async def connected() -> Run:
         async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
-            await measure(client, WARM_UP, who.kind, _prefix(), WARM_UP_SECONDS)
-            before = who.cpu_seconds(cluster)
-            found = await measure(client, shape, who.kind, _prefix(), options.patience)
-            after = who.cpu_seconds(cluster)
+            await measure(client, WARM_UP, contestant_.kind, _prefix(), WARM_UP_SECONDS)
+            before = contestant_.cpu_seconds(cluster)
+            found = await measure(client, shape, contestant_.kind, _prefix(), options.patience)
+            after = contestant_.cpu_seconds(cluster)
         return Run(found, {part: after[part] - before.get(part, 0.0) for part in after})
 
-    with who.running(cluster, profile):
+    with contestant_.running(cluster, profile):
         return asyncio.run(connected())
 
 
@@ -209,27 +213,29 @@ def _prefix() -> str:
     return f"run-{next(_SERIAL)}"
 
 
-def _said(kind: Kind, one: Run) -> str:
-    found = one.measured
-    lacking = "" if found.pods == found.wanted else f", {found.pods} of {found.wanted} bound"
+def _summary(kind: Kind, run_: Run) -> str:
+    measured = run_.measured
+    lacking = (
+        "" if measured.pods == measured.wanted else f", {measured.pods} of {measured.wanted} bound"
+    )
     return (
-        f"{kind.value} {found.pods_per_second:.0f}/s ({found.seconds:.1f} s, created in "
-        f"{found.created_seconds:.1f} s, p50 {found.waited_seconds(0.5):.2f} s, "
-        f"p99 {found.waited_seconds(0.99):.2f} s{lacking})"
+        f"{kind.value} {measured.pods_per_second:.0f}/s ({measured.seconds:.1f} s, created in "
+        f"{measured.created_seconds:.1f} s, p50 {measured.waited_seconds(0.5):.2f} s, "
+        f"p99 {measured.waited_seconds(0.99):.2f} s{lacking})"
     )
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Print the rows for people."""
+    """Print the rows as a table."""
     print(
         f"\n{'shape':>9} {'scheduler':>17} {'pods/s':>7} {'ratio':>6} {'p50':>6} {'p99':>6}  ms/pod"
     )
-    for one in rows:
-        ratio = "" if one.ratio_to_plain is None else f"{one.ratio_to_plain:.2f}"
-        costs = ", ".join(f"{part} {ms:.2f}" for part, ms in one.cpu_ms_per_pod.items())
-        lacking = "" if one.pods == one.wanted else f"  {one.pods} of {one.wanted} bound"
-        torn = f"  {one.partial_gangs} partial gangs" if one.partial_gangs else ""
+    for row_ in rows:
+        ratio = "" if row_.ratio_to_plain is None else f"{row_.ratio_to_plain:.2f}"
+        costs = ", ".join(f"{part} {ms:.2f}" for part, ms in row_.cpu_ms_per_pod.items())
+        lacking = "" if row_.pods == row_.wanted else f"  {row_.pods} of {row_.wanted} bound"
+        torn = f"  {row_.partial_gangs} partial gangs" if row_.partial_gangs else ""
         print(
-            f"{one.shape:>9} {one.scheduler:>17} {one.bound_per_second:7.0f} {ratio:>6} "
-            f"{one.p50_seconds:6.2f} {one.p99_seconds:6.2f}  {costs}{lacking}{torn}"
+            f"{row_.shape:>9} {row_.scheduler:>17} {row_.bound_per_second:7.0f} {ratio:>6} "
+            f"{row_.p50_seconds:6.2f} {row_.p99_seconds:6.2f}  {costs}{lacking}{torn}"
         )

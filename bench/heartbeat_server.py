@@ -1,4 +1,4 @@
-"""The made-up cluster of the heartbeat benchmark: nodes, pods, and what an agent says of them."""
+"""The extender's agent listener in a separate process, on a generated cluster with reports."""
 
 import argparse
 import asyncio
@@ -39,20 +39,20 @@ def node_name(node: int) -> NodeName:
 
 
 def pod_uid(node: int, pod: int) -> Uid:
-    """Return the uid of a pod, as long as real ones are."""
+    """Return the uid of a pod, as long as a real one."""
     return Uid(f"{node:08}-0000-4000-8000-{pod:012}")
 
 
 def made_up_store(nodes: int, pods: int) -> ClusterStore:
     """Return a store of so many nodes with so many pods of ours on each."""
-    found = ClusterStore(labels.SCHEDULER_NAME)
+    store = ClusterStore(labels.SCHEDULER_NAME)
     amounts = {"cpu": 64_000, "memory": 2**38, "pods": 250}
     all_nodes = tuple(
         Node(name=node_name(i), uid=Uid(f"n{i}"), allocatable=amounts) for i in range(nodes)
     )
-    found.apply(Replace("Node", "Node", all_nodes))
-    found.apply(Replace("Pod", "Pod", tuple(_pod(i, j) for i in range(nodes) for j in range(pods))))
-    return found
+    store.apply(Replace("Node", "Node", all_nodes))
+    store.apply(Replace("Pod", "Pod", tuple(_pod(i, j) for i in range(nodes) for j in range(pods))))
+    return store
 
 
 def heartbeat_body(
@@ -118,13 +118,13 @@ SEGMENT_BYTES = 64 * 2**20
 
 
 async def review(token: str) -> TokenVerdict:
-    """Return a verdict at once: a token is ``token-<node>``."""
+    """Return a verdict without a request: a token is ``token-<node>``."""
     extra: dict[str, tuple[str, ...]] = {NODE_NAME: (token.removeprefix(TOKEN_PREFIX),)}
     return TokenVerdict(authenticated=True, user=User(ACCOUNT, extra), audiences=(AUDIENCE,))
 
 
 def answers(nodes: int, pods: int, directory: Path) -> tuple[AgentAnswers, Recorder]:
-    """Return what answers the agents of a cluster of so many nodes, with so many pods on each."""
+    """Return the answers to the agents of so many nodes, with so many pods on each."""
     clock, metrics = SystemClock(), ExtenderMetrics()
     files = SegmentFiles(directory, SEGMENT_BYTES, 2)
     files.prepare()
@@ -139,11 +139,11 @@ def answers(nodes: int, pods: int, directory: Path) -> tuple[AgentAnswers, Recor
         clock=clock,
         count=lambda verdict: metrics.token_reviews.labels(verdict=verdict.value).inc(),
     )
-    found = AgentAnswers(
+    agent_answers = AgentAnswers(
         store, clock, metrics, check.node_of, recorder.report,
         synced=lambda: True, acting=lambda: True, stir=lambda: None,
     )  # fmt: skip
-    return found, recorder
+    return agent_answers, recorder
 
 
 async def serve(options: argparse.Namespace, directory: Path) -> None:

@@ -1,7 +1,7 @@
 """``python -m bench heartbeats``: what agents' heartbeats cost the extender, over TLS.
 
-The listener runs in a process of its own over a made-up cluster; this one sends heartbeats as fast
-as they are answered. What counts is the CPU time of the listener's process.
+The listener runs in a separate process on a generated cluster; this one sends heartbeats as fast as
+they are answered. The CPU time of the listener's process is measured.
 """
 
 import argparse
@@ -40,14 +40,14 @@ HEAD = (
 
 @dataclass(frozen=True)
 class Call:
-    """One heartbeat as it goes over the wire."""
+    """One heartbeat request."""
 
     token: str
     body: bytes
     packed: bool = False
 
     def request(self) -> bytes:
-        """Return head and body."""
+        """Return the bytes of head and body."""
         encoding = "Content-Encoding: gzip\r\n" if self.packed else ""
         head = HEAD.format(token=self.token, encoding=encoding, length=len(self.body))
         return head.encode() + self.body
@@ -55,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of heartbeat; ``cpu_us`` is CPU time of the listener's process for each."""
+    """One kind of heartbeat; ``cpu_us`` is CPU time of the listener's process per heartbeat."""
 
     kind: str
     body_bytes: int
@@ -67,7 +67,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Listener:
-    """The process that listens."""
+    """The listener's process."""
 
     port: int
     process: psutil.Process
@@ -81,11 +81,11 @@ class Listener:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--nodes", type=int, default=1000, help="how many nodes")
-    parser.add_argument("--pods", type=int, default=10, help="pods of ours on each")
-    parser.add_argument("--changed", type=int, default=3, help="pods in a heartbeat of changes")
-    parser.add_argument("--rounds", type=int, default=10, help="heartbeats of each node and kind")
-    parser.add_argument("--connections", type=int, default=64, help="open at a time")
+    parser.add_argument("--nodes", type=int, default=1000, help="number of nodes")
+    parser.add_argument("--pods", type=int, default=10, help="pods of ours per node")
+    parser.add_argument("--changed", type=int, default=3, help="changed pods per heartbeat")
+    parser.add_argument("--rounds", type=int, default=10, help="heartbeats per node and kind")
+    parser.add_argument("--connections", type=int, default=64, help="open connections")
     parser.add_argument(
         "--kubeconfig", type=Path, help="also measure TokenReviews against this API server"
     )
@@ -100,8 +100,8 @@ def run(options: argparse.Namespace) -> int:
     tokens = asyncio.run(measure_tokens(options.kubeconfig))
     show_tokens(tokens)
     if options.json:
-        found = {"heartbeats": [asdict(row) for row in rows], "tokens": tokens}
-        options.json.write_text(json.dumps(found, indent=2) + "\n")
+        results = {"heartbeats": [asdict(row) for row in rows], "tokens": tokens}
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
     return 0
 
 
@@ -172,10 +172,10 @@ def _print(rows: list[Row]) -> None:
 
 
 async def send(port: int, calls: Iterable[Call], tls: ssl.SSLContext, connections: int) -> int:
-    """Send all calls over so many connections; return how many there were.
+    """Send all calls over so many connections; return their number.
 
     Raises:
-        RuntimeError: One was not answered with 200.
+        RuntimeError: A call was not answered with 200.
     """
     left = iter(calls)
     async with asyncio.TaskGroup() as group:
@@ -195,7 +195,7 @@ async def _caller(port: int, calls: Iterator[Call], tls: ssl.SSLContext) -> int:
 
 
 async def answered(reader: asyncio.StreamReader) -> bytes:
-    """Return the body of an answer; raises ``RuntimeError`` unless it came with 200."""
+    """Return the body of an answer; raises ``RuntimeError`` unless the status is 200."""
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     lengths = [int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")]
@@ -206,35 +206,35 @@ async def answered(reader: asyncio.StreamReader) -> bytes:
 
 
 async def measure_tokens(kubeconfig: Path | None) -> Tokens:
-    """Return the median microseconds, wall and CPU of this process, of each kind of check."""
+    """Return the median wall and CPU microseconds of each kind of token check."""
     check = _check(review)
     first = await _timed([f"Bearer {TOKEN_PREFIX}{i}" for i in range(CHECKS)], check.node_of)
     kept = await _timed([f"Bearer {TOKEN_PREFIX}1"] * CHECKS, check.node_of)
-    found = {"kept": kept, "not kept, reviewer answers at once": first}
+    costs = {"kept": kept, "not kept, reviewer answers at once": first}
     if kubeconfig is not None:
         async with KubeClient.connect(auth.load(kubeconfig)) as client:
-            found |= await _against(client)
-    return found
+            costs |= await _against(client)
+    return costs
 
 
 async def _against(client: KubeClient) -> Tokens:
-    """TokenVerdict tokens of the account ``default`` by the API server: new ones, and once more."""
+    """Review tokens of the account ``default`` by the API server, first and repeatedly."""
     path = paths.namespaced("/api/v1/serviceaccounts", "default", "default", "token")
     body = {"spec": {"audiences": [AUDIENCE], "expirationSeconds": 600}}
     answers = [json.loads(await client.post(path, body)) for _ in range(REVIEWS)]
     tokens = [answer["status"]["token"] for answer in answers]
 
     async def reviewed(token: str) -> TokenVerdict:
-        found = await reviews.review_token(client, token, AUDIENCE)
-        assert found.authenticated, found.error  # noqa: S101 - else it is not what is measured
-        return found
+        verdict = await reviews.review_token(client, token, AUDIENCE)
+        assert verdict.authenticated, verdict.error  # noqa: S101 - otherwise the measurement is void
+        return verdict
 
     first = await _timed(tokens, reviewed)
     return {"reviewed, new token": first, "reviewed once more": await _timed(tokens, reviewed)}
 
 
 def show_tokens(tokens: Tokens) -> None:
-    """Print them as a table."""
+    """Print the costs as a table."""
     print(f"\n{'token check':>34} {'wall us':>9} {'CPU us':>8}")
     for kind, row in tokens.items():
         print(f"{kind:>34} {row['wall_us']:9.1f} {row['cpu_us']:8.1f}")
@@ -254,9 +254,9 @@ def _check(reviewer: Callable[[str], Awaitable[TokenVerdict]]) -> TokenCheck:
 async def _timed(inputs: list[str], ask: Callable[[str], Awaitable[object]]) -> dict[str, float]:
     wall = []
     cpu = time.process_time()
-    for one in inputs:
+    for token in inputs:
         begun = time.perf_counter()
-        await ask(one)
+        await ask(token)
         wall.append(time.perf_counter() - begun)
     cpu_seconds = time.process_time() - cpu
     return {

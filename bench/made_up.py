@@ -1,4 +1,4 @@
-"""A made-up cluster as the API server would tell of it: JSON of nodes and pods, as long as real."""
+"""A generated cluster: JSON of nodes and pods as from the API server, of realistic length."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def node_name(number: int) -> NodeName:
-    """Return the name of a node, as long as a cloud's."""
+    """Return the name of a node, as long as in a cloud."""
     return NodeName(f"ip-10-{number // 250:03}-{number % 250:03}-1.compute")
 
 
@@ -31,7 +31,7 @@ def node(number: int) -> bytes:
             ("Ready", "True"),
         )
     ]
-    found = {
+    manifest = {
         "metadata": {
             **_metadata(name, f"node-{number:08}"),
             "labels": {
@@ -51,7 +51,7 @@ def node(number: int) -> bytes:
             "images": [{"names": [f"registry/image-{i}:1"], "sizeBytes": 10**8} for i in range(20)],
         },
     }
-    return _ENCODE(found)
+    return _ENCODE(manifest)
 
 
 def pod(
@@ -63,14 +63,14 @@ def pod(
     gated: bool = True,
     cpu: str = "1",
 ) -> bytes:
-    """Return a Pod of a gang of ours: bound to a node, or waiting with the gate or without."""
+    """Return a Pod of a gang of ours: bound, or waiting with or without the gate."""
     name = f"{job}-{index}"
     spec = _spec(cpu)
     if on is not None:
         spec["nodeName"] = on
     elif gated:
         spec["schedulingGates"] = [{"name": labels.GATE}]
-    found = {
+    manifest = {
         "metadata": {
             **_metadata(name, f"{job}-{index:08}"),
             "namespace": "team",
@@ -80,17 +80,17 @@ def pod(
         "spec": spec,
         "status": {"phase": "Pending" if on is None else "Running", "qosClass": "Burstable"},
     }
-    return _ENCODE(found)
+    return _ENCODE(manifest)
 
 
 def waiting(job: str, size: int, *, gated: bool = True, cpu: str = "1") -> list[Pod]:
-    """Return the pods of a gang that waits."""
-    made = (pod(job, i, size, gated=gated, cpu=cpu) for i in range(size))
-    return [parse.decode_pod(one) for one in made]
+    """Return the pods of a waiting gang."""
+    manifests = (pod(job, i, size, gated=gated, cpu=cpu) for i in range(size))
+    return [parse.decode_pod(manifest) for manifest in manifests]
 
 
 def deltas(nodes: int, pods: int) -> Iterator[Upsert]:
-    """Yield what a watch tells of so many nodes with so many running pods in all, gangs of ten."""
+    """Yield the watch events of so many nodes and running pods, in gangs of ten."""
     for number in range(nodes):
         yield Upsert(parse.decode_node(node(number)))
     for number in range(pods):
@@ -99,11 +99,11 @@ def deltas(nodes: int, pods: int) -> Iterator[Upsert]:
 
 
 def store(nodes: int, pods: int) -> ClusterStore:
-    """Return a store that has seen all of it."""
-    found = ClusterStore(labels.SCHEDULER_NAME)
+    """Return a store with all of these objects."""
+    store_ = ClusterStore(labels.SCHEDULER_NAME)
     for delta in deltas(nodes, pods):
-        found.apply(delta)
-    return found
+        store_.apply(delta)
+    return store_
 
 
 def _metadata(name: str, uid: str) -> dict[str, Any]:

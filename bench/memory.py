@@ -1,6 +1,6 @@
-"""``python -m bench memory``: what a store with many nodes and pods takes of the machine's memory.
+"""``python -m bench memory``: memory of a store with many nodes and pods.
 
-The objects are decoded from JSON as a watch sends it; each size is measured in a fresh process.
+The objects are decoded from JSON as from a watch; each size is measured in a new process.
 """
 
 import argparse
@@ -22,8 +22,8 @@ from shared.model import Upsert
 class Row:
     """One size; bytes are of resident memory, ``base_bytes`` before the first object.
 
-    ``decode_us`` is processor time for each object decoded and applied; ``snapshot_ms`` what the
-    first snapshot takes, ``next_snapshot_ms`` one after a single pod changed.
+    ``apply_us`` is CPU time per object decoded and applied; ``snapshot_ms`` of the first snapshot,
+    ``next_snapshot_ms`` of one after a single change.
     """
 
     nodes: int
@@ -38,13 +38,13 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--nodes", type=int, default=5000, help="how many nodes")
-    parser.add_argument("--pods", type=int, default=100_000, help="running pods in all, at most")
+    parser.add_argument("--nodes", type=int, default=5000, help="number of nodes")
+    parser.add_argument("--pods", type=int, default=100_000, help="largest number of running pods")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure a tenth and the whole of it, print a table, return the exit code."""
+    """Measure a tenth of the size and all of it, print a table, return the exit code."""
     sizes = [(options.nodes, options.pods // 10), (options.nodes, options.pods)]
     context = multiprocessing.get_context("spawn")
     rows = []
@@ -65,9 +65,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(nodes: int, pods: int) -> Row:
-    """Fill a store and look at this process."""
+    """Fill a store, and measure this process."""
     process = psutil.Process()
-    # What the product loads anyway is no part of the store's price.
+    # Modules that the product loads anyway are not part of the store's memory.
     made_up.store(2, 4).snapshot()
     gc.collect()
     base_bytes = process.memory_info().rss
@@ -90,7 +90,7 @@ def measure(nodes: int, pods: int) -> Row:
 
 
 def _filled(nodes: int, pods: int) -> tuple[ClusterStore, float]:
-    """Return the store, and microseconds of processor time for applying one decoded object."""
+    """Return the store, and CPU microseconds per decoded and applied object."""
     store, seconds = ClusterStore(labels.SCHEDULER_NAME), 0.0
     for delta in made_up.deltas(nodes, pods):
         begun = time.process_time()
@@ -102,8 +102,8 @@ def _filled(nodes: int, pods: int) -> tuple[ClusterStore, float]:
 def _after_a_change(store: ClusterStore) -> float:
     times = []
     for number in range(20):
-        for one in made_up.waiting(f"new-{number}", 1):
-            store.apply(Upsert(one))
+        for pod in made_up.waiting(f"new-{number}", 1):
+            store.apply(Upsert(pod))
         times.append(_milliseconds(store))
     return sorted(times)[len(times) // 2]
 

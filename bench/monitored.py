@@ -1,8 +1,8 @@
-"""``python -m bench monitoring``: the demo under a real Prometheus; every query, every picture.
+"""``python -m bench monitoring``: the demo under a real Prometheus, with all queries and panels.
 
 Prometheus scrapes the extender and the agents each second and evaluates our rules. When the jobs
-have finished, every query of every panel and rule is asked, and each dashboard is drawn of what
-Prometheus said.
+have finished, every query of every panel and rule runs, and each dashboard is drawn from the
+results.
 """
 
 import argparse
@@ -33,20 +33,20 @@ from shared.system_clock import SystemClock
 
 INTERVAL_SECONDS: Final = 1
 LAST_LOOK_SECONDS: Final = 12.0
-"""How long is scraped on after the last job: a rate needs two values."""
+"""Seconds of scraping after the last job: a rate needs two values."""
 QUIET_END_SECONDS: Final = 6.0
-"""Pictures end so long before the last training does: numbers show a yard at work."""
+"""Pictures end this long before the last training: they show a busy cluster."""
 SURE_TO_MOVE: Final = {
     "migration": {"policy": "count", "count_pause_seconds": 5, "minimum_gain_ratio": 0}
 }
-"""Nodes are kept equally full, and a move need not pay: on a busy machine too somebody is moved."""
+"""Settings that force moves, even on a busy machine: equal counts, without a test of the gain."""
 RULES: Final = Path(manifests.FOLDER) / "plain/rules.yaml"
 PICTURES: Final = Path("docs/monitoring")
 
 
 @dataclass(frozen=True)
 class Scraped:
-    """What scraping one target costs; times in seconds, as Prometheus saw them."""
+    """Cost of scraping one target; times in seconds, by Prometheus."""
 
     job: str
     instance: str
@@ -58,15 +58,15 @@ class Scraped:
 
 @dataclass(frozen=True)
 class Watched:
-    """What a run under Prometheus gave.
+    """Results of a run under Prometheus.
 
     Attributes:
-        answers: Of every query of every panel.
-        drawn: The same while something was training.
-        empty: Queries that found nothing and have no reason for it.
-        recorded: Names of recording rules that have a value.
+        answers: Results of every query of every panel.
+        drawn: The same results, while jobs were training.
+        empty: Queries that unexpectedly returned nothing.
+        recorded: Names of recording rules with a value.
         firing: Alerts that fired at any time.
-        scraped: What scraping cost, by target.
+        scraped: Cost of scraping, by target.
     """
 
     answers: tuple[Result, ...]
@@ -80,30 +80,35 @@ class Watched:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("--pictures", type=Path, default=PICTURES, help="folder for the pictures")
-    parser.add_argument("--format", choices=("svg", "png"), default="svg", help="of the pictures")
-    parser.add_argument("--json", type=Path, help="write what scraping costs to this file")
+    parser.add_argument(
+        "--format", choices=("svg", "png"), default="svg", help="format of the pictures"
+    )
+    parser.add_argument("--json", type=Path, help="write the cost of scraping to this file")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run it, draw it, say what found nothing; return the exit code."""
+    """Run the demo, draw the panels, print empty queries, and return the exit code."""
     with tempfile.TemporaryDirectory(prefix="monitored-") as directory:
-        seen = watched(Path(directory))
-    pictures.draw(seen.drawn, options.pictures, options.format)
-    for one in seen.scraped:
+        watched_run = watched(Path(directory))
+    pictures.draw(watched_run.drawn, options.pictures, options.format)
+    for target in watched_run.scraped:
         print(
-            f"{one.job:20} {one.instance:12} {one.series:5} series, scrape "
-            f"{1000 * one.median_seconds:.1f} ms, longest {1000 * one.longest_seconds:.1f} ms"
+            f"{target.job:20} {target.instance:12} {target.series:5} series, scrape "
+            f"{1000 * target.median_seconds:.1f} ms, longest {1000 * target.longest_seconds:.1f} ms"
         )
     if options.json:
-        results.write(options.json, [asdict(one) for one in seen.scraped])
-    for board, panel, text in seen.empty:
-        print(f"{board} / {panel}: nothing found by {text}")
-    print(f"{len(seen.answers)} queries asked; alerts that fired: {sorted(seen.firing) or 'none'}")
-    return int(bool(seen.empty))
+        results.write(options.json, [asdict(target) for target in watched_run.scraped])
+    for board, panel, text in watched_run.empty:
+        print(f"{board} / {panel}: no result of {text}")
+    print(
+        f"{len(watched_run.answers)} queries; "
+        f"alerts that fired: {sorted(watched_run.firing) or 'none'}"
+    )
+    return int(bool(watched_run.empty))
 
 
 def watched(directory: Path) -> Watched:
-    """Run the demo's jobs under a Prometheus and ask it everything."""
+    """Run the demo's jobs under Prometheus, then run all queries."""
     offer_our_python()
     (port,) = free_ports(1)
     demo = show.bring_up(directory / "cluster")
@@ -115,7 +120,7 @@ def watched(directory: Path) -> Watched:
             clock = SystemClock()
             begin = clock.now()
             asyncio.run(_run(demo, prometheus))
-            return _asked(prometheus, begin, clock.now())
+            return _run_queries(prometheus, begin, clock.now())
     finally:
         demo.cluster.down()
 
@@ -129,34 +134,38 @@ async def _run(demo: show.Demo, prometheus: Prometheus) -> None:
 
 
 async def _follow(cluster: Cluster, prometheus: Prometheus) -> None:
-    """Tell Prometheus of everybody who is there, until cancelled."""
-    told: dict[str, dict[str, str]] = {}
+    """Keep Prometheus' list of targets current, until cancelled."""
+    known_targets: dict[str, dict[str, str]] = {}
     while True:
-        found = await asyncio.to_thread(targets, cluster)
-        if found != told:
-            prometheus.watch(found)
-            told = found
+        current = await asyncio.to_thread(targets, cluster)
+        if current != known_targets:
+            prometheus.watch(current)
+            known_targets = current
         await asyncio.sleep(INTERVAL_SECONDS)
 
 
 def targets(cluster: Cluster) -> dict[str, dict[str, str]]:
-    """Return who can be scraped now: job → instance → address."""
-    found: dict[str, dict[str, str]] = {"shuntyard-agent": dict(_agents(cluster))}
+    """Return the current targets: job → instance → address."""
+    by_job: dict[str, dict[str, str]] = {"shuntyard-agent": dict(_agents(cluster))}
     if cluster.runs("extender"):
         address = cluster.extender_url.removeprefix("http://")
-        found["shuntyard-extender"] = {"extender": address}
-    return found
+        by_job["shuntyard-extender"] = {"extender": address}
+    return by_job
 
 
 def _agents(cluster: Cluster) -> Iterator[tuple[str, str]]:
-    """Yield the node and the address of every agent: each listens on one port of its own."""
+    """Yield the node and the address of every agent; each listens on its own port."""
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
         if not any(word.endswith("shuntyard-agent") for word in words):
             continue
         try:
             environ = process.environ()
-            listening = [one for one in process.net_connections("tcp") if one.status == "LISTEN"]
+            listening = [
+                connection
+                for connection in process.net_connections("tcp")
+                if connection.status == "LISTEN"
+            ]
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
         if str(cluster.directory) in " ".join(environ.values()) and listening:
@@ -164,13 +173,17 @@ def _agents(cluster: Cluster) -> Iterator[tuple[str, str]]:
             yield environ.get("NODE_NAME", "node"), f"{address[0]}:{address[1]}"
 
 
-def _asked(prometheus: Prometheus, begin: float, end: float) -> Watched:
+def _run_queries(prometheus: Prometheus, begin: float, end: float) -> Watched:
     span = Span(begin, end, step=1.0, rate="10s", window="5m")
     answers = tuple(pictures.run(prometheus, ALL, span))
     training = prometheus.between("sum(shuntyard_training_pods) > 0", begin, end, 1.0)
     busy = replace(span, end=training[0].points[-1][0] - QUIET_END_SECONDS) if training else span
     drawn = tuple(pictures.run(prometheus, ALL, busy))
-    recorded = [one.name for one in RECORDINGS if prometheus.between(one.name, begin, end, 1.0)]
+    recorded = [
+        recording.name
+        for recording in RECORDINGS
+        if prometheus.between(recording.name, begin, end, 1.0)
+    ]
     for alert in ALERTS:
         prometheus.ask(alert.text, at=end)
     fired = prometheus.between('ALERTS{alertstate="firing"}', begin, end, 1.0)
@@ -179,7 +192,7 @@ def _asked(prometheus: Prometheus, begin: float, end: float) -> Watched:
         drawn=drawn,
         empty=pictures.empty(answers, WITHOUT_RESULT),
         recorded=frozenset(recorded),
-        firing=frozenset(one.labels["alertname"] for one in fired),
+        firing=frozenset(alert.labels["alertname"] for alert in fired),
         scraped=tuple(_scraped(prometheus, begin, end)),
     )
 
@@ -187,16 +200,16 @@ def _asked(prometheus: Prometheus, begin: float, end: float) -> Watched:
 def _scraped(prometheus: Prometheus, begin: float, end: float) -> Iterator[Scraped]:
     counts = prometheus.between("scrape_samples_scraped > 0", begin, end, 1.0)
     seconds = {
-        one.labels["instance"]: [value for _, value in one.points]
-        for one in prometheus.between("scrape_duration_seconds", begin, end, 1.0)
+        line.labels["instance"]: [value for _, value in line.points]
+        for line in prometheus.between("scrape_duration_seconds", begin, end, 1.0)
     }
-    for one in sorted(counts, key=lambda line: (line.labels["job"], line.labels["instance"])):
-        took: Sequence[float] = seconds[one.labels["instance"]]
+    for line in sorted(counts, key=lambda line: (line.labels["job"], line.labels["instance"])):
+        took: Sequence[float] = seconds[line.labels["instance"]]
         yield Scraped(
-            job=one.labels["job"],
-            instance=one.labels["instance"],
-            series=int(max(value for _, value in one.points)),
-            scrapes=len(one.points),
+            job=line.labels["job"],
+            instance=line.labels["instance"],
+            series=int(max(value for _, value in line.points)),
+            scrapes=len(line.points),
             median_seconds=statistics.median(took),
             longest_seconds=max(took),
         )

@@ -19,7 +19,7 @@ _GANG_WIDTH, _GANG_HEIGHT = 9.0, 3.2
 
 
 def draw_gang(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """Write an SVG; a scheduler that did not bind all has a star on its bar."""
+    """Write an SVG of pods per second; a star marks a scheduler that did not bind all pods."""
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
     schedulers = list(dict.fromkeys(row["scheduler"] for row in rows))
     with mpl.rc_context(SETTINGS):
@@ -51,7 +51,7 @@ _PLAN_WIDTH, _PLAN_HEIGHT = 9.0, 3.2
 
 
 def draw_plan(rows: Sequence[Mapping[str, Any]], nodes: int, gang: int, file: Path) -> None:
-    """Write an SVG with two charts, both axes logarithmic."""
+    """Write an SVG of planning times by nodes and by gang, with logarithmic axes."""
     with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(_PLAN_WIDTH, _PLAN_HEIGHT), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)

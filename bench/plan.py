@@ -1,6 +1,6 @@
-"""``python -m bench plan``: what it takes to plan a gang, by the number of nodes and of pods.
+"""``python -m bench plan``: time to plan a gang, by number of nodes and of pods.
 
-In this process, without an API server: the engine on a store that has seen the objects as JSON.
+In this process, without an API server: the engine on a store filled with objects from JSON.
 """
 
 import argparse
@@ -31,10 +31,10 @@ NOW_SECONDS: Final = 1_800_000_000.0
 
 @dataclass(frozen=True)
 class Row:
-    """One gang on so many nodes, medians of the rounds in milliseconds of processor time.
+    """One gang on so many nodes: medians of the rounds, in milliseconds of CPU time.
 
-    ``view_ms`` reads the job from the snapshot, ``plan_ms`` finds its seats and writes the release,
-    ``cycle_ms`` is a whole scheduling cycle with that job alone; ``seated`` says whether it fits.
+    ``view_ms`` reads the job from the snapshot, ``plan_ms`` places it and builds the release,
+    ``cycle_ms`` is a whole scheduling cycle with only that job; ``seated`` is True if it fits.
     """
 
     nodes: int
@@ -47,9 +47,11 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--nodes", type=int, default=5000, help="how many nodes, at most")
-    parser.add_argument("--gang", type=int, default=1000, help="pods of the gang as nodes grow")
-    parser.add_argument("--rounds", type=int, default=7, help="medians are shown")
+    parser.add_argument("--nodes", type=int, default=5000, help="largest number of nodes")
+    parser.add_argument(
+        "--gang", type=int, default=1000, help="pods of the gang on growing clusters"
+    )
+    parser.add_argument("--rounds", type=int, default=7, help="rounds, of which medians are shown")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--plot", type=Path, help="draw the growth into this SVG file")
 
@@ -77,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def sizes(most_nodes: int, gang: int) -> Iterator[tuple[int, int]]:
-    """Yield what is measured: the gang on growing clusters, then growing gangs on the largest."""
+    """Yield nodes and pods: the gang on growing clusters, then growing gangs on the largest."""
     for nodes in GROWING_NODES:
         if nodes < most_nodes:
             yield nodes, gang
@@ -85,7 +87,7 @@ def sizes(most_nodes: int, gang: int) -> Iterator[tuple[int, int]]:
 
 
 def measure(nodes: int, gang: int, rounds: int) -> Row:
-    """Plan one gang on an empty cluster a few times."""
+    """Plan one gang on an empty cluster repeatedly."""
     store = made_up.store(nodes, 0)
     for pod in made_up.waiting("wide", gang):
         store.apply(Upsert(pod))
@@ -102,12 +104,12 @@ def _times(store: ClusterStore) -> tuple[float, float, float, bool]:
     begun = time.process_time()
     job = jobs.view(snapshot, JobKey(key))
     viewed = time.process_time()
-    found = planner.plan(job, snapshot.room, params, 0.0, was_whole=False)
+    plan = planner.plan(job, snapshot.room, params, 0.0, was_whole=False)
     planned = time.process_time()
-    snapshot = replace(snapshot, cache=Cache())  # nothing is known of the job
+    snapshot = replace(snapshot, cache=Cache())  # without durations of earlier runs
     decision.cycle(snapshot, QueueState(), Reading(NOW_SECONDS, 0.0), params)
     ended = time.process_time()
-    return viewed - begun, planned - viewed, ended - planned, isinstance(found, Plan)
+    return viewed - begun, planned - viewed, ended - planned, isinstance(plan, Plan)
 
 
 def _median(seconds: tuple[float, ...]) -> float:

@@ -1,8 +1,8 @@
-"""``python -m bench profile FILE``: where the extender spent its time, by part of it.
+"""``python -m bench profile FILE``: where the extender spent its time, by component.
 
-``FILE`` is what ``python -m bench gang --profile`` wrote. A function counts for the part that its
-file belongs to; what it calls in the standard library counts there. cProfile makes short functions
-look dearer than they are: read shares, not times.
+``FILE`` is written by ``python -m bench gang --profile``. A function counts for the component of
+its file; functions of the standard library count separately. cProfile overstates short functions:
+read shares, not times.
 """
 
 import argparse
@@ -46,12 +46,12 @@ STARTING: Final = (
     "dataclasses.py", "typing.py", "builtins.exec", "_path_stat", "inspect.py", "posix.stat",
     "io.open_code", "re/_", "_imp.", "load_cert", "set_default_verify", "do_handshake",
 )  # fmt: skip
-"""What a start costs; left out."""
+"""Functions of the start, which are left out."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One part: its share of the time in which the extender did something."""
+    """One component: its share of the time in which the extender was busy."""
 
     part: str
     share: float
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def shares(stats: pstats.Stats) -> Iterator[Row]:
-    """Yield the parts, the largest first, without the start and without waiting."""
+    """Yield the components, the largest first, without the start and without waiting."""
     seconds: Counter[str] = Counter()
     calls: Counter[str] = Counter()
     functions = cast("Any", stats).stats
@@ -91,7 +91,7 @@ def shares(stats: pstats.Stats) -> Iterator[Row]:
 
 
 def part_of(function: str) -> str | None:
-    """Return the part that a function (``file:name``) belongs to; None for what a start costs."""
+    """Return the component of a function (``file:name``); None for functions of the start."""
     for part, marks in PARTS.items():
         if any(mark in function for mark in marks):
             return part
@@ -103,10 +103,10 @@ READY_SECONDS: Final = 30.0
 
 @contextlib.contextmanager
 def profile_of(cluster: Cluster, file: Path | None) -> Iterator[None]:
-    """Run the cluster's extender under cProfile meanwhile; None measures without.
+    """Run the cluster's extender under cProfile meanwhile; None: without a profile.
 
     Raises:
-        TimeoutError: It did not become ready.
+        TimeoutError: The extender did not become ready.
     """
     if file is None:
         yield

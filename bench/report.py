@@ -1,7 +1,7 @@
-"""``python -m bench report``: puts the results that are kept into the pages that show them.
+"""``python -m bench report``: writes the kept results into the pages that show them.
 
-A page has its words; between ``<!-- table NAME FILE -->`` and ``<!-- end -->`` stand the tables,
-made anew from the JSON files in docs/performance.
+A page has hand-written text; the tables between ``<!-- table NAME FILE -->`` and ``<!-- end -->``
+are made from the JSON files in docs/performance.
 """
 
 import argparse
@@ -32,8 +32,10 @@ Row = Mapping[str, Any]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("--page", type=Path, nargs="+", default=PAGES, help="the pages")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the results are")
-    parser.add_argument("--check", action="store_true", help="change nothing: is it up to date?")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="folder of the results")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if a page is out of date"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _current(page: Path, options: argparse.Namespace) -> bool:
-    """Say whether a page was up to date; unless that was all that was asked, it is afterwards."""
+    """Return True if a page was up to date; if not, write it where ``write`` is set."""
     before = page.read_text()
     after = filled(before, options.folder)
     if not options.check:
@@ -54,10 +56,10 @@ def _current(page: Path, options: argparse.Namespace) -> bool:
 
 
 def filled(page: str, folder: Path) -> str:
-    """Return the page with the tables of what lies in the folder.
+    """Return the page with the tables of the results in the folder.
 
     Raises:
-        KeyError: A block names a table that nobody makes.
+        KeyError: A block names an unknown table.
     """
 
     def table(match: re.Match[str]) -> str:
@@ -86,7 +88,7 @@ def source(content: Content, name: str) -> str:
 
 
 def rates(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield pods bound per second: a line for each scheduler, a column for each shape."""
+    """Yield pods bound per second: a line per scheduler, a column per shape."""
     yield from _by_shape(rows, _rate)
 
 
@@ -99,17 +101,19 @@ def waits(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def costs(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield milliseconds of processor time for each pod, by process."""
+    """Yield CPU milliseconds per pod, by process."""
     parts = sorted({part for row in rows for part in row["cpu_ms_per_pod"]})
     yield from _head(["gangs by pods", "scheduler", *parts, "total"])
     for row in rows:
-        found = row["cpu_ms_per_pod"]
-        cells = [f"{found[part]:.2f}" if part in found else "" for part in parts]
-        yield _line([_times(row["shape"]), row["scheduler"], *cells, f"{sum(found.values()):.1f}"])
+        by_process = row["cpu_ms_per_pod"]
+        cells = [f"{by_process[part]:.2f}" if part in by_process else "" for part in parts]
+        yield _line(
+            [_times(row["shape"]), row["scheduler"], *cells, f"{sum(by_process.values()):.1f}"]
+        )
 
 
 def filters(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the answers to filter."""
+    """Yield the times of answers to filter."""
     yield from _head(
         ["pod", "nodes offered", "a pod changed before each call", "request", "p50", "p99", "CPU"]
     )
@@ -121,7 +125,7 @@ def filters(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def plans(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what planning takes."""
+    """Yield the times of planning."""
     yield from _head(["nodes", "pods of the gang", "reading the job", "planning", "whole cycle"])
     for row in rows:
         times = [f"{row[key]:.1f} ms" for key in ("view_ms", "plan_ms", "cycle_ms")]
@@ -129,7 +133,7 @@ def plans(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def decisions(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what deciding about one job takes, and what the coarse search loses."""
+    """Yield the times of a decision about one job, and the loss by the coarse search."""
     yield from _head(
         ["policy", "servers", "slots", "mean", "median", "p95", "longest",
          "decided as in 3000 steps", "payoff lost"]
@@ -143,7 +147,7 @@ def decisions(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def scaling(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what a pass of the rule ``scaling`` takes."""
+    """Yield the times of a pass of the rule ``scaling``."""
     yield from _head(["pass", "nodes", "changes", "median", "longest"])
     for row in rows:
         times = [f"{row[key]:.1f} ms" for key in ("median_ms", "max_ms")]
@@ -151,7 +155,7 @@ def scaling(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def elastic(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what live elastic jobs come to: a line for each experiment, seed and contestant."""
+    """Yield the results of live elastic jobs: a line per experiment, seed and contestant."""
     yield from _head(
         ["experiment", "seed", "workers by", "makespan", "simulated", "mean job time", "last job",
          "rescales", "final loss differs by", "steps skipped or repeated"]
@@ -164,7 +168,7 @@ def elastic(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def simulated(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how fast the simulator is, by what grows."""
+    """Yield the speed of the simulator, by growing quantity."""
     yield from _head(
         ["grows", "jobs", "nodes", "waiting jobs", "jobs per second", "one pass", "peak memory"]
     )
@@ -175,7 +179,7 @@ def simulated(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def waiting(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what waiting pods cost at rest, in percent of a core."""
+    """Yield the CPU use of waiting pods at rest, in percent of a core."""
     parts = list(rows[0]["core_share"])
     yield from _head(["pods", "gangs", "kind", *parts, "memory of the extender"])
     for row in rows:
@@ -185,7 +189,7 @@ def waiting(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def takeover(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how long a takeover takes, by what happened to the replica that acted."""
+    """Yield the times of takeovers, by what happened to the leader."""
     yield from _head(
         ["what happened to the leader", "rounds", "the standby leads, median", "worst",
          "a gang submitted meanwhile is bound, median", "worst"]
@@ -216,7 +220,7 @@ def memory(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def series(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how many series a cluster makes."""
+    """Yield the numbers of series of a cluster."""
     yield from _head(["program", "nodes", "pods", "series", "page", "rendering", "measuring"])
     for row in rows:
         sizes = [f"{row[key]:,}" for key in ("nodes", "pods", "series")]
@@ -226,7 +230,7 @@ def series(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def scrapes(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what Prometheus says of its scrapes in a live run."""
+    """Yield Prometheus' measures of scrapes in a live run."""
     yield from _head(["job", "instance", "series", "scrapes", "median", "longest"])
     for row in rows:
         counts = [str(row[key]) for key in ("series", "scrapes")]
@@ -262,10 +266,10 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Row]], Iterator[str]]]] = {
 
 def _by_shape(rows: Sequence[Row], cell: Callable[[Row], str]) -> Iterator[str]:
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
-    found = {(row["scheduler"], row["shape"]): cell(row) for row in rows}
+    cells = {(row["scheduler"], row["shape"]): cell(row) for row in rows}
     yield from _head(["scheduler", *map(_times, shapes)])
     for scheduler in dict.fromkeys(row["scheduler"] for row in rows):
-        yield _line([scheduler, *(found.get((scheduler, shape), "-") for shape in shapes)])
+        yield _line([scheduler, *(cells.get((scheduler, shape), "-") for shape in shapes)])
 
 
 def _rate(row: Row) -> str:

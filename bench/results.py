@@ -1,4 +1,4 @@
-"""Files of results: the rows of one command, with the machine and the versions they come from."""
+"""Files of results: the rows of one command, with machine and versions."""
 
 import json
 import os
@@ -17,12 +17,12 @@ from shared.system_clock import SystemClock
 Row = Mapping[str, Any]
 _CPU_FILE: Final = Path("/proc/cpuinfo")
 _BUSY_LOAD: Final = 0.5
-"""Load average by core before a run beyond which the file says that the machine was busy."""
+"""Load average per core before a run above which the file notes a busy machine."""
 _LOAD_BEFORE: Final = os.getloadavg()[0]
 
 
 def write(file: Path, rows: Sequence[Row], **more: object) -> None:
-    """Write the rows as JSON; ``more`` stands beside them."""
+    """Write the rows as JSON, with the fields of ``more`` beside them."""
     content = {
         "command": _command(),
         "machine": machine(),
@@ -37,7 +37,7 @@ def write(file: Path, rows: Sequence[Row], **more: object) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the numbers depend on most."""
+    """Return the properties of the machine that the numbers depend on."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
@@ -47,7 +47,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the programs that may take part."""
+    """Return the versions of the programs involved."""
     programs = release(DEFAULT_KUBERNETES)
     return {
         "kubernetes": DEFAULT_KUBERNETES,

@@ -1,10 +1,10 @@
-"""``python -m bench sampling``: what one look at the pods of a node costs the agent.
+"""``python -m bench sampling``: what sampling the pods of a node costs the agent.
 
-Each pod has two containers. Trees of ordinary files show what our own code takes; where this
-machine lets us make control groups of version 1, the same pods are also measured on those, where
-the kernel makes up the files' content when they are read. ``sample`` is a look at pods that are
-known, as it happens every few seconds; ``found`` is the first, when no directory is known yet;
-``in vain`` is one that walks the tree for a pod that is not there. CPU is user and system time.
+Each pod has two containers. Trees of ordinary files show the cost of our own code; where this
+machine lets us create control groups of version 1, the same pods are also measured there, where the
+kernel generates the files' content on each read. ``sample`` samples known pods, as happens every
+few seconds; ``found`` is the first sample, when no directory is known; ``in vain`` walks the tree
+for a pod that does not exist. CPU is user and system time.
 """
 
 import argparse
@@ -31,8 +31,10 @@ from shared.model import Uid
 
 _CONTAINERS: Final = ("pause", "trainer")
 _PARENTS: Final = ("kubepods/burstable", "kubepods/besteffort", "kubepods")
-_STAT_LINES: Final = 50  # what memory.stat has beside the line that is read
-_PAUSE_SECONDS: Final = 60.0  # of the sampler's clock: containers are listed anew, walks may begin
+_STAT_LINES: Final = 50  # the other lines of memory.stat
+_PAUSE_SECONDS: Final = (
+    60.0  # on the sampler's clock: containers are listed again, and walks may begin
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Tree:
-    """Pods in control groups, and how to make a source that reads them."""
+    """Pods in control groups, and a factory of the source that reads them."""
 
     name: str
     uids: tuple[Uid, ...]
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this benchmark."""
     parser.add_argument("--pods", default="10,100,300", metavar="N[,…]")
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--json", type=Path, help="also write the rows there")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -101,7 +103,7 @@ def _row(tree: _Tree, rounds: int) -> Row:
 
 
 def _timed(look: Callable[[], object]) -> tuple[float, float]:
-    """Return milliseconds of the wall and of the CPU."""
+    """Return milliseconds of wall time and CPU time."""
     wall, cpu = time.perf_counter(), time.process_time()
     look()
     return (time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000
@@ -112,7 +114,7 @@ def _uids(count: int) -> tuple[Uid, ...]:
 
 
 def _paths(uids: Sequence[Uid]) -> Iterator[tuple[str, ...]]:
-    """Yield the directories of each pod, below the root: its own, and its containers'."""
+    """Yield the directories of each pod and of its containers, below the root."""
     for number, uid in enumerate(uids):
         pod = f"{_PARENTS[number % len(_PARENTS)]}/pod{uid}"
         yield (pod, *(f"{pod}/{container}" for container in _CONTAINERS))
@@ -141,19 +143,19 @@ def _write_version2(group: Path) -> None:
 
 @contextmanager
 def _groups(count: int) -> Iterator[_Tree | None]:
-    """Real groups below one of our own; None where there can be none."""
+    """Yield real control groups below one of our own; None where that is not possible."""
     uids, own = _uids(count), f"shuntyard-bench-{uuid.uuid4().hex[:8]}"
     mounted = hierarchies(DEFAULT_CGROUP_ROOT)
     if set(mounted) != set(CONTROLLERS):
         yield None
         return
-    with ExitStack() as made:
+    with ExitStack() as cleanup:
         try:
             for mount in dict.fromkeys(mounted.values()):
                 for directory in _with_parents(uids):
                     group = mount / own / directory
                     group.mkdir()
-                    made.callback(group.rmdir)
+                    cleanup.callback(group.rmdir)
         except OSError as error:
             print(f"no control groups: {error}")
             yield None
@@ -164,9 +166,9 @@ def _groups(count: int) -> Iterator[_Tree | None]:
 
 def _with_parents(uids: Sequence[Uid]) -> list[Path]:
     """Return every directory after its parent."""
-    wanted = {Path(one) for one in itertools.chain.from_iterable(_paths(uids))}
-    wanted |= {parent for path in wanted for parent in path.parents}
-    return sorted(wanted)
+    paths = {Path(name) for name in itertools.chain.from_iterable(_paths(uids))}
+    paths |= {parent for path in paths for parent in path.parents}
+    return sorted(paths)
 
 
 def _print(rows: Sequence[Row]) -> None:
@@ -176,4 +178,4 @@ def _print(rows: Sequence[Row]) -> None:
         print(f"{row.tree:<18} {row.pods:5} {row.sample_ms:10.2f} {row.sample_cpu_ms:7.2f}", end="")
         print(f" {row.found_ms:9.2f} {row.in_vain_ms:11.2f} {row.open_files:5}")
     resident = psutil.Process().memory_info().rss / 2**20
-    print(f"resident at the end, Python and this benchmark with it: {resident:.0f} MiB")
+    print(f"resident at the end, including Python and this benchmark: {resident:.0f} MiB")

@@ -1,7 +1,7 @@
-"""``python -m bench scaling``: how long a pass of the rule ``scaling`` takes, by cluster size.
+"""``python -m bench scaling``: time of a pass of the rule ``scaling``, by cluster size.
 
-One heavy job a node: a server and two workers, so that a third fits. Then a pass in which nobody
-waits and all may grow, and one in which nodes are full and an important job takes workers.
+One heavy job per node: a server and two workers, so that a third fits. Measures a pass in which no
+job waits and all may grow, and one in which nodes are full and an important job takes workers.
 """
 
 import argparse
@@ -26,7 +26,7 @@ REPEATS: Final = 5
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of pass on one size of cluster, in milliseconds of processor time."""
+    """One kind of pass on one cluster size, in milliseconds of CPU time."""
 
     what: str
     nodes: int
@@ -37,7 +37,7 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--nodes", type=int, default=SIZES[-1], help="at most so many")
+    parser.add_argument("--nodes", type=int, default=SIZES[-1], help="largest number of nodes")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
 
 
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(what: str, cluster: Site) -> Row:
-    """Return what a pass costs a scheduler that has seen nothing before."""
+    """Return the cost of a pass of a new scheduler."""
     taken, changes = [], 0
     for _ in range(REPEATS):
         scaler = Scaler(ScalingParameters())

@@ -1,7 +1,7 @@
-"""``python -m bench series``: how many series a large cluster makes, and what scraping them costs.
+"""``python -m bench series``: number of metric series of a large cluster, and the cost of a scrape.
 
-A made-up cluster: every node with a report of its agent, every pod followed, jobs of every reason
-in the queue. The agent's figures are those of the fullest node there can be.
+A generated cluster: every node with a report of its agent, every pod followed, jobs of every reason
+in the queue. The agent's numbers are those of the fullest possible node.
 """
 
 import argparse
@@ -52,7 +52,7 @@ _CHECKPOINT: Final = Checkpoint(step=10, saved_at=1.0)
 
 @dataclass(frozen=True)
 class Row:
-    """One program: its series, the size of its page, and milliseconds to make it."""
+    """One program: its series, and the size and milliseconds of its metrics page."""
 
     program: str
     nodes: int
@@ -65,16 +65,16 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--nodes", type=int, default=5000, help="how many nodes")
-    parser.add_argument("--pods", type=int, default=100_000, help="running pods in all")
+    parser.add_argument("--nodes", type=int, default=5000, help="number of nodes")
+    parser.add_argument("--pods", type=int, default=100_000, help="total number of running pods")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
 
 
 def run(options: argparse.Namespace) -> int:
     """Count, print a table, return the exit code."""
     sizes = ((10, 40), (options.nodes, options.pods))
-    rows = [of_the_extender(*size) for size in sizes]
-    rows += [of_an_agent(pods) for pods in (10, MOST_PODS, 5 * MOST_PODS)]
+    rows = [extender_row(*size) for size in sizes]
+    rows += [agent_row(pods) for pods in (10, MOST_PODS, 5 * MOST_PODS)]
     print(
         f"{'program':9} {'nodes':>6} {'pods':>7} {'series':>7} {'kB':>6} {'ms':>7} {'look ms':>8}"
     )
@@ -88,8 +88,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def of_the_extender(nodes: int, pods: int) -> Row:
-    """Return what the extender's page is like with everything of such a cluster on it."""
+def extender_row(nodes: int, pods: int) -> Row:
+    """Return the row of the extender's metrics page for such a cluster."""
     metrics, clock, params = ExtenderMetrics(), SystemClock(), CoreParameters()
     store = _store(nodes, pods)
     _report(store, clock.monotonic())
@@ -106,8 +106,8 @@ def of_the_extender(nodes: int, pods: int) -> Row:
     return _row("extender", metrics.registry, metrics.render, (nodes, pods), look_ms)
 
 
-def of_an_agent(pods: int) -> Row:
-    """Return what an agent's page is like with so many pods on its node."""
+def agent_row(pods: int) -> Row:
+    """Return the row of an agent's metrics page with so many pods on its node."""
     metrics = AgentMetrics()
     places = {Uid(str(number)): _place(number) for number in range(pods)}
     reports = {uid: _pod_report(uid) for uid in places}
@@ -116,7 +116,7 @@ def of_an_agent(pods: int) -> Row:
 
 
 def count(registry: CollectorRegistry) -> int:
-    """Return how many series a scrape gives."""
+    """Return the number of series of a scrape."""
     return sum(len(metric.samples) for metric in registry.collect())
 
 
@@ -144,7 +144,7 @@ def _row(
 
 
 def _store(nodes: int, pods: int) -> ClusterStore:
-    """Return a store that has seen them; the pods of a gang are copies of its first one."""
+    """Return a store of these nodes and pods; the pods of a gang are copies of its first."""
     store = made_up.store(nodes, 0)
     for number in range(0, pods, GANG):
         job, first = f"running-{number // GANG:06}", made_up.node_name(number % nodes)
@@ -157,11 +157,11 @@ def _store(nodes: int, pods: int) -> ClusterStore:
 
 
 def _queue() -> Snapshot:
-    """Return a cluster with a queue; how long it is changes no label."""
+    """Return a cluster with a queue; its length changes no label."""
     store = made_up.store(2, 0)
     for number in range(WAITING_JOBS):
-        for one in made_up.waiting(f"waiting-{number}", 2, cpu=f"{8 + number}"):
-            store.apply(Upsert(one))
+        for pod in made_up.waiting(f"waiting-{number}", 2, cpu=f"{8 + number}"):
+            store.apply(Upsert(pod))
     return store.snapshot()
 
 

@@ -1,4 +1,4 @@
-"""The pods of one run: so many jobs of so many pods each, as each scheduler wants them written."""
+"""The pods of one run: jobs of equal pods, written for each scheduler."""
 
 import enum
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from shared import labels
 
 
 class Kind(enum.StrEnum):
-    """How the pods of a gang say that they belong together; the value names the scheduler."""
+    """How the pods of a gang declare their gang; the value names the scheduler."""
 
     PLAIN = "plain"
-    """Not at all: the pods of kube-scheduler as it is."""
+    """No gang: pods for plain kube-scheduler."""
     IN_TREE = "intree"
     """``spec.schedulingGroup`` and a PodGroup of scheduling.k8s.io/v1alpha2."""
     COSCHEDULING = "coscheduling"
@@ -27,7 +27,7 @@ class Kind(enum.StrEnum):
 
     @property
     def peer(self) -> Peer | None:
-        """The scheduler of another project that this is for, if it is."""
+        """The other project's scheduler for this kind, if any."""
         return {Kind.IN_TREE: Peer.IN_TREE, Kind.COSCHEDULING: Peer.COSCHEDULING}.get(self)
 
 
@@ -54,18 +54,18 @@ class Shape:
 
     @property
     def total(self) -> int:
-        """How many pods there are."""
+        """Total number of pods."""
         return self.jobs * self.pods
 
     def groups(self, kind: Kind, prefix: str) -> Iterator[dict[str, Any]]:
-        """Yield the PodGroups that must be there before the pods."""
+        """Yield the PodGroups to create before the pods."""
         if kind.peer is None:
             return
         for job in range(self.jobs):
             yield _group(f"{prefix}-{job}", self.pods, kind)
 
     def manifests(self, kind: Kind, prefix: str) -> Iterator[dict[str, Any]]:
-        """Yield the pods, 1 CPU and 1 GiB each; jobs are called ``prefix-0`` and so on."""
+        """Yield the pods, 1 CPU and 1 GiB each; jobs are named ``prefix-0`` and so on."""
         for job in range(self.jobs):
             for index in range(self.pods):
                 yield _pod(f"{prefix}-{job}", index, self.pods, kind)

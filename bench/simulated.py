@@ -1,7 +1,7 @@
-"""``python -m bench simulated``: jobs a second that the simulator runs through the engine.
+"""``python -m bench simulated``: jobs per second that the simulator runs through the engine.
 
-Made-up gangs of 1 to 8 pods that run ten minutes on average, as many as keep 70 % of the CPUs busy;
-and a backlog, where so many jobs wait all the time. Each row is measured in a process of its own.
+Generated gangs of 1 to 8 pods that run ten minutes on average and keep 70 % of the CPUs busy; and a
+backlog, where many jobs wait all the time. Each row is measured in a separate process.
 """
 
 import argparse
@@ -31,25 +31,25 @@ GANGS: Final = (1, 1, 2, 4, 4, 8)
 MEAN_SECONDS: Final = 600.0
 LOAD: Final = 0.7
 BACKLOG_ENDS: Final = 100
-"""How many jobs end while a backlog is measured."""
+"""Number of jobs that complete while a backlog is measured."""
 _GIBI: Final = 2**30
 
 
 @dataclass(frozen=True)
 class PerWorker:
-    """A worker does a unit of work a second, wherever it is."""
+    """A speed of one unit of work per worker and second on any node."""
 
-    def rate(self, workers: int, nodes: int) -> float:  # noqa: ARG002 - as the protocol has it
+    def rate(self, workers: int, nodes: int) -> float:  # noqa: ARG002 - a parameter of the protocol
         """Return the number of workers."""
         return float(workers)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run; ``by`` says what grows: ``jobs``, ``nodes`` or ``backlog`` (jobs that wait).
+    """One run; ``by`` is the growing quantity: ``jobs``, ``nodes`` or ``backlog`` (waiting jobs).
 
-    ``cpu_seconds`` is processor time of the run alone, ``peak_bytes`` memory of the whole process,
-    ``jobs`` those that completed.
+    ``cpu_seconds`` is CPU time of the run only, ``peak_bytes`` memory of the whole process,
+    ``jobs`` the completed jobs, ``looks`` the decisions.
     """
 
     by: str
@@ -65,8 +65,10 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--jobs", type=int, default=GROWING_JOBS[-1], help="most jobs")
-    parser.add_argument("--nodes", type=int, default=GROWING_NODES[-1], help="most nodes")
+    parser.add_argument("--jobs", type=int, default=GROWING_JOBS[-1], help="largest number of jobs")
+    parser.add_argument(
+        "--nodes", type=int, default=GROWING_NODES[-1], help="largest number of nodes"
+    )
     parser.add_argument("--backlog", type=int, default=GROWING_BACKLOG[-1], help="longest queue")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--plot", type=Path, help="draw the growth into this SVG file")
@@ -93,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def sizes(options: argparse.Namespace) -> Iterator[tuple[str, int, int, int]]:
-    """Yield what is measured: growing workloads, growing clusters, growing queues."""
+    """Yield the sizes: growing workloads, growing clusters, growing queues."""
     yield from (("jobs", n, NODES, 0) for n in GROWING_JOBS if n <= options.jobs)
     jobs = min(JOBS, options.jobs)
     yield from (("nodes", jobs, n, 0) for n in GROWING_NODES if NODES < n <= options.nodes)
@@ -104,26 +106,26 @@ def sizes(options: argparse.Namespace) -> Iterator[tuple[str, int, int, int]]:
 def measure(by: str, jobs: int, nodes: int, backlog: int) -> Row:
     """Run one workload in this process."""
     work = queued(jobs, nodes, backlog) if backlog else flowing(jobs, nodes)
-    before = _cpu_seconds(work, 0.0)[0] if backlog else 0.0  # filling the nodes is no queueing
-    seconds, found = _cpu_seconds(work, _ended(work, backlog) if backlog else None)
+    before = _cpu_seconds(work, 0.0)[0] if backlog else 0.0  # without filling the nodes
+    seconds, result = _cpu_seconds(work, _ended(work, backlog) if backlog else None)
     seconds = max(seconds - before, 1e-6)
-    done = len(found.completed)
+    done = len(result.completed)
     return Row(
         by=by,
         jobs=done,
         nodes=nodes,
         backlog=backlog,
-        looks=found.decisions,
+        looks=result.decisions,
         cpu_seconds=round(seconds, 2),
         jobs_per_second=round(done / seconds, 1),
-        look_ms=round(1000 * seconds / found.decisions, 3),
+        look_ms=round(1000 * seconds / result.decisions, 3),
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
 
 
 def flowing(count: int, nodes: int) -> Workload:
-    """Return jobs that come one by one and seldom wait."""
-    rng = random.Random(count + nodes)  # noqa: S311 - a made-up workload, the same each time
+    """Return jobs that arrive one by one and rarely wait."""
+    rng = random.Random(count + nodes)  # noqa: S311 - a generated workload, the same each time
     mean_milli = 1000 * sum(GANGS) / len(GANGS)
     pause = MEAN_SECONDS * mean_milli / (nodes * NODE_MILLI * LOAD)
     at, jobs = 0.0, []
@@ -134,7 +136,7 @@ def flowing(count: int, nodes: int) -> Workload:
 
 
 def queued(ends: int, nodes: int, backlog: int) -> Workload:
-    """Return jobs that all come at once: they fill the nodes, and at least ``backlog`` wait."""
+    """Return jobs that arrive at once: they fill the nodes, and at least ``backlog`` wait."""
     rng = random.Random(backlog)  # noqa: S311 - as above
     filling = int(nodes * NODE_MILLI / (1000 * sum(GANGS) / len(GANGS)))
     many = filling + ends + backlog
@@ -142,7 +144,7 @@ def queued(ends: int, nodes: int, backlog: int) -> Workload:
 
 
 def draw(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """Write an SVG with a chart for each thing that grows, all axes logarithmic."""
+    """Write an SVG with a chart per growing quantity, all axes logarithmic."""
     import matplotlib as mpl  # noqa: PLC0415 - it takes a second to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -163,12 +165,12 @@ def draw(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
 
 def _cpu_seconds(work: Workload, until: float | None) -> tuple[float, Run]:
     begun = time.process_time()
-    found = simulate(work, EngineDecider(), until=until)
-    return time.process_time() - begun, found
+    result = simulate(work, EngineDecider(), until=until)
+    return time.process_time() - begun, result
 
 
 def _ended(work: Workload, backlog: int) -> float:
-    """Return when about ``BACKLOG_ENDS`` of the jobs have ended."""
+    """Return the time at which about ``BACKLOG_ENDS`` jobs have completed."""
     filling = len(work.jobs) - backlog - BACKLOG_ENDS
     return MEAN_SECONDS * BACKLOG_ENDS / max(1, filling)
 

@@ -1,8 +1,8 @@
-"""``python -m bench takeover``: from a replica's end to the other one's first gang.
+"""``python -m bench takeover``: time from the leader's end to the other replica's first gang.
 
 Two replicas with kube-scheduler's default Lease (15 s, 10 s, 2 s) on a real control plane. In each
-round something happens to the one that acts, at a moment drawn by chance, and a gang is submitted
-at once. Then the struck replica comes back, as a kubelet would bring it, and is the standby.
+round the leader is struck at a random moment, and a gang is submitted at once. Then the struck
+replica returns, as a kubelet would restart it, and is the standby.
 """
 
 import argparse
@@ -33,11 +33,11 @@ GANG: Final = Shape(1, 8)
 LOOK_SECONDS: Final = 0.02
 PATIENCE_SECONDS: Final = 120.0
 MOST_DELAY_SECONDS: Final = 10.0
-"""The strike comes at any moment between two renewals, and not at the same one each time."""
+"""Largest random delay of a strike, so that it falls anywhere between two renewals."""
 
 
 class Happening(enum.StrEnum):
-    """What happens to the replica that acts."""
+    """What happens to the leader."""
 
     KILLED = "killed"
     FROZEN = "frozen"
@@ -58,10 +58,10 @@ class Row:
     """One round, in seconds since the strike.
 
     Attributes:
-        acting_seconds: Until the other replica said that it acts.
-        bound_seconds: Until the gang that was submitted at the strike was bound as a whole.
-        bound: How many of its pods were bound in the end.
-        wanted: How many it has.
+        acting_seconds: Until the other replica was the leader.
+        bound_seconds: Until the gang submitted at the strike was bound as a whole.
+        bound: Number of its bound pods at the end.
+        wanted: Number of its pods.
     """
 
     happening: str
@@ -73,11 +73,15 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--rounds", type=int, default=20, help="how often, over all kinds in turn")
-    parser.add_argument("--nodes", type=int, default=20, help="kwok nodes")
-    parser.add_argument("--seed", type=int, default=1, help="draws the moments")
-    kinds = [one.value for one in Happening]
-    parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds, help="what happens")
+    parser.add_argument(
+        "--rounds", type=int, default=20, help="number of rounds, over all kinds in turn"
+    )
+    parser.add_argument("--nodes", type=int, default=20, help="number of kwok nodes")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random moments")
+    kinds = [kind.value for kind in Happening]
+    parser.add_argument(
+        "--kinds", nargs="+", choices=kinds, default=kinds, help="only this kind of outage"
+    )
     parser.add_argument("--json", type=Path, help="write the rows to this file")
 
 
@@ -101,10 +105,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def one_round(cluster: Cluster, kind: Happening, prefix: str, rng: random.Random) -> Row:
-    """Strike the replica that acts, wait for the other one's first gang, heal."""
+    """Strike the leader, wait for the other replica's first gang, and restore the first."""
     replicas = tuple(Replica(cluster, number) for number in range(2))
     victim = until_acting(replicas)
-    (other,) = (one for one in replicas if one != victim)
+    (other,) = (replica for replica in replicas if replica != victim)
     strike = _prepared(victim, kind)
     time.sleep(rng.uniform(0.0, MOST_DELAY_SECONDS))
     with concurrent.futures.ThreadPoolExecutor(max_workers=1) as looking:
@@ -139,8 +143,8 @@ def _acted_at(other: Replica) -> float:
 
 
 async def _gang(cluster: Cluster, prefix: str) -> tuple[float, int]:
-    """Submit a gang; return when it was bound as a whole, and how many of its pods were."""
+    """Submit a gang; return when it was bound as a whole, and the number of bound pods."""
     async with KubeClient.connect(await asyncio.to_thread(auth.load, cluster.kubeconfig)) as client:
         begun = time.monotonic()
-        found = await measure(client, GANG, Kind.GATED, prefix, PATIENCE_SECONDS)
-    return begun + found.seconds, found.pods
+        measured = await measure(client, GANG, Kind.GATED, prefix, PATIENCE_SECONDS)
+    return begun + measured.seconds, measured.pods

@@ -1,7 +1,7 @@
-"""``python -m bench waiting``: what thousands of pods that wait and cannot run cost, in rest.
+"""``python -m bench waiting``: CPU use at rest of thousands of waiting pods that cannot run.
 
-A real control plane; every node is full. The pods are created, the queue has told why they wait,
-nobody writes any more: then the processor time of the extender and of kube-scheduler is counted.
+A real control plane with full nodes. Once the pods are created, have the reason of their wait, and
+are no longer written, the CPU time of the extender and of kube-scheduler is measured.
 """
 
 import argparse
@@ -30,7 +30,7 @@ MEASURED: Final = ("extender", "kube-scheduler", "kube-apiserver", "etcd")
 NODE_CPU: Final = 16
 LOOK_SECONDS: Final = 2.0
 REST_SECONDS: Final = 5.0
-"""Nobody writes a pod for so long: then it is at rest."""
+"""Seconds without a write to a pod after which the cluster is at rest."""
 MOST_SECONDS: Final = 900.0
 NAMESPACE: Final = "default"
 
@@ -39,7 +39,7 @@ NAMESPACE: Final = "default"
 class Row:
     """One kind of pods; shares are of one core, over ``window_seconds`` at rest.
 
-    ``told_seconds`` is from the last create until nobody wrote a pod any more.
+    ``told_seconds`` is from the last create to the last write to a pod.
     """
 
     kind: str
@@ -55,11 +55,11 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--pods", type=int, default=10_000, help="how many wait")
-    parser.add_argument("--gang", type=int, default=10, help="pods of each gang")
-    parser.add_argument("--nodes", type=int, default=200, help="how many nodes, all full")
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long is measured")
-    parser.add_argument("--direct", action="store_true", help="also pods without the gate")
+    parser.add_argument("--pods", type=int, default=10_000, help="number of waiting pods")
+    parser.add_argument("--gang", type=int, default=10, help="pods per gang")
+    parser.add_argument("--nodes", type=int, default=200, help="number of nodes, all full")
+    parser.add_argument("--seconds", type=float, default=20.0, help="measured time")
+    parser.add_argument("--direct", action="store_true", help="also measure pods without the gate")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
 
 
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
             cluster.start_shuntyard()
             for kind in kinds:
                 rows.append(asyncio.run(measure(cluster, shape, kind, nodes, options.seconds)))
-                print(said(rows[-1]), flush=True)
+                print(summary(rows[-1]), flush=True)
         finally:
             cluster.down()
     if options.json:
@@ -88,14 +88,14 @@ def run(options: argparse.Namespace) -> int:
 async def measure(
     cluster: Cluster, shape: Shape, kind: Kind, nodes: KwokNodes, seconds: float
 ) -> Row:
-    """Fill the nodes, create the gangs, wait until all is at rest, and count; delete all pods."""
+    """Fill the nodes, create the gangs, wait for rest, and measure; then delete all pods."""
     async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
         await create(client, list(_fillers(nodes)))
         begun = time.monotonic()
         await create(client, list(shape.manifests(kind, f"wait-{kind.value}")))
         created_seconds = time.monotonic() - begun
-        told = labels.QUEUED_CONDITION if kind is Kind.GATED else "PodScheduled"
-        told_seconds = await _at_rest(client, told, shape.total)
+        condition = labels.QUEUED_CONDITION if kind is Kind.GATED else "PodScheduled"
+        told_seconds = await _at_rest(client, condition, shape.total)
         processes = {name: psutil.Process(cluster.pid(name)) for name in MEASURED}
         before = _cpu_seconds(processes)
         await asyncio.sleep(seconds)
@@ -115,8 +115,8 @@ async def measure(
     return row
 
 
-def said(row: Row) -> str:
-    """Return the row for people."""
+def summary(row: Row) -> str:
+    """Return the row as text."""
     shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in row.core_share.items())
     return (
         f"{row.pods} pods in {row.gangs} gangs ({row.kind}), made in {row.created_seconds:.0f} s, "
@@ -125,7 +125,7 @@ def said(row: Row) -> str:
 
 
 def _fillers(nodes: KwokNodes) -> Iterator[dict[str, Any]]:
-    """Yield a pod for each node that takes all of it; nobody has to schedule it."""
+    """Yield a bound pod per node that fills it."""
     for name in nodes.names():
         requests = {"cpu": nodes.cpu, "memory": "1Gi"}
         container = {"name": "main", "image": "none", "resources": {"requests": requests}}
@@ -137,19 +137,19 @@ def _fillers(nodes: KwokNodes) -> Iterator[dict[str, Any]]:
         }
 
 
-async def _at_rest(client: KubeClient, wanted: str, count: int) -> float:
-    """Return how long it took until ``count`` pods had a condition and nobody wrote a pod.
+async def _at_rest(client: KubeClient, condition: str, count: int) -> float:
+    """Return the seconds until ``count`` pods have a condition and no pod is written any more.
 
-    The newest version of any pod is asked for: the list's own one grows with every Lease.
+    It reads the newest version of the pods: that of the list grows with every Lease.
     """
     begun = changed_at = time.monotonic()
-    newest, told = 0, 0
+    newest, matching = 0, 0
     async with asyncio.timeout(MOST_SECONDS):
-        while told < count or time.monotonic() - changed_at < REST_SECONDS:
+        while matching < count or time.monotonic() - changed_at < REST_SECONDS:
             await asyncio.sleep(LOOK_SECONDS)
-            found, told = await _state(client, wanted)
-            if found != newest:
-                newest, changed_at = found, time.monotonic()
+            version, matching = await _state(client, condition)
+            if version != newest:
+                newest, changed_at = version, time.monotonic()
     return changed_at - begun
 
 
@@ -170,25 +170,25 @@ class _Item(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
     def has(self, condition: str) -> bool:
-        """Say whether the pod has a condition of that type."""
-        return any(one.type == condition for one in self.status.conditions)
+        """Return True if the pod has a condition of that type."""
+        return any(entry.type == condition for entry in self.status.conditions)
 
 
 class _List(msgspec.Struct):
     items: list[_Item]
 
 
-async def _state(client: KubeClient, wanted: str) -> tuple[int, int]:
-    """Return the newest version of a pod, and how many have the condition ``wanted``."""
+async def _state(client: KubeClient, condition: str) -> tuple[int, int]:
+    """Return the newest version of any pod, and the number of pods with ``condition``."""
     body = await client.get(paths.pods(NAMESPACE), {"resourceVersion": "0"})
     items = msgspec.json.decode(body, type=_List).items
     newest = max((int(item.metadata.resource_version) for item in items), default=0)
-    return newest, sum(item.has(wanted) for item in items)
+    return newest, sum(item.has(condition) for item in items)
 
 
 def _cpu_seconds(processes: Mapping[str, psutil.Process]) -> dict[str, float]:
-    found = {}
+    seconds = {}
     for name, process in processes.items():
         times = process.cpu_times()
-        found[name] = times.user + times.system
-    return found
+        seconds[name] = times.user + times.system
+    return seconds

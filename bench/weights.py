@@ -1,7 +1,7 @@
-"""``python -m bench weights``: what CPU weights change for jobs that share one node.
+"""``python -m bench weights``: effect of CPU weights on jobs that share one node.
 
-Four trainings of very different length begin together on a process node with real agents: with
-their own requests, and with requests by remaining work. The two take turns.
+Four trainings of very different length begin together on a process node with a real agent: with
+their own requests, and with requests by remaining work, in turns.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Row(Struct, frozen=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this benchmark."""
-    parser.add_argument("--pairs", type=int, default=2, help="runs of each kind")
+    parser.add_argument("--pairs", type=int, default=2, help="runs per kind")
     parser.add_argument("--exponent", type=float, default=1.0, help="cpu_weights.exponent")
 
 
@@ -104,27 +104,27 @@ async def _watched(cluster: Cluster, *, weights: bool) -> Row:
     async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
         await client.post(paths.namespaced("/api/v1/configmaps", _NAMESPACE), program())
         begun_at = _CLOCK.now()
-        for one in trainings:
-            body = one.job(volume / one.name)
+        for training in trainings:
+            body = training.job(volume / training.name)
             await client.post(paths.namespaced(paths.JOBS, _NAMESPACE), body)
-    files = [JobFiles(volume / one.name) for one in trainings]
+    files = [JobFiles(volume / training.name) for training in trainings]
     async with asyncio.timeout(MOST_SECONDS):
-        while not all(one.done() for one in files):  # noqa: ASYNC110 - it waits for other programs
+        while not all(training.done() for training in files):  # noqa: ASYNC110 - it waits for other programs
             await asyncio.sleep(LOOK_SECONDS)
     return Row(
         weights,
-        ends=tuple(one.done_at() - begun_at for one in files),
-        converged=tuple(_converged_at(one) - begun_at for one in files),
+        ends=tuple(training.done_at() - begun_at for training in files),
+        converged=tuple(_converged_at(training) - begun_at for training in files),
         changes=await asyncio.to_thread(_changes, cluster.extender_url),
     )
 
 
 def _converged_at(files: JobFiles) -> float:
-    """Return when most of the loss's reduction was there."""
+    """Return the time at which most of the loss reduction was reached."""
     steps = files.steps()
     first, last = steps[0].loss, min(step.loss for step in steps)
-    wanted = first - CONVERGED_RATIO * (first - last)
-    return next(step.at for step in steps if step.loss <= wanted)
+    target = first - CONVERGED_RATIO * (first - last)
+    return next(step.at for step in steps if step.loss <= target)
 
 
 def _changes(url: str) -> int:

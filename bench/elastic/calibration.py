@@ -1,7 +1,7 @@
-"""Is a job as fast as it says with its number of workers, also on full nodes? All rests on that.
+"""Checks that jobs train at their declared pace, also on full nodes; all other results rest on it.
 
-No scheduler: the pods name their nodes. Three jobs of five workers and one of one fill the nodes
-nearly as full as they can be; each trains at its declared pace if the processors keep up.
+Without a scheduler: the pods name their nodes. Three jobs of five workers and one of one nearly
+fill the nodes; each trains at its declared pace if the processors keep up.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from shared.kube.client import KubeClient
 
 WORKERS: Final = (5, 5, 5, 1)
 TOLERANCE: Final = 0.2
-"""Share by which a step may take longer than it is declared to."""
+"""Share by which a step may take longer than declared."""
 STEPS: Final = 20
-"""Steps of each job that are compared, when all its workers are there."""
+"""Compared steps of each job, with all its workers."""
 LOOK_SECONDS: Final = 0.2
 MOST_SECONDS: Final = 180.0
 
@@ -39,17 +39,17 @@ class Measured(Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """How many times as long as it should a step takes."""
+        """Measured duration of a step divided by the declared one."""
         return self.measured / self.declared
 
 
-def good(found: Sequence[Measured]) -> bool:
-    """Whether every job is as fast as it says."""
-    return all(one.ratio <= 1.0 + TOLERANCE for one in found)
+def good(measured: Sequence[Measured]) -> bool:
+    """Return True if every job is as fast as declared."""
+    return all(job.ratio <= 1.0 + TOLERANCE for job in measured)
 
 
 def calibrate(directory: Path) -> tuple[Measured, ...]:
-    """Measure on a cluster of its own.
+    """Measure on a separate cluster.
 
     Raises:
         TimeoutError: The jobs did not train.
@@ -75,23 +75,23 @@ async def _measured(kubeconfig: Path, volume: Path) -> tuple[Measured, ...]:
 
 
 def _job(name: str, workers: int) -> ElasticJob:
-    """Return a job that keeps to its number of workers, and trains for longer than is looked at."""
+    """Return a job with a fixed number of workers that trains longer than the measurement."""
     model = scenario.jobs("light", "async", seed=1, scale=1.0)[0]
     simulated = replace(model.simulated, name=name, wanted=workers)
     return replace(model, simulated=simulated, steps=100_000)
 
 
 def _on(job: ElasticJob, node: str, volume: Path) -> Manifest:
-    made = manifests.job(job, volume / job.name, scaled_by_us=False, suspended=False)
-    pod = made["spec"]["template"]["spec"]
+    manifest = manifests.job(job, volume / job.name, scaled_by_us=False, suspended=False)
+    pod = manifest["spec"]["template"]["spec"]
     del pod["schedulingGates"]
     pod |= {"nodeName": node, "schedulerName": "none"}
-    return made
+    return manifest
 
 
 def _complete(job: ElasticJob, volume: Path) -> Sequence[Step]:
-    wanted = job.simulated.wanted
-    return [step for step in outcome.steps(volume / job.name) if step.workers == wanted]
+    workers = job.simulated.wanted
+    return [step for step in outcome.steps(volume / job.name) if step.workers == workers]
 
 
 def _compared(job: ElasticJob, steps: Sequence[Step]) -> Measured:

@@ -1,8 +1,8 @@
-"""DRAGON on a real cluster: the simulator's rules look at the Jobs, and the difference is written.
+"""DRAGON on a real cluster: the simulator's rules decide, and the changes are written to the Jobs.
 
-The Jobs are made suspended; DRAGON begins them with so many workers, and changes that number later.
-Where pods go is the scheduler's affair: as in DRAGON's code, the number is decided as if an added
-worker went to the node of the first one. Nobody is asked before a worker leaves.
+The Jobs are created suspended; DRAGON starts them with a number of workers, and changes it later.
+The scheduler places the pods: as in DRAGON's code, the number is decided as if an added worker went
+to the node of the first one. Workers leave without a checkpoint request.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ Objects = Sequence[Mapping[str, Any]]
 
 
 class LiveSite(Site):
-    """A cluster whose pods may be elsewhere than was decided: a node can look overfull for a while.
+    """A cluster whose pods may be on other nodes than decided, so a node can look overfull.
 
-    Until a pod that was decided about is bound, it counts where it was meant to be.
+    A decided pod counts on its decided node until it is bound.
     """
 
     @override
@@ -41,80 +41,80 @@ class LiveSite(Site):
 
 @dataclass
 class Driver:
-    """Keeps what DRAGON knows from look to look.
+    """Keeps DRAGON's state between decisions.
 
     Attributes:
-        jobs: All that may come, by name.
-        seats: Node of each worker of a job that was begun, as DRAGON has it.
+        jobs: All jobs of the run, by name.
+        nodes: Nodes of the workers of each started job, as DRAGON decided.
     """
 
     jobs: Mapping[str, ElasticJob]
     dragon: Dragon = field(default_factory=Dragon)
-    seats: dict[str, list[str]] = field(default_factory=dict)
+    nodes: dict[str, list[str]] = field(default_factory=dict)
 
-    def look(self, found: Objects, pods: Objects, now: float) -> dict[str, int]:
-        """Return what is to be written: Job → workers; ``now`` in simulated seconds."""
-        self.seats = {name: seats for name, seats in self.seats.items() if _is_there(found, name)}
+    def decide(self, jobs: Objects, pods: Objects, now: float) -> dict[str, int]:
+        """Return the changes to write: Job → workers; ``now`` in simulated seconds."""
+        self.nodes = {name: nodes for name, nodes in self.nodes.items() if _is_running(jobs, name)}
         where = _nodes_of_workers(pods)
-        for name, seats in self.seats.items():
-            for index in range(len(seats)):
-                seats[index] = where.get((name, index), seats[index])
-        site = self._site(found)
+        for name, nodes in self.nodes.items():
+            for index in range(len(nodes)):
+                nodes[index] = where.get((name, index), nodes[index])
+        site = self._site(jobs)
         before = {name: len(training.workers) for name, training in site.running.items()}
         self.dragon.act(site, now)
-        self.seats = {name: training.workers for name, training in site.running.items()}
-        after = {name: len(seats) for name, seats in self.seats.items()}
+        self.nodes = {name: training.workers for name, training in site.running.items()}
+        after = {name: len(nodes) for name, nodes in self.nodes.items()}
         return {name: count for name, count in after.items() if before.get(name) != count}
 
-    def _site(self, found: Objects) -> Site:
-        """Return the cluster as it is; what DRAGON has decided counts while it is not done."""
+    def _site(self, jobs: Objects) -> Site:
+        """Return the current cluster, including DRAGON's decisions that are not carried out yet."""
         site = LiveSite(NODES)
-        for name, seats in self.seats.items():
+        for name, nodes in self.nodes.items():
             job = self.jobs[name].simulated
-            site.running[name] = Training(job, seats[:1], seats)
-            site.take(seats[0], job.server)
-            for node in seats:
+            site.running[name] = Training(job, nodes[:1], nodes)
+            site.take(nodes[0], job.server)
+            for node in nodes:
                 site.take(node, job.worker)
-        came = [job.simulated for name, job in self.jobs.items() if _is_there(found, name)]
-        came.sort(key=lambda job: job.arrives_at)
-        site.waiting = [job for job in came if job.name not in site.running]
+        arrived = [job.simulated for name, job in self.jobs.items() if _is_running(jobs, name)]
+        arrived.sort(key=lambda job: job.arrives_at)
+        site.waiting = [job for job in arrived if job.name not in site.running]
         return site
 
 
 async def drive(client: KubeClient, jobs: Sequence[ElasticJob], scale: float) -> None:
-    """Look at the Jobs until cancelled; the run begins now."""
+    """Let DRAGON decide until cancelled; the run begins now."""
     driver, begun = Driver({job.name: job for job in jobs}), asyncio.get_running_loop().time()
     while True:
-        found = await _items(client, paths.namespaced(paths.JOBS, NAMESPACE))
+        objects = await _items(client, paths.namespaced(paths.JOBS, NAMESPACE))
         pods = await _items(client, paths.pods(NAMESPACE))
         now = (asyncio.get_running_loop().time() - begun) / scale
-        for name, workers in driver.look(found, pods, now).items():
-            uid = next(one["metadata"]["uid"] for one in found if one["metadata"]["name"] == name)
+        for name, workers in driver.decide(objects, pods, now).items():
+            uid = next(o["metadata"]["uid"] for o in objects if o["metadata"]["name"] == name)
             spec = {"suspend": False, "parallelism": workers, "completions": workers}
             path = paths.namespaced(paths.JOBS, NAMESPACE, name)
             await client.patch(path, {"metadata": {"uid": uid}, "spec": spec})
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _is_there(found: Objects, name: str) -> bool:
-    """Say whether a Job has come and is not over."""
+def _is_running(jobs: Objects, name: str) -> bool:
+    """Return True if a Job exists and is not over."""
     return any(
-        one["metadata"]["name"] == name and "completionTime" not in (one.get("status") or {})
-        for one in found
+        job["metadata"]["name"] == name and "completionTime" not in (job.get("status") or {})
+        for job in jobs
     )
 
 
 def _nodes_of_workers(pods: Objects) -> dict[tuple[str, int], str]:
-    """Return where workers really are, by Job and index."""
-    found = {}
+    """Return the actual nodes of workers, by Job and index."""
+    nodes = {}
     for pod in pods:
         marks, node = pod["metadata"].get("labels") or {}, pod["spec"].get("nodeName")
         alive = pod["status"].get("phase") not in _ENDED
         if node and alive and labels.JOB_INDEX_LABEL in marks:
-            found[marks[labels.JOB_NAME_LABEL], int(marks[labels.JOB_INDEX_LABEL])] = node
-    return found
+            nodes[marks[labels.JOB_NAME_LABEL], int(marks[labels.JOB_INDEX_LABEL])] = node
+    return nodes
 
 
 async def _items(client: KubeClient, path: str) -> Objects:
-    found: list[Mapping[str, Any]] = msgspec.json.decode(await client.get(path))["items"]
-    return found
+    items: list[Mapping[str, Any]] = msgspec.json.decode(await client.get(path))["items"]
+    return items

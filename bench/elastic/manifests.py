@@ -1,4 +1,4 @@
-"""The objects of a live job: the example ``examples/elastic.yaml`` with a job's own numbers."""
+"""The objects of a live job: ``examples/elastic.yaml`` with the job's numbers."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -16,19 +16,19 @@ Manifest = dict[str, Any]
 
 NAMESPACE: Final = "default"
 POLL_SECONDS: Final = 0.2
-"""How often rank 0 looks whether a checkpoint is asked for: runs are short here."""
+"""Poll interval of rank 0 for checkpoint requests: runs are short here."""
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "examples"
 
 
 async def prepare(client: KubeClient, coming: Sequence[ElasticJob]) -> None:
-    """Create what the jobs need beside themselves."""
-    utilities = frozenset(one.simulated.utility for one in coming)
+    """Create the other objects that the jobs need."""
+    utilities = frozenset(job.simulated.utility for job in coming)
     for manifest in priority_classes(utilities):
         await client.post(paths.PRIORITY_CLASSES, manifest)
     await client.post(paths.namespaced("/api/v1/configmaps", NAMESPACE), programs())
-    for one in coming:
+    for job in coming:
         path = paths.namespaced("/api/v1/services", NAMESPACE)
-        await client.post(path, service(one.name))
+        await client.post(path, service(job.name))
 
 
 def programs() -> Manifest:
@@ -43,7 +43,7 @@ def programs() -> Manifest:
 
 
 def priority_classes(utilities: frozenset[int]) -> Iterator[Manifest]:
-    """Yield a class for each utility; kube-scheduler shall not push anybody out for it."""
+    """Yield a class per utility, without preemption by kube-scheduler."""
     for utility in sorted(utilities):
         yield {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -61,49 +61,49 @@ def priority_class(utility: int) -> str:
 
 def service(name: str) -> Manifest:
     """Return the Service by which a job's workers find rank 0."""
-    made = copy.deepcopy(_example("Service"))
-    made["metadata"] = {"name": name}
-    made["spec"]["selector"] = {labels.JOB_NAME_LABEL: name}
-    return made
+    manifest = copy.deepcopy(_example("Service"))
+    manifest["metadata"] = {"name": name}
+    manifest["spec"]["selector"] = {labels.JOB_NAME_LABEL: name}
+    return manifest
 
 
 def job(elastic: ElasticJob, directory: Path, *, scaled_by_us: bool, suspended: bool) -> Manifest:
-    """Return the Job, with the number of workers it starts with.
+    """Return the Job with its initial number of workers.
 
     Args:
         elastic: The job.
-        directory: Its own on the shared volume.
-        scaled_by_us: Whether it says that its workers may change; if not, it is a gang of them.
-        suspended: Whether somebody else begins it.
+        directory: Its directory on the shared volume.
+        scaled_by_us: Whether its annotations allow changes of its workers; else it is a gang.
+        suspended: Whether it is created suspended, to be started by DRAGON.
     """
-    made, simulated = copy.deepcopy(_example("Job")), elastic.simulated
-    made["metadata"] = {"name": elastic.name, "annotations": {}}
+    manifest, simulated = copy.deepcopy(_example("Job")), elastic.simulated
+    manifest["metadata"] = {"name": elastic.name, "annotations": {}}
     if scaled_by_us:
-        made["metadata"]["annotations"][labels.WORKERS] = f"{simulated.least}..{simulated.most}"
+        manifest["metadata"]["annotations"][labels.WORKERS] = f"{simulated.least}..{simulated.most}"
     counts = {"completions": simulated.wanted, "parallelism": simulated.wanted}
-    made["spec"] |= {**counts, "suspend": suspended}
-    template = made["spec"]["template"]
+    manifest["spec"] |= {**counts, "suspend": suspended}
+    template = manifest["spec"]["template"]
     del template["metadata"]["annotations"][labels.MAX_WAIT]
     pod = template["spec"]
     pod |= {"priorityClassName": priority_class(simulated.utility), "subdomain": elastic.name}
     (container,) = pod["containers"]
     cpu, memory = simulated.worker
     container["resources"] = {"requests": {"cpu": f"{cpu}m", "memory": str(memory)}}
-    container["env"] = [_said(entry, environment(elastic)) for entry in container["env"]]
-    known = {entry["name"] for entry in container["env"]}
+    container["env"] = [_with_values(entry, environment(elastic)) for entry in container["env"]]
+    names = {entry["name"] for entry in container["env"]}
     container["env"] += [
         {"name": name, "value": value}
         for name, value in environment(elastic).items()
-        if name not in known
+        if name not in names
     ]
     for volume in pod["volumes"]:
         if "hostPath" in volume:
             volume["hostPath"]["path"] = str(directory)
-    return made
+    return manifest
 
 
 def environment(elastic: ElasticJob) -> dict[str, str]:
-    """Return what the program is told about the job, beside where it is."""
+    """Return the environment of the program, except its location."""
     return {
         "ROOT_HOST": f"{elastic.name}-0.{elastic.name}",
         "STEPS": str(elastic.steps),
@@ -115,12 +115,12 @@ def environment(elastic: ElasticJob) -> dict[str, str]:
     }
 
 
-def _said(entry: Manifest, said: dict[str, str]) -> Manifest:
+def _with_values(entry: Manifest, values: dict[str, str]) -> Manifest:
     name = entry["name"]
-    return {"name": name, "value": said[name]} if name in said else entry
+    return {"name": name, "value": values[name]} if name in values else entry
 
 
 def _example(kind: str) -> Manifest:
     documents = yaml.safe_load_all((EXAMPLES / "elastic.yaml").read_text())
-    found: Manifest = next(one for one in documents if one["kind"] == kind)
-    return found
+    document: Manifest = next(candidate for candidate in documents if candidate["kind"] == kind)
+    return document

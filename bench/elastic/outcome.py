@@ -1,4 +1,7 @@
-"""What rank 0 of a job has written: a line for each step, and the end of training."""
+"""Results of one run, read from the files of rank 0: a line per step, and the end of training.
+
+Seconds count from the beginning of the run, the first job's submission.
+"""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +19,7 @@ from bench.specon.files import JobFiles
 
 @dataclass(frozen=True)
 class Step:
-    """A step that was done: its number from 1, when, by how many workers, its loss."""
+    """A completed step: number from 1, time, number of workers, loss."""
 
     number: int
     at: float
@@ -25,49 +28,49 @@ class Step:
 
 
 def steps(directory: Path) -> tuple[Step, ...]:
-    """Return the steps of a job in the order of time; rank 0 alone tells of them."""
-    found = [_step(line) for file in directory.glob("metrics/*.jsonl") for line in _lines(file)]
-    return tuple(sorted(found, key=lambda step: (step.at, step.number)))
+    """Return the steps of a job by time; only rank 0 writes them."""
+    steps_ = [_step(line) for file in directory.glob("metrics/*.jsonl") for line in _lines(file)]
+    return tuple(sorted(steps_, key=lambda step: (step.at, step.number)))
 
 
 def done(directory: Path) -> bool:
-    """Whether the training is complete."""
+    """Return True if the training is complete."""
     return JobFiles(directory).done()
 
 
 def done_at(directory: Path) -> float:
-    """Return when the training was complete, seconds since the epoch.
+    """Return the completion of the training, seconds since the epoch.
 
     Raises:
-        LookupError: It is not.
+        LookupError: The training is not complete.
     """
     return JobFiles(directory).done_at()
 
 
 def _lines(file: Path) -> list[bytes]:
-    """Return the complete lines; the last one may still be on its way."""
+    """Return the complete lines; the last one may be partly written."""
     lines = file.read_bytes().splitlines(keepends=True)
     return [line for line in lines if line.endswith(b"\n")]
 
 
 def _step(line: bytes) -> Step:
-    said = json.loads(line)
-    return Step(said["step"], said["time"], int(said["workers"]), said["loss"])
+    record = json.loads(line)
+    return Step(record["step"], record["time"], int(record["workers"]), record["loss"])
 
 
 class JobOutcome(Struct, frozen=True):
-    """One job.
+    """Result of one job.
 
     Attributes:
-        submitted: When.
-        completed: When the training was complete.
-        steps: How many it has.
+        submitted: Submission.
+        completed: Completion of the training.
+        steps: Number of its steps.
         missing_steps: Steps that were not done.
-        repeated_steps: Steps that were done more often than once, every further time counted.
-        rescales: How often its number of workers was changed while it ran.
-        workers: From when on how many workers trained.
+        repeated_steps: Repetitions of steps.
+        rescales: Changes of its number of workers while it ran.
+        workers: Time and number of workers, at each change.
         loss: Of the last step.
-        loss_alone: The same of a run with one worker that nothing happened to.
+        loss_alone: Loss of an undisturbed run with one worker.
     """
 
     name: str
@@ -84,16 +87,16 @@ class JobOutcome(Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """From its submission to its end."""
+        """From submission to completion."""
         return self.completed - self.submitted
 
 
 class Outcome(Struct, frozen=True):
-    """One run.
+    """Result of one run.
 
     Attributes:
-        load: Load average of the machine when it began: who else was at work.
-        simulated_makespan: What the simulator says for the same jobs, in seconds of this run.
+        load: Load average of the machine at the beginning, by other programs.
+        simulated_makespan: The simulator's makespan of the same jobs, in seconds of this run.
     """
 
     contestant: str
@@ -107,7 +110,7 @@ class Outcome(Struct, frozen=True):
 
     @property
     def makespan(self) -> float:
-        """Seconds until the last job was complete."""
+        """Seconds until the last job completed."""
         return max(job.completed for job in self.jobs)
 
     @property
@@ -117,12 +120,12 @@ class Outcome(Struct, frozen=True):
 
     @property
     def urgent(self) -> float:
-        """Seconds of the last job, in ``mixed`` the important one."""
+        """Seconds of the last job; in ``mixed`` that is the important one."""
         return next(job.seconds for job in self.jobs if job.name == URGENT)
 
     @property
     def rescales(self) -> int:
-        """Changes of workers, all jobs together."""
+        """Changes of workers of all jobs."""
         return sum(job.rescales for job in self.jobs)
 
     @property
@@ -132,16 +135,16 @@ class Outcome(Struct, frozen=True):
 
 
 def workers_over_time(steps: Sequence[Step], begun_at: float) -> tuple[tuple[float, int], ...]:
-    """Return from when on how many workers trained: where the number differs from the last one."""
+    """Return time and number of workers at each change of the number."""
     runs = groupby(steps, key=lambda step: step.workers)
     return tuple((round(next(run).at - begun_at, 2), workers) for workers, run in runs)
 
 
 def row(outcome: Outcome) -> dict[str, Any]:
-    """Return a run as a row of results: what it was made of, and what it comes to."""
-    made: dict[str, Any] = msgspec.to_builtins(outcome)
+    """Return a run as a row of results: its inputs and its measures."""
+    fields: dict[str, Any] = msgspec.to_builtins(outcome)
     return {
-        **made,
+        **fields,
         "makespan": round(outcome.makespan, 2),
         "mean": round(outcome.mean, 2),
         "urgent": round(outcome.urgent, 2),

@@ -1,4 +1,4 @@
-"""The runs as a picture: how many workers each job had when; a column for each contestant."""
+"""Picture of the runs: workers of each job over time, with a column per contestant."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,23 +10,25 @@ from matplotlib.figure import Figure
 from bench.elastic.outcome import JobOutcome, Outcome
 
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
-"""Of the jobs, in order of name; the last one is the important one where there is one."""
+"""Colours of the jobs by name; the last one is the important job, if any."""
 _WIDTH, _ROW_HEIGHT = 11.0, 2.2
 SETTINGS: Final[Any] = {"svg.hashsalt": "elastic", "svg.fonttype": "none", "font.size": 8}
 
 
 def draw(outcomes: Sequence[Outcome], file: Path) -> None:
-    """Write an SVG of the first seed: workers of the jobs over time, on top of each other."""
-    shown = [one for one in outcomes if one.seed == min(other.seed for other in outcomes)]
-    rows = list(dict.fromkeys(one.experiment for one in shown))
-    columns = list(dict.fromkeys(one.contestant for one in shown))
+    """Write an SVG of the first seed: workers of the jobs over time, stacked."""
+    shown = [
+        outcome for outcome in outcomes if outcome.seed == min(other.seed for other in outcomes)
+    ]
+    rows = list(dict.fromkeys(outcome.experiment for outcome in shown))
+    columns = list(dict.fromkeys(outcome.contestant for outcome in shown))
     with mpl.rc_context(SETTINGS):
         size = (_WIDTH, _ROW_HEIGHT * len(rows) + 0.5)
         figure = Figure(figsize=size, layout="constrained")
         charts = figure.subplots(len(rows), len(columns), sharex="row", sharey="row", squeeze=False)
-        for one in shown:
-            axes = charts[rows.index(one.experiment)][columns.index(one.contestant)]
-            _chart(axes, one)
+        for outcome in shown:
+            axes = charts[rows.index(outcome.experiment)][columns.index(outcome.contestant)]
+            _chart(axes, outcome)
         for row, name in enumerate(rows):
             charts[row][0].set_ylabel(f"{name}: workers")
         for axes in charts[-1]:
@@ -43,7 +45,7 @@ def _chart(axes: Any, run: Outcome) -> None:
     heights = [[_workers(job, at) for at in moments] for job in run.jobs]
     names = [f"{job.name}" for job in run.jobs]
     axes.stackplot(moments, heights, labels=names, colors=COLOURS, step="post", linewidth=0)
-    # the runs of a row share their axes: a later one must not be cut to the first one's
+    # the runs of a row share their axes: a later run must not be cut to the first one's
     axes.set_xlim(0, max(axes.get_xlim()[1], moments[-1]))
     axes.set_ylim(0, max(axes.get_ylim()[1], 1.05 * max(map(sum, zip(*heights, strict=True)))))
     axes.set_title(f"{run.contestant}: makespan {run.makespan:.0f} s, mean {run.mean:.0f} s")
@@ -54,7 +56,7 @@ def _changes(job: JobOutcome) -> list[float]:
 
 
 def _workers(job: JobOutcome, at: float) -> int:
-    """Return how many workers trained from a moment on."""
+    """Return the number of workers from a moment on."""
     if at >= job.completed:
         return 0
     return next((workers for since, workers in reversed(job.workers) if since <= at), 0)

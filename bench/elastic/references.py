@@ -1,4 +1,4 @@
-"""What a live run is held against: the losses of a job alone, and the simulated makespan."""
+"""References for a live run: the losses of a job alone, and the simulated makespan."""
 
 import os
 import subprocess
@@ -25,24 +25,24 @@ MOST_SECONDS = 120.0
 
 
 def losses(elastic: ElasticJob) -> tuple[float, ...]:
-    """Train it here, without a pace, and return the loss of each step.
+    """Train the job in this process tree without a pace, and return the loss of each step.
 
     Raises:
         subprocess.SubprocessError: The program failed.
     """
     with tempfile.TemporaryDirectory(prefix="shuntyard-alone-") as directory:
         metrics = Path(directory) / "metrics/alone.jsonl"
-        said = {
+        environ = {
             **os.environ,
             **environment(elastic),
             "PORT": str(free_ports(1)[0]),
             "SHUNTYARD_METRICS_FILE": str(metrics),
             "OPENBLAS_NUM_THREADS": "1",
         }
-        said |= dict.fromkeys(("COMPUTE_SECONDS", "FIXED_SECONDS", "EXCHANGE_SECONDS"), "0")
+        environ |= dict.fromkeys(("COMPUTE_SECONDS", "FIXED_SECONDS", "EXCHANGE_SECONDS"), "0")
         program = [sys.executable, str(EXAMPLES / "training/elastic.py")]
         subprocess.run(  # noqa: S603 - our own program
-            program, env=said, check=True, timeout=MOST_SECONDS, stdout=subprocess.DEVNULL
+            program, env=environ, check=True, timeout=MOST_SECONDS, stdout=subprocess.DEVNULL
         )
         return tuple(step.loss for step in outcome.steps(Path(directory)))
 
@@ -53,13 +53,13 @@ PLAIN: Final = replace(
 
 
 def makespan(contestant: Contestant, jobs: Sequence[ElasticJob], scale: float) -> float:
-    """Return when the last job ends, in seconds of the live run.
+    """Return the simulator's makespan, in seconds of the live run.
 
-    There speeds are known, workers move without delay, and a change stops a job for the
+    In the simulator speeds are known, workers start at once, and a change pauses a job for the
     simulator's pause.
     """
     done = run([job.simulated for job in jobs], NODES, _scheduler(contestant), TICK_SECONDS)
-    return max(one.ended_at for one in done) * scale
+    return max(job.ended_at for job in done) * scale
 
 
 def _scheduler(contestant: Contestant) -> Scheduler:

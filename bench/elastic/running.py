@@ -1,4 +1,4 @@
-"""One run: the jobs come, are watched to their end, and what became of them is collected."""
+"""One run: submit the jobs, wait for them, and collect the results."""
 
 import asyncio
 import contextlib
@@ -22,13 +22,13 @@ from shared.system_clock import SystemClock
 
 LOOK_SECONDS: Final = 0.1
 MOST_SECONDS: Final = 900.0
-"""A run that takes longer has lost a job."""
+"""A longer run has lost a job."""
 _CLOCK: Final = SystemClock()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run; ``scale``: seconds here for a simulated second."""
+    """A run; ``scale``: real seconds per simulated second."""
 
     contestant: Contestant
     experiment: str
@@ -38,29 +38,29 @@ class Plan:
 
 
 @dataclass
-class Seen:
-    """What was seen of the Jobs from outside, by name.
+class Changes:
+    """Observed changes of the Jobs, by name.
 
     Attributes:
-        submitted: When, seconds since the epoch.
-        workers: Numbers of workers that a Job's spec has had while it was not suspended.
+        submitted: Submission, seconds since the epoch.
+        workers: Numbers of workers in the Job's spec while it was not suspended.
     """
 
     submitted: dict[str, float] = field(default_factory=dict)
     workers: dict[str, list[int]] = field(default_factory=dict)
 
     def note(self, job: Mapping[str, Any]) -> None:
-        """Note a version of a Job."""
+        """Record a version of a Job."""
         spec, numbers = job["spec"], self.workers.setdefault(job["metadata"]["name"], [])
         if not spec.get("suspend") and numbers[-1:] != [spec["parallelism"]]:
             numbers.append(spec["parallelism"])
 
 
 def run(plan: Plan, directory: Path) -> Outcome:
-    """Run an experiment once on a cluster of its own.
+    """Run an experiment once on a separate cluster.
 
     Raises:
-        TimeoutError: A job did not come to its end.
+        TimeoutError: A job did not complete.
     """
     cluster = testbed.bring_up(directory)
     try:
@@ -72,16 +72,16 @@ def run(plan: Plan, directory: Path) -> Outcome:
 
 async def _watched(cluster: Cluster, plan: Plan) -> Outcome:
     coming = scenario.jobs(plan.experiment, plan.speed, plan.seed, plan.scale)
-    volume, seen, load = cluster.layout.volume / NAMESPACE, Seen(), os.getloadavg()[0]
+    volume, changes, load = cluster.layout.volume / NAMESPACE, Changes(), os.getloadavg()[0]
     async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
         await manifests.prepare(client, coming)
         begun_at = _CLOCK.now()
-        async with asyncio.timeout(MOST_SECONDS), _helped(client, plan, coming, seen):
+        async with asyncio.timeout(MOST_SECONDS), _helped(client, plan, coming, changes):
             async with asyncio.TaskGroup() as group:
-                for one in coming:
-                    group.create_task(_submit(client, one, plan, volume, begun_at, seen))
-            await _until_done([volume / one.name for one in coming])
-    made = [_of(one, volume / one.name, seen, begun_at) for one in coming]
+                for job in coming:
+                    group.create_task(_submit(client, job, plan, volume, begun_at, changes))
+            await _until_done([volume / job.name for job in coming])
+    outcomes = [_of(job, volume / job.name, changes, begun_at) for job in coming]
     return Outcome(
         contestant=plan.contestant,
         experiment=plan.experiment,
@@ -90,15 +90,17 @@ async def _watched(cluster: Cluster, plan: Plan) -> Outcome:
         scale=plan.scale,
         load=round(load, 2),
         simulated_makespan=round(references.makespan(plan.contestant, coming, plan.scale), 1),
-        jobs=tuple(made),
+        jobs=tuple(outcomes),
     )
 
 
 @contextlib.asynccontextmanager
-async def _helped(client: KubeClient, plan: Plan, coming: Sequence[ElasticJob], seen: Seen) -> Any:
-    """Let the numbers of workers be noted meanwhile, and decided by DRAGON where it takes part."""
+async def _helped(
+    client: KubeClient, plan: Plan, coming: Sequence[ElasticJob], changes: Changes
+) -> Any:
+    """Record the numbers of workers meanwhile, and run DRAGON if it is the contestant."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_note(client, seen))]
+        tasks = [group.create_task(_note(client, changes))]
         if plan.contestant is Contestant.DRAGON:
             tasks.append(group.create_task(dragon.drive(client, coming, plan.scale)))
         yield
@@ -106,22 +108,22 @@ async def _helped(client: KubeClient, plan: Plan, coming: Sequence[ElasticJob], 
             task.cancel()
 
 
-async def _note(client: KubeClient, seen: Seen) -> None:
+async def _note(client: KubeClient, changes: Changes) -> None:
     path = paths.namespaced(paths.JOBS, NAMESPACE)
     while True:
         for job in msgspec.json.decode(await client.get(path))["items"]:
-            seen.note(job)
+            changes.note(job)
         await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _submit(
-    client: KubeClient, one: ElasticJob, plan: Plan, volume: Path, begun_at: float, seen: Seen
+    client: KubeClient, job: ElasticJob, plan: Plan, volume: Path, begun_at: float, changes: Changes
 ) -> None:
-    await asyncio.sleep(max(0.0, begun_at + one.at_seconds - _CLOCK.now()))
-    seen.submitted[one.name] = _CLOCK.now()
+    await asyncio.sleep(max(0.0, begun_at + job.at_seconds - _CLOCK.now()))
+    changes.submitted[job.name] = _CLOCK.now()
     manifest = manifests.job(
-        one,
-        volume / one.name,
+        job,
+        volume / job.name,
         scaled_by_us=plan.contestant.scaled_by_us,
         suspended=plan.contestant is Contestant.DRAGON,
     )
@@ -129,23 +131,23 @@ async def _submit(
 
 
 async def _until_done(directories: Sequence[Path]) -> None:
-    while not all(outcome.done(one) for one in directories):  # noqa: ASYNC110 - it waits for other programs
+    while not all(outcome.done(directory) for directory in directories):  # noqa: ASYNC110 - it waits for other programs
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _of(one: ElasticJob, directory: Path, seen: Seen, begun_at: float) -> JobOutcome:
+def _of(job: ElasticJob, directory: Path, changes: Changes, begun_at: float) -> JobOutcome:
     steps = outcome.steps(directory)
     numbers = {step.number for step in steps}
     return JobOutcome(
-        name=one.name,
-        utility=one.simulated.utility,
-        submitted=round(seen.submitted[one.name] - begun_at, 2),
+        name=job.name,
+        utility=job.simulated.utility,
+        submitted=round(changes.submitted[job.name] - begun_at, 2),
         completed=round(outcome.done_at(directory) - begun_at, 2),
-        steps=one.steps,
-        missing_steps=one.steps - len(numbers),
+        steps=job.steps,
+        missing_steps=job.steps - len(numbers),
         repeated_steps=len(steps) - len(numbers),
-        rescales=len(seen.workers[one.name]) - 1,
+        rescales=len(changes.workers[job.name]) - 1,
         workers=outcome.workers_over_time(steps, begun_at),
         loss=steps[-1].loss,
-        loss_alone=references.losses(one)[-1],
+        loss_alone=references.losses(job)[-1],
     )

@@ -1,11 +1,11 @@
 """The experiments of the DRS article in small: the simulator's jobs, as programs that train.
 
-One simulated second takes ``scale`` seconds here. The trainer keeps the pace that the simulator's
-speed model gives, A/w + b + d·w for w workers, in units in which a step with the workers that the
-job starts with takes ``STEP_SECONDS``: so a job has as many seconds of work here, scaled, as there.
+One simulated second takes ``scale`` seconds here. The trainer keeps the pace of the simulator's
+speed model, A/w + b + d·w for w workers, in units in which a step with the job's initial workers
+takes ``STEP_SECONDS``: so a job has the same scaled seconds of work as in the simulator.
 
-The jobs have no servers here: rank 0 does their work. The room that these would take is left out of
-the nodes: they have 7 CPU of the article's 8. And where a worker is makes no difference (λ = 1).
+The jobs have no servers: rank 0 does their work. The nodes are smaller by the servers' requests:
+they have 7 CPU of the article's 8. Speed does not depend on the workers' nodes (λ = 1).
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from simulator.models.parameter_server import Amounts, ServerJob
 
 EXPERIMENTS: Final[Mapping[str, int]] = {"light": 1, "heavy": 2, "mixed": 3}
 URGENT: Final = setting.URGENT
-"""The job of ``mixed`` that comes late and is the most important."""
+"""The late and most important job of ``mixed``."""
 NODES: Final[Mapping[str, Amounts]] = {f"node-{i:04d}": (7000, 30 * setting.GIB) for i in range(3)}
 STEP_SECONDS: Final = 0.3
 _NEXT_TO_NOTHING: Final[Amounts] = (1, 1)
@@ -34,11 +34,11 @@ class Pace:
     exchange: float
 
     def seconds(self, workers: int) -> float:
-        """Return how long a step takes."""
+        """Return the seconds of a step."""
         return self.compute / workers + self.fixed + self.exchange * workers
 
     def times(self, factor: float) -> "Pace":
-        """Return it stretched."""
+        """Return the pace multiplied by a factor."""
         return Pace(self.compute * factor, self.fixed * factor, self.exchange * factor)
 
 
@@ -47,11 +47,11 @@ class ElasticJob:
     """A job of the experiment.
 
     Attributes:
-        simulated: As the simulator has it, in its seconds.
-        at_seconds: When it is submitted, from the beginning of the run.
+        simulated: The simulator's job, in simulated seconds.
+        at_seconds: Submission, from the beginning of the run.
         pace: Of its steps.
-        steps: How many.
-        seed: Of its data and first parameters.
+        steps: Number of steps.
+        seed: Of its data and initial parameters.
     """
 
     simulated: ServerJob
@@ -73,10 +73,10 @@ def jobs(experiment: str, speed: str, seed: int, scale: float) -> tuple[ElasticJ
         experiment: A name of ``EXPERIMENTS``.
         speed: A name of the simulator's ``SPEEDS``.
         seed: Of the simulator's jobs.
-        scale: Seconds here for a simulated second.
+        scale: Real seconds per simulated second.
     """
-    found = setting.jobs(seed, EXPERIMENTS[experiment], speed, Assumed(near_cost=1.0))
-    return tuple(_scaled(job, scale, seed + i) for i, job in enumerate(found))
+    simulated = setting.jobs(seed, EXPERIMENTS[experiment], speed, Assumed(near_cost=1.0))
+    return tuple(_scaled(job, scale, seed + i) for i, job in enumerate(simulated))
 
 
 def _scaled(job: ServerJob, scale: float, seed: int) -> ElasticJob:
@@ -93,10 +93,10 @@ def _scaled(job: ServerJob, scale: float, seed: int) -> ElasticJob:
 
 
 def pace_of(speed: Speed) -> Pace:
-    """Return the seconds that so much work takes as is one step of one worker.
+    """Return the seconds of the work of one step of one worker, with one server.
 
-    With one server. Workers with a batch of their own each (``ASYNC``) do the work of w steps in
-    one, which is the same as w workers sharing one batch whose exchange takes as long for any w.
+    Workers with a batch of their own each (``ASYNC``) do the work of w steps in one, which equals w
+    workers sharing one batch whose exchange takes equally long for any w.
     """
     step, exchange = speed.step, speed.step.exchange + speed.step.per_worker
     if speed.mode is Mode.SYNC:

@@ -1,4 +1,4 @@
-"""The cluster of a run: three process nodes with an agent each, and one contestant's settings."""
+"""The cluster of a run: three process nodes with agents, and the contestant's settings."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ from devcluster.options import ClusterOptions, ProcessNodes
 from simulator.experiments.drs.setting import GIB
 
 _AGENT_MILLI: Final = 20
-"""What an agent asks for: beside the room of the experiment, not out of it."""
+"""CPU request of an agent, in addition to the CPU of the experiment."""
 _CPU, _MEMORY = next(iter(NODES.values()))
 PROCESS_NODES: Final = ProcessNodes(
     count=len(NODES),
@@ -24,16 +24,16 @@ PROCESS_NODES: Final = ProcessNodes(
 
 
 class Contestant(StrEnum):
-    """Who decides how many workers a job has."""
+    """Decides the number of workers of the jobs."""
 
     FIXED = "fixed"
-    """Nobody: what it starts with, for ever. Gangs, the most important first."""
+    """Fixed: jobs keep their initial workers. Gangs, the most important first."""
     DRAGON = "dragon"
-    """DRAGON's rules (``bench.elastic.dragon``); we place the gangs that it begins."""
+    """DRAGON's rules (``bench.elastic.dragon``); we place the gangs that it starts."""
     DRS = "drs"
-    """We, with plain DRS: everybody grows to the most, gives only to the more important."""
+    """Plain DRS: every job grows to its maximum, and gives workers only to more important jobs."""
     OURS = "ours"
-    """We, at our defaults: marginal gain, starts with fewer, and for the starving."""
+    """Our defaults: marginal gain, starts with fewer workers, scale-down for starving jobs."""
 
     @property
     def scaled_by_us(self) -> bool:
@@ -49,16 +49,16 @@ def bring_up(directory: Path) -> Cluster:
 
 
 def start(cluster: Cluster, contestant: Contestant, scale: float) -> None:
-    """Start our pair, the plain kube-scheduler for the agents, and the agents."""
+    """Start extender and scheduler, the plain kube-scheduler for the agents, and the agents."""
     cluster.start_shuntyard(settings(contestant, scale))
     cluster.start_default_scheduler()
     cluster.start_agents(AGENT_SETTINGS)
 
 
 def settings(contestant: Contestant, scale: float) -> Mapping[str, Any]:
-    """Return the extender's settings: times of the experiment in the scale of the run.
+    """Return the extender's settings: times of the experiment, scaled.
 
-    What other programs need of real time, they get: an agent looks several times a second, and a
+    Times that other programs need are not scaled: an agent samples several times a second, and a
     trainer answers at the end of its step, however small the scale.
     """
     order = "creation" if contestant is Contestant.DRAGON else "weighting"
@@ -98,4 +98,4 @@ AGENT_SETTINGS: Final[Mapping[str, Any]] = {
 
 
 def _silently(_line: str) -> None:
-    """Say nothing: the run prints its own lines."""
+    """Print nothing: the run prints its own lines."""

@@ -1,7 +1,7 @@
 """``python -m bench specon``: SpeCon's fixed scenario in small, on nodes that really compute.
 
-The same jobs arrive at the same times on the same nodes; after that they stay (``none``), move by
-SpeCon's rules (``specon``), or so that nodes have equally many (``count``). The three take turns.
+The same jobs arrive at the same times on the same nodes; then they stay (``none``), move by SpeCon
+(``specon``), or move to equal counts (``count``). The three policies take turns.
 """
 
 import argparse
@@ -20,11 +20,11 @@ from bench.specon.running import Plan
 from bench.specon.running import run as run_once
 
 QUIET_LOAD = 2.0
-"""Load average of the machine beyond which the nodes do not get the CPU they are to have."""
+"""Load average of the machine above which the nodes do not get their CPU."""
 
 
 class Record(msgspec.Struct, frozen=True):
-    """Everything that was measured."""
+    """All measurements."""
 
     calibration: Calibration
     outcomes: tuple[Outcome, ...]
@@ -32,27 +32,35 @@ class Record(msgspec.Struct, frozen=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this benchmark."""
-    parser.add_argument("--jobs", type=int, default=12, help="10 to 20")
-    parser.add_argument("--pairs", type=int, default=2, help="scenarios, each with every policy")
-    parser.add_argument("--seed", type=int, default=1, help="of the first scenario")
-    parser.add_argument("--scale", type=float, default=0.13, help="seconds for a published second")
+    parser.add_argument("--jobs", type=int, default=12, help="number of jobs, 10 to 20")
+    parser.add_argument(
+        "--pairs", type=int, default=2, help="number of scenarios, each with every policy"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first scenario")
+    parser.add_argument(
+        "--scale", type=float, default=0.13, help="real seconds per published second"
+    )
     parser.add_argument(
         "--gain-ratio", type=float, default=2.0, help="migration.minimum_gain_ratio"
     )
-    parser.add_argument("--json", type=Path, help="also write everything there, after each run")
-    parser.add_argument("--svg", type=Path, help="also draw there")
-    parser.add_argument("--read", type=Path, help="run nothing: report what --json wrote there")
+    parser.add_argument(
+        "--json", type=Path, help="also write everything to this file, after each run"
+    )
+    parser.add_argument("--svg", type=Path, help="also draw into this SVG file")
+    parser.add_argument(
+        "--read", type=Path, help="run nothing: report the content of this file of --json"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure, or read; report; return the exit code."""
+    """Measure or read, report, and return the exit code."""
     if options.read:
         record = msgspec.json.decode(options.read.read_bytes(), type=Record)
     else:
-        found = _measure(options)
-        if found is None:
+        measured = _measure(options)
+        if measured is None:
             return 1
-        record = found
+        record = measured
     print("\n".join(report.lines(record.outcomes)))
     if options.svg:
         from bench.specon import picture  # noqa: PLC0415 - it takes a second to load
@@ -81,7 +89,7 @@ def _measure(options: argparse.Namespace) -> Record | None:
 
 
 def _plans(options: argparse.Namespace) -> Iterator[Plan]:
-    """Yield the runs; who goes first changes from scenario to scenario."""
+    """Yield the runs; the first policy changes from scenario to scenario."""
     for pair in range(options.pairs):
         turn = pair % len(report.POLICIES)
         for policy in (*report.POLICIES[turn:], *report.POLICIES[:turn]):
@@ -89,11 +97,11 @@ def _plans(options: argparse.Namespace) -> Iterator[Plan]:
             yield Plan(policy, seed, options.jobs, options.scale, options.gain_ratio)
 
 
-def _line(one: Outcome) -> str:
-    moves = f"{len(one.completed_moves())} of {len(one.moves)} moves"
-    times = f"mean {one.mean_seconds:.1f} s, makespan {one.makespan_seconds:.1f} s"
-    cpu = f"{100 * one.delivered_ratio:.0f} % of the CPU delivered"
-    return f"seed {one.seed}, {one.policy}: {times}, {moves}, {cpu}"
+def _line(outcome: Outcome) -> str:
+    moves = f"{len(outcome.completed_moves())} of {len(outcome.moves)} moves"
+    times = f"mean {outcome.mean_seconds:.1f} s, makespan {outcome.makespan_seconds:.1f} s"
+    cpu = f"{100 * outcome.delivered_ratio:.0f} % of the CPU delivered"
+    return f"seed {outcome.seed}, {outcome.policy}: {times}, {moves}, {cpu}"
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Does a pod's speed depend on how many pods its node has? Everything else rests on that."""
+"""Checks that a pod slows down with the number of pods on its node; all results rest on that."""
 
 import asyncio
 import statistics
@@ -19,7 +19,7 @@ from shared.kube.client import KubeClient
 WANTED: Final = 2.0
 TOLERANCE: Final = 0.2
 STEPS: Final = 40
-"""Steps of each pod that are compared, the first ones left out."""
+"""Compared steps of each pod, without the first ones."""
 LEFT_OUT: Final = 10
 LOOK_SECONDS: Final = 0.2
 MOST_SECONDS: Final = 120.0
@@ -34,20 +34,20 @@ class Calibration(Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """How many times as long a step takes beside another pod."""
+        """Duration of a step beside another pod divided by that alone."""
         return self.together_seconds / self.alone_seconds
 
     @property
     def good(self) -> bool:
-        """Whether two pods share a node as they should."""
+        """True if two pods share a node as expected."""
         return abs(self.ratio - WANTED) <= TOLERANCE
 
 
 def calibrate(directory: Path) -> Calibration:
-    """Measure on a cluster of its own: one pod on one node, two on another, at one time.
+    """Measure on a separate cluster: one pod on one node and two on another, at the same time.
 
     Raises:
-        TimeoutError: The pods were not done in time.
+        TimeoutError: The pods did not finish in time.
     """
     cluster = testbed.bring_up(directory)
     try:
@@ -66,14 +66,14 @@ async def _measured(cluster: Cluster) -> Calibration:
             await client.post(paths.pods(_NAMESPACE), _pod(name, node, volume / name))
         files = [JobFiles(volume / name) for name in places]
         async with asyncio.timeout(MOST_SECONDS):
-            while not all(len(one.steps()) > LEFT_OUT + STEPS for one in files):  # noqa: ASYNC110 - it waits for other programs
+            while not all(len(file.steps()) > LEFT_OUT + STEPS for file in files):  # noqa: ASYNC110 - it waits for other programs
                 await asyncio.sleep(LOOK_SECONDS)
-    alone, *together = (_step_seconds(one) for one in files)
+    alone, *together = (_step_seconds(file) for file in files)
     return Calibration(alone, statistics.mean(together))
 
 
 def _pod(name: str, node: str, directory: Path) -> dict[str, Any]:
-    """Return a pod that is on its node already, and trains for longer than is looked at."""
+    """Return a pod that is bound to its node, and trains longer than the measurement."""
     training = Training(name, steps=10_000, step_cpu_seconds=STEP_CPU_SECONDS, movable=False)
     template = training.template(directory)
     spec = {**template["spec"], "nodeName": node, "schedulerName": "none", "schedulingGates": []}

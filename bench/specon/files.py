@@ -1,6 +1,6 @@
-"""What the training programs of one job have left in its directory, as values.
+"""The files that the training programs of a job wrote into its directory, as values.
 
-Nothing here asks our own programs: files of the trainers alone, so that they can bear witness.
+Only files of the trainers are read, so that they are evidence independent of our own programs.
 """
 
 import itertools
@@ -16,16 +16,16 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Life:
-    """One process; times are seconds since the epoch.
+    """The life of one process; times are seconds since the epoch.
 
     Attributes:
         pod: Name of its pod.
         uid: Its uid.
-        node: Where it ran.
-        pid: Of the process.
-        alone: No other process of the job lived when this one began.
-        begun_at: When it began.
-        seen_at: When it was last seen to live.
+        node: Its node.
+        pid: Process id.
+        alone: True if no other process of the job ran when this one began.
+        begun_at: Beginning.
+        seen_at: Last sign of life.
     """
 
     pod: str
@@ -39,7 +39,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Step:
-    """A step that was done: the number of steps completed with it, when, by which pod."""
+    """A completed step: number of completed steps, time, pod."""
 
     step: int
     at: float
@@ -49,9 +49,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Ack:
-    """A checkpoint that was asked for, saved and told; times are seconds since the epoch.
+    """A requested checkpoint that was saved and acknowledged; times are seconds since the epoch.
 
-    ``written_at`` is when the file came into being.
+    ``written_at`` is the creation of the file.
     """
 
     request: str
@@ -66,7 +66,7 @@ class JobFiles:
 
     Args:
         directory: ``<volume>/<namespace>/<job>``.
-        member: Which of several equal pods; empty: there is one.
+        member: The pod, where a job has several equal ones; empty: it has one.
     """
 
     def __init__(self, directory: Path, member: str = "") -> None:
@@ -75,24 +75,24 @@ class JobFiles:
         self._contract = directory / "checkpoints" / member / ".shuntyard"
 
     def lives(self) -> tuple[Life, ...]:
-        """Return the processes, in the order in which they began."""
-        found = (_life(file) for file in self._lives.glob("*.jsonl"))
-        return tuple(sorted((life for life in found if life), key=lambda life: life.begun_at))
+        """Return the processes by beginning."""
+        lives = (_life(file) for file in self._lives.glob("*.jsonl"))
+        return tuple(sorted((life for life in lives if life), key=lambda life: life.begun_at))
 
     def pods(self) -> frozenset[str]:
-        """Return the names of the pods whose processes lived."""
+        """Return the names of the pods of all processes."""
         return frozenset(life.pod for life in self.lives())
 
     def steps(self) -> tuple[Step, ...]:
-        """Return every step that was done, in the order of time."""
+        """Return all completed steps by time."""
         files = [self.directory / "metrics" / f"{pod}.jsonl" for pod in self.pods()]
-        found = [_step(file.stem, line) for file in files for line in _lines(file)]
-        return tuple(sorted(found, key=lambda step: (step.at, step.step)))
+        steps = [_step(file.stem, line) for file in files for line in _lines(file)]
+        return tuple(sorted(steps, key=lambda step: (step.at, step.step)))
 
     def acks(self) -> tuple[Ack, ...]:
-        """Return the answers to requests that were carried out, in the order of time."""
-        found = (_ack(file) for file in self._contract.glob("ack-*.json"))
-        return tuple(sorted((ack for ack in found if ack), key=lambda ack: ack.finished_at))
+        """Return the acknowledged checkpoints by time."""
+        acks = (_ack(file) for file in self._contract.glob("ack-*.json"))
+        return tuple(sorted((ack for ack in acks if ack), key=lambda ack: ack.finished_at))
 
     def saved_step(self) -> int:
         """Return the step of the last complete checkpoint; 0 before the first."""
@@ -100,19 +100,19 @@ class JobFiles:
         return int(record["step"]) if record else 0
 
     def resumed_step(self) -> int:
-        """Return where the last process began."""
+        """Return the step at which the last process began."""
         record = _record(self._contract / "trainer.json") or {}
         return int(record.get("resumed_step") or 0)
 
     def done(self) -> bool:
-        """Whether the training is complete."""
+        """Return True if the training is complete."""
         return (self._contract / "done.json").exists()
 
     def done_at(self) -> float:
-        """Return when the training was complete, seconds since the epoch.
+        """Return the completion of the training, seconds since the epoch.
 
         Raises:
-            LookupError: It is not.
+            LookupError: The training is not complete.
         """
         record = _record(self._contract / "done.json")
         if record is None:
@@ -121,12 +121,12 @@ class JobFiles:
 
 
 def repeated(steps: tuple[Step, ...]) -> int:
-    """Return how many steps were done more often than once, every further time counted."""
+    """Return the number of repetitions of steps."""
     return sum(times - 1 for times in Counter(step.step for step in steps).values())
 
 
 def overlaps(lives: tuple[Life, ...]) -> tuple[tuple[Life, Life], ...]:
-    """Return pairs of processes of one job that lived at one time."""
+    """Return pairs of processes of one job that ran at the same time."""
     pairs = itertools.pairwise(lives)
     return tuple((a, b) for a, b in pairs if not b.alone or b.begun_at < a.seen_at)
 
@@ -166,14 +166,14 @@ def _ack(file: Path) -> Ack | None:
 
 def _record(file: Path) -> Record | None:
     try:
-        found: Record = json.loads(file.read_text())
+        record: Record = json.loads(file.read_text())
     except FileNotFoundError:
         return None
-    return found
+    return record
 
 
 def _lines(file: Path) -> Iterator[Record]:
-    """Yield the complete lines; the last one may still be on its way."""
+    """Yield the complete lines; the last one may be partly written."""
     if file.exists():
         for line in file.read_bytes().splitlines(keepends=True):
             if line.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""Training jobs of ``bench.specon.trainer`` as manifests, and where their files lie."""
+"""Manifests of training jobs of ``bench.specon.trainer``, and the paths of their files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,22 +22,22 @@ class Training:
 
     Attributes:
         name: Of the job.
-        steps: How long it is.
+        steps: Number of steps.
         steepness: k of the loss's shape (``bench.specon.trainer``).
-        floor: f, where the loss ends; it begins at 1.
+        floor: f, the final loss; it begins at 1.
         noise: Standard deviation of the loss, relative.
         seed: Of the noise.
         step_cpu_seconds: CPU time of a step.
-        save_seconds: How long writing a checkpoint takes.
-        save_every_seconds: How often one is written without being asked; None: never.
-        poll_seconds: How often it looks whether one is asked for.
-        cpu: What the pod requests.
+        save_seconds: Duration of writing a checkpoint.
+        save_every_seconds: Interval of checkpoints without a request; None: none.
+        poll_seconds: Poll interval for requests.
+        cpu: CPU request of the pod.
         movable: Whether it opts in to migration.
-        node_selector: Labels of the nodes that it may go to.
-        annotations: Further ones of the pod.
+        node_selector: Labels of its possible nodes.
+        annotations: Further annotations of the pod.
         restart_policy: Of the pod.
-        index_label: The label with a pod's index, where each of several equal pods has files of its
-            own; empty: there is one pod.
+        index_label: Label with a pod's index, where several equal pods have separate files; empty:
+            there is one pod.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Training:
     index_label: str = ""
 
     def job(self, directory: Path) -> Manifest:
-        """Return a Job with one pod; ``directory`` is the job's own on the shared volume."""
+        """Return a Job with one pod; ``directory`` is the job's directory on the shared volume."""
         return {
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -111,7 +111,7 @@ class Training:
 
     def _environment(self) -> list[Mapping[str, Any]]:
         every = self.save_every_seconds
-        said = {
+        values = {
             "SHUNTYARD_METRICS_FILE": "/job/metrics/$(POD_NAME).jsonl",
             "SHUNTYARD_CHECKPOINT_DIR": self._own("/job/checkpoints"),
             "LIVES": self._own("/job/lives"),
@@ -136,11 +136,11 @@ class Training:
             {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
             for name, path in fields.items()
         ]
-        return [*looked_up, *({"name": name, "value": value} for name, value in said.items())]
+        return [*looked_up, *({"name": name, "value": value} for name, value in values.items())]
 
 
 def program() -> Manifest:
-    """Return the ConfigMap that brings the training program into a namespace."""
+    """Return the ConfigMap with the training program."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -1,7 +1,7 @@
-"""What one run came to: of each job, each move and the whole. Times count from the run's beginning.
+"""Results of one run: jobs, moves and totals. Times count from the beginning of the run.
 
-Everything about jobs comes from the files of their trainers; about moves from the ledger, and what
-a move cost from both.
+Results of jobs come from the files of their trainers, moves from the ledger, and the cost of a move
+from both.
 """
 
 import math
@@ -16,7 +16,7 @@ from shared.ledgers import MigrationEntry
 from shared.model import MigrationPhase
 
 CONVERGED_RATIO = 0.95
-"""Of the whole reduction of the loss: when that is reached, a job has given most of its worth."""
+"""Share of the whole loss reduction at which a job counts as converged."""
 
 P = MigrationPhase
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -25,11 +25,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "schedule": (P.RECREATING.value,),
     "resume": (P.RESUMING.value,),
 }
-"""The parts of a move for people, and the phases of a Migration that are in them."""
+"""Parts of a move in reports, and the phases of a Migration in each."""
 
 
 class Stay(Struct, frozen=True):
-    """A job's process on a node, from when to when."""
+    """Begin and end of a job's process on a node."""
 
     node: str
     begun: float
@@ -37,17 +37,17 @@ class Stay(Struct, frozen=True):
 
 
 class JobOutcome(Struct, frozen=True):
-    """One job.
+    """Result of one job.
 
     Attributes:
-        submitted: When.
-        completed_seconds: From there to its end.
-        converged_seconds: From there to 95 % of the loss reduction.
-        stays: Where it was.
-        standstills: From the last step of each process to the first of the next.
-        repeated_steps: Steps that were done more often than once.
-        missing_steps: Steps that were not done at all.
-        copies: How often two of its processes lived at one time.
+        submitted: Submission.
+        completed_seconds: From submission to completion.
+        converged_seconds: From submission to 95 % of the loss reduction.
+        stays: Its processes by node.
+        standstills: Seconds from the last step of each process to the first of the next.
+        repeated_steps: Repetitions of steps.
+        missing_steps: Steps that were not done.
+        copies: How often two of its processes ran at the same time.
     """
 
     name: str
@@ -78,11 +78,11 @@ class Moved(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """One run.
+    """Result of one run.
 
     Attributes:
-        load: Load average of the machine when it began: who else was at work.
-        delivered_ratio: Work that was done, of what the nodes' budgets allowed while they had jobs.
+        load: Load average of the machine at the beginning, by other programs.
+        delivered_ratio: Work done as a share of the nodes' budgets while they had jobs.
     """
 
     policy: str
@@ -105,22 +105,22 @@ class Outcome(Struct, frozen=True):
 
     @property
     def makespan_seconds(self) -> float:
-        """From the first process's beginning to the last one's end."""
+        """From the beginning of the first process to the end of the last."""
         begun = min(job.stays[0].begun for job in self.jobs)
         return max(job.submitted + job.completed_seconds for job in self.jobs) - begun
 
     def completed_moves(self) -> tuple[Moved, ...]:
-        """Migrations that came to their end."""
+        """Completed migrations."""
         return tuple(move for move in self.moves if move.phase == P.COMPLETED.value)
 
 
 def job_outcome(
     arrival: Arrival, files: JobFiles, *, submitted_at: float, begun_at: float
 ) -> JobOutcome:
-    """Return what became of a job that has ended; both times are seconds since the epoch."""
+    """Return the result of an ended job; both times are seconds since the epoch."""
     steps, lives = files.steps(), files.lives()
-    wanted = converged_step(arrival)
-    converged_at = next(step.at for step in steps if step.step >= wanted)
+    target = converged_step(arrival)
+    converged_at = next(step.at for step in steps if step.step >= target)
     return JobOutcome(
         name=arrival.training.name,
         shape=arrival.shape.name,
@@ -139,14 +139,14 @@ def job_outcome(
 
 
 def converged_step(arrival: Arrival) -> int:
-    """Return the step at which 95 % of the loss reduction is there, the noise aside."""
+    """Return the step at which 95 % of the loss reduction is reached, ignoring noise."""
     k = arrival.training.steepness
     left = 1.0 - CONVERGED_RATIO * (1.0 - math.exp(-k))
     return math.ceil(-math.log(left) / k * arrival.training.steps)
 
 
 def standstills(lives: Sequence[Life], steps: Sequence[Step]) -> Iterable[float]:
-    """Yield how long no step was done around the beginning of each further process, in seconds."""
+    """Yield the seconds without a step around the beginning of each further process."""
     for _, life in pairwise(lives):
         before = [step.at for step in steps if step.at < life.begun_at]
         after = [step.at for step in steps if step.at >= life.begun_at]
@@ -155,9 +155,9 @@ def standstills(lives: Sequence[Life], steps: Sequence[Step]) -> Iterable[float]
 
 
 def moved(entry: MigrationEntry) -> Moved:
-    """Return what the ledger says of a migration of one pod."""
+    """Return a migration of one pod from its ledger entry."""
     (move,) = entry.members
-    seconds = {one.phase: one.seconds or 0.0 for one in entry.transitions}
+    seconds = {transition.phase: transition.seconds or 0.0 for transition in entry.transitions}
     parts = {name: sum(seconds.get(phase, 0.0) for phase in PARTS[name]) for name in PARTS}
     return Moved(
         job=entry.job,
@@ -173,18 +173,18 @@ def moved(entry: MigrationEntry) -> Moved:
 
 
 def delivered_ratio(jobs: Sequence[JobOutcome], step_cpu_seconds: float) -> float:
-    """Return the work done, of what the budgets of the nodes allowed while they had a job."""
+    """Return the work done as a share of the nodes' budgets while they had a job."""
     done = sum(job.steps + job.repeated_steps for job in jobs) * step_cpu_seconds
     stays = [stay for job in jobs for stay in job.stays]
     allowed = 0.0
     for node in {stay.node for stay in stays}:
-        here = sorted((s.begun, s.ended) for s in stays if s.node == node)
-        allowed += BUDGET_CORES * _covered_seconds(here)
+        spans = sorted((s.begun, s.ended) for s in stays if s.node == node)
+        allowed += BUDGET_CORES * _covered_seconds(spans)
     return done / allowed
 
 
 def _covered_seconds(spans: Sequence[tuple[float, float]]) -> float:
-    """Return how long at least one of the spans lasts; they are in order of beginning."""
+    """Return the seconds covered by the spans, which are sorted by beginning."""
     total, until = 0.0, -math.inf
     for begun, ended in spans:
         total += max(0.0, ended - max(begun, until))

@@ -1,4 +1,4 @@
-"""The runs as a picture: where each job was and when, and what a move is made of."""
+"""Picture of the runs: nodes of each job over time, and the parts of moves."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ def draw(outcomes: Sequence[Outcome], seed: int, file: Path) -> None:
     with mpl.rc_context(settings):
         figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
         grid = figure.add_gridspec(2, len(POLICIES), height_ratios=(5, 1.4))
-        runs = {one.policy: one for one in outcomes if one.seed == seed}
+        runs = {outcome.policy: outcome for outcome in outcomes if outcome.seed == seed}
         end = max(run.makespan_seconds for run in runs.values()) * 1.05
         charts = [figure.add_subplot(grid[0, column]) for column in range(len(POLICIES))]
         for axes, policy in zip(charts, POLICIES, strict=True):
@@ -57,7 +57,7 @@ def _gantt(axes: Any, run: Outcome, end: float, *, labelled: bool) -> None:
 
 
 def _mark(axes: Any, row: int, job: JobOutcome) -> None:
-    """A tick where 95 % of the loss reduction was there."""
+    """Draw a tick at 95 % of the loss reduction."""
     at = job.submitted + job.converged_seconds
     axes.plot([at, at], [row - _BAR / 2, row + _BAR / 2], color="black", linewidth=1.0)
 
@@ -76,7 +76,9 @@ def _nodes(run: Outcome) -> list[str]:
 def _parts(axes: Any, outcomes: Sequence[Outcome]) -> None:
     moving = [policy for policy in POLICIES if policy != NONE]
     for row, policy in enumerate(moving):
-        moves = [m for one in outcomes if one.policy == policy for m in one.completed_moves()]
+        moves = [
+            m for outcome in outcomes if outcome.policy == policy for m in outcome.completed_moves()
+        ]
         left = 0.0
         for part, colour in zip(PARTS, PART_COLOURS, strict=True):
             mean = statistics.mean(move.parts[part] for move in moves) if moves else 0.0

@@ -1,4 +1,4 @@
-"""What all runs say together: a table for people, Markdown for the page."""
+"""Report of all runs, as Markdown for the page."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -27,17 +27,20 @@ def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def seeds(outcomes: Sequence[Outcome]) -> list[int]:
     """Return the seeds of which every policy has a run."""
-    of = {policy: {one.seed for one in outcomes if one.policy == policy} for policy in POLICIES}
-    return sorted(set.intersection(*of.values()))
+    by_policy = {
+        policy: {outcome.seed for outcome in outcomes if outcome.policy == policy}
+        for policy in POLICIES
+    }
+    return sorted(set.intersection(*by_policy.values()))
 
 
 def gain_percent(before: float, after: float) -> float:
-    """Return by how much a time became shorter, in percent of what it was."""
+    """Return by how many percent a time became shorter."""
     return 100.0 * (1.0 - after / before)
 
 
 def earlier_percent(before: Outcome, after: Outcome) -> float:
-    """Return how many of the jobs ended earlier than without moves, in percent."""
+    """Return the percentage of jobs that ended earlier than without moves."""
     pairs = zip(before.jobs, after.jobs, strict=True)
     earlier = sum(b.completed_seconds < a.completed_seconds for a, b in pairs)
     return 100.0 * earlier / len(before.jobs)
@@ -71,33 +74,33 @@ def _times(
 
 
 def _seeds(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Every run for itself: who wants to know how much is luck looks here."""
+    """Yield the table of single runs, which shows the spread."""
     columns = ["seed", "policy", *_COLUMNS, "moves", "aborted or failed", "load", "CPU delivered"]
     yield _row(columns)
     yield _row(["---"] * len(columns))
     for seed in seeds(outcomes):
         for policy in POLICIES:
-            one = _of(outcomes, policy, seed)
-            done = len(one.completed_moves())
-            cells = [f"{column(one):.1f} s" for column in _COLUMNS.values()]
-            cells += [str(done), str(len(one.moves) - done), f"{one.load:.1f}"]
-            yield _row([str(seed), policy, *cells, f"{100 * one.delivered_ratio:.0f} %"])
+            outcome = _of(outcomes, policy, seed)
+            done = len(outcome.completed_moves())
+            cells = [f"{column(outcome):.1f} s" for column in _COLUMNS.values()]
+            cells += [str(done), str(len(outcome.moves) - done), f"{outcome.load:.1f}"]
+            yield _row([str(seed), policy, *cells, f"{100 * outcome.delivered_ratio:.0f} %"])
 
 
 def _moves(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    made = [move for one in outcomes for move in one.completed_moves()]
-    if not made:
+    moves = [move for outcome in outcomes for move in outcome.completed_moves()]
+    if not moves:
         yield "Nothing was moved."
         return
     yield _row(["part of a move", "mean", "longest"])
     yield _row(["---"] * 3)
     for part in PARTS:
-        yield _span(part, [move.parts[part] for move in made])
-    stood = [s for one in outcomes for job in one.jobs for s in job.standstills]
+        yield _span(part, [move.parts[part] for move in moves])
+    stood = [s for outcome in outcomes for job in outcome.jobs for s in job.standstills]
     yield _span("no step was done", stood)
-    jobs = [job for one in outcomes for job in one.jobs]
+    jobs = [job for outcome in outcomes for job in outcome.jobs]
     yield ""
-    yield f"- moves completed: {len(made)}; resumed at the saved step: {_resumed(made)}"
+    yield f"- moves completed: {len(moves)}; resumed at the saved step: {_resumed(moves)}"
     repeated, missing = (
         sum(job.repeated_steps for job in jobs),
         sum(job.missing_steps for job in jobs),
@@ -106,11 +109,11 @@ def _moves(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield f"- second copies of a job: {sum(job.copies for job in jobs)}"
 
 
-def _resumed(made: Sequence[Moved]) -> str:
-    known = [move for move in made if move.resumed_step is not None]
-    right = sum(move.resumed_step == move.acked_step for move in known)
-    ended = len(made) - len(known)
-    return f"{right} of {len(known)}" + (
+def _resumed(moves: Sequence[Moved]) -> str:
+    with_step = [move for move in moves if move.resumed_step is not None]
+    right = sum(move.resumed_step == move.acked_step for move in with_step)
+    ended = len(moves) - len(with_step)
+    return f"{right} of {len(with_step)}" + (
         f" ({ended} ended before they were asked)" if ended else ""
     )
 
@@ -120,7 +123,7 @@ def _span(name: str, seconds: Sequence[float]) -> str:
 
 
 def _of(outcomes: Sequence[Outcome], policy: str, seed: int) -> Outcome:
-    return next(one for one in outcomes if (one.policy, one.seed) == (policy, seed))
+    return next(outcome for outcome in outcomes if (outcome.policy, outcome.seed) == (policy, seed))
 
 
 def _row(cells: Sequence[str]) -> str:

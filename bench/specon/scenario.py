@@ -1,8 +1,8 @@
-"""SpeCon's fixed scenario in small: which jobs come when, and on which node each begins.
+"""SpeCon's fixed scenario in small: arrivals of the jobs, and their first nodes.
 
 One *simulated second* of the published experiments takes ``scale`` seconds here, and a node does
 one node-second of work in it. Jobs, spread of their lengths and loss shapes are those of the
-simulation's model W; arrivals are 50 simulated seconds apart and go round the nodes.
+simulation's model W; arrivals are 50 simulated seconds apart, round robin over the nodes.
 
 Source:
     Mao et al., arXiv 2010.11307, Sect. VI (fixed schedule); model W is our calibration of it
@@ -17,13 +17,13 @@ from typing import Final
 from bench.specon.jobs import Training
 
 BUDGET_CORES: Final = 0.25
-"""What the pods of a node share: a process node's budget with four of them."""
+"""CPU that the pods of a node share: a process node's budget with four nodes."""
 SPACING_SECONDS: Final = 50.0
 STEP_CPU_SECONDS: Final = 0.04
 STEEPNESS_SPREAD: Final = 0.1
 LENGTH_SPREAD: Final = 0.1
 FRAMEWORK_SPREAD: Final = 0.3
-"""Each job is this much longer or shorter, as its framework is slower or faster."""
+"""Relative change of a job's length by its framework."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Shape:
     Attributes:
         name: In lower case, for names of jobs.
         steepness: k of the loss.
-        floor: Where the loss ends; it begins at 1.
+        floor: Final loss; it begins at 1.
         node_seconds: Work of a job.
     """
 
@@ -52,13 +52,13 @@ SHAPES: Final = (
 
 @dataclass(frozen=True)
 class Arrival:
-    """A job that comes.
+    """Arrival of a job.
 
     Attributes:
         training: The job.
-        shape: What it trains.
-        at_seconds: When it is submitted, from the beginning of the run.
-        node: On which node it begins, from 0.
+        shape: Its model.
+        at_seconds: Submission, from the beginning of the run.
+        node: Its first node, from 0.
     """
 
     training: Training
@@ -68,7 +68,7 @@ class Arrival:
 
 
 def arrivals(count: int, nodes: int, *, seed: int, scale: float) -> tuple[Arrival, ...]:
-    """Return the jobs of a run, the same for the same arguments: shapes evenly, in random order."""
+    """Return the jobs of a run, the same for the same arguments: equal shares, random order."""
     rng = random.Random(seed)  # noqa: S311 - a scenario, nothing secret
     shapes = [SHAPES[i % len(SHAPES)] for i in range(count)]
     rng.shuffle(shapes)
@@ -100,5 +100,5 @@ def _training(name: str, shape: Shape, rng: random.Random, scale: float) -> Trai
 
 
 def start_label(job: str) -> str:
-    """Return the label that is on a job's first node before it begins, and then on all."""
+    """Return the label on a job's first node before it begins, and on all nodes afterwards."""
     return f"bench.shuntyard.io/{job}"

@@ -1,4 +1,4 @@
-"""The cluster of a run: four process nodes with an agent each, our scheduler with one policy."""
+"""The cluster of a run: four process nodes with agents, and our scheduler with one policy."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +11,8 @@ from devcluster.process_node import cgroups
 from devcluster.process_node.cpu_budget import cluster_name
 
 NODES: Final = ProcessNodes(count=4, cpu="4", memory="8Gi", prefix="node")
-"""With four of them a node's budget is a quarter of a core; they offer more, so that any number of
-jobs fits on one."""
+"""With four nodes a node's budget is a quarter of a core; they offer more CPU, so that any number
+of jobs fits on one."""
 
 PUBLISHED_INTERVAL_SECONDS: Final = 30.0
 
@@ -29,29 +29,29 @@ def bring_up(directory: Path) -> Cluster:
 
 
 def favour(cluster: Cluster) -> None:
-    """Let the nodes have their budgets also while others are at work on this machine.
+    """Raise the CPU weight of the nodes, so that they get their budgets on a busy machine.
 
-    A control group, and all the nodes' pods are in one, counts like a single process otherwise.
+    By default their control group, which holds all the nodes' pods, counts like one process.
     """
     name = cluster_name(cluster.layout.process_nodes)
-    found = cgroups.find(name)
-    if found is None:
+    groups = cgroups.find(name)
+    if groups is None:
         return
     for file, weight in _WEIGHTS.items():
-        place = found.base / name / file
+        place = groups.base / name / file
         if place.exists():
             place.write_text(weight)
 
 
 def start(cluster: Cluster, policy: str, *, scale: float, gain_ratio: float) -> None:
-    """Start our pair with a policy, the plain kube-scheduler for the agents, and the agents."""
+    """Start extender and scheduler with a policy, kube-scheduler for the agents, and the agents."""
     cluster.start_shuntyard(extender_settings(policy, scale=scale, gain_ratio=gain_ratio))
     cluster.start_default_scheduler()
     cluster.start_agents(agent_settings(scale=scale))
 
 
 def extender_settings(policy: str, *, scale: float, gain_ratio: float) -> Mapping[str, Any]:
-    """Return the settings: published and default times, in the scale of the run."""
+    """Return the extender's settings: published and default times, scaled."""
     return {
         "queue": {"settle_seconds": 0.1},
         "migration": {
@@ -67,7 +67,7 @@ def extender_settings(policy: str, *, scale: float, gain_ratio: float) -> Mappin
 
 
 def agent_settings(*, scale: float) -> Mapping[str, Any]:
-    """Return the agents' settings: the published interval in the scale of the run, 1 % as it is."""
+    """Return the agents' settings: the published interval, scaled, and the published 1 %."""
     return {
         "convergence": {
             "alpha": 0.01,
@@ -86,4 +86,4 @@ def agent_settings(*, scale: float) -> Mapping[str, Any]:
 
 
 def _silently(_line: str) -> None:
-    """Say nothing: the run prints its own lines."""
+    """Print nothing: the run prints its own lines."""

@@ -1,17 +1,16 @@
-"""A training job without a model: it takes CPU time, and its loss falls as real losses do.
+"""A training job without a model: it uses CPU time, and its loss falls like real losses.
 
-A step takes a fixed amount of CPU *time*, so how long it lasts depends on the share of the node
-that the pod gets, and on nothing else. The loss after a step depends on the step alone, so a job
-that goes on elsewhere goes on with the same curve::
+A step takes a fixed amount of CPU *time*, so its duration depends only on the pod's share of the
+node. The loss after a step depends only on the step, so a moved job continues the same curve::
 
     E(t) = (f + (1 - f)·(1 - s(t)))·(1 + noise·N(0, 1)),   s(t) = (1 - e^(-kt)) / (1 - e^(-k))
 
 with t = step / steps. Environment: STEPS, STEP_CPU_SECONDS, STEEPNESS (k), FLOOR (f), NOISE, SEED,
-SAVE_SECONDS (how long writing a checkpoint takes), SAVE_EVERY_SECONDS (also without being asked;
-empty: never), POLL_SECONDS (how often a request is looked for), LIVES (a directory for witnesses),
+SAVE_SECONDS (duration of writing a checkpoint), SAVE_EVERY_SECONDS (interval without requests;
+empty: never), POLL_SECONDS (poll interval for requests), LIVES (a directory for signs of life),
 POD_NAME, NODE_NAME, and those of ``shuntyard_trainer``.
 
-This file is given to containers as it is: it needs the standard library and ``shuntyard_trainer``.
+Containers run this file as it is: it needs the standard library and ``shuntyard_trainer``.
 
 Source:
     Mao et al., arXiv 2010.11307, Fig. 1; the shape and its constants are those of the simulation
@@ -33,7 +32,7 @@ from shuntyard_trainer import Checkpoints, MetricsWriter
 
 BEAT_SECONDS = 0.25
 SPIN = 500
-"""Additions between two looks at the clock: some twenty microseconds."""
+"""Additions between two reads of the clock: some twenty microseconds."""
 
 
 def setting(name: str, default: str) -> str:
@@ -70,10 +69,10 @@ def burn(cpu_seconds: float) -> None:
 
 
 class Life:
-    """Bears witness that this process lives, and whether another of its job lives beside it.
+    """Writes signs of life of this process, and whether another process of its job runs.
 
-    The lock on ``running.lock`` is given back by the kernel when the process ends, however it ends.
-    So a life whose first line says ``alone: false`` began while another one was not over.
+    The kernel releases the lock on ``running.lock`` when the process ends, however it ends. So a
+    life whose first line has ``alone: false`` began while another one was not over.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -103,14 +102,14 @@ class Life:
 
 
 class Model:
-    """What a checkpoint holds: nothing but how far it is. Only the newest file stays."""
+    """The content of a checkpoint: only the number of steps. Only the newest file is kept."""
 
     def __init__(self, directory: str) -> None:
         self._directory = Path(directory)
         self._save_seconds = float(setting("SAVE_SECONDS", "0"))
 
     def save(self, step: int) -> Path:
-        """Write a checkpoint of so many steps; the storage takes its time, the CPU does not."""
+        """Write a checkpoint of so many steps; it takes time but no CPU."""
         time.sleep(self._save_seconds)
         path = self._directory / f"step-{step}.json"
         path.write_text(json.dumps({"step": step}))

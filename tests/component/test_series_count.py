@@ -3,7 +3,7 @@
 import pytest
 
 from agent.metrics import MOST_PODS, SERIES
-from bench.series import of_an_agent, of_the_extender
+from bench.series import agent_row, extender_row
 
 LARGER = [(250, 5000), pytest.param(5000, 100_000, marks=pytest.mark.e2e)]
 MOST_SERIES = 1500
@@ -13,14 +13,14 @@ MOST_OF_AN_AGENT = 150
 
 @pytest.mark.parametrize(("nodes", "pods"), LARGER)
 def test_an_extender_of_a_large_cluster_has_the_series_of_a_small_one(nodes, pods):
-    small = of_the_extender(2, 4)
-    large = of_the_extender(nodes, pods)
+    small = extender_row(2, 4)
+    large = extender_row(nodes, pods)
     assert large.series == small.series
     assert large.series < MOST_SERIES
 
 
 def test_an_agents_series_are_those_of_so_many_pods_at_most():
-    none, full, beyond = (of_an_agent(pods).series for pods in (0, MOST_PODS, 3 * MOST_PODS))
+    none, full, beyond = (agent_row(pods).series for pods in (0, MOST_PODS, 3 * MOST_PODS))
     assert none < MOST_OF_AN_AGENT
     assert full - none == MOST_PODS * (len(SERIES) + 1)
     assert beyond == full

@@ -27,46 +27,46 @@ def pod(name: str, index: int, node: str, phase: str = "Running") -> dict[str, A
 
 
 def workers_on(driver: Driver, node: str) -> int:
-    return sum(seats.count(node) for seats in driver.seats.values())
+    return sum(nodes.count(node) for nodes in driver.nodes.values())
 
 
 def test_jobs_begin_in_order_of_arrival_one_a_look_as_long_as_there_is_room() -> None:
     driver, there = Driver(HEAVY), [job(name) for name in HEAVY]
-    begun = [driver.look(there, NOBODY, now) for now in (0.0, 1.0, 2.0, 3.0)]
+    begun = [driver.decide(there, NOBODY, now) for now in (0.0, 1.0, 2.0, 3.0)]
     assert begun == [{FIRST: 3}, {SECOND: 3}, {THIRD: 3}, {}]
     assert all(2 * workers_on(driver, node) <= 7 for node in NODES)
 
 
 def test_a_job_that_did_not_come_or_is_over_takes_no_part() -> None:
     driver = Driver(HEAVY)
-    assert driver.look([], NOBODY, 0.0) == {}
-    assert driver.look([job(FIRST)], NOBODY, 0.0) == {FIRST: 3}
-    assert driver.look([job(FIRST, over=True)], NOBODY, 1.0) == {}
-    assert driver.seats == {}
+    assert driver.decide([], NOBODY, 0.0) == {}
+    assert driver.decide([job(FIRST)], NOBODY, 0.0) == {FIRST: 3}
+    assert driver.decide([job(FIRST, over=True)], NOBODY, 1.0) == {}
+    assert driver.nodes == {}
 
 
 def test_who_starves_gets_workers_of_those_that_run() -> None:
     driver, there = Driver(HEAVY), [job(name) for name in HEAVY]
     for now in (0.0, 1.0, 2.0):
-        driver.look(there, NOBODY, now)
-    assert driver.look(there, NOBODY, STARVING) == {FIRST: 2, SECOND: 2}
-    assert driver.look(there, NOBODY, STARVING + 1) == {FOURTH: 2}
+        driver.decide(there, NOBODY, now)
+    assert driver.decide(there, NOBODY, STARVING) == {FIRST: 2, SECOND: 2}
+    assert driver.decide(there, NOBODY, STARVING + 1) == {FOURTH: 2}
 
 
 def test_after_a_quiet_minute_a_job_grows_where_its_first_worker_really_is() -> None:
     driver, there = Driver(HEAVY), [job(FIRST)]
-    driver.look(there, NOBODY, 0.0)
+    driver.decide(there, NOBODY, 0.0)
     ended = pod(FIRST, 1, "node-0000", phase="Failed")
     elsewhere = [pod(FIRST, index, "node-0002") for index in range(2)] + [ended]
-    assert driver.look(there, elsewhere, 1.0) == {}
-    assert driver.seats[FIRST][:2] == ["node-0002", "node-0002"]
-    assert driver.look(there, elsewhere, QUIET) == {FIRST: 4}
-    assert driver.seats[FIRST].count("node-0002") == 3
+    assert driver.decide(there, elsewhere, 1.0) == {}
+    assert driver.nodes[FIRST][:2] == ["node-0002", "node-0002"]
+    assert driver.decide(there, elsewhere, QUIET) == {FIRST: 4}
+    assert driver.nodes[FIRST].count("node-0002") == 3
 
 
 def test_a_node_that_looks_overfull_for_a_while_stops_nobody() -> None:
     driver, there = Driver(HEAVY), [job(name) for name in HEAVY]
     for now in (0.0, 1.0, 2.0):
-        driver.look(there, NOBODY, now)
+        driver.decide(there, NOBODY, now)
     crowd = [pod(name, index, "node-0000") for name in (FIRST, SECOND) for index in range(3)]
-    assert driver.look(there, crowd, STARVING) == {FIRST: 2}
+    assert driver.decide(there, crowd, STARVING) == {FIRST: 2}

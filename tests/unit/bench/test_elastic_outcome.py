@@ -11,7 +11,7 @@ import pytest
 from bench import elastic, report, results
 from bench.elastic import outcome, picture
 from bench.elastic.outcome import JobOutcome, Outcome, Step, row, workers_over_time
-from bench.elastic.running import Seen
+from bench.elastic.running import Changes
 
 JOB = JobOutcome("job-1", 2, 0.0, 30.0, 40, 0, 0, 1, ((5.0, 2), (10.0, 3)), 0.5, 0.5)
 LAST = JobOutcome("job-4", 1, 10.0, 60.0, 40, 1, 2, 2, ((20.0, 1),), 0.25, 0.5)
@@ -35,7 +35,7 @@ def test_workers_over_time_are_where_their_number_changed() -> None:
 
 
 def test_only_changes_of_a_job_that_is_not_suspended_are_rescales() -> None:
-    seen = Seen()
+    seen = Changes()
     for suspended, workers in ((True, 3), (False, 2), (False, 2), (False, 4), (False, 2)):
         spec = {"suspend": suspended, "parallelism": workers}
         seen.note({"metadata": {"name": "a"}, "spec": spec})
