@@ -19,7 +19,7 @@ NO_WORDS: Final = frozenset({EVERYTHING, NOTHING})
 PYTHON: Final = "*.py"
 INSTALLED: Final = ("agent/", "cli/", "extender/", "shared/", "trainer/")
 """Programs that are installed without the repository's other files."""
-_NAMING: Final = ("tests/gate/", "tests/conftest.py")
+_NAMING: Final = ("tests/gate/inputs.py", "tests/gate/graph.py", "tests/conftest.py")
 """They name files of others, and read none of them."""
 READERS: Final[Mapping[str, str]] = {
     "pyproject.toml": EVERYTHING,

@@ -46,7 +46,9 @@ class Records:
             return
         path = arguments[0]
         if isinstance(path, str) and not path.endswith((".py", ".pyc")):
-            whole = os.path.abspath(path)  # noqa: PTH100 - a Path would open, and cost, more
+            whole = (
+                path if path.startswith(os.sep) else f"{ROOT}{path}"
+            )  # makes no call that blocks
             if whole.startswith(ROOT):
                 self._reads[self._module].add(whole.removeprefix(ROOT))
 

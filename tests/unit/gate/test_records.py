@@ -1,0 +1,73 @@
+"""Which opened files a run notes, and for which test module."""
+
+from types import SimpleNamespace
+
+import pytest
+from blockbuster import blockbuster_ctx
+
+from tests.gate import records
+from tests.gate.records import Records
+
+MODULE = "tests/unit/test_a.py"
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """Notes of a worker: they are sent to the first process at the end of the session."""
+    output = {}
+    config = SimpleNamespace(workeroutput=output, getoption=lambda _name: tmp_path / "lane.json")
+    return Records(config), output
+
+
+def during(running, module, *paths):
+    """Open files while the module runs; the audit hook is called as the interpreter would."""
+    node = SimpleNamespace(nodeid=f"{module}::test_it")
+    protocol = running.pytest_runtest_protocol(node)
+    next(protocol)
+    for path in paths:
+        running.note("open", (path, "r", 0))
+    with pytest.raises(StopIteration):
+        protocol.send(None)
+
+
+def sent(running, output):
+    running.pytest_sessionfinish()
+    return output["shuntyard_reads"]
+
+
+OPENED = {
+    "a file of the repository": (f"{records.ROOT}docs/faq.md", ["docs/faq.md"]),
+    "a relative path": ("docs/faq.md", ["docs/faq.md"]),
+    "Python": (f"{records.ROOT}agent/main.py", None),
+    "a file elsewhere": ("/etc/hosts", None),
+    "a file descriptor": (3, None),
+}
+
+
+@pytest.mark.parametrize(("path", "noted"), OPENED.values(), ids=OPENED)
+def test_files_of_the_repository_that_are_no_python_are_noted(notes, path, noted):
+    running, output = notes
+    during(running, MODULE, path)
+    assert sent(running, output).get(MODULE) == noted
+
+
+def test_what_is_opened_between_tests_is_noted_for_none(notes):
+    running, output = notes
+    during(running, MODULE)
+    running.note("open", ("pyproject.toml", "r", 0))
+    assert sent(running, output) == {}
+
+
+async def test_noting_blocks_no_event_loop(notes):
+    running, output = notes
+    with blockbuster_ctx():
+        during(running, MODULE, "docs/faq.md", f"{records.ROOT}docs/cli.md")
+    assert sent(running, output) == {MODULE: ["docs/cli.md", "docs/faq.md"]}
+
+
+def test_reads_of_workers_are_put_together(notes):
+    running, output = notes
+    for path in ("b.md", "a.md"):
+        reads = {"shuntyard_reads": {MODULE: [path]}}
+        running.pytest_testnodedown(SimpleNamespace(workeroutput=reads))
+    assert sent(running, output) == {MODULE: ["a.md", "b.md"]}
