@@ -30,7 +30,7 @@ NODE_VARIABLE: Final = "NODE_NAME"
 
 
 class AgentSection(Section):
-    """Whose agent this is."""
+    """The node of this agent."""
 
     node: str | None = Field(
         default=None,
@@ -42,7 +42,7 @@ class AgentSection(Section):
 
 
 class ExtenderSection(Section):
-    """Where the replicas of the extender are, and how both sides know each other."""
+    """Addresses of the extender's replicas, and how both sides authenticate."""
 
     urls: tuple[str, ...] = Field(
         default=(),
@@ -52,7 +52,7 @@ class ExtenderSection(Section):
     service: str = Field(
         default="shuntyard-agents.shuntyard-system.svc",
         min_length=1,
-        description="Host name that stands for every replica: a headless Service.",
+        description="Host name that resolves to every replica: a headless Service.",
     )
     port: int = Field(default=10263, ge=1, le=65535, description="Port of the replicas there.")
     resolve_seconds: float = Field(
@@ -79,10 +79,10 @@ class ExtenderSection(Section):
 
     @field_validator("urls", mode="before")
     @classmethod
-    def _may_be_a_text(cls, found: Any) -> Any:
-        if isinstance(found, str):
-            return tuple(part.strip() for part in found.split(",") if part.strip())
-        return found
+    def _may_be_a_text(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
 
     @field_validator("urls")
     @classmethod
@@ -97,7 +97,7 @@ class ExtenderSection(Section):
 
 
 class ReportSection(Section):
-    """When and what the replicas are told."""
+    """When and what is reported to the replicas."""
 
     interval_seconds: float = Field(
         default=5.0, ge=0.05, le=60, description="Time between two heartbeats to a replica."
@@ -116,7 +116,7 @@ class ReportSection(Section):
         default=300.0,
         ge=1,
         le=86400,
-        description="How often a heartbeat tells everything, not only what changed.",
+        description="How often a heartbeat has everything, not only what changed.",
     )
     events: int = Field(
         default=MOST_EVENTS,
@@ -148,7 +148,7 @@ class ReportSection(Section):
 
 
 class DiscoverySection(Section):
-    """Which pods are on the node: the extender is asked, not the API server."""
+    """Requests to the extender for the pods of the node."""
 
     interval_seconds: float = Field(
         default=3.0, ge=0.05, le=60, description="How often; a fifth more or less."
@@ -156,7 +156,7 @@ class DiscoverySection(Section):
 
 
 class PathsSection(Section):
-    """What is mounted where."""
+    """Paths in the container."""
 
     volume: Path = Field(
         default=Path("/var/lib/shuntyard/volume"),
@@ -177,7 +177,7 @@ def _limit(name: str, least: int, most: int, description: str) -> Any:
 
 
 class FollowingSection(Section):
-    """How files are followed, by polling: no other way sees what other hosts write."""
+    """How files are followed: by polling, because only that sees writes of other hosts."""
 
     interval_seconds: float = Field(
         default=5.0, ge=0.05, le=60, description="How often a pod's metrics are read."
@@ -291,8 +291,8 @@ class ConvergenceSection(Section):
 
     def parameters(self) -> ConvergenceParameters:
         """Return the parameters of Algorithm 1."""
-        said = self.model_dump(exclude={"preset"}, exclude_none=True)
-        return replace(_PRESETS[self.preset], **said)
+        changes = self.model_dump(exclude={"preset"}, exclude_none=True)
+        return replace(_PRESETS[self.preset], **changes)
 
 
 class ApiSection(Section):

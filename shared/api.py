@@ -1,4 +1,4 @@
-"""Bodies of the read API: what ``/v1/queue``, ``nodes``, ``jobs``, ``explain``, ``what-if`` … say.
+"""Bodies of the read API: ``/v1/queue``, ``nodes``, ``jobs``, ``explain``, ``what-if``.
 
 Keys are snake_case and stable within one ``apiVersion``; fields may be added. Times are seconds
 since the epoch; amounts are integers in base units: ``cpu`` in milli-CPU, memory in bytes.
@@ -58,7 +58,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     """A waiting job.
 
     Attributes:
-        position: 1 is placed first; None if the job cannot start until somebody changes it.
+        position: 1 is placed first; None if the job cannot start without a change.
         job: The job's name.
         kind: What it is: ``job``, ``statefulset``, ``pytorchjob``, …
         created_at: Seconds since the epoch.
@@ -110,14 +110,14 @@ class QueueResponse(Listed, frozen=True, kw_only=True):
 
 
 class AgentEntry(Struct, frozen=True, kw_only=True):
-    """What a node's agent says.
+    """The state of a node's agent.
 
     Attributes:
         age_seconds: Since its last heartbeat.
-        stale: That is so long that nothing is decided on it.
-        complete: It has said what it knows of every pod.
+        stale: That is too long for decisions.
+        complete: It has reported every pod.
         progressing: Pods of ours by SpeCon's category; those without a metric are in none.
-        use: What the node uses now; None if the agent does not say.
+        use: Use of the node; None if unknown.
         cpu_cores: Cores of the node as the agent sees them.
     """
 
@@ -142,7 +142,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
         seats: Pods that are planned here and not bound yet.
         relative_price: Price of its dearest resource: 0 on an idle node, 1 on a full one.
         log_price: ln of that price in units of the idle price (docs/policies/pricing.md).
-        agent: What its agent says; None if none was heard.
+        agent: State of its agent; None if it never reported.
     """
 
     name: str
@@ -167,7 +167,7 @@ class MemberCounts(Struct, frozen=True, kw_only=True):
 
     Attributes:
         gated: In the queue.
-        held: In the queue, and gated by somebody else too.
+        held: In the queue, and also gated by others.
         seated: Released with a planned node, not bound.
         loose: Released without a pin, not bound.
         direct: Never had our gate, no seat yet.
@@ -189,20 +189,20 @@ class MemberCounts(Struct, frozen=True, kw_only=True):
 
 
 class ProgressEntry(Struct, frozen=True, kw_only=True):
-    """How far a job's training is: as its first member with a metric says.
+    """Progress of a job's training, from its first member with a metric.
 
     Attributes:
         pod: That member.
         metric: Name of the series, e.g. ``eval_loss``.
         value: Its last finite value.
         step: Last step; None if the source counts none.
-        total_steps: Where the run ends; None if nobody said.
+        total_steps: Where the run ends; None if unknown.
         curve: At most 32 values, oldest first, evenly spread over the run.
         remaining: Predicted seconds to the end, with a band; None if not predictable.
         attempt: 1, one more after each restart.
         diverged: The last value was no number, or infinite.
         updated_at: When the last value was read, on the node's clock.
-        stale: The node's agent has been silent since for too long.
+        stale: The node's agent has been silent for too long.
     """
 
     pod: str
@@ -220,12 +220,12 @@ class ProgressEntry(Struct, frozen=True, kw_only=True):
 
 
 class CheckpointEntry(Struct, frozen=True, kw_only=True):
-    """What a job's checkpoint directory says, as its first member that has one sees it.
+    """State of a job's checkpoints, from its first member with a directory.
 
     Attributes:
         step: Of the last completed checkpoint; None before the first.
         age_seconds: Since it was completed.
-        problem: Why no checkpoint can be asked for, a token; empty if one can.
+        problem: Why no checkpoint can be requested, a token; empty if one can.
         detail: The same in words.
     """
 
@@ -247,11 +247,11 @@ class JobEntry(Struct, frozen=True, kw_only=True):
         warnings: Keys of ours on it that have no effect, e.g. misspelt ones.
         nodes: Where its bound and seated members are.
         progress: How far it is; None if no agent knows.
-        progress_problem: Why its metrics cannot be read; empty if they can, or nobody tried.
+        progress_problem: Why its metrics cannot be read; empty if they can, or were not tried.
         checkpoint: Its last checkpoint; None if it has no checkpoint directory.
         workers: How many workers it has and may have; None if their number does not change.
         admission: What it is worth and what was promised; None unless it is admitted by price.
-        end: When it ends, and who says so; None if none of its pods runs.
+        end: When it ends, and the source of that; None if none of its pods runs.
     """
 
     job: str
@@ -313,11 +313,11 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
             ``topology``, ``quota``, ``price``, ``slot``; empty if nothing hinders.
         short: How much is missing for them, by resource: in total, or where the total is enough,
             on the node that lacks least.
-        tried: Its waiting pods by role and shape, and what each node said to them.
+        tried: Its waiting pods by role and shape, with the result of each node.
         changes: What would make it run, the smallest first; each alone is enough.
         workers: How many workers it has and may have; None if their number does not change.
         rescales: Changes of its workers, oldest first.
-        declined: Why they are not changed now; None if nobody looked, or they are.
+        declined: Why they are not changed now; None if not examined, or they are.
         admission: What it is worth and what was promised; None unless it is admitted by price.
         price: What its price is made of, the dearest first; of a job that is not admitted.
     """

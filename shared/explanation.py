@@ -16,7 +16,7 @@ class StepKind(StrEnum):
     """What a step of a change does."""
 
     SET_ANNOTATION = "set-annotation"
-    """Annotation ``field`` of the job's pods (or where it stands above them) becomes ``to``;
+    """Annotation ``field`` of the job's pods (or of an owner that has it) becomes ``to``;
     empty: it goes."""
     SET_LABEL = "set-label"
     """Label ``field`` of the job's pods becomes ``to``; empty: it goes."""
@@ -51,7 +51,7 @@ class StepKind(StrEnum):
     FREE = "free"
     """``amount`` of resource ``field`` comes free on the node."""
     ADD_NODES = "add-nodes"
-    """``amount`` nodes like ``subject`` join, empty; with ``to`` of resource ``field`` if said."""
+    """``amount`` nodes like ``subject`` join, empty; with ``to`` of resource ``field`` if set."""
 
 
 class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -63,8 +63,8 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
             node or namespace.
         role: The pods of this role; all of the job where it is empty.
         field: What of the subject: an annotation, a resource, a label, a taint.
-        before: What stands there now (key ``from``).
-        after: What is to stand there (key ``to``); empty: nothing.
+        before: The present value (key ``from``).
+        after: The new value (key ``to``); empty: none.
         amount: How many or how much.
         at: When it comes by itself, seconds since the epoch; None if unknown.
     """

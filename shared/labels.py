@@ -1,6 +1,6 @@
-"""Every label, annotation, gate and condition that users or we write, named once.
+"""Every label, annotation, gate and condition that users or we write.
 
-Keys of other projects that we read as they are stand beside ours.
+Includes keys of other projects that we read.
 """
 
 from typing import Final

@@ -191,7 +191,7 @@ class Mover(StrEnum):
     EVICT = "evict"
     """By the Eviction API; the owner makes a new pod."""
     RECREATE = "recreate"
-    """By the Eviction API; nobody owns the pod, so we make the new one from the kept template."""
+    """By the Eviction API; the pod has no owner, so we make the new one from the kept template."""
     SUSPEND = "suspend"
     """The whole Job is suspended and resumed: no failure is counted, no back-off is waited for."""
 
@@ -253,7 +253,7 @@ class Migration(Struct, frozen=True, kw_only=True, tag=True):
         transitions: Each phase entered, and when.
         members: The pods.
         digest: Of the whole spec, templates included; empty before the object was read.
-        signature: What the object says so that its spec can be told to be ours.
+        signature: Signature of the spec, which proves that it is ours.
     """
 
     namespace: str

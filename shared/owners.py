@@ -1,4 +1,4 @@
-"""What creates pods or declares their group: a part of ``shared.model``."""
+"""Objects that create pods or declare their group: a part of ``shared.model``."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from shared.identity import Uid
 from shared.label_selectors import LabelSelector
 
 BUILT_IN_GROUPS: Final = frozenset({"batch", "apps"})
-"""API groups of Kubernetes itself; a kind outside them is told apart by its group."""
+"""API groups of Kubernetes itself; a kind outside them is identified with its group."""
 
 
 class OwnerReference(Struct, frozen=True):
@@ -22,7 +22,7 @@ class OwnerReference(Struct, frozen=True):
 
 
 class JobState(Struct, frozen=True, kw_only=True):
-    """What else is read of a ``batch/v1`` Job.
+    """Further state of a ``batch/v1`` Job.
 
     Attributes:
         suspended: ``spec.suspend``.
@@ -43,7 +43,7 @@ class JobState(Struct, frozen=True, kw_only=True):
 
 
 class WorkerCount(Struct, frozen=True, kw_only=True):
-    """A number in an owner's spec that says how many pods of one role it wants.
+    """A number in an owner's spec: its wanted pods of one role.
 
     Attributes:
         role: ``worker``, …; empty where the kind has no roles.
@@ -51,7 +51,7 @@ class WorkerCount(Struct, frozen=True, kw_only=True):
         fields: JSON pointers into the object that are set to the number, all together.
         totals: JSON pointers that are set to the number plus so many: pods of all roles.
         guards: Pointer and text of what must still stand there when they are: an entry of a list
-            is told by its name.
+            is identified by its name.
         least: The owner's own limit; 0 where no worker at all pauses it and harms nothing.
         most: The same; None: none.
         elastic: The limits are the user's word that the number may change, as our annotation is.
@@ -72,13 +72,13 @@ class WorkerCount(Struct, frozen=True, kw_only=True):
     leaving_key: str = ""
 
     def values(self, to: int) -> tuple[tuple[str, int], ...]:
-        """Return what stands at which pointer when the number is ``to``."""
+        """Return the value at each pointer when the number is ``to``."""
         others = ((field, to + more) for field, more in self.totals)
         return (*((field, to) for field in self.fields), *others)
 
 
 class OwnProgress(Struct, frozen=True, kw_only=True):
-    """How far a training is, as the status of its own object says.
+    """Progress of a training, in the status of its own object.
 
     Attributes:
         percent: How much of it is done, 0 to 100.
@@ -134,7 +134,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     selector: LabelSelector | None = None
 
     def selects(self, pod_labels: Mapping[str, str]) -> bool:
-        """Say whether a pod with these labels can be its own."""
+        """Return True if a pod with these labels can be its own."""
         return self.selector is None or self.selector.matches(pod_labels)
 
     def stated(self, key: str) -> str | None:

@@ -79,7 +79,7 @@ class MetricsPlace:
         format: One of ``FORMATS``.
         metric: Name of the series; None: the default ones.
         goal: None: by the metric's name.
-        total_steps: None if not said.
+        total_steps: None if not stated.
         container: None: the first that has a log.
         regex: Only with the format ``regex``.
     """

@@ -51,7 +51,7 @@ class PodShape(Struct, frozen=True, cache_hash=True, omit_defaults=True):
     ``unmodelled`` names what our planner does not model (``podAffinity``, ``topologySpread``,
     ``volumes``, ``resourceClaims``, …); such a pod is released without a pin. Claimed volumes are
     not in it: which claims a pod names is in ``Pod``, so that it does not split classes, and what
-    they mean is said by ``extender.core.cluster.pod_shape``.
+    they mean is in ``extender.core.cluster.pod_shape``.
     """
 
     requests: tuple[tuple[str, int], ...] = ()

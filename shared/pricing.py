@@ -13,11 +13,11 @@ from shared.answer import Response
 
 
 class ProfileEntry(Struct, frozen=True, kw_only=True):
-    """What is measured of a job that does not say how long its steps take.
+    """Measurement of a job whose step time is unknown.
 
     Attributes:
         since: When it was seen to run; None while it waits.
-        until: When its owner is told that it could not be measured; None while it waits, and once
+        until: When it is reported that it could not be measured; None while it waits, and once
             it is measured.
         steps: Steps that were timed.
         wanted_steps: As many must be.
@@ -38,14 +38,14 @@ class ProfileEntry(Struct, frozen=True, kw_only=True):
 
 
 class AdmissionEntry(Struct, frozen=True, kw_only=True):
-    """How a job with a utility stands.
+    """Admission state of a job with a utility.
 
     Attributes:
         admitted: It has a plan.
         payoff: Utility minus bill; of a job that is not admitted what is known of it, or 0.
         utility: What completing is worth by the plan; of a job that is not admitted what it would
             be worth if it began now and nothing delayed it; None if unknown.
-        bill: What its resources cost; None where nobody offered.
+        bill: Price of its resources; None without an offer.
         promise: What became of the promise: ``kept``, ``slipped``, ``broken``; empty without one.
         promised_at: By when it was to be done, when it was admitted; None without a promise.
         finish_at: The same by the present plan.
@@ -154,8 +154,8 @@ class PricesResponse(Response, frozen=True, kw_only=True):
         acting: Whether the replica that answers is the one that decides.
         kappa: How many times dearer a full resource is now than an idle one.
         nodes: All nodes, by name.
-        slots: The time slots; None if nobody asked, or no job is admitted by price.
-        slots_problem: Why there are none, in words; empty if there are, or nobody asked.
+        slots: The time slots; None if not requested, or no job is admitted by price.
+        slots_problem: Why there are none; empty if there are, or they were not requested.
     """
 
     acting: bool

@@ -57,7 +57,7 @@ class Progress(Struct, frozen=True, kw_only=True):
         metric: Name of the series the category is computed from, e.g. ``eval_loss``.
         goal: Which way it should go.
         source: Format that was read, e.g. ``jsonl``, ``keras``, ``tfevents``.
-        step: Last step (iteration, batch or epoch, as the source counts); None if never said.
+        step: Last step (iteration, batch or epoch, as the source counts); None if never stated.
         total_steps: Where the run ends; None if unknown.
         value: Last finite value of the metric; None before the first.
         first_value: First value of this run.

@@ -28,7 +28,7 @@ LEAST_BAND_RATIO: Final = 0.05
 """The band reaches at least this part of the value to both sides: no real curve has our shape."""
 _UNKNOWNS: Final = 4
 _SLOWEST, _FASTEST = math.log(0.25), math.log(300.0)
-"""Log of the speeds tried. A slower curve could not be told from a straight line without end."""
+"""Log of the speeds tried. A slower curve is indistinguishable from a straight line."""
 _COARSE: Final = 8
 _REFINEMENTS: Final = 3
 _STEP: Final = (_FASTEST - _SLOWEST) / (_COARSE - 1)

@@ -40,7 +40,7 @@ class ConvergenceParameters:
         signed: Whether only an improvement is growth; false: any change, as printed, so that a
             diverging run counts as progressing.
         count_silent_ticks: Whether a tick without a new value counts as one without growth, as
-            printed ("between iterations the last value"). False: a trainer that stands still, or
+            printed ("between iterations the last value"). False: a trainer that pauses, or
             says little, must not look converged.
         epsilon: The least by which a change is divided.
 

@@ -126,28 +126,34 @@ def replicas(job: ReplicatedJob) -> int:
     return 1 if job.replicas is None else job.replicas
 
 
-def _exists(told: ReplicatedJobStatus | None) -> bool:
+def _exists(status: ReplicatedJobStatus | None) -> bool:
     """Return True if its Jobs were created; then it stays counted."""
-    return told is not None and any((told.ready, told.succeeded, told.failed, told.active))
+    return status is not None and any(
+        (status.ready, status.succeeded, status.failed, status.active)
+    )
 
 
 def _may_start(
     job: ReplicatedJob,
     before: Sequence[ReplicatedJob],
     jobs: Sequence[ReplicatedJob],
-    told: Mapping[str, ReplicatedJobStatus],
+    statuses: Mapping[str, ReplicatedJobStatus],
 ) -> bool:
-    wanted = {one.name: replicas(one) for one in jobs}
-    waits_for = [*(Dependency(one.name) for one in before), *(job.depends_on or ())]
-    return all(_reached(one, wanted.get(one.name), told.get(one.name)) for one in waits_for)
+    wanted = {other.name: replicas(other) for other in jobs}
+    waits_for = [*(Dependency(other.name) for other in before), *(job.depends_on or ())]
+    return all(
+        _reached(other, wanted.get(other.name), statuses.get(other.name)) for other in waits_for
+    )
 
 
-def _reached(wanted: Dependency, replicas: int | None, told: ReplicatedJobStatus | None) -> bool:
-    if told is None:
+def _reached(
+    dependency: Dependency, replicas: int | None, status: ReplicatedJobStatus | None
+) -> bool:
+    if status is None:
         return False
-    if wanted.status == COMPLETE:
-        return told.succeeded == replicas
-    return told.ready + told.succeeded + told.failed == replicas
+    if dependency.status == COMPLETE:
+        return status.succeeded == replicas
+    return status.ready + status.succeeded + status.failed == replicas
 
 
 def templates(found: JobSet) -> Templates:

@@ -107,8 +107,8 @@ def _kind(
             template=pod_templates.stated(templates(raw)),
             selector=label_selectors.select_label(named_by, name) if named_by else None,
         )
-        found, said = with_changes(found, raw.metadata, changes(raw)), progress(raw)
-        return found if said is None else replace(found, progress=said)
+        found, own_progress = with_changes(found, raw.metadata, changes(raw)), progress(raw)
+        return found if own_progress is None else replace(found, progress=own_progress)
 
     return OwnerKind(kind, group, versions, decode)
 
