@@ -4,6 +4,7 @@
 """  # noqa: INP001 - a script, no package
 
 import argparse
+import dataclasses
 import importlib
 import inspect
 import sys
@@ -167,8 +168,9 @@ def _allowed(field: Any) -> str:
     kind, optional = field.annotation, ""
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        named = issubclass(item, BaseModel)
-        return f"list of {' and '.join(item.model_fields)}" if named else "list of texts"
+        if not dataclasses.is_dataclass(item):
+            return "list of texts"
+        return f"list of {' and '.join(field.name for field in dataclasses.fields(item))}"
     if get_origin(kind) is UnionType:
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
         optional = ", or no value"
@@ -186,8 +188,8 @@ def _shown(value: object) -> str:
         return "no value"
     if isinstance(value, tuple):
         return ", ".join(_shown(one) for one in value) or "empty"
-    if isinstance(value, BaseModel):
-        return f"`{'='.join(value.model_dump().values())}`"
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return f"`{'='.join(dataclasses.asdict(value).values())}`"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return (

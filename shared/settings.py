@@ -1,29 +1,103 @@
-"""One YAML file and the environment become one frozen pydantic model; read once, at the start.
+"""One YAML file and the environment become one frozen pydantic model, once, at the start.
 
-``SHUNTYARD__SECTION__KEY`` wins over the file. What is wrong is said with the path of the field,
-where it was set, and what was expected; every mistake at once.
+``SHUNTYARD__SECTION__KEY`` wins over the file. An error lists every mistake, each with the path of
+the field, where it was set, and what was expected.
 """
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, TypeVar, cast, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic_core import ErrorDetails
 
 from shared.errors import SettingsError
+from shared.parameters import Declaration, declarations
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 PREFIX: Final = "SHUNTYARD__"
+_UNKNOWN: Final = {"extra_forbidden", "unexpected_keyword_argument"}
+_NO_SECTION: Final = {"model_type", "dataclass_type"}
 
 Settings = TypeVar("Settings", bound=BaseModel)
+SectionType = TypeVar("SectionType", bound="Section")
+Parameters = TypeVar("Parameters", bound="DataclassInstance")
 Path_ = tuple[str, ...]
 
 
+class Part:
+    """What a section takes of a class of parameters (``shared.parameters``).
+
+    Attributes:
+        parameters: The class.
+        declared: The declarations that are taken, by key in the file.
+        preset: Key of the field that names a preset; empty: there is none.
+        optional: Fields that need no value, because the preset has one.
+    """
+
+    def __init__(
+        self,
+        parameters: type,
+        *,
+        only: Collection[str] | None = None,
+        keys: Mapping[str, str] | None = None,
+        preset: str = "",
+        optional: Collection[str] = (),
+    ) -> None:
+        """Choose fields.
+
+        Args:
+            parameters: A dataclass; all its fields have defaults.
+            only: The fields that are taken; None: all that are declared.
+            keys: Their keys in the file, where these differ from the names.
+            preset: See above.
+            optional: See above.
+        """
+        self.parameters, self.preset, self.optional = parameters, preset, frozenset(optional)
+        self.declared = {
+            (keys or {}).get(declared.name, declared.name): declared
+            for declared in declarations(parameters)
+            if only is None or declared.name in only
+        }
+
+    def field(self, declared: Declaration) -> Any:
+        """Return the type and pydantic's field of a declaration."""
+        kind, default, description = declared.type, declared.default, declared.description
+        if declared.name in self.optional:
+            kind, default = kind | None, None
+            description = f"{description} No value: as `{self.preset}` says."
+        for limit in declared.limits:
+            kind = Annotated[kind, limit]
+        return kind, Field(default=default, description=description)
+
+
 class Section(BaseModel):
-    """A part of a settings file: frozen, and a key it does not know is a mistake."""
+    """A part of a settings file: frozen; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    parts: ClassVar[tuple[Part, ...]] = ()
+
+    def preset_values(self) -> object:
+        """Return the parameters whose values count where an optional field has none."""
+        raise NotImplementedError
+
+    def applied_to(self, parameters: Parameters) -> Parameters:
+        """Return the parameters with this section's values in place of theirs."""
+        values = {}
+        for part in self.parts:
+            if not isinstance(parameters, part.parameters):
+                continue
+            for key, declared in part.declared.items():
+                value = getattr(self, key)
+                if value is None and declared.name in part.optional:
+                    value = getattr(self.preset_values(), declared.name)
+                values[declared.name] = value
+        return dataclasses.replace(parameters, **values)
 
     @model_validator(mode="before")
     @classmethod
@@ -31,13 +105,45 @@ class Section(BaseModel):
         """Take a section whose fields are all commented out, which YAML reads as null."""
         return {} if found is None else found
 
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        """Build the parameters, which check what concerns several fields."""
+        for part in self.parts:
+            self.applied_to(part.parameters())
+        return self
 
-def bounded(
-    parameters: type, bounds: Mapping[str, tuple[float, float]], name: str, description: str
-) -> Any:
-    """Return the field for one number of a rule, with the rule's own default and bounds."""
-    least, most = bounds[name]
-    return Field(default=getattr(parameters, name), ge=least, le=most, description=description)
+
+def takes(*parts: Part) -> Callable[[type[SectionType]], type[SectionType]]:
+    """Return a class decorator that adds the fields of parameters to a section."""
+
+    def build(section: type[SectionType]) -> type[SectionType]:
+        fields = {
+            key: part.field(declared) for part in parts for key, declared in part.declared.items()
+        }
+        section.parts = parts
+        taken = create_model(f"{section.__name__}Parameters", __base__=Section, **fields)
+        made = create_model(
+            section.__name__,
+            __base__=(section, taken),  # the fields of the last one come first
+            __module__=section.__module__,
+            __doc__=section.__doc__,
+        )
+        return cast("type[SectionType]", made)
+
+    return build
+
+
+def fill(parameters: Parameters, sections: Sequence[Section]) -> Parameters:
+    """Return the parameters, and those inside them, with the values of the sections."""
+    for section in sections:
+        parameters = section.applied_to(parameters)
+    inner = {
+        field.name: fill(value, sections)
+        for field in dataclasses.fields(parameters)
+        if dataclasses.is_dataclass(value := getattr(parameters, field.name))
+        and not isinstance(value, type)
+    }
+    return dataclasses.replace(parameters, **inner)
 
 
 def load(model: type[Settings], file: Path | None, environ: Mapping[str, str]) -> Settings:
@@ -116,22 +222,26 @@ def _explain(
     path = tuple(str(part) for part in error["loc"])
     field, found = ".".join(path), repr(error["input"])
     where = f" (from {variables[path][0]})" if path in variables else ""
-    if error["type"] == "extra_forbidden":
+    if error["type"] in _UNKNOWN:
         known = ", ".join(_known(model, path[:-1]))
         return f"  {field}{where}: there is no such field; known here: {known}"
     if error["type"] == "value_error":
         text = error["msg"].removeprefix("Value error, ")
         return f"  {field}{where}: {text}" if path else f"  {text}"
     expected = error["msg"].replace("Input should be", "expected", 1)
-    if error["type"] == "model_type":
+    if error["type"] in _NO_SECTION:
         expected = "expected a section"
     return f"  {field}{where}: {expected}, found {found}"
 
 
 def _known(model: type[BaseModel], path: Path_) -> list[str]:
+    """Return the keys of a section, or of one item of a list in it."""
+    inner: Any = model
     for name in path:
-        inner = model.model_fields[name].annotation
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return []
-        model = inner
-    return list(model.model_fields)
+        if name.isdigit():
+            (inner, *_) = get_args(inner)
+        else:
+            inner = inner.model_fields[name].annotation
+    if dataclasses.is_dataclass(inner):
+        return [field.name for field in dataclasses.fields(inner)]
+    return list(inner.model_fields)

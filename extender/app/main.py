@@ -236,7 +236,10 @@ def build(
         listeners.for_people(settings.api, reads, ground, shown, passing_on),
     )
     parts = Parts(loops, opened, resize.farewell, leadership.release)
-    return _with_agents(parts, settings, observer, acting, ground, shown)
+    stale_seconds = params.migration.stale_seconds
+    return _with_agents(
+        parts, settings, observer, acting, ground, shown, stale_seconds=stale_seconds
+    )
 
 
 def _with_agents(
@@ -246,11 +249,13 @@ def _with_agents(
     acting: Callable[[], bool],
     ground: Context,
     shown: Certificates,
+    *,
+    stale_seconds: float,
 ) -> Parts:
     """Return the parts, the agents' listener, and the loop beside it; no certificate: no agents."""
     if Door.AGENTS not in shown:
         return parts
-    store, stale_seconds = observer.recorder.store, settings.migration.stale_seconds
+    store = observer.recorder.store
     loop = AgentsLoop(store, ground.clock, ground.metrics, ground.beat("agents"), stale_seconds)
     listener = listeners.for_agents(settings.agents, observer, acting, ground, shown)
     return replace(parts, loops=(*parts.loops, loop), listeners=(*parts.listeners, listener))

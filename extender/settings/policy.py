@@ -1,28 +1,24 @@
-"""The sections of the settings file that decide: from YAML to the frozen parameters of the engine.
+"""The sections of the settings file that decide, and the core's parameters made of them.
 
-Defaults and bounds stand beside each policy (``extender.policy``); here they get their place in the
-file. A replay or a what-if reads the same sections of the same file.
+Defaults, bounds and descriptions are declared in ``extender.core.parameters``; a section takes them
+from there. The simulator and a replay read the same sections of the same file.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, field_validator
+from typing_extensions import override
 
-from extender.core.parameters import placement, queue
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import (
     GangParameters,
-    Level,
     NodePriceParameters,
     ScoringWeights,
     TopologyParameters,
 )
 from extender.core.parameters.queue import (
     BackfillParameters,
-    Order,
     PriorityParameters,
     WeightingParameters,
 )
@@ -31,104 +27,58 @@ from extender.settings.admission import AdmissionSection, PriceBoundsSection
 from extender.settings.migration import CpuWeightsSection, MigrationSection
 from extender.settings.scaling import ScalingSection
 from extender.settings.tenancy import TenancySection
-from shared.settings import Section, bounded
+from shared.settings import Part, Section, fill, takes
 
 
+@takes(Part(CoreParameters, only=["order"]))
 class QueueSection(Section):
-    """How waiting jobs are ordered, and how often they are looked at."""
+    """How waiting jobs are ordered, and how often the queue is worked through."""
 
-    order: Order = Field(
-        default=CoreParameters.order,
-        description="`cps`: by the combined priority V; `creation`: first come, first served; "
-        "`weighting`: by utility, then by size (DRS).",
-    )
     settle_seconds: float = Field(
         default=0.2,
         ge=0,
         le=10,
-        description="Pause after a change before a cycle, so that a burst of pods is judged at "
-        "once. Longer: better order; shorter: earlier start. After a cycle that took long the "
-        "pause is four times as long as that, up to two seconds.",
+        description="Pause between a change and a pass, so that a burst of pods is ordered as a "
+        "whole. Longer: better order; shorter: earlier start. After a slow pass the pause is four "
+        "times as long as the pass, but at most two seconds.",
     )
     interval_seconds: float = Field(
         default=2.0,
         ge=0.1,
         le=60,
-        description="A cycle runs at least this often; where cycles take long, less often, so that "
-        "a queue in which nothing happens costs at most a twentieth of a core (yet every 10 s).",
+        description="Longest time between two passes. Slow passes run less often, so that an idle "
+        "queue takes at most a twentieth of a core, but at least every 10 s.",
     )
 
 
+@takes(
+    Part(GangParameters, only=["spares"]),
+    Part(
+        CoreParameters,
+        only=[
+            "bind_burst_seconds",
+            "pin_lost_seconds",
+            "backoff_seconds",
+            "most_backoff_seconds",
+            "direct_wait_seconds",
+            "show_unplaceable_seconds",
+        ],
+    ),
+)
 class GangSection(Section):
-    """How gangs are bound, and what happens to one that comes to harm."""
+    """How gangs are bound, and how a broken gang is handled."""
 
-    spares: int = bounded(
-        GangParameters,
-        placement.GANG_BOUNDS,
-        "spares",
-        "Further nodes each pod is pinned to beside the planned one, for the case that it is lost.",
-    )
     bind_wait_seconds: float = Field(
         default=240.0,
         ge=1,
         le=3600,
-        description="How long a bind call waits for the rest of its gang. Seats are only given to "
-        "whole gangs, so waiting blocks nobody; it must be longer than kube-scheduler needs for "
+        description="How long a bind call waits for the rest of its gang. Only whole gangs are "
+        "released, so waiting blocks no other job. It must be longer than kube-scheduler needs for "
         "the largest gang, and below the `httpTimeout` of the bind entry in its configuration.",
-    )
-    bind_burst_seconds: float = Field(
-        default=CoreParameters.bind_burst_seconds,
-        ge=1,
-        le=300,
-        description="How long a gang with some members bound may wait for its next Binding; after "
-        "that it is partial.",
     )
     bind_parallelism: int = Field(
         default=32, ge=1, le=512, description="Bindings, or releases, sent at the same time."
     )
-    pin_lost_seconds: float = Field(
-        default=CoreParameters.pin_lost_seconds,
-        ge=0,
-        le=3600,
-        description="How long none of the nodes a released pod is pinned to may be usable before "
-        "the pod is deleted, so that its owner makes a new one.",
-    )
-    backoff_seconds: float = Field(
-        default=CoreParameters.backoff_seconds,
-        ge=0,
-        le=3600,
-        description="How long a job waits after it had to give its seats back; doubles each time.",
-    )
-    most_backoff_seconds: float = Field(
-        default=CoreParameters.most_backoff_seconds,
-        ge=0,
-        le=86400,
-        description="Where that doubling ends; not below `backoff_seconds`.",
-    )
-    direct_wait_seconds: float = Field(
-        default=CoreParameters.direct_wait_seconds,
-        ge=1,
-        le=3600,
-        description="How long seats are kept for members of a gang without our gate that do not "
-        "exist yet, counted from the last one that came.",
-    )
-    show_unplaceable_seconds: float | None = Field(
-        default=CoreParameters.show_unplaceable_seconds,
-        ge=0,
-        le=86400,
-        description="After how long a job that the nodes could not hold even if all were empty "
-        "loses its gate, so that cluster autoscalers see its pods as unschedulable and add nodes "
-        "(docs/coexistence.md); it still starts whole. No value: never.",
-    )
-
-    @model_validator(mode="after")
-    def _is_in_order(self) -> Self:
-        if self.most_backoff_seconds < self.backoff_seconds:
-            raise ValueError(
-                f"most_backoff_seconds {self.most_backoff_seconds:g} must not be below "
-                f"backoff_seconds {self.backoff_seconds:g}"
-            )
-        return self
 
 
 class Weights(StrEnum):
@@ -144,16 +94,7 @@ _PRESETS: Mapping[Weights, PriorityParameters] = {
 }
 
 
-def _priority(name: str, description: str) -> Any:
-    return bounded(PriorityParameters, queue.PRIORITY_BOUNDS, name, description)
-
-
-def _weight(name: str, what: str) -> Any:
-    least, most = queue.PRIORITY_BOUNDS[name]
-    text = f"b of {what}; no value: as `weights` says."
-    return Field(default=None, ge=least, le=most, description=text)
-
-
+@takes(Part(PriorityParameters, preset="weights", optional=["high", "normal", "low"]))
 class PrioritySection(Section):
     """The combined priority V of CPS (docs/policies/priority.md)."""
 
@@ -162,175 +103,53 @@ class PrioritySection(Section):
         description="Job priorities hp/np/lp: `paper-experiments` is 100/50/1, `paper-section-3` "
         "is 10/5/1.",
     )
-    high: int | None = _weight("high", "a high-priority job (hp)")
-    normal: int | None = _weight("normal", "a normal job (np), not above hp")
-    low: int | None = _weight("low", "a low-priority job (lp), not above np")
-    expansion: float = _priority("expansion", "k' of equation (11): V goes from 0 to twice this.")
-    ageing: bool = Field(
-        default=PriorityParameters.ageing,
-        description="Whether the maximum wait shrinks while the job waits, so that it moves up.",
-    )
-    default_user_priority: int = _priority(
-        "default_user_priority", "u of a namespace that names none."
-    )
-    high_class_value: int = _priority(
-        "high_class_value", "A PriorityClass of at least this value makes a job hp."
-    )
-    normal_class_value: int = _priority(
-        "normal_class_value", "A PriorityClass of at least this value makes a job np; below, lp."
-    )
 
-    def parameters(self) -> PriorityParameters:
-        """Return the policy's parameters.
-
-        Raises:
-            ValueError: hp, np, lp or the class values are not in falling order.
-        """
-        preset = _PRESETS[self.weights]
-        return PriorityParameters(
-            high=preset.high if self.high is None else self.high,
-            normal=preset.normal if self.normal is None else self.normal,
-            low=preset.low if self.low is None else self.low,
-            expansion=self.expansion,
-            ageing=self.ageing,
-            default_user_priority=self.default_user_priority,
-            high_class_value=self.high_class_value,
-            normal_class_value=self.normal_class_value,
-        )
-
-    @model_validator(mode="after")
-    def _can_be_used(self) -> Self:
-        self.parameters()
-        return self
+    @override
+    def preset_values(self) -> PriorityParameters:
+        """Return the set that ``weights`` names."""
+        return _PRESETS[self.weights]
 
 
-def _utility(name: str, description: str) -> Any:
-    return bounded(WeightingParameters, queue.WEIGHTING_BOUNDS, name, description)
-
-
+@takes(Part(WeightingParameters))
 class WeightingSection(Section):
     """The order `weighting` of DRS (docs/policies/weighting.md)."""
 
-    class_weight: int = _utility("class_weight", "What one point of the PriorityClass counts in U.")
-    user_weight: int = _utility("user_weight", "What one point of the user priority counts in U.")
 
-
+@takes(Part(BackfillParameters))
 class WaitingSection(Section):
     """How long a job may wait until room is kept for it (docs/policies/reservation.md)."""
 
-    default_max_wait_seconds: float | None = bounded(
-        BackfillParameters,
-        queue.BACKFILL_BOUNDS,
-        "default_max_wait_seconds",
-        "Maximum wait of a job that states none; no value: such a job may wait for ever. The order "
-        "of jobs does not look at it.",
-    )
-    passing_tries: int = bounded(
-        BackfillParameters,
-        queue.BACKFILL_BOUNDS,
-        "passing_tries",
-        "For how many jobs a cycle the one for which room is kept is planned anew, to see whether "
-        "they can start before it.",
-    )
 
-
+@takes(
+    Part(GangParameters, only=["spread_workers"], keys={"spread_workers": "worker_spreading"}),
+    Part(CoreParameters, only=["topology_key"]),
+)
 class BucketsSection(Section):
     """Which members of a job go together (docs/policies/buckets.md)."""
 
-    worker_spreading: bool = Field(
-        default=GangParameters.spread_workers,
-        description="Whether workers of a job that declares relations avoid each other too.",
-    )
-    topology_key: str = Field(
-        default=CoreParameters.topology_key,
-        description="Node label whose values are the places buckets go to, e.g. "
-        "`topology.kubernetes.io/zone`; empty: the node itself. A job's own annotation wins.",
-    )
 
-
-class LevelSection(Section):
-    """A level of the topology."""
-
-    name: str = Field(min_length=1, description="As annotations name it.")
-    label: str = Field(min_length=1, description="Node label whose values are its domains.")
-
-
-def _levels(found: object) -> object:
-    """Take a text, as the environment has it: ``zone=topology.kubernetes.io/zone, rack=…``."""
-    if not isinstance(found, str):
-        return found
-    pairs = [part.partition("=") for part in found.split(",")]
-    return [{"name": name.strip(), "label": label.strip()} for name, _, label in pairs]
-
-
+@takes(Part(TopologyParameters))
 class TopologySection(Section):
     """The levels of the cluster's topology (docs/policies/topology.md)."""
 
-    levels: Annotated[tuple[LevelSection, ...], BeforeValidator(_levels)] = Field(
-        default=tuple(LevelSection(name=one.name, label=one.label) for one in placement.LEVELS),
-        description="From the coarsest to the finest: the `name` that annotations may use, and the "
-        "node `label` whose values are the domains; in the environment `name=label`, separated by "
-        "commas. Nodes without the label are in no domain of that level.",
-    )
-    most_tries: int = bounded(
-        TopologyParameters,
-        placement.TOPOLOGY_BOUNDS,
-        "most_tries",
-        "In how many domains a gang of several shapes is tried, if it might fit in more.",
-    )
-
-    def parameters(self) -> TopologyParameters:
-        """Return the policy's parameters.
-
-        Raises:
-            ValueError: Two levels have one name or label.
-        """
-        levels = tuple(Level(level.name, level.label) for level in self.levels)
-        return TopologyParameters(levels, self.most_tries)
-
-    @model_validator(mode="after")
-    def _can_be_used(self) -> Self:
-        self.parameters()
-        return self
+    @field_validator("levels", mode="before", check_fields=False)
+    @classmethod
+    def _may_be_a_text(cls, levels: object) -> object:
+        """Take the form in the environment: ``zone=topology.kubernetes.io/zone, rack=…``."""
+        if not isinstance(levels, str):
+            return levels
+        pairs = [part.partition("=") for part in levels.split(",")]
+        return [{"name": name.strip(), "label": label.strip()} for name, _, label in pairs]
 
 
+@takes(Part(NodePriceParameters))
 class PricingSection(Section):
     """What a node costs (docs/policies/pricing.md)."""
 
-    kappa: float = bounded(
-        NodePriceParameters,
-        placement.NODE_PRICE_BOUNDS,
-        "kappa",
-        "How many times dearer a full resource is than an idle one.",
-    )
 
-
-def _term(name: str, description: str) -> Any:
-    return bounded(ScoringWeights, placement.SCORING_BOUNDS, name, description)
-
-
+@takes(Part(ScoringWeights))
 class ScoringSection(Section):
     """Weights of the terms by which nodes are compared (docs/policies/scoring.md)."""
-
-    affinity: float = _term("affinity", "Weight of bucket affinity.")
-    locality: float = _term("locality", "Weight of being with the job's other members.")
-    packing: float = _term("packing", "Weight of filling nodes that are in use.")
-    price: float = _term("price", "Weight of being cheap.")
-
-    def parameters(self) -> ScoringWeights:
-        """Return the policy's parameters.
-
-        Raises:
-            ValueError: No weight is above 0.
-        """
-        return ScoringWeights(
-            affinity=self.affinity, locality=self.locality, packing=self.packing, price=self.price
-        )
-
-    @model_validator(mode="after")
-    def _can_be_used(self) -> Self:
-        self.parameters()
-        return self
 
 
 class PolicySettings(Section):
@@ -354,35 +173,6 @@ class PolicySettings(Section):
 
 
 def engine_parameters(settings: PolicySettings, scheduler_name: str) -> CoreParameters:
-    """Return what the engine is told once; ``scheduler_name`` says which pods are ours."""
-    return CoreParameters(
-        scheduler_name=scheduler_name,
-        order=settings.queue.order,
-        topology_key=settings.buckets.topology_key,
-        bind_burst_seconds=settings.gang.bind_burst_seconds,
-        pin_lost_seconds=settings.gang.pin_lost_seconds,
-        backoff_seconds=settings.gang.backoff_seconds,
-        most_backoff_seconds=settings.gang.most_backoff_seconds,
-        direct_wait_seconds=settings.gang.direct_wait_seconds,
-        show_unplaceable_seconds=settings.gang.show_unplaceable_seconds,
-        priority=settings.priority.parameters(),
-        weighting=WeightingParameters(
-            settings.weighting.class_weight, settings.weighting.user_weight
-        ),
-        waiting=BackfillParameters(
-            settings.waiting.default_max_wait_seconds, settings.waiting.passing_tries
-        ),
-        fair_share=settings.tenancy.parameters(),
-        gang=GangParameters(settings.gang.spares, settings.buckets.worker_spreading),
-        pricing=NodePriceParameters(settings.pricing.kappa),
-        weights=settings.scoring.parameters(),
-        topology=settings.topology.parameters(),
-        migration=replace(settings.migration.parameters(), topology=settings.topology.parameters()),
-        cpu_weights=settings.cpu_weights.parameters(),
-        scaling=settings.scaling.parameters(),
-        rescaling=settings.scaling.rescaling(),
-        speed=settings.scaling.speed(),
-        admission=settings.admission.parameters(),
-        slot_time=settings.admission.slot_time(),
-        price_bounds=settings.price_bounds.parameters(),
-    )
+    """Return the core's parameters; ``scheduler_name`` is the ``schedulerName`` of our pods."""
+    sections = [getattr(settings, name) for name in PolicySettings.model_fields]
+    return fill(CoreParameters(scheduler_name=scheduler_name), sections)

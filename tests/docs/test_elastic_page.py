@@ -3,10 +3,11 @@
 import re
 from pathlib import Path
 
-from extender.core.parameters.elastic import RESCALE_BOUNDS
+from extender.core.parameters.elastic import RescaleParameters
 from extender.core.records.rescale import Cause, Phase
 from extender.core.records.rescale_reasons import ScalingReason
 from extender.settings.scaling import ScalingSection
+from shared.parameters import bounds
 
 PAGE = (Path(__file__).parents[2] / "docs/elastic.md").read_text()
 SAID = set(re.findall(r"`([^`\n]+)`", PAGE))
@@ -29,4 +30,4 @@ def test_settings_are_called_as_they_are():
     names = {word for word in SAID if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)}
     metrics = {word for word in names if word.startswith("shuntyard_")}
     assert names - metrics <= ScalingSection.model_fields.keys()
-    assert RESCALE_BOUNDS.keys() <= names
+    assert bounds(RescaleParameters).keys() <= names

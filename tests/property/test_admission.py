@@ -19,7 +19,7 @@ rules = st.sampled_from(list(PriceBoundRule)).map(
     lambda rule: BoundsParameters(rule=rule, kappa=1000.0)
 )
 params = st.sampled_from(list(Granularity)).map(
-    lambda granularity: AdmissionParameters(search=SlotParameters(granularity))
+    lambda granularity: AdmissionParameters(search=SlotParameters(granularity=granularity))
 )
 
 

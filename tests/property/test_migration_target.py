@@ -38,10 +38,20 @@ def _with(host, category, more):
     return dataclasses.replace(host, **{field: getattr(host, field) + more})
 
 
+def weighing(three, **others):
+    progressing, watching, converged = three
+    return TargetParameters(
+        progressing_weight=progressing,
+        watching_weight=watching,
+        converged_weight=converged,
+        **others,
+    )
+
+
 weights = st.tuples(*(st.integers(0, 12).map(lambda x: x / 4) for _ in range(3))).map(
     lambda three: sorted(three, reverse=True)
 )
-params = st.builds(lambda w, own: TargetParameters(*w, exclude_own=own), weights, st.booleans())
+params = st.builds(lambda w, own: weighing(w, exclude_own=own), weights, st.booleans())
 
 
 def enumerated(category, hosts, params):
@@ -88,7 +98,7 @@ def test_only_the_ratios_of_the_weights_matter(cluster, three, own, factor):
     category, hosts = cluster
     once, scaled = (
         migration_target.choose(
-            SOURCE, category, hosts, TargetParameters(*(w * by for w in three), exclude_own=own)
+            SOURCE, category, hosts, weighing((w * by for w in three), exclude_own=own)
         )
         for by in (1, factor)
     )
@@ -98,7 +108,7 @@ def test_only_the_ratios_of_the_weights_matter(cluster, three, own, factor):
 @given(clusters(), weights)
 def test_asked_again_on_its_new_host_it_stays(cluster, three):
     category, hosts = cluster
-    params = TargetParameters(*three)
+    params = weighing(three)
     target = migration_target.choose(SOURCE, category, hosts, params)
     if target is None:
         return

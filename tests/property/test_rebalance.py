@@ -91,5 +91,5 @@ def test_only_differences_of_time_matter(cluster, times, shift):
 @given(clusters(), times)
 def test_it_can_be_switched_off(cluster, times):
     counts, hosts, fits = cluster
-    never = RebalanceParameters(RebalanceWhen.NEVER)
+    never = RebalanceParameters(when=RebalanceWhen.NEVER)
     assert rebalance.plan(counts, converged(hosts, times), fits, never) == ()

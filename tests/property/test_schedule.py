@@ -44,7 +44,9 @@ def test_it_is_as_good_as_the_best_of_all_schedules(world, granularity, rule):
     bounds = price_bounds.of(jobs, cluster, rule)
     promised = Promised(cluster)
     for job in jobs:
-        found = best_schedule(job, cluster, promised, bounds, SlotParameters(granularity))
+        found = best_schedule(
+            job, cluster, promised, bounds, SlotParameters(granularity=granularity)
+        )
         payoff = found.payoff if found else 0.0
         assert payoff == pytest.approx(best_payoff(job, promised, bounds, granularity), abs=1e-7)
         if found:
@@ -56,7 +58,7 @@ def test_it_keeps_to_all_constraints_and_costs_what_it_says(world, granularity, 
     cluster, jobs = world
     bounds = price_bounds.of(jobs, cluster, rule)
     promised = Promised(cluster)
-    params = SlotParameters(granularity)
+    params = SlotParameters(granularity=granularity)
     for job in jobs:
         found = best_schedule(job, cluster, promised, bounds, params, start=start)
         if found:
@@ -104,7 +106,7 @@ def test_it_runs_with_as_many_as_it_needs_or_not_at_all(world, rule, least, serv
 def test_a_factor_on_all_utilities_changes_no_decision(world, granularity, factor):
     cluster, jobs = world
     more = [replace(job, utility=Scaled(job.utility, factor)) for job in jobs]
-    params = SlotParameters(granularity)
+    params = SlotParameters(granularity=granularity)
     bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
     scaled = price_bounds.of(more, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
     promised = Promised(cluster)
@@ -121,7 +123,7 @@ def test_a_factor_on_all_utilities_changes_no_decision(world, granularity, facto
 @given(worlds(), granularities, st.data())
 def test_the_order_of_the_machines_does_not_matter(world, granularity, data):
     cluster, jobs = world
-    params = SlotParameters(granularity)
+    params = SlotParameters(granularity=granularity)
     bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
     turn = data.draw(st.permutations(range(len(cluster.worker_capacity))))
     back = data.draw(st.permutations(range(len(cluster.server_capacity))))
@@ -165,7 +167,7 @@ def test_what_nobody_asks_for_costs_nothing(world, granularity):
             )
         )
     )
-    params = SlotParameters(granularity)
+    params = SlotParameters(granularity=granularity)
     for job in jobs:
         wide = replace(job, worker=(*job.worker, 0.0), server=(*job.server, 0.0))
         found = best_schedule(job, cluster, Promised(cluster), bounds, params)

@@ -114,7 +114,12 @@ def test_with_known_durations_nobody_delays_the_start_of_the_holder(
     rows, running, size, cpu, passers, tries
 ):
     """It starts when it would if the others that wait, or come later, were not there."""
-    nodes, params = nodes_of(rows), CoreParameters(waiting=BackfillParameters(None, tries))
+    nodes, params = (
+        nodes_of(rows),
+        CoreParameters(
+            waiting=BackfillParameters(default_max_wait_seconds=None, passing_tries=tries)
+        ),
+    )
     first = [Spec(f"r{i}", **row) for i, row in enumerate(running)]
     holder = Spec("holder", size, cpu=cpu, comes_at=1.0, max_wait=1.0)
     later = [Spec(f"p{i}", **row) for i, row in enumerate(passers)]

@@ -12,12 +12,14 @@ import pytest
 from extender.core import certificates
 from extender.core.certificates import Plan, Wanted
 from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.placement import TopologyParameters
 from extender.core.parameters.queue import Order
 from extender.servers.tls import making, reading
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import PolicySettings, engine_parameters
 from shared import settings
 from shared.errors import SettingsError
+from shared.parameters import declarations
 
 ROOT = Path(__file__).parents[2]
 UNITS = (
@@ -115,7 +117,8 @@ def test_levels_are_a_list_in_the_file_and_pairs_in_the_environment(tmp_path: Pa
     ]
     variable = {"SHUNTYARD__TOPOLOGY__LEVELS": "row=a/row, rack=a/rack"}
     assert load(tmp_path, "", **variable).topology == found
-    assert load(tmp_path, "topology: {levels: []}").topology.parameters().levels == ()
+    none = load(tmp_path, "topology: {levels: []}")
+    assert engine_parameters(none, "shuntyard").topology.levels == ()
 
 
 def test_a_port_that_nobody_listens_on_is_nobodys(tmp_path: Path) -> None:
@@ -257,7 +260,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "a level twice": (
         "topology: {levels: [{name: rack, label: a/b}, {name: row, label: a/b}]}",
         {},
-        "topology: levels: 'a/b' stands for two of them",
+        "topology: levels: 'a/b' names two levels",
     ),
     "no account": ("agents: {accounts: []}", {}, "agents.accounts: "),
     "not YAML": ("queue: [", {}, "is not YAML"),
@@ -310,7 +313,8 @@ def test_every_field_is_documented_and_bounded_and_says_its_unit(path: tuple[str
 
 @pytest.mark.parametrize("weights", ["paper-experiments", "paper-section-3"])
 def test_both_printed_sets_of_weights_can_be_chosen(tmp_path: Path, weights: str) -> None:
-    found = load(tmp_path, f"priority: {{weights: {weights}}}").priority.parameters()
+    chosen = load(tmp_path, f"priority: {{weights: {weights}}}")
+    found = engine_parameters(chosen, "shuntyard").priority
     want = {"paper-experiments": (100, 50, 1), "paper-section-3": (10, 5, 1)}[weights]
     assert (found.high, found.normal, found.low) == want
 
@@ -354,30 +358,37 @@ def another(path: tuple[str, ...]) -> Any:
     return OTHER.get(path) or default + 1
 
 
-POLICY_FIELDS = [
-    path
-    for path, _ in settings.fields(PolicySettings)
-    # what a loop does with its time, not what the engine decides
-    if path[0] != "queue" or path[1] == "order"
-    if path[1] not in {"bind_wait_seconds", "bind_parallelism"}
-    if path[1] not in {"interval_seconds", "restore_seconds", "history_namespace"}
+TAKEN = [
+    (name, key)
+    for name, info in PolicySettings.model_fields.items()
+    for part in type(info.get_default()).parts
+    for key in part.declared
 ]
 
 
-@pytest.mark.parametrize("path", POLICY_FIELDS, ids=".".join)
+def declared(value: Any) -> int:
+    """Return how many fields of parameters, and of those inside them, can be set."""
+    inner = (getattr(value, field.name) for field in dataclasses.fields(value))
+    count = len(declarations(type(value)))
+    return count + sum(declared(one) for one in inner if dataclasses.is_dataclass(one))
+
+
+def test_every_declared_parameter_is_taken_by_one_section() -> None:
+    taken_twice = len(declarations(TopologyParameters))  # the engine's and those of migration
+    assert len(TAKEN) == len(set(TAKEN)) == declared(CoreParameters()) - taken_twice
+
+
+@pytest.mark.parametrize("path", TAKEN, ids=".".join)
 def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
     found = PolicySettings.model_validate({path[0]: {path[1]: another(path)}})
     changed = dataclasses.asdict(engine_parameters(found, "shuntyard"))
     assert changed != dataclasses.asdict(CoreParameters())
 
 
-@pytest.mark.parametrize("path", FIELDS, ids=".".join)
-def test_no_field_is_without_effect(path: tuple[str, ...]) -> None:
-    """A setting that nobody reads would be a promise that is not kept."""
-    topics = ("policy", "migration", "scaling", "admission", "tenancy")
-    shell = ("app/main.py", "app/composition.py", "app/listeners.py", "app/context.py")
-    readers = (*shell, *(f"settings/{topic}.py" for topic in topics))
-    text = "".join((ROOT / "extender" / name).read_text() for name in readers)
+@pytest.mark.parametrize("path", sorted(FIELDS.keys() - {*TAKEN}), ids=".".join)
+def test_no_other_field_is_without_effect(path: tuple[str, ...]) -> None:
+    files = [*(ROOT / "extender" / "app").glob("*.py"), ROOT / "extender/settings/policy.py"]
+    text = "".join(file.read_text() for file in files)
     assert re.search(rf"\.{path[-1]}\b", text)
 
 

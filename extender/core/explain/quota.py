@@ -6,14 +6,16 @@ from typing import Final
 from extender.core.cluster.reasons import Reason
 from extender.core.explain.corrections import Correction
 from extender.core.explain.trial import Situation
-from extender.core.parameters import queue
 from extender.core.queue import namespace_shares
+from extender.core.queue.fair_share import Entitlement
 from shared import labels
 from shared.explanation import Step, StepKind
+from shared.parameters import bounds
 
 CAUSE: Final = "quota"
 _REASONS: Final = frozenset({Reason.WAITING_FOR_QUOTA, Reason.EXCEEDS_MAX_QUOTA})
 _DIGITS: Final = 4
+_MOST_BORROWING: Final = bounds(Entitlement)["borrowing"][1]
 
 
 def raised(s: Situation, reason: str) -> tuple[Correction, ...]:
@@ -28,7 +30,7 @@ def raised(s: Situation, reason: str) -> tuple[Correction, ...]:
     share = namespace_shares.shares(s.snapshot, s.params).share_with(s.job)
     scale = 10**_DIGITS
     least = math.ceil((share - entitled.guaranteed) * scale - 1e-6) / scale
-    if least > queue.FAIR_SHARE_BOUNDS["borrowing"][1]:
+    if least > _MOST_BORROWING:
         return ()
     key, before, after = labels.BORROWING_LIMIT, f"{entitled.borrowing or 0:g}", f"{least:g}"
     step = Step(kind=StepKind.RAISE_QUOTA, subject=namespace, field=key, before=before, after=after)

@@ -1,6 +1,10 @@
 """All parameters of the core in one frozen value."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from annotated_types import Ge, Le
+from typing_extensions import Doc
 
 from extender.core.parameters.cpu_shares import CpuShareParameters
 from extender.core.parameters.elastic import RescaleParameters, ScalingParameters, SpeedParameters
@@ -26,34 +30,78 @@ from extender.core.parameters.queue import (
 from shared import labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CoreParameters:
-    """Parameters of the engine.
+    """Parameters of all decisions.
 
     Attributes:
         scheduler_name: ``spec.schedulerName`` of pods that are ours.
-        order: How waiting jobs are ordered.
-        topology_key: Node label of the places buckets go to; empty: the node itself.
-        bind_burst_seconds: From one Binding of a gang to the next one; later it is partial.
-        pin_lost_seconds: How long a released pod may have no usable pinned node before it is
-            deleted so that its owner makes a new one.
-        backoff_seconds: Wait of a job after it gave seats back; doubles each time.
-        most_backoff_seconds: Where the doubling ends.
-        direct_wait_seconds: How long seats are kept for members of a direct gang that do not
-            exist yet, counted from the last one that came.
-        show_unplaceable_seconds: After how long a job that the nodes could not hold even if all
-            were empty loses its gate, so that autoscalers see it; None: never.
+
+    Raises:
+        ValueError: ``most_backoff_seconds`` is below ``backoff_seconds``.
     """
 
     scheduler_name: str = labels.SCHEDULER_NAME
-    order: Order = Order.CPS
-    topology_key: str = ""
-    bind_burst_seconds: float = 10.0
-    pin_lost_seconds: float = 30.0
-    backoff_seconds: float = 5.0
-    most_backoff_seconds: float = 300.0
-    direct_wait_seconds: float = 30.0
-    show_unplaceable_seconds: float | None = None
+    order: Annotated[
+        Order,
+        Doc(
+            "How waiting jobs are ordered: `cps`: by the combined priority V; `creation`: first "
+            "come, first served; `weighting`: by utility, then by size (DRS)."
+        ),
+    ] = Order.CPS
+    topology_key: Annotated[
+        str,
+        Doc(
+            "Node label whose values are the places that buckets go to, such as "
+            "`topology.kubernetes.io/zone`; empty: the node itself. A job's own annotation wins."
+        ),
+    ] = ""
+    bind_burst_seconds: Annotated[
+        float,
+        Ge(1),
+        Le(300),
+        Doc(
+            "How long a gang with some members bound may wait for its next Binding; after that it "
+            "is partial."
+        ),
+    ] = 10.0
+    pin_lost_seconds: Annotated[
+        float,
+        Ge(0),
+        Le(3600),
+        Doc(
+            "How long a released pod may have no usable node among those it is pinned to, before "
+            "it is deleted so that its owner makes a new one."
+        ),
+    ] = 30.0
+    backoff_seconds: Annotated[
+        float,
+        Ge(0),
+        Le(3600),
+        Doc("Wait of a job that had to give its nodes back; it doubles each time."),
+    ] = 5.0
+    most_backoff_seconds: Annotated[
+        float, Ge(0), Le(86400), Doc("Limit of that doubling; not below `backoff_seconds`.")
+    ] = 300.0
+    direct_wait_seconds: Annotated[
+        float,
+        Ge(1),
+        Le(3600),
+        Doc(
+            "How long nodes are reserved for members of a gang without our gate that do not exist "
+            "yet, from the arrival of the last member."
+        ),
+    ] = 30.0
+    show_unplaceable_seconds: Annotated[
+        float | None,
+        Ge(0),
+        Le(86400),
+        Doc(
+            "After this time a job that would not fit even if all nodes were empty loses its gate, "
+            "so that cluster autoscalers see its pods as unschedulable and add nodes "
+            "(docs/coexistence.md); it still starts whole. No value: never."
+        ),
+    ] = None
     priority: PriorityParameters = field(default_factory=PriorityParameters)
     weighting: WeightingParameters = field(default_factory=WeightingParameters)
     topology: TopologyParameters = field(default_factory=TopologyParameters)
@@ -70,3 +118,10 @@ class CoreParameters:
     price_bounds: BoundsParameters = field(default_factory=BoundsParameters)
     slot_time: SlotTimeParameters = field(default_factory=SlotTimeParameters)
     fair_share: FairShareParameters = field(default_factory=FairShareParameters)
+
+    def __post_init__(self) -> None:
+        if self.most_backoff_seconds < self.backoff_seconds:
+            raise ValueError(
+                f"most_backoff_seconds {self.most_backoff_seconds:g} must not be below "
+                f"backoff_seconds {self.backoff_seconds:g}"
+            )

@@ -1,40 +1,49 @@
 """Parameters of CPU shares."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
-CPU_SHARE_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    "exponent": (0.0, 2.0),
-    "converged_ratio": (0.01, 100.0),
-    "floor_milli": (2, 1_000_000),
-}
-"""Lowest and highest value of each number in ``WeightParameters``.
+from annotated_types import Ge, Le
+from typing_extensions import Doc
 
-2 milli-CPU is the least of which the kernel makes a weight of its own.
-"""
+LEAST_MILLI: Final = 2
+"""The least request that the kernel gives a CPU weight of its own."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CpuShareParameters:
     """How CPU requests follow the remaining work.
-
-    Attributes:
-        enabled: Whether requests are changed at all.
-        exponent: Weight = remaining work to the power of minus this. 1 gives the shortest mean
-            completion time in model runs, ½ most of it with less harm to others; 0: the remaining
-            work is not looked at.
-        converged_ratio: What a converged container counts against one that is not. 1; ½ with an
-            exponent of 0 shortens the time to 95 % of the loss instead.
-        floor_milli: No request is brought below this many milli-CPU, nor below what it was given
-            where that is less.
 
     Source:
         Ours; model runs in docs/policies/cpu_weights.md. Converged ½ is the ratio of SpeCon's
         category weights, w_cc/w_pc.
     """
 
-    enabled: bool = False
-    exponent: float = 1.0
-    converged_ratio: float = 1.0
-    floor_milli: int = 50
+    enabled: Annotated[bool, Doc("Whether requests are changed at all.")] = False
+    exponent: Annotated[
+        float,
+        Ge(0.0),
+        Le(2.0),
+        Doc(
+            "Weight = remaining work to the power of minus this. 1: shortest mean completion time; "
+            "0.5: most of that gain, with less harm to long jobs; 0: remaining work does not count."
+        ),
+    ] = 1.0
+    converged_ratio: Annotated[
+        float,
+        Ge(0.01),
+        Le(100.0),
+        Doc(
+            "Weight of a converged job against another. 0.5 with an exponent of 0: the shortest "
+            "time to 95 % of the loss, longer completion."
+        ),
+    ] = 1.0
+    floor_milli: Annotated[
+        int,
+        Ge(LEAST_MILLI),
+        Le(1_000_000),
+        Doc(
+            "No request goes below this many thousandths of a CPU, or below the owner's own "
+            "request if that is less."
+        ),
+    ] = 50

@@ -1,101 +1,142 @@
 """Parameters of elastic jobs: the rule, its speed model, and the limits of changes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated
 
-RESCALE_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    "cooldown_seconds": (0, 86400),
-    "most_rescales_per_hour": (1, 1000),
-    "checkpoint_seconds": (1, 86400),
-    "hold_seconds": (1, 86400),
-    "grow_seconds": (1, 86400),
-    "leave_seconds": (1, 86400),
-    "most_open": (0, 1000),
-}
-"""Lowest and highest value of each number in ``RescaleParameters``."""
+from annotated_types import Ge, Le
+from typing_extensions import Doc
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RescaleParameters:
-    """Limits and deadlines of changes.
+    """Limits and deadlines of changes."""
 
-    Attributes:
-        enabled: Whether elastic jobs change at all.
-        cooldown_seconds: Pause of a job from one change to the next, except to make room for a
-            job that starts; a job that has just been given workers keeps them so long.
-        most_rescales_per_hour: Changes of one job in any hour; a slot plan's do not count.
-        checkpoint_seconds: How long trainers have to save before workers leave.
-        hold_seconds: How long they then hold; by then the workers must have left.
-        grow_seconds: How long new workers may wait for room before they are given back.
-        leave_seconds: How long workers that leave may take to end, before the change counts as
-            done without them.
-        most_open: Changes that are open at a time; those of slot plans come on top.
-    """
+    enabled: Annotated[
+        bool,
+        Doc(
+            "Whether jobs with the annotation `shuntyard.io/workers` change at all; changes of "
+            "slot plans are made in any case."
+        ),
+    ] = True
+    cooldown_seconds: Annotated[
+        float,
+        Ge(0),
+        Le(86400),
+        Doc(
+            "Pause of a job from one change to the next, except to make room for a job that "
+            "starts. It doubles with each aborted change in a row, up to 32 times. New workers are "
+            "not taken away before it is over."
+        ),
+    ] = 60.0
+    most_rescales_per_hour: Annotated[
+        int,
+        Ge(1),
+        Le(1000),
+        Doc(
+            "Changes of one job in any hour, except to make room for a job that starts; those of a "
+            "slot plan do not count."
+        ),
+    ] = 12
+    checkpoint_seconds: Annotated[
+        float, Ge(1), Le(86400), Doc("How long trainers may take to save before workers leave.")
+    ] = 120.0
+    hold_seconds: Annotated[
+        float,
+        Ge(1),
+        Le(86400),
+        Doc("How long trainers then wait for the workers to leave, before they go on."),
+    ] = 120.0
+    grow_seconds: Annotated[
+        float,
+        Ge(1),
+        Le(86400),
+        Doc("How long new workers may wait for room before they are given back."),
+    ] = 120.0
+    leave_seconds: Annotated[
+        float,
+        Ge(1),
+        Le(86400),
+        Doc(
+            "How long workers that leave may take to end; then the change counts as done without "
+            "them."
+        ),
+    ] = 600.0
+    most_open: Annotated[
+        int,
+        Ge(0),
+        Le(1000),
+        Doc("Changes that may be open at a time, not counting those of slot plans."),
+    ] = 16
 
-    enabled: bool = True
-    cooldown_seconds: float = 60.0
-    most_rescales_per_hour: int = 12
-    checkpoint_seconds: float = 120.0
-    hold_seconds: float = 120.0
-    grow_seconds: float = 120.0
-    leave_seconds: float = 600.0
-    most_open: int = 16
 
-
-SCALING_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    "least_pauses": (0.0, 100.0),
-    "starvation_seconds": (0.0, 86400.0),
-}
-"""Lowest and highest value of each number in ``ScalingParameters``."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScalingParameters:
     """How running jobs make room, and how they use it.
-
-    Attributes:
-        marginal_gain: Give a worker to the job that gains most, only while that saves more than
-            ``least_pauses`` pauses, and take those away that slow a job. Otherwise every job grows
-            to its most, as DRS has it.
-        least_pauses: See there; numbers of pauses.
-        start_with_fewer: A job that does not fit with the workers it wants starts with fewer.
-        starvation_seconds: A job that has waited so long may take workers from any running job,
-            also from a more important one; None: only the most important job may take any.
-        reserve: While jobs wait, growing leaves free what the first of them could already use.
 
     Source:
         DRS (F. Bestari 2020), algorithms 3 to 5, corrected; marginal gain: Optimus; the defaults
         are those of model runs (docs/policies/scaling.md).
     """
 
-    marginal_gain: bool = True
-    least_pauses: float = 2.0
-    start_with_fewer: bool = True
-    starvation_seconds: float | None = 60.0
-    reserve: bool = False
+    marginal_gain: Annotated[
+        bool,
+        Doc(
+            "Whether a worker goes to the job that gains most, and workers that slow a job are "
+            "taken away. Off: every job grows to its maximum, as in DRS."
+        ),
+    ] = True
+    least_pauses: Annotated[
+        float,
+        Ge(0.0),
+        Le(100.0),
+        Doc("With `marginal_gain`: a change must save more time than so many pauses of the job."),
+    ] = 2.0
+    start_with_fewer: Annotated[
+        bool,
+        Doc(
+            "Whether a job may start with fewer workers than it asks for, down to its minimum, if "
+            "all of them do not fit."
+        ),
+    ] = True
+    starvation_seconds: Annotated[
+        float | None,
+        Ge(0.0),
+        Le(86400.0),
+        Doc(
+            "A job that has waited so long may take workers from any other, down to that job's "
+            "minimum. No value: only the most important waiting job may take any, and only from "
+            "less important ones."
+        ),
+    ] = 60.0
+    reserve: Annotated[
+        bool, Doc("Whether jobs that grow leave free what the first waiting job could use.")
+    ] = False
 
 
-SPEED_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    "near_cost": (0.0, 1.0),
-    "least_counts": (1, 32),
-}
-"""Lowest and highest value of each number in ``SpeedParameters``."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SpeedParameters:
-    """What is assumed where nothing is measured, and what a fit must have.
-
-    Attributes:
-        near_cost: λ: what communication costs a worker on a node of its servers, as a part of what
-            it costs another one. 1: where a worker is makes no difference.
-        least_counts: With how many different numbers of workers steps must have been measured. Two
-            cannot tell a job that gains from one that is past its best; three can.
+    """The assumptions of the speed model, and what a fit must have.
 
     Source:
-        λ = 0.5 is an assumption of model runs, no measurement; ``least_counts`` is ours.
+        λ = 0.5 is an assumption of model runs, no measurement. ``least_counts`` is ours: two counts
+        cannot separate a job that gains from one that is past its best; three can.
     """
 
-    near_cost: float = 0.5
-    least_counts: int = 3
+    near_cost: Annotated[
+        float,
+        Ge(0.0),
+        Le(1.0),
+        Doc(
+            "λ: communication cost of a worker beside its parameter server, as a part of that of a "
+            "worker on another node. 1: the place of a worker makes no difference."
+        ),
+    ] = 0.5
+    least_counts: Annotated[
+        int,
+        Ge(1),
+        Le(32),
+        Doc(
+            "With how many different numbers of workers a job must have been measured before its "
+            "speed counts as known."
+        ),
+    ] = 3

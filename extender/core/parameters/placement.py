@@ -1,30 +1,32 @@
 """Parameters of placement: gangs, scoring, node prices and topology."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from annotated_types import Ge, Le, MinLen
+from typing_extensions import Doc
 
 from shared import labels
 from shared.errors import InputError
 
-GANG_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {"spares": (0, 8)}
-"""Lowest and highest value of each number in ``GangParameters``."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GangParameters:
     """How gangs are placed.
-
-    Attributes:
-        spares: How many other nodes a placement names for each pod.
-        spread_workers: Whether workers of a job with declared relations should be apart too.
 
     Source:
         Du et al. 2023, Sect. 3.1 for ``spread_workers`` (optional there); ``spares`` is ours.
     """
 
-    spares: int = 2
-    spread_workers: bool = False
+    spares: Annotated[
+        int,
+        Ge(0),
+        Le(8),
+        Doc("Further nodes to which a pod is pinned, in case the planned node is lost."),
+    ] = 2
+    spread_workers: Annotated[
+        bool, Doc("Whether workers of a job that declares relations avoid each other too.")
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -32,71 +34,56 @@ class Level:
     """A level of the cluster's topology.
 
     Attributes:
-        name: As people call it, ``rack``.
+        name: The name in annotations, such as ``rack``.
         label: The node label whose values are its domains.
     """
 
-    name: str
-    label: str
+    name: Annotated[str, MinLen(1)]
+    label: Annotated[str, MinLen(1)]
 
 
-NODE_PRICE_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {"kappa": (10.0, 1e6)}
-"""Lowest and highest value of each number in ``PricingParameters``: the sweep of the spec."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NodePriceParameters:
-    """What the prices depend on besides the nodes.
-
-    Attributes:
-        kappa: U/L, how many times dearer a full resource is than an idle one. 100 is the ratio of
-            the largest to the smallest utility with the floor f_min ≥ f_max/100; (25)'s other
-            factors make an empty cluster admit every job, and nothing is admitted here.
+    """What the prices of nodes depend on besides the nodes.
 
     Source:
-        Bao, Peng, Wu, Li, INFOCOM 2018, (22), (23), (25); the floor is ours.
+        Bao, Peng, Wu, Li, INFOCOM 2018, (22), (23), (25); the floor is ours. κ = U/L: 100 is the
+        ratio of the largest to the smallest utility with the floor f_min ≥ f_max/100. (25)'s other
+        factors make an empty cluster admit every job, and nothing is admitted here.
     """
 
-    kappa: float = 100.0
+    kappa: Annotated[
+        float,
+        Ge(10.0),
+        Le(1e6),
+        Doc("κ: how many times dearer a full resource is than an idle one."),
+    ] = 100.0
 
 
-SCORING_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    "affinity": (0.0, 100.0),
-    "locality": (0.0, 100.0),
-    "packing": (0.0, 100.0),
-    "price": (0.0, 100.0),
-}
-"""Lowest and highest weight of each term."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoringWeights:
     """How much each term counts; only the ratios matter.
 
     Every term outweighs those below it one by one, and none outweighs all others together.
 
-    Attributes:
-        affinity: 4: the job's owner declared it.
-        locality: 3: members on one node do not talk over the network.
-        packing: 2: whole free nodes are what the next gang needs.
-        price: 1: settles what the others leave open, against the fuller of two nodes.
-
     Raises:
         ValueError: No weight is above 0.
     """
 
-    affinity: float = 4.0
-    locality: float = 3.0
-    packing: float = 2.0
-    price: float = 1.0
+    affinity: Annotated[float, Ge(0.0), Le(100.0), Doc("Weight of bucket affinity.")] = 4.0
+    """The job's owner declared it."""
+    locality: Annotated[
+        float, Ge(0.0), Le(100.0), Doc("Weight of nodes that hold other members of the job.")
+    ] = 3.0
+    """Members on one node do not talk over the network."""
+    packing: Annotated[float, Ge(0.0), Le(100.0), Doc("Weight of filling nodes in use.")] = 2.0
+    """The next gang needs whole free nodes."""
+    price: Annotated[float, Ge(0.0), Le(100.0), Doc("Weight of cheap nodes.")] = 1.0
+    """It settles what the others leave open, against the fuller of two nodes."""
 
     def __post_init__(self) -> None:
         if not self.affinity + self.locality + self.packing + self.price > 0:
             raise ValueError("at least one weight must be above 0")
-
-
-TOPOLOGY_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {"most_tries": (2, 1000)}
-"""Lowest and highest value of each number in ``TopologyParameters``."""
 
 
 LEVELS: Final = (
@@ -105,18 +92,13 @@ LEVELS: Final = (
     Level("rack", "cloud.provider.com/topology-rack"),
     Level("hostname", labels.HOSTNAME_LABEL),
 )
-"""Zone and hostname are well-known labels of Kubernetes; block and rack are those of Kueue's pages,
-where every provider has its own."""
+"""Zone and hostname are well-known labels of Kubernetes. Block and rack are those of Kueue's pages;
+every provider has its own."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TopologyParameters:
-    """What the cluster's topology is, and how long a domain is looked for.
-
-    Attributes:
-        levels: From the coarsest to the finest.
-        most_tries: In how many domains of a level a gang of several shapes is tried, where it might
-            fit in more; pods of one shape need one try.
+    """The levels of the cluster's topology, and how many domains are tried.
 
     Raises:
         ValueError: Two levels have one name or one label.
@@ -125,22 +107,37 @@ class TopologyParameters:
         Kueue, Topology Aware Scheduling, for levels as node labels; ``most_tries`` is ours.
     """
 
-    levels: tuple[Level, ...] = LEVELS
-    most_tries: int = 16
+    levels: Annotated[
+        tuple[Level, ...],
+        Doc(
+            "From the coarsest to the finest: the `name` that annotations may use, and the node "
+            "`label` whose values are the domains; in the environment `name=label`, separated by "
+            "commas. Nodes without the label are in no domain of that level."
+        ),
+    ] = LEVELS
+    most_tries: Annotated[
+        int,
+        Ge(2),
+        Le(1000),
+        Doc(
+            "In how many domains of a level a gang of several pod shapes is tried, if it might fit "
+            "in more. A gang of one shape needs one try."
+        ),
+    ] = 16
 
     def __post_init__(self) -> None:
-        known = [text for level in self.levels for text in {level.name, level.label}]
-        if twice := [text for text in known if known.count(text) > 1]:
-            raise ValueError(f"levels: {twice[0]!r} stands for two of them")
+        texts = [text for level in self.levels for text in {level.name, level.label}]
+        if twice := [text for text in texts if texts.count(text) > 1]:
+            raise ValueError(f"levels: {twice[0]!r} names two levels, expected one")
 
     def level(self, text: str, field: str) -> int:
-        """Return the index of the level of that name or label.
+        """Return the index of the level with that name or label.
 
         Raises:
-            InputError: There is none; ``field`` says where the text stands.
+            InputError: There is none; ``field`` names the place of the text.
         """
         for i, level in enumerate(self.levels):
             if text in {level.name, level.label}:
                 return i
-        known = ", ".join(f"{level.name} ({level.label})" for level in self.levels)
-        raise InputError(field, text, f"one of the topology levels: {known or 'there are none'}")
+        levels = ", ".join(f"{level.name} ({level.label})" for level in self.levels)
+        raise InputError(field, text, f"one of the topology levels: {levels or 'there are none'}")

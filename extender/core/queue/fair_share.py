@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from extender.core.nodes.node_table import IntVector
 from extender.core.parameters.queue import FairShareParameters
@@ -32,9 +33,9 @@ class Entitlement:
         borrowing: How much more than ``guaranteed`` it may hold; None: as much as there is.
     """
 
-    weight: float = 1.0
-    guaranteed: float = 0.0
-    borrowing: float | None = None
+    weight: Annotated[float, Ge(0.001), Le(1000.0)] = 1.0
+    guaranteed: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
+    borrowing: Annotated[float | None, Ge(0.0), Le(1.0)] = None
 
     @property
     def limit(self) -> float:

@@ -11,7 +11,6 @@ from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import MESSAGES, Reason
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import IntVector, NodeTable
-from extender.core.parameters import queue
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Refusal
@@ -21,7 +20,9 @@ from extender.core.queue.fair_share import Entitlement, Turn
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, Pod, PodShape
+from shared.parameters import bounds
 
+_BOUNDS: Final = bounds(Entitlement)
 _NUMBER: Final = re.compile(r"[0-9]{1,4}(\.[0-9]{1,9})?")
 
 
@@ -59,7 +60,7 @@ def _read(
     snapshot: Snapshot,
 ) -> tuple[str, float | None, str]:
     """Return the name, the number if one is stated, and what is wrong."""
-    least, most = queue.FAIR_SHARE_BOUNDS[name]
+    least, most = _BOUNDS[name]
     texts = stated(namespace, key, snapshot)
     numbers = [(text, float(text)) for text in texts if _NUMBER.fullmatch(text)]
     good = {text: number for text, number in numbers if least <= number <= most}

@@ -7,11 +7,14 @@ import msgspec
 from msgspec import Struct
 
 from extender.core.cluster import training_spec
-from extender.core.parameters import pricing
+from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.records import annotations
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, NodeName, Owner, PodShape, Uid
+from shared.parameters import bounds
+
+_BOUNDS: Final = bounds(SlotTimeParameters)
 
 
 def slot_at(now: float, slot_seconds: float) -> int:
@@ -152,7 +155,7 @@ def _check(plan: SlotPlan) -> None:
     Raises:
         InputError: It says what no plan of ours does.
     """
-    low, high = pricing.SLOT_TIME_BOUNDS["slot_seconds"]
+    low, high = _BOUNDS["slot_seconds"]
     asked, spans, numbers = plan.asked, plan.spans, (plan.utility, plan.bill, plan.late_seconds)
     slots = [plan.arrival, plan.promise, plan.completion, plan.since]
     slots += [slot for span in spans for slot in (span.first, span.last)]
@@ -174,9 +177,7 @@ def _check(plan: SlotPlan) -> None:
 def _is_right(span: Span) -> bool:
     pods = (*span.workers.values(), *span.servers.values())
     slots = span.last - span.first
-    return 0 <= slots < pricing.SLOT_TIME_BOUNDS["horizon"][1] and all(
-        0 <= n <= MOST_PODS for n in pods
-    )
+    return 0 <= slots < _BOUNDS["horizon"][1] and all(0 <= n <= MOST_PODS for n in pods)
 
 
 def text(plan: SlotPlan) -> str:

@@ -83,7 +83,7 @@ def after_pauses(variant: Variant, seconds: float) -> Variant:
 
 def rebalanced(when: RebalanceWhen) -> RebalanceParameters:
     """Return parameters of Algorithm 3 with the given trigger."""
-    return RebalanceParameters(when)
+    return RebalanceParameters(when=when)
 
 
 def own(params: MigrationParameters) -> Variant:

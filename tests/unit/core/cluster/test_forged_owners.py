@@ -169,7 +169,7 @@ def test_no_profile_run_is_written_for_forged_pods(forge) -> None:
     assert admitted(cluster(asks, waiting)) == [asks]
 
 
-MIGRATING = MigrationParameters(rebalance=RebalanceParameters(RebalanceWhen.NEVER))
+MIGRATING = MigrationParameters(rebalance=RebalanceParameters(when=RebalanceWhen.NEVER))
 BESIDE = [make_pod(f"f{i}", node="a", plan="p", memory="0") for i in range(2)]
 """Jobs that would profit if the others left."""
 

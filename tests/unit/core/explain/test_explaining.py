@@ -125,7 +125,7 @@ def test_jobs_are_found_by_name_and_where_several_kinds_have_it_by_kind():
 def test_scores_answer_the_names_of_the_request_in_its_order():
     pod = make_pod("x", cpu="3", memory="16Gi")
     nodes = [make_node("a", cpu="4"), make_node("d", cpu="16")]
-    packing = CoreParameters(weights=ScoringWeights(0, 0, 1, 0))
+    packing = CoreParameters(weights=ScoringWeights(affinity=0, locality=0, packing=1, price=0))
     scores = prioritizing.scores(snapshot_of(nodes, pod), pod, ["d", "unknown", "a"], packing)
     assert [name for name, _ in scores] == ["d", "unknown", "a"]
     points = dict(scores)

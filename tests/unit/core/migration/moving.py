@@ -26,7 +26,7 @@ from tests.unit.core.clusters import store_of
 NOW = 1000.0
 MONOTONIC = 50.0
 PC, WC, CC = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED
-ALGORITHM_2 = MigrationParameters(rebalance=RebalanceParameters(RebalanceWhen.NEVER))
+ALGORITHM_2 = MigrationParameters(rebalance=RebalanceParameters(when=RebalanceWhen.NEVER))
 """Without rebalancing."""
 
 

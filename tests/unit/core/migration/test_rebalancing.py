@@ -73,7 +73,7 @@ def test_a_job_that_never_migrated_is_not_rebalanced():
 
 
 def test_rebalancing_can_be_left_to_when_all_have_converged():
-    when = RebalanceParameters(RebalanceWhen.ALL_CONVERGED)
+    when = RebalanceParameters(when=RebalanceWhen.ALL_CONVERGED)
     params = with_fields(ALGORITHM_3, rebalance=when)
     some = {"a": ["m:CC", "f1", Train("f2", CC, annotations={})], "b": []}
     assert moves(looked(yard(some, brought("m")), params)) == []

@@ -4,7 +4,6 @@ import pytest
 
 from extender.core.migration import count_balance
 from extender.core.migration.count_balance import Resident
-from extender.core.parameters import migration
 from extender.core.parameters.migration import CountParameters
 
 NOW = 1000.0
@@ -99,9 +98,3 @@ def test_a_host_that_nothing_fits_keeps_nobody_waiting():
     counts = {"n1": 5, "n2": 0, "n3": 1}
     found = plan(counts, residents(n1="abcde"), fits=lambda uid, node: node != "n2")
     assert found == "a:n1>n3 b:n1>n3"
-
-
-def test_bounds_name_every_number_and_hold_the_defaults():
-    assert set(migration.COUNT_BOUNDS) == set(CountParameters.__dataclass_fields__)
-    for name, (low, high) in migration.COUNT_BOUNDS.items():
-        assert low <= getattr(CountParameters(), name) <= high

@@ -6,7 +6,6 @@ import pytest
 
 from extender.core.cpu_shares import cpu_weights
 from extender.core.cpu_shares.cpu_weights import Sharer
-from extender.core.parameters import cpu_shares
 from extender.core.parameters.cpu_shares import CpuShareParameters
 
 
@@ -73,9 +72,3 @@ def test_requests(sharers, params, want):
 
 def test_it_is_off_unless_asked_for():
     assert not CpuShareParameters().enabled
-
-
-def test_bounds_name_every_number_and_hold_the_defaults():
-    assert {*cpu_shares.CPU_SHARE_BOUNDS, "enabled"} == set(CpuShareParameters.__dataclass_fields__)
-    for name, (low, high) in cpu_shares.CPU_SHARE_BOUNDS.items():
-        assert low <= getattr(CpuShareParameters(), name) <= high

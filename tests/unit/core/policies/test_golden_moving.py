@@ -30,7 +30,7 @@ def run_migration_target(case: dict[str, Any]) -> Any:
 def run_rebalance(case: dict[str, Any]) -> Any:
     when = migration.RebalanceWhen(case["parameters"].get("when", "any_imbalance"))
     movable = [rebalance.Movable(**row) for row in case["movable"]]
-    params = migration.RebalanceParameters(when)
+    params = migration.RebalanceParameters(when=when)
     return _moves(case, rebalance.plan(case["counts"], movable, _fits(case), params))
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from extender.core.migration import migration_gain
 from extender.core.migration.migration_gain import judge
-from extender.core.parameters import migration
 from extender.core.parameters.migration import GainParameters
 
 SHARES = {
@@ -77,9 +76,3 @@ def test_the_figures_are_told(facts, want):
 def test_the_first_cost_is_taken_as_it_is_and_later_ones_by_a_third():
     assert migration_gain.smoothed(None, 12.0) == 12.0
     assert migration_gain.smoothed(10.0, 20.0) == 13.0
-
-
-def test_bounds_name_every_number_and_hold_the_defaults():
-    assert set(migration.GAIN_BOUNDS) == set(GainParameters.__dataclass_fields__)
-    for name, (low, high) in migration.GAIN_BOUNDS.items():
-        assert low <= getattr(GainParameters(), name) <= high

@@ -4,7 +4,6 @@ import pytest
 
 from extender.core.migration import migration_target
 from extender.core.migration.migration_target import Host
-from extender.core.parameters import migration
 from extender.core.parameters.migration import TargetParameters
 from shared.model import NodeName
 from shared.progress import Category
@@ -124,10 +123,3 @@ RISING = {
 def test_weights_that_rise_are_refused(fields):
     with pytest.raises(ValueError, match="must not rise"):
         TargetParameters(**fields)
-
-
-def test_bounds_name_the_weights_and_hold_the_defaults():
-    for name, (low, high) in migration.TARGET_BOUNDS.items():
-        assert low <= getattr(TargetParameters(), name) <= high
-    flags = {"exclude_own", "moved_as_progressing", "stay_counts_as_move"}
-    assert {*migration.TARGET_BOUNDS, *flags} == set(TargetParameters.__dataclass_fields__)

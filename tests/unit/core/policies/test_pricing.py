@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from extender.core.parameters import placement
 from extender.core.parameters.placement import NodePriceParameters
 from extender.core.placement import node_prices
 from tests.unit.core.policies.rooms import make_room, make_shape
@@ -118,9 +117,3 @@ def test_kappa_decides_how_much_the_scarcest_resource_weighs(kappa, want_cheapes
         room, make_shape(cpu=5, memory=5), NodePriceParameters(kappa=kappa)
     )
     assert room.nodes[int(np.argmin(bills))].name == want_cheapest
-
-
-def test_bounds_hold_the_defaults():
-    assert placement.NODE_PRICE_BOUNDS.keys() == NodePriceParameters.__dataclass_fields__.keys()
-    low, high = placement.NODE_PRICE_BOUNDS["kappa"]
-    assert low <= PARAMS.kappa <= high

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from extender.core.parameters import queue
 from extender.core.parameters.queue import PriorityParameters
 from extender.core.queue import priority
 from extender.core.queue.priority import Candidate
 from shared.model import JobKey, Uid
+from shared.parameters import bounds
 
 MINUTE = 60.0
 CLASS_VALUES = {100: 1000, 50: 0, 1: -1}
@@ -230,8 +230,7 @@ def test_weights_that_contradict_their_names_are_refused(fields):
         PriorityParameters(**fields)
 
 
-def test_bounds_name_numeric_fields_and_hold_the_defaults_and_both_presets():
-    for params in (PriorityParameters(), priority.PAPER_SECTION_3, priority.PAPER_EXPERIMENTS):
-        for name, (low, high) in queue.PRIORITY_BOUNDS.items():
+def test_both_presets_are_within_the_bounds():
+    for params in (priority.PAPER_SECTION_3, priority.PAPER_EXPERIMENTS):
+        for name, (low, high) in bounds(PriorityParameters).items():
             assert low <= getattr(params, name) <= high
-    assert {*queue.PRIORITY_BOUNDS, "ageing"} == set(PriorityParameters.__dataclass_fields__)

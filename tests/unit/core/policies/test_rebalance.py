@@ -13,7 +13,7 @@ def movable(**hosts):
 
 
 def plan(counts, containers, *, fits=lambda uid, node: True, when="any_imbalance", **how):
-    params = RebalanceParameters(RebalanceWhen(when))
+    params = RebalanceParameters(when=RebalanceWhen(when))
     found = rebalance.plan(counts, containers, fits, params, **how)
     return " ".join(f"{m.uid}:{m.source}>{m.target}" for m in found)
 

@@ -28,7 +28,7 @@ def find(job, used=(), *, horizon=3, machines=1, granularity=WORKER_SLOTS, **mor
     promised = Promised(cluster)
     for slot, amount in dict(used).items():
         promised.workers.used[0, slot - 1] = amount
-    params = SlotParameters(granularity)
+    params = SlotParameters(granularity=granularity)
     return best_schedule(job, cluster, promised, make_bounds(1.0, 16.0), params, **more)
 
 

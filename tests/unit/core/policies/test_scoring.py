@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from extender.core.parameters import placement
 from extender.core.parameters.placement import NodePriceParameters, ScoringWeights
 from extender.core.placement import scoring
 from extender.core.placement.scoring import Terms
@@ -174,9 +173,3 @@ def test_price_alone_decides_between_nodes_that_are_packed_equally():
 def test_weights_that_weigh_nothing_are_refused():
     with pytest.raises(ValueError, match="above 0"):
         ScoringWeights(affinity=0, locality=0, packing=0, price=0)
-
-
-def test_bounds_hold_the_defaults():
-    assert placement.SCORING_BOUNDS.keys() == ScoringWeights.__dataclass_fields__.keys()
-    for name, (low, high) in placement.SCORING_BOUNDS.items():
-        assert low <= getattr(ScoringWeights(), name) <= high

@@ -77,9 +77,15 @@ def test_inside_the_domain_the_other_rules_hold():
 def test_the_highest_weighted_sum_decides_between_racks_of_equal_room():
     busy = {"r2-0": [make_shape(cpu="4", memory="0")]}
     room = make_room(*racks({"r1": [4, 4], "r2": [8, 4]}), placed=busy)
-    options = {"topology": wants("rack"), "weights": ScoringWeights(0, 0, 1, 0)}
+    options = {
+        "topology": wants("rack"),
+        "weights": ScoringWeights(affinity=0, locality=0, packing=1, price=0),
+    }
     assert used(seated(workers(2), room, **options), room) == {"r2": 2}
-    cheap = {"topology": wants("rack"), "weights": ScoringWeights(0, 0, 0, 1)}
+    cheap = {
+        "topology": wants("rack"),
+        "weights": ScoringWeights(affinity=0, locality=0, packing=0, price=1),
+    }
     assert used(seated(workers(2), room, **cheap), room) == {"r1": 2}
 
 
@@ -325,6 +331,6 @@ def test_a_level_that_there_is_not_is_named_with_those_that_there_are():
 
 def test_two_levels_of_one_name_or_label_are_refused():
     for levels in ((Level("a", "x"), Level("a", "y")), (Level("a", "x"), Level("b", "x"))):
-        with pytest.raises(ValueError, match="stands for two of them"):
+        with pytest.raises(ValueError, match="names two levels"):
             TopologyParameters(levels=levels)
     assert TopologyParameters(levels=(Level("a", "a"), Level("b", "b"))).level("b", "") == 1

@@ -67,7 +67,7 @@ PARAMS = {
     "the user may count for nothing": (WeightingParameters(user_weight=0), [2, 1]),
     "the class may count for nothing": (WeightingParameters(class_weight=0), [1, 2]),
     "a user may outweigh a class": (WeightingParameters(user_weight=100), [1, 2]),
-    "only the size counts": (WeightingParameters(0, 0), [1, 2]),
+    "only the size counts": (WeightingParameters(class_weight=0, user_weight=0), [1, 2]),
 }
 
 

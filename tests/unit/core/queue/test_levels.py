@@ -93,7 +93,7 @@ def test_what_cannot_be_used_is_named_and_the_job_waits(annotations, words):
 
 
 def test_the_levels_are_those_of_the_settings():
-    rows = TopologyParameters((Level("row", "example.com/row"),))
+    rows = TopologyParameters(levels=(Level("row", "example.com/row"),))
     nodes = [make_node("a", cpu="1"), make_node("b", labels={"example.com/row": "7"})]
     params = CoreParameters(topology=rows)
     found = cycle(nodes, queued_job("j", 1, annotations={MUST: "row"}), params=params)

@@ -80,7 +80,9 @@ def test_jobs_come_in_the_order_of_the_setting_each_with_its_v(order):
 
 
 def test_the_key_is_made_of_class_user_and_what_the_pods_ask_for():
-    params = CoreParameters(order=Order.WEIGHTING, weighting=WeightingParameters(2, 10))
+    params = CoreParameters(
+        order=Order.WEIGHTING, weighting=WeightingParameters(class_weight=2, user_weight=10)
+    )
     owner = make_namespace(annotations=noted("7"))
     gone = make_pod("wide-9", job="wide", created_at=2, deleting=True)
     found = {one.job.name: one.weight for one in ranked(params, owner, gone)}

@@ -175,7 +175,8 @@ def test_a_gang_that_lost_a_member_is_completed_beyond_the_limit():
 
 def test_no_room_is_kept_for_a_job_that_waits_for_quota():
     params = CoreParameters(
-        fair_share=FairShareParameters(enabled=True), waiting=BackfillParameters(1.0)
+        fair_share=FairShareParameters(enabled=True),
+        waiting=BackfillParameters(default_max_wait_seconds=1.0),
     )
     running = released_job("runs", ["n"] * 4, bound=4)
     other = queued_job("other", 1, namespace="elsewhere")

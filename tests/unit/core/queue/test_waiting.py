@@ -116,7 +116,9 @@ def test_the_holder_is_planned_anew_where_that_lets_a_job_pass() -> None:
         small("s", 5.0, lasts=100.0, where={"disk": "ssd"}),
     ]
     for tries, started in ((0, 11.0), (20, 5.0)):
-        params = CoreParameters(waiting=BackfillParameters(None, tries))
+        params = CoreParameters(
+            waiting=BackfillParameters(default_max_wait_seconds=None, passing_tries=tries)
+        )
         world = World(nodes, specs, params).run()
         assert world.started["one"] == 11.0
         assert world.started["s"] >= started

@@ -62,7 +62,7 @@ def test_an_admitted_job_is_kept_even_if_it_no_longer_pays():
 
 def test_only_whole_chunks_count_as_done():
     """A worker-slot trains one chunk of 0.6 slots; so two slots are two chunks of three."""
-    params = AdmissionParameters(search=SlotParameters(Granularity.CHUNKS))
+    params = AdmissionParameters(search=SlotParameters(granularity=Granularity.CHUNKS))
     state = begin()
     job = make_job(epochs=3, batch_slots=0.6)
     plan = offer(state, job, params).schedule
