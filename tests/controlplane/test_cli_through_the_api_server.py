@@ -306,7 +306,7 @@ async def test_what_the_real_api_server_says_becomes_a_sentence_too(yard: Yard) 
     code, printed = await shuntyard(yard.cluster.kubeconfig, "queue")
     await asyncio.to_thread(yard.cluster.start, "read-api")
     assert code == 1
-    assert "the API server does not reach the extender" in printed
+    assert "the API server cannot reach the extender" in printed
 
 
 async def test_the_service_has_an_endpoint_slice_with_its_pod(yard: Yard) -> None:

@@ -10,7 +10,7 @@ from simulator.main import main as simulator
 
 Main = Callable[[Sequence[str] | None], int]
 PROGRAMS: dict[str, tuple[Main, str]] = {
-    "shuntyard-agent": (agent, "reports it to shuntyard-extender"),
+    "shuntyard-agent": (agent, "reports both to shuntyard-extender"),
     "shuntyard-extender": (extender, "Decides which training jobs run"),
     "shuntyard-sim": (simulator, "Compares policies on traces"),
 }
