@@ -90,7 +90,8 @@ def _settings(exponent: float, *, weights: bool) -> dict[str, Any]:
     section = {"enabled": weights, "interval_seconds": INTERVAL_SECONDS, "exponent": exponent}
     return {
         "queue": {"settle_seconds": 0.1},
-        "migration": {"policy": "none", "stale_seconds": 5.0},
+        "migration": {"policy": "none"},
+        "agent_reports": {"stale_seconds": 5.0},
         "cpu_weights": {**section, "floor_milli": 2},
     }
 

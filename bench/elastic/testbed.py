@@ -64,7 +64,8 @@ def settings(contestant: Contestant, scale: float) -> Mapping[str, Any]:
     order = "creation" if contestant is Contestant.DRAGON else "weighting"
     common: Mapping[str, Any] = {
         "queue": {"order": order, "settle_seconds": 0.1},
-        "migration": {"policy": "none", "rebalance": "never", "stale_seconds": 5.0},
+        "migration": {"policy": "none", "rebalance": "never"},
+        "agent_reports": {"stale_seconds": 5.0},
         "scaling": {"enabled": contestant.scaled_by_us},
     }
     ours = {

@@ -61,8 +61,8 @@ def extender_settings(policy: str, *, scale: float, gain_ratio: float) -> Mappin
             "first_cost_seconds": 30.0 * scale,
             "cooldown_seconds": 120.0 * scale,
             "count_pause_seconds": max(1.0, 60.0 * scale),
-            "stale_seconds": 5.0,
         },
+        "agent_reports": {"stale_seconds": 5.0},
     }
 
 

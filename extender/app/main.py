@@ -236,7 +236,7 @@ def build(
         listeners.for_people(settings.api, reads, ground, shown, passing_on),
     )
     parts = Parts(loops, opened, resize.farewell, leadership.release)
-    stale_seconds = params.migration.stale_seconds
+    stale_seconds = params.agent_reports.stale_seconds
     return _with_agents(
         parts, settings, observer, acting, ground, shown, stale_seconds=stale_seconds
     )

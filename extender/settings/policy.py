@@ -10,6 +10,7 @@ from enum import StrEnum
 from pydantic import Field, field_validator
 from typing_extensions import override
 
+from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import (
     GangParameters,
@@ -152,6 +153,11 @@ class ScoringSection(Section):
     """Weights of the terms by which nodes are compared (docs/policies/scoring.md)."""
 
 
+@takes(Part(AgentReportParameters))
+class AgentReportsSection(Section):
+    """Which reports of agents decisions use (docs/heartbeats.md)."""
+
+
 class PolicySettings(Section):
     """Everything in the settings file that changes a decision."""
 
@@ -165,6 +171,7 @@ class PolicySettings(Section):
     topology: TopologySection = TopologySection()
     pricing: PricingSection = PricingSection()
     scoring: ScoringSection = ScoringSection()
+    agent_reports: AgentReportsSection = AgentReportsSection()
     migration: MigrationSection = MigrationSection()
     cpu_weights: CpuWeightsSection = CpuWeightsSection()
     scaling: ScalingSection = ScalingSection()

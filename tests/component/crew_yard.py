@@ -234,11 +234,12 @@ class Crew:
 
 
 def settings(scaling: dict[str, Any], log: Path | None = None) -> dict[str, Any]:
-    """Sections of the extender's settings; ``stale_seconds`` goes to the one that has it."""
+    """Sections of the extender's settings; ``stale_seconds`` belongs to the agents' reports."""
     stale_seconds = scaling.pop("stale_seconds", STALE_SECONDS)
     return {
         "scaling": {**QUICK, **scaling},
-        "migration": {"policy": "none", "stale_seconds": stale_seconds},
+        "migration": {"policy": "none"},
+        "agent_reports": {"stale_seconds": stale_seconds},
         "health": {"drain_seconds": 0.01},
         "decision_log": {"directory": log},
     }

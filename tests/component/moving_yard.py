@@ -26,7 +26,6 @@ QUICK = {
     "recreate_seconds": 40.0,
     "resume_seconds": 40.0,
     "cooldown_seconds": 0.0,
-    "stale_seconds": 10.0,
     "rebalance": "never",
 }
 """Settings of the section ``migration``: no deadline passes but where a test makes it short."""
@@ -87,9 +86,11 @@ def _put(fake: FakeKube, collection: str, spec: dict[str, Any], size: str = "") 
 
 
 def settings(migration: Mapping[str, Any], log: Path | None = None) -> dict[str, Any]:
-    """Sections of the extender's settings."""
+    """Sections of the extender's settings; ``stale_seconds`` belongs to the agents' reports."""
+    own = {key: value for key, value in migration.items() if key != "stale_seconds"}
     return {
-        "migration": {**QUICK, **migration},
+        "migration": {**QUICK, **own},
+        "agent_reports": {"stale_seconds": migration.get("stale_seconds", 10.0)},
         "health": {"drain_seconds": 0.01},
         "decision_log": {"directory": log},
     }

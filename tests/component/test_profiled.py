@@ -30,7 +30,7 @@ from tests.fakes.kube import FakeKube
 PATIENCE_SECONDS = 60.0
 SETTINGS = {
     "admission": {"enabled": True, "slot_seconds": 5.0, "horizon": 300, "share": 0.5},
-    "migration": {"stale_seconds": 600.0},
+    "agent_reports": {"stale_seconds": 600.0},
 }
 TRAINING = "epochs=1,chunks=2,batches=100"
 """200 mini-batches: with 1000 steps of 0.6 s on two workers 6 s each."""

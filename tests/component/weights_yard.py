@@ -29,7 +29,8 @@ SPEED = 100.0
 """Steps of a core in a second: long jobs for short tests."""
 QUICK: dict[str, Any] = {
     "cpu_weights": {"enabled": True, "interval_seconds": 1.0},
-    "migration": {"policy": "none", "stale_seconds": 5.0},
+    "migration": {"policy": "none"},
+    "agent_reports": {"stale_seconds": 5.0},
     "health": {"drain_seconds": 0.01},
 }
 

@@ -24,8 +24,8 @@ SETTINGS: Final[Mapping[str, Any]] = {
         "cooldown_seconds": 0,
         "evict_seconds": 5,
         "rebalance": "never",
-        "stale_seconds": 5,
     },
+    "agent_reports": {"stale_seconds": 5},
     "queue": {"settle_seconds": 0.05},
 }
 OPTED_IN: Final = Pods().annotated({labels.CHECKPOINT: ""})

@@ -55,7 +55,8 @@ MOVING: Final = {
 }
 WEIGHTS: Final = {
     "cpu_weights": {"enabled": True, "interval_seconds": 1},
-    "migration": {"policy": "none", "stale_seconds": 5},
+    "migration": {"policy": "none"},
+    "agent_reports": {"stale_seconds": 5},
 }
 
 

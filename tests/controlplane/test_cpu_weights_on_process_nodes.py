@@ -31,7 +31,8 @@ PATIENCE_SECONDS: Final = 60.0
 WINDOW_SECONDS: Final = 10.0
 SETTINGS: Final[Mapping[str, Any]] = {
     "queue": {"settle_seconds": 0.1},
-    "migration": {"policy": "none", "stale_seconds": 5},
+    "migration": {"policy": "none"},
+    "agent_reports": {"stale_seconds": 5},
     "cpu_weights": {"enabled": True, "interval_seconds": 2},
 }
 

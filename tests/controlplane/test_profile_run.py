@@ -38,7 +38,8 @@ SETTINGS: Final[Mapping[str, Any]] = {
         "share": 0.5,
         "profile_spread": 0.5,  # a busy machine plays agents unevenly
     },
-    "migration": {"policy": "none", "stale_seconds": 60},
+    "migration": {"policy": "none"},
+    "agent_reports": {"stale_seconds": 60},
 }
 STEPS: Final = 10_000
 NODES: Final = KwokNodes(1, prefix="yard", cpu="8")

@@ -48,8 +48,8 @@ SETTINGS: Final[Mapping[str, Any]] = {
         "evict_seconds": 10,
         "recreate_seconds": 20,
         "resume_seconds": 20,
-        "stale_seconds": 4,
     },
+    "agent_reports": {"stale_seconds": 4},
 }
 """Jobs last half a minute here, real ones hours: every deadline is in proportion."""
 AGENT_SETTINGS: Final[Mapping[str, Any]] = {

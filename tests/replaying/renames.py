@@ -24,7 +24,9 @@ TEXTS: Final[Mapping[str, str]] = {}
 """A whole text, wherever it stands; ``{}`` is any part, kept in its order:
 ``"needs {} of {} seats": "{} of {} pods have no node"``. Keys of maps are texts as well."""
 
-SETTINGS: Final[Mapping[str, str | None]] = {}
+SETTINGS: Final[Mapping[str, str | None]] = {
+    "migration.stale_seconds": "agent_reports.stale_seconds",
+}
 """A setting: ``"queue.settle_seconds": "queue.pause_seconds"``; None: there is none any more."""
 
 RESHAPED: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}

@@ -178,7 +178,7 @@ def _seen(
     found: dict[Uid, _Seen] = {}
     blind = params.cpu_weights.exponent == 0  # the remaining work need not be known
     for node, here in nodes.items():
-        said = agents_reports.fresh(snapshot, node, reading, params.migration.stale_seconds)
+        said = agents_reports.fresh(snapshot, node, reading, params.agent_reports.stale_seconds)
         reports = said.pods if said is not None else {}
         for one in here:
             if (report := reports.get(one.uid)) is not None:

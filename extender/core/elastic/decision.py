@@ -82,7 +82,7 @@ def look(
     """
     reading, book = occasion.reading, rescale.of(snapshot)
     memory, ended = state.followed(memory, book, reading.now)
-    stale_seconds = params.migration.stale_seconds
+    stale_seconds = params.agent_reports.stale_seconds
     learned = speeds.learned(memory.speeds, snapshot, reading, stale_seconds)
     memory = state.measured(replace(memory, speeds=learned))
     steps = (_step(snapshot, book, noted, reading, params) for noted in book.open)

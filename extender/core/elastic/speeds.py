@@ -184,7 +184,7 @@ def pace(
     Speed is in steps a second: what is left is counted in steps too, whatever a step is.
     """
     samples = memory.samples.get(running_jobs.run_name(job.key), Samples())
-    stale_seconds = params.migration.stale_seconds
+    stale_seconds = params.agent_reports.stale_seconds
     said = last_progress(snapshot, job, reading, stale_seconds)
     return Pace(
         speed=fitted(samples, params.speed),

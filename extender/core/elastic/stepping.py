@@ -49,7 +49,7 @@ def _hindrance(
         seen = heard(snapshot, uid, reading, params)
         if seen is None:
             node = snapshot.bound.get(uid)
-            stale = params.migration.stale_seconds
+            stale = params.agent_reports.stale_seconds
             silent = node is None or reports.fresh(snapshot, node, reading, stale) is None
             return R.AGENT_STALE if silent else R.TRAINER_SILENT
         if seen.done:
@@ -63,7 +63,7 @@ def heard(
     snapshot: Snapshot, uid: Uid, reading: Reading, params: CoreParameters
 ) -> Checkpoint | None:
     """Return what is freshly known of a pod's checkpoint directory; None if nothing is."""
-    report = reports.of_pod(snapshot, uid, reading, params.migration.stale_seconds)
+    report = reports.of_pod(snapshot, uid, reading, params.agent_reports.stale_seconds)
     return None if report is None else report.checkpoint
 
 

@@ -277,7 +277,7 @@ def _holder(asked: Asked, seen: Job) -> Reservation | None:
         return None
     if [n.name for n in holder.room.nodes] != [n.name for n in asked.snapshot.room.nodes]:
         return None  # the nodes are others now: the next cycle reserves anew
-    stale_seconds = asked.params.migration.stale_seconds
+    stale_seconds = asked.params.agent_reports.stale_seconds
     lasts = running_jobs.lasts(seen, asked.snapshot, asked.memory, asked.reading, stale_seconds)
     gone = backfill.gone_in_time(holder, asked.reading.now, lasts)
     return None if gone else holder

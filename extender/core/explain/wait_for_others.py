@@ -103,7 +103,7 @@ def without(room: NodeTable, gone: Sequence[RunningJob]) -> NodeTable:
 
 def _tenants(s: Situation, memory: QueueState, reading: Reading) -> list[RunningJob]:
     """Return the others that end by themselves, the first one first where that is known."""
-    stale_seconds = s.params.migration.stale_seconds
+    stale_seconds = s.params.agent_reports.stale_seconds
     running = running_jobs.running(s.snapshot, memory, reading, stale_seconds)
     others = [one.tenant for one in running if one.tenant.job != s.job.key]
     ending = [one for one in others if not one.endless]

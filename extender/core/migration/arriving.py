@@ -127,7 +127,9 @@ def _named(case: Case, member: MigrationMember, new: Mapping[Uid, Pod]) -> Migra
 
 def _report(case: Case, member: MigrationMember) -> PodReport | None:
     uid = Uid(member.replacement_uid)
-    return agents_reports.of_pod(case.snapshot, uid, case.reading, case.params.stale_seconds)
+    return agents_reports.of_pod(
+        case.snapshot, uid, case.reading, case.params.agent_reports.stale_seconds
+    )
 
 
 def _passed(member: MigrationMember, report: PodReport, *, late: bool) -> bool:

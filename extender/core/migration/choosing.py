@@ -45,7 +45,9 @@ def choose(
 ) -> Choice:
     """Return the migrations that should begin now; ``stayed`` and ``declined`` as of before."""
     known = stayed if params.target.stay_counts_as_move else {}
-    seen = hosts.seen(snapshot, book, reading, params.stale_seconds, known, params.topology)
+    seen = hosts.seen(
+        snapshot, book, reading, params.agent_reports.stale_seconds, known, params.topology
+    )
     proposals = Proposals(
         snapshot, book, reading, params, seen, dict(stayed), dict(declined), installed
     )

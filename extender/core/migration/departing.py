@@ -150,7 +150,9 @@ def _asked(case: Case) -> tuple[MigrationMember, ...]:
 
 def _checkpoint(case: Case, member: MigrationMember) -> Checkpoint | None:
     """Return what is freshly known of the member's checkpoint directory."""
-    heard = reports.of_pod(case.snapshot, member.uid, case.reading, case.params.stale_seconds)
+    heard = reports.of_pod(
+        case.snapshot, member.uid, case.reading, case.params.agent_reports.stale_seconds
+    )
     return heard.checkpoint if heard else None
 
 

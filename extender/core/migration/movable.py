@@ -197,7 +197,7 @@ def unit(
     way = _way(snapshot, job, members)
     if isinstance(way, Declined):
         return way
-    reports = _reports(snapshot, members, reading, params.stale_seconds)
+    reports = _reports(snapshot, members, reading, params.agent_reports.stale_seconds)
     if isinstance(reports, Declined):
         return reports
     if silent := _silent(way.asked, reports):

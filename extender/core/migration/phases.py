@@ -122,7 +122,7 @@ def hold_limit(migration: Migration, params: MigrationParameters) -> float:
 def _deadline(migration: Migration, now: float, params: MigrationParameters) -> float:
     limit = hold_limit(migration, params)
     ends = {
-        P.TARGET_RESERVED: now + HEARING_AGES * params.stale_seconds,
+        P.TARGET_RESERVED: now + HEARING_AGES * params.agent_reports.stale_seconds,
         P.CHECKPOINT_REQUESTED: migration.ask_until,
         P.CHECKPOINTED: limit,
         P.EVICTING: min(now + params.evict_seconds, limit),

@@ -6,6 +6,7 @@ from typing import Annotated
 from annotated_types import Ge, Le
 from typing_extensions import Doc
 
+from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
 from extender.core.parameters.elastic import RescaleParameters, ScalingParameters, SpeedParameters
 from extender.core.parameters.migration import MigrationParameters
@@ -118,6 +119,7 @@ class CoreParameters:
     price_bounds: BoundsParameters = field(default_factory=BoundsParameters)
     slot_time: SlotTimeParameters = field(default_factory=SlotTimeParameters)
     fair_share: FairShareParameters = field(default_factory=FairShareParameters)
+    agent_reports: AgentReportParameters = field(default_factory=AgentReportParameters)
 
     def __post_init__(self) -> None:
         if self.most_backoff_seconds < self.backoff_seconds:

@@ -7,6 +7,7 @@ from typing import Annotated
 from annotated_types import Ge, Le
 from typing_extensions import Doc
 
+from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.placement import TopologyParameters
 from shared.progress import Category
 
@@ -182,6 +183,7 @@ class MigrationParameters:
         count: Of count balancing.
         gain: What a move must bring.
         topology: The levels that jobs may require; no job is moved out of a required domain.
+        agent_reports: When a node's report may be used.
 
     Raises:
         ValueError: ``hold_seconds`` is below ``evict_seconds``.
@@ -268,17 +270,12 @@ class MigrationParameters:
     keep_seconds: Annotated[
         float, Ge(0), Le(30 * 86400), Doc("How long an ended Migration object is kept.")
     ] = 86400.0
-    stale_seconds: Annotated[
-        float,
-        Ge(1),
-        Le(3600),
-        Doc("No decision uses a node whose agent has not reported for longer."),
-    ] = 30.0
     target: TargetParameters = field(default_factory=TargetParameters)
     rebalance: RebalanceParameters = field(default_factory=RebalanceParameters)
     count: CountParameters = field(default_factory=CountParameters)
     gain: GainParameters = field(default_factory=GainParameters)
     topology: TopologyParameters = field(default_factory=TopologyParameters)
+    agent_reports: AgentReportParameters = field(default_factory=AgentReportParameters)
 
     def __post_init__(self) -> None:
         if self.hold_seconds < self.evict_seconds:

@@ -143,7 +143,7 @@ def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Look) -> Rev
     """Return the plans of all who have one and have not ended; write down those that changed."""
     seen = one.seen
     cases: list[Case] = []
-    stale = seen.params.migration.stale_seconds
+    stale = seen.params.agent_reports.stale_seconds
     for each in sorted(known.values(), key=_arrival):
         stands = facts(seen.snapshot, each, seen.first, seen.reading, stale)
         if not stands.ended:

@@ -145,7 +145,7 @@ def _show(key: JobKey, run: Profile, seen: Sight, found: Profiling) -> None:
 
 def _runner(job: Job, one: Profiled, steps: Mapping[str, float], seen: Sight) -> Candidate:
     asked = slot_requests.asked(seen.snapshot, job, steps)
-    stale_seconds = seen.params.migration.stale_seconds
+    stale_seconds = seen.params.agent_reports.stale_seconds
     stands = facts.of_job(seen.snapshot, job, seen.reading, stale_seconds)
     return Candidate(job, one.owner, asked, stands)
 
@@ -212,7 +212,7 @@ def _runs(job: Job) -> bool:
 
 
 def _timed(job: Job, before: Timing | None, seen: Sight) -> Timing | None:
-    stale_seconds = seen.params.migration.stale_seconds
+    stale_seconds = seen.params.agent_reports.stale_seconds
     said = reports.last_progress(seen.snapshot, job, seen.reading, stale_seconds)
     if said is None:
         return before

@@ -198,7 +198,7 @@ def _count_lost(member: Member, job: Job, work: _Work) -> None:
 def _line(work: _Work) -> SchedulingPass:
     """Return the nodes as the waiting jobs will find them."""
     snapshot, memory, reading = work.snapshot, work.memory, work.reading
-    stale_seconds = work.params.migration.stale_seconds
+    stale_seconds = work.params.agent_reports.stale_seconds
 
     def running() -> tuple[RunningJob, ...]:
         found = running_jobs.running(snapshot, memory, reading, stale_seconds)

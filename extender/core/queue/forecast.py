@@ -293,7 +293,7 @@ def _played(
     stuck: Mapping[JobKey, Reason],
     keys: Iterable[JobKey],
 ) -> Play:
-    memory, stale_seconds = cycle.memory, params.migration.stale_seconds
+    memory, stale_seconds = cycle.memory, params.agent_reports.stale_seconds
     pending = {key: jobs.view(snapshot, key) for key in keys}
     play = Play(snapshot, params, memory.runs, stuck, reading.now, snapshot.room, pending)
     play.run(running_jobs.running(snapshot, memory, reading, stale_seconds))

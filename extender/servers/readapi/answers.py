@@ -328,4 +328,4 @@ class ReadAnswers:
         return replace(snapshot, cache=self._cache.of(snapshot))
 
     def _freshness(self) -> Freshness:
-        return Freshness(self.clock.monotonic(), self.parameters.migration.stale_seconds)
+        return Freshness(self.clock.monotonic(), self.parameters.agent_reports.stale_seconds)
