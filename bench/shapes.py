@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from devcluster.peers import Peer
+from devcluster.schedulers import Peer
 from shared import labels
 
 

@@ -1,4 +1,4 @@
-"""The node agents of a cluster: deploy/base/agent.yaml, with the places of this machine put in."""
+"""The node agents of a cluster: deploy/base/agent.yaml, adapted to this machine."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _ENVIRONMENT: Final = {
     "SHUNTYARD__PATHS__POD_LOGS": "/var/log/pods",
     "SHUNTYARD__PATHS__VOLUME": "/var/lib/shuntyard/volume",
 }
-"""The agent's defaults, said in the environment: there a node without namespaces rewrites them."""
+"""The agent's defaults as variables, which a process node without namespaces rewrites."""
 
 Manifest = Mapping[str, Any]
 
@@ -37,29 +37,29 @@ async def start(
     """Run an agent on every process node and wait until all are ready.
 
     Args:
-        client: An administrator's.
+        client: With an administrator's credentials.
         layout: The cluster's directory.
-        urls: Where the replicas of the extender listen for agents.
+        urls: URLs at which the replicas of the extender listen for agents.
         settings: Settings of the agents that differ from their defaults.
 
     Raises:
         TimeoutError: Not all became ready.
     """
-    found = await api.items(client, paths.NODES)
-    nodes = [one for one in found if one["metadata"].get("labels", {}).get(KIND_LABEL) == KIND]
+    objects = await api.items(client, paths.NODES)
+    nodes = [one for one in objects if one["metadata"].get("labels", {}).get(KIND_LABEL) == KIND]
     decided = {
         "extender": {"urls": list(urls)},
         "api": {"listen_port": 0},
         "sampling": {"cores": default_budget_cores(len(nodes), DEFAULT_CPU_BUDGET_CORES)},
     }
-    said = {"agent.yaml": yaml.safe_dump(merged(decided, settings))}
-    wanted = (
+    config = {"agent.yaml": yaml.safe_dump(merged(decided, settings))}
+    manifests = (
         *bootstrap.deploy_manifests("base/namespaces.yaml"),
-        config_map(NAME, said),
+        config_map(NAME, config),
         config_map(AUTHORITY, {"ca.crt": layout.authority.read_text()}),
         *(_adapted(one, layout) for one in bootstrap.deploy_manifests("base/agent.yaml")),
     )
-    await api.apply(client, wanted)
+    await api.apply(client, manifests)
 
     async def ready() -> bool:
         found = await api.get(client, _DAEMON_SET)
@@ -72,7 +72,7 @@ async def start(
 
 
 def config_map(name: str, data: Mapping[str, str]) -> Manifest:
-    """Return a ConfigMap beside the agents; kustomize would have made it."""
+    """Return a ConfigMap of the agents, which kustomize would generate."""
     metadata = {"name": name, "namespace": NAMESPACE}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
 
@@ -85,7 +85,7 @@ def _adapted(manifest: Manifest, layout: Layout) -> Manifest:
 
 
 def _place(pod: dict[str, Any], layout: Layout) -> None:
-    """All process nodes share this machine: each has its logs below a directory of its name."""
+    """Give each process node, all on this machine, logs in a directory of its own."""
     pod["nodeSelector"] = {KIND_LABEL: KIND}
     (container,) = pod["containers"]
     container["env"] += [{"name": name, "value": path} for name, path in _ENVIRONMENT.items()]

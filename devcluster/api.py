@@ -1,4 +1,4 @@
-"""The API server as synchronous code uses it: each call is the life of one event loop."""
+"""The API server for synchronous code: each call runs an event loop of its own."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -50,7 +50,7 @@ def call(kubeconfig: Path, work: Callable[[KubeClient], Awaitable[_T]]) -> _T:
         async with KubeClient.connect(credentials, user_agent=FIELD_MANAGER) as client:
             return await work(client)
 
-    # With a factory the runner leaves the thread's current loop alone, which may be somebody's.
+    # With a factory the runner does not touch the thread's current loop.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         return runner.run(connected())
 
@@ -58,7 +58,7 @@ def call(kubeconfig: Path, work: Callable[[KubeClient], Awaitable[_T]]) -> _T:
 async def for_each(items: Iterable[_T], work: Callable[[_T], Awaitable[object]]) -> None:
     """Do ``work`` for all items, ``AT_ONCE`` of them at a time.
 
-    A request that stood in line for a connection would spend its time-out there.
+    A request that queued for a connection would use up its time-out there.
     """
     slots = asyncio.Semaphore(AT_ONCE)
 
@@ -72,7 +72,7 @@ async def for_each(items: Iterable[_T], work: Callable[[_T], Awaitable[object]])
 
 
 async def apply(client: KubeClient, manifests: Iterable[Mapping[str, Any]]) -> None:
-    """Make the objects as the manifests say (server-side apply), in their order."""
+    """Apply the manifests in order (server-side apply)."""
     for manifest in manifests:
         metadata = manifest["metadata"]
         collection = _COLLECTIONS[manifest["kind"]]
@@ -121,8 +121,8 @@ async def request_token(client: KubeClient, namespace: str, account: str, second
 
 async def get(client: KubeClient, path: str) -> dict[str, Any]:
     """Return one object."""
-    found: dict[str, Any] = msgspec.json.decode(await client.get(path))
-    return found
+    item: dict[str, Any] = msgspec.json.decode(await client.get(path))
+    return item
 
 
 async def items(client: KubeClient, collection: str) -> list[dict[str, Any]]:
@@ -133,12 +133,12 @@ async def items(client: KubeClient, collection: str) -> list[dict[str, Any]]:
 async def wait_until_usable(
     client: KubeClient, names: frozenset[str], check: Callable[[], None]
 ) -> None:
-    """Wait until the nodes are Ready and nothing keeps pods from them but their own taints.
+    """Wait until the nodes are Ready and have no taints but their own.
 
     Args:
         client: An administrator's.
         names: The nodes.
-        check: Called between the questions; raises if there is nothing to wait for any more.
+        check: Called between polls; raises if waiting is pointless.
 
     Raises:
         TimeoutError: They are not within `NODES_READY_SECONDS`.
@@ -152,7 +152,7 @@ async def wait_until_usable(
 
 
 async def poll(condition: Callable[[], Awaitable[bool]], seconds: float) -> None:
-    """Wait until ``condition`` holds, asking for at most a third of the time.
+    """Wait until ``condition`` holds, spending at most a third of the time on polls.
 
     Raises:
         TimeoutError: It does not hold after ``seconds``.

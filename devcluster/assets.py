@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from devcluster.building import build
+from devcluster.building import build, find_go
 from devcluster.errors import AssetsError
-from devcluster.toolchain import find_go
 from devcluster.versions import DEFAULT_KUBERNETES, Binary, release
 
 VARIABLE: Final = "SHUNTYARD_ASSETS"
@@ -32,13 +31,13 @@ def ensure(
     report: Callable[[str], None] = print,
     environ: Mapping[str, str] = os.environ,
 ) -> Mapping[str, Path]:
-    """Return the programs' files; builds what is neither given nor cached.
+    """Return the programs' files; build those that are neither given nor cached.
 
     Args:
         names: Of the programs, as in `devcluster.versions`.
         kubernetes: Version without ``v``.
         report: Takes progress lines.
-        environ: Where SHUNTYARD_ASSETS, XDG_CACHE_HOME and PATH are read from.
+        environ: Holds SHUNTYARD_ASSETS, XDG_CACHE_HOME and PATH.
 
     Raises:
         AssetsError: A program in SHUNTYARD_ASSETS has another version (the message names the
@@ -58,7 +57,7 @@ def reported_version(binary: Binary, file: Path) -> str:
     """Return the version that a program reports about itself.
 
     Raises:
-        AssetsError: It cannot be run, or says nothing that looks like a version.
+        AssetsError: It cannot be run, or prints nothing that looks like a version.
     """
     try:
         done = subprocess.run(
@@ -133,7 +132,7 @@ def _build(
 ) -> dict[str, Path]:
     cache.mkdir(parents=True, exist_ok=True)
     with _alone(cache / "build.lock", report):
-        # Whoever held the lock may have built what is missing here.
+        # The previous holder of the lock may have built what is missing here.
         found = _cached(missing, cache, report)
         todo = [binary for binary in missing if binary.name not in found]
         if not todo:
@@ -155,7 +154,7 @@ def _build(
 def _workplace(cache: Path) -> Iterator[Path]:
     """Yield a folder on the cache's file system, so that a rename from it is atomic."""
     workplace = cache / "building"
-    shutil.rmtree(workplace, ignore_errors=True)  # what a killed build left; we hold the lock
+    shutil.rmtree(workplace, ignore_errors=True)  # leftovers of a killed build; we hold the lock
     workplace.mkdir()
     yield workplace
     shutil.rmtree(workplace)

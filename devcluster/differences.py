@@ -1,4 +1,4 @@
-"""What minor versions of Kubernetes do not have in common; whoever needs to know asks here.
+"""Differences between minor versions of Kubernetes.
 
 Source:
     kubernetes ``pkg/features/kube_features.go`` and ``staging/src/k8s.io/api`` of v1.34.4, v1.35.4
@@ -14,7 +14,7 @@ from devcluster.errors import AssetsError
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What is served, or done, only where it is switched on.
+    """A feature that must be switched on.
 
     Args:
         gates: Feature gates.
@@ -32,11 +32,11 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What a minor version has.
+    """The features of a minor version.
 
     Args:
-        gangs: Kubernetes' own gangs (KEP-4671); None: there are none.
-        mutating_policies: What ``MutatingAdmissionPolicy`` needs; without gates it is always there.
+        gangs: Kubernetes' own gangs (KEP-4671); None: it has none.
+        mutating_policies: How to switch on ``MutatingAdmissionPolicy``; without gates: always on.
     """
 
     gangs: Feature | None
@@ -44,13 +44,13 @@ class Differences:
 
     @property
     def has_mutating_policies(self) -> bool:
-        """``MutatingAdmissionPolicy`` is there without any flag."""
+        """Whether ``MutatingAdmissionPolicy`` is on without any flag."""
         return not self.mutating_policies.gates
 
 
 _GANG_GATES: Final = ("GenericWorkload", "GangScheduling")
 POD_GROUPS: Final = Feature(_GANG_GATES, "scheduling.k8s.io/v1alpha2")
-"""Kubernetes' own gangs as we know them: PodGroups. In 1.35 a Workload alone said all."""
+"""Kubernetes' own gangs as we know them: PodGroups. 1.35 has Workloads only."""
 _POLICIES: Final = "admissionregistration.k8s.io"
 _BETA_POLICIES: Final = Feature(("MutatingAdmissionPolicy",), f"{_POLICIES}/v1beta1")
 
@@ -62,10 +62,10 @@ _MINORS: Final[Mapping[str, Differences]] = {
 
 
 def differences(kubernetes: str) -> Differences:
-    """Return what a version has.
+    """Return the features of a version.
 
     Raises:
-        AssetsError: Nobody has written down what its minor version has.
+        AssetsError: Its minor version is not listed here.
     """
     minor = kubernetes.rpartition(".")[0]
     try:
@@ -77,11 +77,11 @@ def differences(kubernetes: str) -> Differences:
 
 
 def server_flags(features: Iterable[Feature]) -> Mapping[str, object]:
-    """Return what switches features on in kube-apiserver."""
-    found = [one for one in features if one.gates]
-    if not found:
+    """Return the flags of kube-apiserver that switch features on."""
+    gated = [feature for feature in features if feature.gates]
+    if not gated:
         return {}
     return {
-        "feature-gates": ",".join(one.gates_flag for one in found),
-        "runtime-config": ",".join(f"{one.api}=true" for one in found),
+        "feature-gates": ",".join(feature.gates_flag for feature in gated),
+        "runtime-config": ",".join(f"{feature.api}=true" for feature in gated),
     }

@@ -1,4 +1,4 @@
-"""Emptying a cluster between tests: at once, without grace."""
+"""Empties a cluster between tests, without grace periods."""
 
 import asyncio
 from collections.abc import Iterable
@@ -41,8 +41,8 @@ _CLUSTER_WIDE: Final = (paths.NODES, "/api/v1/persistentvolumes")
 async def empty(client: KubeClient) -> None:
     """Delete nodes, workloads, quotas, volumes, priority classes and all further namespaces.
 
-    Namespaces are gone when this returns, but the namespace controller may still be deleting by
-    their names: a test that makes one takes a name that was never used.
+    Namespaces are gone when this returns, but the namespace controller may still delete objects by
+    their names: a test that creates one must use a new name.
 
     Raises:
         TimeoutError: Something was still there after `SECONDS`; the pods of it are named.
@@ -62,7 +62,7 @@ async def empty(client: KubeClient) -> None:
 
 
 async def _tried(client: KubeClient) -> bool:
-    """Return False where a request took longer than one may, on a busy machine: begin again."""
+    """Return False if a request timed out, on a busy machine: start again."""
     done = False
     try:
         await _everything(client)
@@ -75,7 +75,7 @@ async def _tried(client: KubeClient) -> bool:
 async def _everything(client: KubeClient) -> None:
     names = [item["metadata"]["name"] for item in await api.items(client, paths.NAMESPACES)]
     further = [name for name in names if name not in KEPT_NAMESPACES]
-    # First, because nothing can be created in a namespace that is on its way out.
+    # First, because nothing can be created in a terminating namespace.
     await api.for_each(further, lambda name: _delete(client, paths.namespace(name)))
     working = [*further, *({"default", AGENTS} & set(names))]
     await _workloads(client, working)
@@ -102,7 +102,7 @@ def _held(pod: dict[str, Any]) -> bool:
 
 
 async def _let_go(client: KubeClient, pod: dict[str, Any]) -> None:
-    """Take the finalizers off: the controller that would is slow on a busy machine, or gone."""
+    """Remove the finalizers, because their controller is slow on a busy machine, or gone."""
     path = paths.namespaced(paths.PODS, pod["metadata"]["namespace"], pod["metadata"]["name"])
     change = {"metadata": {"uid": pod["metadata"]["uid"], "finalizers": None}}
     try:
@@ -125,18 +125,18 @@ async def _priority_classes(client: KubeClient) -> None:
 
 
 async def _finalize(client: KubeClient, name: str) -> None:
-    """Let a namespace go that has been emptied; its controller would look again after 5 s."""
+    """Finalize an emptied namespace; its controller would check again after 5 s."""
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     try:
         await client.put(f"{paths.namespace(name)}/finalize", {**body, "spec": {"finalizers": []}})
-    except (NotFoundError, ConflictError):  # its controller was quicker
+    except (NotFoundError, ConflictError):  # its controller was faster
         return
 
 
 async def _delete(client: KubeClient, path: str) -> None:
     try:
         await client.delete(path, grace_seconds=0, propagation="Background")
-    except (NotFoundError, ConflictError):  # a namespace that is on its way out already: 409
+    except (NotFoundError, ConflictError):  # 409: a namespace that is terminating
         return
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong in the devcluster.
+"""Errors of the devcluster.
 
 ::
 
@@ -18,7 +18,7 @@ TAIL_LINES: Final = 20
 
 
 class DevclusterError(ShuntyardError):
-    """Every error of the devcluster."""
+    """Base of all errors of the devcluster."""
 
 
 class AssetsError(DevclusterError):
@@ -49,7 +49,7 @@ class ComponentError(DevclusterError):
 
 
 def tail(log: Path, lines: int = TAIL_LINES) -> str:
-    """Return the last lines of a log file, indented; says so when there are none."""
+    """Return the last lines of a log file, indented, or a note that there are none."""
     try:
         text = log.read_text(errors="replace")
     except FileNotFoundError:

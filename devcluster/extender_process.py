@@ -19,7 +19,7 @@ NAMESPACE: Final = "shuntyard-system"
 ACCOUNT: Final = "shuntyard-extender"
 READY_PATH: Final = "/readyz"
 STOP_SECONDS: Final = 30.0
-"""What deploy/base/extender.yaml gives it to end in: `terminationGracePeriodSeconds`."""
+"""`terminationGracePeriodSeconds` of deploy/base/extender.yaml."""
 _TOKEN_SECONDS: Final = 365 * 24 * 3600
 
 
@@ -33,14 +33,14 @@ def extender(
     settings: Mapping[str, Any],
     name: str = "extender",
 ) -> Component:
-    """Return the extender; ``settings`` win over what the cluster decides.
+    """Return the extender; ``settings`` win over the cluster's own.
 
     Args:
         layout: The cluster's directory.
-        kubeconfig: Its way to the API server.
-        scheduler_port: Where kube-scheduler calls it, on loopback.
-        api_port: Where people ask it, on loopback.
-        agents: Address and port where agents report.
+        kubeconfig: For the API server.
+        scheduler_port: Port for kube-scheduler, on loopback.
+        api_port: Port of the read API, on loopback.
+        agents: Address and port for agents.
         settings: Settings that differ from its defaults.
         name: Of the component; its settings, its log and its decision log are named after it.
     """
@@ -67,7 +67,7 @@ def extender(
 
 
 def agents_url(layout: Layout, name: str = "extender") -> str:
-    """Return where an extender of this cluster listens for agents."""
+    """Return the URL at which an extender of this cluster listens for agents."""
     section = yaml.safe_load((layout.config / f"{name}.yaml").read_text())["agents"]
     return f"https://{section['listen_host']}:{section['listen_port']}"
 

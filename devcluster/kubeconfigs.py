@@ -1,4 +1,4 @@
-"""Kubeconfig files: whose they are, which server, signed by whom. All data is inside the file."""
+"""Kubeconfig files with all their data inside."""
 
 import base64
 import os
@@ -26,7 +26,7 @@ def write_for_token(file: Path, server: str, authority: Path, user: str, token: 
 
 
 def with_server(given: Path, server: str, file: Path) -> Path:
-    """Write a kubeconfig as the given one, but for another way to the server; return its path."""
+    """Write a copy of a kubeconfig with another server URL; return its path."""
     content = yaml.safe_load(given.read_text())
     for cluster in content["clusters"]:
         cluster["cluster"]["server"] = server

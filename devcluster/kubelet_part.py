@@ -1,11 +1,11 @@
-"""Plays the kubelet for the replicas: starts containers that ended, and those that are not alive.
+"""Plays the kubelet for the replicas: restarts containers that ended or fail their probe.
 
 ``python -m devcluster.kubelet_part --dir DIR``: a thread for each container. Probes, periods and
-thresholds are those of the Deployment; both containers are judged by the extender's ``/livez``.
+thresholds are those of the Deployment; both containers are probed by the extender's ``/livez``.
 
 Source:
-    Kubernetes documentation, "Pod Lifecycle": a container is started again at once, then after
-    10 s, 20 s, … up to five minutes; ten minutes without a problem make that start anew.
+    Kubernetes documentation, "Pod Lifecycle": a container is restarted at once, then after 10 s,
+    20 s, … up to five minutes; ten minutes without a problem reset the delay.
 """
 
 import argparse
@@ -19,15 +19,14 @@ from devcluster.bootstrap import deploy_manifests
 from devcluster.errors import ClusterStateError
 from devcluster.layout import Layout
 from devcluster.read_api_service import named
-from devcluster.readiness import answers
 from devcluster.replicas import EXTENDER, SCHEDULER, running
-from devcluster.supervision import Supervisor
+from devcluster.supervision import Supervisor, answers
 from shared.clock import Clock
 from shared.system_clock import SystemClock
 
 ALIVE: Final = "alive"
-"""What is said of a container when its probe succeeds for the first time."""
-_LOOK_SECONDS: Final = 0.2
+"""Printed when the probe of a container succeeds for the first time."""
+_CHECK_SECONDS: Final = 0.2
 _STARTUP_PERIOD_SECONDS: Final = 1.0
 _STARTUP_FAILURES: Final = 90
 """The startup probes of the Deployment, alike for both containers."""
@@ -38,7 +37,7 @@ _WELL_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A liveness probe, as the Deployment says."""
+    """A liveness probe of the Deployment."""
 
     period_seconds: float
     timeout_seconds: float
@@ -52,8 +51,8 @@ def probes() -> dict[str, Probe]:
 
 def _containers() -> list[Mapping[str, Any]]:
     manifests = deploy_manifests("base/extender.yaml")
-    (found,) = (one for one in manifests if one["kind"] == "Deployment")
-    return list(found["spec"]["template"]["spec"]["containers"])
+    (deployment,) = (one for one in manifests if one["kind"] == "Deployment")
+    return list(deployment["spec"]["template"]["spec"]["containers"])
 
 
 def _probe(given: Mapping[str, Any]) -> Probe:
@@ -62,11 +61,11 @@ def _probe(given: Mapping[str, Any]) -> Probe:
 
 @dataclass
 class Container:
-    """One component under care.
+    """A supervised component.
 
     Attributes:
-        livez: URL that its probe asks.
-        end: Set when the care ends.
+        livez: URL of its probe.
+        end: Set to stop supervision.
     """
 
     supervisor: Supervisor
@@ -79,39 +78,39 @@ class Container:
     _started: bool = False
     _restarts: int = 0
     _restarted_at: float = field(init=False)
-    _asked_at: float = 0.0
+    _probed_at: float = 0.0
 
     def __post_init__(self) -> None:
         self._restarted_at = self.clock.monotonic()
 
-    def care(self) -> None:
-        """Look at it until the end."""
-        while not self.end.wait(_LOOK_SECONDS):
-            self.look()
+    def supervise(self) -> None:
+        """Check it until the end."""
+        while not self.end.wait(_CHECK_SECONDS):
+            self.check()
 
-    def look(self) -> None:
-        """Look at it once."""
+    def check(self) -> None:
+        """Check it once."""
         if self.supervisor.process(self.name) is None:
             self._start_again("it ended")
-        elif self.clock.monotonic() - self._asked_at >= self._period_seconds():
-            self._ask()
+        elif self.clock.monotonic() - self._probed_at >= self._period_seconds():
+            self._probe()
 
     def _period_seconds(self) -> float:
         return self.probe.period_seconds if self._started else _STARTUP_PERIOD_SECONDS
 
-    def _ask(self) -> None:
-        """Probe it once; until its first success it is asked more often, and has more time."""
-        self._asked_at = self.clock.monotonic()
+    def _probe(self) -> None:
+        """Probe it once; until its first success more often, and with more failures allowed."""
+        self._probed_at = self.clock.monotonic()
         if answers(self.livez, self.probe.timeout_seconds):
             if not self._started:
-                self._say(ALIVE)
+                self._report(ALIVE)
             self._started, self._failed = True, 0
             return
         self._failed += 1
         if self._failed >= (self.probe.failures if self._started else _STARTUP_FAILURES):
-            self._say(f"the probe failed {self._failed} times")
+            self._report(f"the probe failed {self._failed} times")
             self.supervisor.stop(self.name)
-            self._start_again("it was not alive")
+            self._start_again("its probe failed")
 
     def _start_again(self, why: str) -> None:
         if (wait_seconds := self._backoff_seconds()) and self.end.wait(wait_seconds):
@@ -121,9 +120,9 @@ class Container:
         self._restarts += 1
         try:
             self.supervisor.respawn(self.name)
-            self._say(f"started again: {why}")
-        except ClusterStateError as error:  # somebody else was quicker, or the cluster goes down
-            self._say(str(error))
+            self._report(f"started again: {why}")
+        except ClusterStateError as error:  # already restarted, or the cluster goes down
+            self._report(str(error))
 
     def _backoff_seconds(self) -> float:
         if self.clock.monotonic() - self._restarted_at >= _WELL_SECONDS:
@@ -132,33 +131,35 @@ class Container:
             return 0.0
         return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (self._restarts - 1), _MOST_BACKOFF_SECONDS))
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         print(f"{self.name}: {text}", flush=True)
 
 
 def containers(directory: Path, end: threading.Event) -> list[Container]:
     """Return all containers of a cluster's replicas."""
-    found, layout = probes(), Layout(directory)
+    by_name, layout = probes(), Layout(directory)
     supervisor = Supervisor(layout, print)
-    cared = []
+    supervised = []
     for number in running(supervisor):
         ready = supervisor.file.component(named(EXTENDER, number)).probe
         assert ready is not None  # noqa: S101 - `extender_process.extender` gave it one
         livez = ready.url.replace("/readyz", "/livez")
         for program in (EXTENDER, SCHEDULER):
             name = named(program, number)
-            cared.append(Container(supervisor, name, livez, found[program], end, SystemClock()))
-    return cared
+            supervised.append(
+                Container(supervisor, name, livez, by_name[program], end, SystemClock())
+            )
+    return supervised
 
 
 def main() -> None:
-    """Care for the replicas of the cluster until told to end."""
+    """Supervise the replicas of the cluster until terminated."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dir", type=Path, required=True)
     end = threading.Event()
     threads = [
-        threading.Thread(target=one.care, name=one.name)
-        for one in containers(parser.parse_args().dir, end)
+        threading.Thread(target=container.supervise, name=container.name)
+        for container in containers(parser.parse_args().dir, end)
     ]
     for thread in threads:
         thread.start()

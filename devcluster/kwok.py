@@ -1,4 +1,4 @@
-"""Fake nodes: their Node objects, and kwok, which plays their and their pods' life."""
+"""Fake nodes: their Node objects, and kwok, which simulates them and their pods."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ _POD_RANGE: Final = "10.64.0.0/10"
 _NODE_ADDRESSES: Final = "10.128"
 _OCTET: Final = 256
 _LEASE_SHARE: Final = 0.8
-"""A Lease is that part of the grace period, as a kubelet's 40 s are of 50 s."""
+"""Share of a Lease in the grace period, as a kubelet's 40 s of 50 s."""
 
 
 _READY: Final = {
@@ -94,15 +94,15 @@ def manifest(name: str, number: int, nodes: KwokNodes) -> Mapping[str, Any]:
 async def create(client: KubeClient, nodes: KwokNodes) -> None:
     """Create the Node objects.
 
-    Admission gives every new node the taint not-ready, and the node lifecycle controller takes its
-    time to remove it from a thousand; what it would write is written here.
+    Admission taints every new node not-ready, and the node lifecycle controller is slow to remove
+    that from a thousand; so it is removed here.
     """
 
     async def one(numbered: tuple[int, str]) -> None:
         number, name = numbered
-        wanted = manifest(name, number, nodes)
-        await client.post(paths.NODES, wanted)
-        taints = wanted["spec"]["taints"] or None
+        node = manifest(name, number, nodes)
+        await client.post(paths.NODES, node)
+        taints = node["spec"]["taints"] or None
         await client.patch(paths.node(name), {"spec": {"taints": taints}})
 
     await api.for_each(enumerate(nodes.names(), start=nodes.first), one)

@@ -1,4 +1,4 @@
-"""Where things lie in a cluster's directory."""
+"""The files of a cluster's directory."""
 
 import re
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ class Layout:
 
     @property
     def etcd_client(self) -> Pair:
-        """What kube-apiserver shows to etcd."""
+        """Client certificate of kube-apiserver for etcd."""
         return Pair(self.pki / "etcd-client.crt", self.pki / "etcd-client.key")
 
     @property
     def kubelet_client(self) -> Pair:
-        """What kube-apiserver shows to kubelets."""
+        """Client certificate of kube-apiserver for kubelets."""
         return Pair(self.pki / "kubelet-client.crt", self.pki / "kubelet-client.key")
 
     @property
@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """The administrator's kubeconfig."""
         return self.directory / "kubeconfig"
 
     @property
@@ -55,7 +55,7 @@ class Layout:
 
     @property
     def data(self) -> Path:
-        """What etcd stores."""
+        """The data of etcd."""
         return self.directory / "etcd"
 
     def decisions(self, extender: str = "extender") -> Path:
@@ -64,7 +64,7 @@ class Layout:
 
     @property
     def audit(self) -> Path:
-        """Which calls our programs made at the API server (`devcluster.rights`)."""
+        """API calls of our programs (`devcluster.rights`)."""
         return self.directory / "audit"
 
     @property
@@ -74,7 +74,7 @@ class Layout:
 
     @property
     def volume(self) -> Path:
-        """What stands for the shared volume: a directory for each job, ``<namespace>/<job>``."""
+        """The shared volume: a directory for each job, ``<namespace>/<job>``."""
         return self.directory / "volume"
 
     @property
@@ -83,7 +83,7 @@ class Layout:
         return self.directory / "real"
 
     def real_node(self, name: str) -> Path:
-        """Return a real node's directory: its disk, so to speak."""
+        """Return a real node's directory, which serves as its disk."""
         return self.real_nodes / name
 
     def user_kubeconfig(self, user: str) -> Path:

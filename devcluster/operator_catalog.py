@@ -1,4 +1,4 @@
-"""Which operators of other projects can be run beside a cluster, and how each is started."""
+"""Operators of other projects that can run beside a cluster, and how each is started."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ class Project:
         module: Go module.
         version: Of the module.
         definitions: Its CustomResourceDefinitions: a pattern of files within the module.
-        collection: A collection that it serves; it is ready when that takes objects.
+        collection: A collection that it serves; it is ready when objects can be created there.
     """
 
     module: str
@@ -37,11 +37,10 @@ class Operator(Project):
         config: Its configuration file, to which the webhooks' port and certificate are added;
             empty: none.
         webhooks: File of its webhook configurations, within the module; empty: none.
-        objects: What must be there before it starts: collection and manifest. Those of its own
-            kinds come after its definitions.
-        certificates: The only folder in which it looks for a certificate; None: it is told where
-            its webhooks' is.
-        looks_for_webhooks: Whether it asks the API server for their configurations by name.
+        objects: Objects to create before it starts: collection and manifest. Those of its own kinds
+            come after its definitions.
+        certificates: The fixed folder of its certificate; None: it can be configured.
+        looks_for_webhooks: Whether it looks up its webhook configurations by name.
         published: Go modules, ``path@version``, that its go.mod takes from folders of its
             repository: those are not in the module.
     """
@@ -61,9 +60,9 @@ _NO_FIXED_PORTS: Final = {
     "metrics": {"bindAddress": "0"},
     "health": {"healthProbeBindAddress": "127.0.0.1:0"},
 }
-"""Of a configuration file: two operators may run beside each other."""
+"""So that two operators can run beside each other."""
 _CONTROLLER_RUNTIME: Final = Path("/tmp/k8s-webhook-server/serving-certs")  # noqa: S108 - its own
-"""Where controller-runtime looks if it is told nothing."""
+"""Default of controller-runtime."""
 
 
 def _namespace(name: str) -> tuple[str, Mapping[str, Any]]:
@@ -110,7 +109,7 @@ TRAINING_OPERATOR: Final = Operator(
         "--health-probe-bind-address=127.0.0.1:0",
     ),
     webhooks="manifests/base/webhook/manifests.yaml",
-    # it fills this secret with certificates of its own, and waits until the files are there
+    # it fills this Secret with its own certificates, and waits for the files
     objects=(
         _namespace("kubeflow"),
         (
@@ -168,7 +167,7 @@ TRAINER: Final = Operator(
     },
     certificates=_CONTROLLER_RUNTIME,
 )
-"""It makes JobSets: run that operator beside it."""
+"""It creates JobSets: run that operator beside it."""
 
 _KUEUE_CERTIFICATES: Final = Path("/etc/kueue/metrics/certs")
 """Compiled into it, for its metrics: only root can put a certificate there."""
@@ -232,7 +231,7 @@ VOLCANO_ADMISSION: Final = replace(
     webhooks="installer/volcano-development.yaml",
     looks_for_webhooks=True,
 )
-"""It writes into Jobs what they do not say, and refuses changes other than of their numbers."""
+"""It sets defaults of Jobs, and refuses changes except of their numbers."""
 
 VOLCANO_SCHEDULER: Final = replace(
     VOLCANO,
@@ -240,7 +239,7 @@ VOLCANO_SCHEDULER: Final = replace(
     package="./cmd/scheduler",
     arguments=(*VOLCANO.arguments, "--cache-dumper=false"),
 )
-"""It makes the queue ``default``; the controllers make no pods of a Job that it has not let in."""
+"""It creates the queue ``default``; the controllers create no pods before it admits a Job."""
 
 OPERATORS: Final = {
     operator.name: operator
@@ -264,7 +263,7 @@ CERT_MANAGER: Final = Project(
     definitions="deploy/crds/cert-manager.io_*.yaml",
     collection="/apis/cert-manager.io/v1/issuers",
 )
-"""Its program is a module of its own that is not published."""
+"""Its program is a module that is not published."""
 
 PROMETHEUS_OPERATOR: Final = Project(
     module="github.com/prometheus-operator/prometheus-operator",
@@ -272,4 +271,4 @@ PROMETHEUS_OPERATOR: Final = Project(
     definitions="example/prometheus-operator-crd/monitoring.coreos.com_*s.yaml",
     collection="/apis/monitoring.coreos.com/v1/prometheusrules",
 )
-"""What it does with our objects is tried with Prometheus itself."""
+"""Our objects are tested with Prometheus itself."""

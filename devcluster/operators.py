@@ -1,8 +1,7 @@
 """Operators of other projects, built from their own Go modules and run beside a cluster.
 
-The program, its definitions and its webhooks all come from the module, so that what a test sees is
-what users of that version see. Webhooks are called at this machine's loopback, with a certificate
-of the cluster's own authority.
+The program, its definitions and its webhooks come from the module, so that tests see what users of
+that version see. Webhooks are called on loopback, with a certificate of the cluster's CA.
 """
 
 import base64
@@ -20,12 +19,12 @@ import yaml
 
 from devcluster import api, building
 from devcluster.assets import cache_directory
+from devcluster.building import find_go
 from devcluster.certificates import Authority
 from devcluster.cluster import Cluster
 from devcluster.errors import AssetsError, tail
 from devcluster.operator_catalog import Operator, Project
 from devcluster.ports import free_ports
-from devcluster.toolchain import find_go
 from shared.kube.client import KubeClient
 from shared.kube.errors import (
     AlreadyExistsError,
@@ -45,21 +44,21 @@ _COLLECTIONS: Final = {
     **_HOOKS,
 }
 _READY_SECONDS: Final = 300.0
-"""For definitions of a megabyte, on a machine on which others build."""
+"""For definitions of a megabyte on a busy machine."""
 _CERTIFICATE: Final = ("tls.crt", "tls.key")
 _LOADER: Final[Any] = type("Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
-"""Definitions have up to 19,000 lines: half a minute where only Python reads them."""
+"""Definitions have up to 19,000 lines: half a minute with the pure Python loader."""
 _LOADER.add_constructor("tag:yaml.org,2002:value", lambda _loader, node: node.value)
-"""An operator of comparison, ``=``: a text to everybody but YAML 1.1."""
+"""``=``, which is special in YAML 1.1 only."""
 _NOT_YET: Final = (NotFoundError, ThrottledError, ConnectionLostError)
-"""How a server answers about a kind that it has just been told of: it begins by refusing."""
+"""Answers of a server about a kind that was just defined."""
 
 
 def ensure(operator: Operator, report: Callable[[str], None]) -> Path:
     """Return the folder of the operator's source with its program in it, built if need be.
 
     Raises:
-        AssetsError: The module cannot be had, or does not build.
+        AssetsError: The module cannot be downloaded, or does not build.
     """
     cache = cache_directory(os.environ)
     home = cache / "operators" / f"{operator.name}-{operator.version}"
@@ -86,20 +85,20 @@ def ensure(operator: Operator, report: Callable[[str], None]) -> Path:
 
 
 def _commands(operator: Operator) -> Iterator[list[str]]:
-    """Yield what Go is told to do in a copy of the module."""
+    """Yield the commands of Go in a copy of the module."""
     build = ["build", "-ldflags", "-s -w", "-o", operator.name, operator.package]
     if operator.published:
         modules = [(module.partition("@")[0], module) for module in operator.published]
         yield ["mod", "edit", *(f"-replace={path}={module}" for path, module in modules)]
-        build.insert(1, "-mod=mod")  # go.sum does not know it
+        build.insert(1, "-mod=mod")  # go.sum lacks it
     yield build
 
 
 def define(cluster: Cluster, project: Project, report: Callable[[str], None] = print) -> None:
-    """Install a project's kinds alone, which takes no build: nobody acts on its objects.
+    """Install a project's kinds without its program, which needs no build.
 
     Raises:
-        AssetsError: The module cannot be had.
+        AssetsError: The module cannot be downloaded.
         TimeoutError: Its objects are not served.
     """
     module = _source(find_go(cache_directory(os.environ), report, os.environ), project)
@@ -112,10 +111,11 @@ def _source(go: Path, project: Project) -> Path:
     done = subprocess.run(
         [go, "mod", "download", "-json", module], capture_output=True, text=True, check=False
     )
-    told = json.loads(done.stdout or "{}")
-    if "Dir" not in told:
-        raise AssetsError(f"{module} cannot be had: {told.get('Error') or done.stderr.strip()}")
-    return Path(told["Dir"])
+    result = json.loads(done.stdout or "{}")
+    if "Dir" not in result:
+        problem = result.get("Error") or done.stderr.strip()
+        raise AssetsError(f"{module} cannot be downloaded: {problem}")
+    return Path(result["Dir"])
 
 
 @contextlib.contextmanager
@@ -124,7 +124,7 @@ def running(
 ) -> Iterator[None]:
     """Run an operator for a cluster as long as the block lasts.
 
-    Its definitions stay when it ends; its webhooks go, because nobody would answer them.
+    Its definitions stay when it ends; its webhooks are removed, because none would answer.
 
     Raises:
         AssetsError: It cannot be built, or ends at once.
@@ -156,16 +156,16 @@ def running(
 
 
 @contextlib.contextmanager
-def running_together(cluster: Cluster, wanted: Iterable[Operator]) -> Iterator[None]:
+def running_together(cluster: Cluster, operators: Iterable[Operator]) -> Iterator[None]:
     """Run operators beside each other, started in this order; raises as `running`."""
     with contextlib.ExitStack() as stack:
-        for operator in wanted:
+        for operator in operators:
             stack.enter_context(running(cluster, operator))
         yield
 
 
 def _arguments(operator: Operator, place: Path, port: int, kubeconfig: Path) -> list[str]:
-    """Return the arguments of its program; its configuration file is written."""
+    """Write its configuration file, and return the arguments of its program."""
     config = place / "config.yaml"
     webhook: dict[str, Any] = {"port": port, "host": "127.0.0.1"}
     if operator.certificates is None:
@@ -195,7 +195,7 @@ def _certificate_where_it_looks(operator: Operator, place: Path) -> Iterator[Non
 
 
 def _certificate(cluster: Cluster, place: Path) -> str:
-    """Issue the webhooks' certificate into a folder; return the authority's, as a client has it."""
+    """Issue the webhooks' certificate into a folder; return the CA certificate, in base64."""
     authority = Authority(cluster.layout.pki, SystemClock())
     pair = authority.issue_server(f"webhook-{place.name}")
     shutil.copyfile(pair.certificate, place / "tls.crt")
@@ -207,19 +207,19 @@ def _certificate(cluster: Cluster, place: Path) -> str:
 def _hooks(home: Path, operator: Operator, port: int, authority: str) -> list[dict[str, Any]]:
     """Return the webhook configurations, with this machine in place of a Service.
 
-    Theirs have the same names in most projects; two operators may run beside each other.
+    They get names of their own, because most projects use the same ones.
     """
     text = (home / operator.webhooks).read_text()
     manifests = yaml.load_all(text, _LOADER)
-    found = [one for one in manifests if one and one["kind"] in _HOOKS]
-    for manifest in found:
+    hooks = [one for one in manifests if one and one["kind"] in _HOOKS]
+    for manifest in hooks:
         if not operator.looks_for_webhooks:
             manifest["metadata"]["name"] = f"{operator.name}-{manifest['metadata']['name']}"
         for webhook in manifest["webhooks"]:
             path = webhook["clientConfig"].pop("service")["path"]
             url = f"https://127.0.0.1:{port}{path}"
             webhook["clientConfig"] = {"url": url, "caBundle": authority}
-    return found
+    return hooks
 
 
 def _definitions(module: Path, project: Project) -> list[dict[str, Any]]:
@@ -243,12 +243,13 @@ async def _define(client: KubeClient, definitions: list[dict[str, Any]], collect
 
 
 async def _established(client: KubeClient, names: list[str]) -> bool:
-    """Say whether all kinds are there: an operator ends if one that it watches is not."""
+    """Return True if all kinds are established: operators exit if a watched one is missing."""
     with contextlib.suppress(*_NOT_YET):
         for name in names:
-            found = await api.get(client, f"{_COLLECTIONS['CustomResourceDefinition']}/{name}")
-            told = {c["type"]: c["status"] for c in found.get("status", {}).get("conditions") or ()}
-            if told.get("Established") != "True":
+            definition = await api.get(client, f"{_COLLECTIONS['CustomResourceDefinition']}/{name}")
+            listed = definition.get("status", {}).get("conditions") or ()
+            conditions = {c["type"]: c["status"] for c in listed}
+            if conditions.get("Established") != "True":
                 return False
         return True
     return False
@@ -261,7 +262,7 @@ async def _served(client: KubeClient, collection: str) -> bool:
 
 
 async def _made(client: KubeClient, collection: str, manifest: Mapping[str, Any]) -> bool:
-    """Say whether the object is there; False: not yet, ask again.
+    """Return True if the object exists; False: try again.
 
     A definition of a megabyte keeps a busy server longer than a client waits for its answer.
     """

@@ -1,4 +1,4 @@
-"""What kind of cluster is wanted."""
+"""Options of a cluster."""
 
 import enum
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 class Schedulers(enum.StrEnum):
-    """Which schedulers ``up`` starts."""
+    """The schedulers that ``up`` starts."""
 
     NONE = "none"
     DEFAULT = "default"
@@ -56,7 +56,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class KwokNodes:
-    """Fake nodes, all alike; their pods' life is played by kwok.
+    """Fake nodes, all alike; kwok simulates their pods.
 
     Args:
         count: How many.
@@ -112,7 +112,7 @@ class ProcessNodes:
 class RealNodes:
     """Nodes with a kubelet and containers of their own, all alike (`devcluster.real_nodes`).
 
-    They share this machine's cores and memory: what they offer is a number, not a limit.
+    They share this machine's cores and memory: allocatable is a number, not a limit.
 
     Args:
         count: How many.
@@ -141,7 +141,7 @@ class RealNodes:
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """What ``up`` starts beside etcd, kube-apiserver and kube-controller-manager.
+    """Components that ``up`` starts beside etcd, kube-apiserver and kube-controller-manager.
 
     Args:
         kubernetes: Version without ``v``.
@@ -152,12 +152,11 @@ class ClusterOptions:
         settings: Settings of the extender that differ from its defaults.
         replicas: Pairs of our kube-scheduler and extender; more than one needs root.
         agents: Run an agent on every process node; needs both schedulers.
-        node_monitor_grace_seconds: After how long without a heartbeat a node is NotReady; kwok
-            renews its nodes' Leases so that this is kept. Large values make idle nodes cheap.
+        node_monitor_grace_seconds: A node is NotReady after so long without a heartbeat; kwok
+            renews its nodes' Leases in time. Large values make idle nodes cheap.
         in_tree_gangs: The API server serves Kubernetes' own gangs (alpha).
         mutating_policies: It serves MutatingAdmissionPolicies also before 1.36.
-        record_api_calls: The API server writes down which calls our programs make
-            (`devcluster.rights`).
+        record_api_calls: The API server records the calls of our programs (`devcluster.rights`).
     """
 
     kubernetes: str = DEFAULT_KUBERNETES

@@ -1,4 +1,4 @@
-"""What can happen to a replica at a moment, for tests and measurements: dead, frozen, cut off."""
+"""Outages of a replica, for tests and measurements: killed, frozen, cut off."""
 
 import contextlib
 import enum
@@ -20,22 +20,22 @@ from shared.answer import FORWARDED
 
 _ANSWER_SECONDS: Final = 1.0
 _EXIT_SECONDS: Final = 20.0
-"""A kube-scheduler that lost the Lease has ended by then: renewDeadline and a try."""
+"""A kube-scheduler that lost the Lease ends within renewDeadline and a retry."""
 _POLL_SECONDS: Final = 0.1
 _START_TRIES: Final = 5
 
 
 class Outage(enum.StrEnum):
-    """What happens; both programs of a replica share it, as those of a pod do."""
+    """Kinds of outage; both programs of a replica share it, as those of a pod do."""
 
     KILLED = "killed"
     """SIGKILL: the pod or its node is gone."""
     FROZEN = "frozen"
-    """SIGSTOP: neither runs, nor does anybody notice by a closed connection."""
+    """SIGSTOP: neither runs, and no connection is closed."""
     CUT = "cut off"
-    """The way to the API server is closed; connections end at once."""
+    """The connection to the API server is refused; open ones end at once."""
     SILENT = "silent"
-    """The way to the API server takes everything and brings nothing."""
+    """The connection to the API server accepts data and answers nothing."""
 
 
 _SIGNALS: Final = {
@@ -64,7 +64,7 @@ class Replica:
         return named(SCHEDULER, self.number)
 
     def acts(self) -> bool:
-        """Ask it whether it acts; one that does not answer in a second does not, for us."""
+        """Return True if it says that it is the leader; False without an answer within a second."""
         parts = urllib.parse.urlsplit(self.cluster.url_of(self.extender))
         where = parts.hostname or "", parts.port
         connection = http.client.HTTPConnection(*where, timeout=_ANSWER_SECONDS)
@@ -77,23 +77,23 @@ class Replica:
             connection.close()
 
     def prepared(self, outage: Outage) -> Callable[[], float]:
-        """Return what makes it happen without a look at anything, and returns the second it did.
+        """Return a function that starts the outage without checks, and returns its monotonic time.
 
         Raises:
-            ClusterStateError: What is to be struck does not run.
+            ClusterStateError: One of its programs does not run.
         """
         number, programs = _SIGNALS[outage]
         pids = [self.cluster.pid(named(program, self.number)) for program in programs]
 
-        def strike() -> float:
+        def start() -> float:
             for pid in pids:
                 os.kill(pid, number)
             return time.monotonic()
 
-        return strike
+        return start
 
     def let_go(self) -> None:
-        """End the outage as far as it ends by itself: thaw, and open the way."""
+        """Continue frozen programs and restore the connection; killed ones stay dead."""
         for program in (WAY, EXTENDER, SCHEDULER):
             name = named(program, self.number)
             if self.cluster.runs(name):
@@ -102,7 +102,7 @@ class Replica:
                 self.cluster.start(name)
 
     def heal(self, *, lost: bool) -> None:
-        """Let go, and start again what has ended, as a kubelet does; returns when all is ready.
+        """End the outage and restart what has ended, as a kubelet does; return when all is ready.
 
         Args:
             lost: Another replica holds the Lease: kube-scheduler ends when it notices.
@@ -114,13 +114,13 @@ class Replica:
         self.start_ended()
 
     def start_ended(self) -> None:
-        """Start again what has ended of its two programs; returns when they are ready."""
+        """Restart those of its two programs that have ended; return when they are ready."""
         for name in (self.extender, self.scheduler):
             if not self.cluster.runs(name):
                 self._start(name)
 
     def _start(self, name: str) -> None:
-        """A killed process may hold its port for a moment after it has gone."""
+        """Start a component, with retries: a killed process may hold its port for a moment."""
         for _ in range(_START_TRIES):
             with contextlib.suppress(ComponentError):
                 self.cluster.start(name)
@@ -130,23 +130,23 @@ class Replica:
 
 
 def acting(replicas: tuple[Replica, ...]) -> Replica | None:
-    """Return the replica that says it acts; None if none does."""
+    """Return the replica that is the leader; None if none is."""
     return next(_acting(replicas), None)
 
 
 def until_acting(replicas: tuple[Replica, ...], within_seconds: float = 60.0) -> Replica:
-    """Wait until one of the replicas acts, and return it.
+    """Wait until one of the replicas is the leader, and return it.
 
     Raises:
         TimeoutError: None did in time.
     """
     deadline = time.monotonic() + within_seconds
     while time.monotonic() < deadline:
-        if (found := acting(replicas)) is not None:
-            return found
+        if (leader := acting(replicas)) is not None:
+            return leader
         time.sleep(_POLL_SECONDS)
-    raise TimeoutError(f"no replica acted within {within_seconds:.0f} s")
+    raise TimeoutError(f"no replica became the leader within {within_seconds:.0f} s")
 
 
 def _acting(replicas: tuple[Replica, ...]) -> Iterator[Replica]:
-    return (one for one in replicas if one.acts())
+    return (replica for replica in replicas if replica.acts())

@@ -16,10 +16,9 @@ _TRIES: Final = 1000
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return ports that nobody listens on, below the range that outgoing connections use.
+    """Return unused ports below the range of outgoing connections.
 
-    A port inside that range could be taken by any client's outgoing connection while a component
-    that is being restarted does not hold it.
+    A port inside that range could be taken by an outgoing connection while a component restarts.
 
     Raises:
         DevclusterError: No free port was found.

@@ -1,4 +1,4 @@
-"""The program that plays all process nodes of a cluster."""
+"""The program that runs all process nodes of a cluster."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Child processes that outlive us, told apart from everybody else's for certain.
+"""Child processes that outlive us, identified reliably.
 
-A process is ours if its pid, its start time *and* a variable in its environment fit: pids are used
-again, start times are only as exact as the machine's clock, and nobody else has the variable.
+A process is ours if its pid, its start time *and* a variable in its environment match: pids are
+reused, start times are only as exact as the machine's clock, and no other process has the variable.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def spawn(argv: tuple[str, ...], environ: Mapping[str, str], log: Path) -> Ident
     process = psutil.Process(pid)
     identity = Identity(pid, process.create_time())
     while not gone(process) and not _environ(process):
-        time.sleep(_EXEC_POLL_SECONDS)  # we run again before the kernel has set the new one's up
+        time.sleep(_EXEC_POLL_SECONDS)  # we may run before the kernel has set up the new program
     return identity
 
 
@@ -144,5 +144,5 @@ def _marked(process: psutil.Process, cluster: str) -> bool:
 def _environ(process: psutil.Process) -> dict[str, str]:
     try:
         return process.environ()
-    except (psutil.Error, OSError):  # it has ended, or is not ours to look at
+    except (psutil.Error, OSError):  # it has ended, or must not be read
         return {}

@@ -12,23 +12,23 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions
-from devcluster.rights import calls, comparing, keeping
+from devcluster.rights import calls, granted
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what records the calls of all clusters of a run."""
+    """Add the option that records the API calls of all clusters of a run."""
     parser.addoption(
         "--record-api-calls",
         metavar="DIR",
-        help="keep there which API calls our programs make (`python -m devcluster rights DIR`)",
+        help="record the API calls of our programs there (`python -m devcluster rights DIR`)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell all clusters of the run, also those of other processes."""
+    """Pass the option to all clusters of the run, also those of other processes."""
     directory = config.getoption("--record-api-calls")
     if directory:
-        os.environ[keeping.VARIABLE] = str(Path(directory).resolve())
+        os.environ[calls.VARIABLE] = str(Path(directory).resolve())
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def control_plane(
 ) -> Iterator[Cluster]:
     """etcd, kube-apiserver and kube-controller-manager with our RBAC, without nodes.
 
-    At its end the API server must have refused our programs nothing that our manifests do not name.
+    It fails at its end if the API server refused our programs a call that no manifest allows.
     """
     directory = tmp_path_factory.mktemp("cluster")
     Cluster.up(directory, ClusterOptions(record_api_calls=True), terminal(pytestconfig))
@@ -45,9 +45,9 @@ def control_plane(
     try:
         cluster.apply_roles()
         yield cluster
-        found = comparing.compare(calls.read(cluster.layout.audit), comparing.shipped())
+        found = granted.compare(calls.read(cluster.layout.audit), granted.shipped())
         if found.missing or found.foreign:
-            pytest.fail("\n".join(comparing.refusals(found)), pytrace=False)
+            pytest.fail("\n".join(granted.refusals(found)), pytrace=False)
     finally:
         cluster.down()
 
@@ -56,8 +56,8 @@ def control_plane(
 def clean_cluster(control_plane: Cluster) -> Iterator[Cluster]:
     """The session's cluster, empty before and after the test.
 
-    ``add_kwok_nodes``, ``start_default_scheduler`` and ``start_shuntyard`` make it what the test
-    needs; all of them are ended after it.
+    Tests add what they need with ``add_kwok_nodes``, ``start_default_scheduler`` and
+    ``start_shuntyard``; all of it is ended afterwards.
     """
     control_plane.empty()
     yield control_plane
@@ -65,11 +65,11 @@ def clean_cluster(control_plane: Cluster) -> Iterator[Cluster]:
 
 
 def _nothing(_line: str) -> None:
-    """Report nothing: what happens inside a test is the test's to say."""
+    """Report nothing: inside a test, the test reports."""
 
 
 def terminal(config: pytest.Config) -> Callable[[str], None]:
-    """Return what writes a line past the capture: a build takes minutes and must be seen."""
+    """Return a function that prints past the capture, because builds take minutes."""
     capture = config.pluginmanager.getplugin("capturemanager")
 
     def report(line: str) -> None:

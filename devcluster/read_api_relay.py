@@ -1,7 +1,7 @@
-"""Joins a port of every address of this machine with a server on loopback: the read API, mostly.
+"""Relays a port on all addresses of this machine to a server on loopback, usually the read API.
 
-The API server's service proxy never goes to a loopback address. The read API asks nobody who they
-are, so whoever comes from another machine is not let in.
+The API server's service proxy never connects to a loopback address. The read API does not
+authenticate, so connections from other machines are refused.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Final
 
 from devcluster.ports import LOOPBACK
 
-_EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - who may come in is looked at below
+_EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - other machines are refused below
 _CHUNK_BYTES: Final = 2**16
 
 
@@ -32,7 +32,7 @@ async def serve(port: int, target_port: int) -> None:
 async def _join(
     target_port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    with contextlib.suppress(OSError), contextlib.closing(writer):  # either end may just leave
+    with contextlib.suppress(OSError), contextlib.closing(writer):  # either end may disconnect
         if not comes_from_here(writer):
             return
         from_target, to_target = await asyncio.open_connection(LOOPBACK, target_port)
@@ -43,7 +43,7 @@ async def _join(
 
 
 def comes_from_here(writer: asyncio.StreamWriter) -> bool:
-    """Say whether the other end is on this machine: the kernel then gives both one address."""
+    """Return True if the peer is on this machine: the kernel then gives both ends one address."""
     there, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
     return bool(there[0] == here[0])
 

@@ -1,8 +1,8 @@
-"""The read API as a Service, so that the API server's proxy to it is real.
+"""The read API as a Service behind the API server's real service proxy.
 
-The proxy goes to the addresses of the Service's Endpoints that a Pod object has too, never to
-loopback ones. So there is a Pod that nobody runs, with an address of this machine, where a relay
-listens; the EndpointSlice beside the Endpoints is made by the controller that mirrors them.
+The proxy connects to addresses of the Service's Endpoints that a Pod object has too, never to
+loopback. So there is a Pod object without a container, with an address of this machine, where a
+relay listens; a controller mirrors the Endpoints to an EndpointSlice.
 
 Source:
     kubernetes v1.36.3, pkg/registry/core/service/storage/storage.go: ``ResourceLocation``.
@@ -80,7 +80,7 @@ def serve(
 
 
 def address(preferred: str) -> str | None:
-    """Return an address of this machine that a proxy may go to; None if there is none.
+    """Return an address of this machine that a proxy may connect to; None if there is none.
 
     Args:
         preferred: Taken if it is not a loopback address.
@@ -88,10 +88,10 @@ def address(preferred: str) -> str | None:
     if preferred != LOOPBACK:
         return preferred
     links = psutil.net_if_stats()
-    found = psutil.net_if_addrs().items()
+    addresses = psutil.net_if_addrs().items()
     texts = [
         one.address
-        for link, ones in found
+        for link, ones in addresses
         for one in ones
         if one.family == socket.AF_INET and link in links and links[link].isup
     ]
@@ -108,7 +108,7 @@ def relay(layout: Layout, name: str, here: str, port: int, api_port: int) -> Com
 
 
 async def register(client: KubeClient, here: str, ports: Sequence[int]) -> None:
-    """Make the Service, its Endpoints, and a Pod behind each; those of an earlier start go."""
+    """Create the Service, its Endpoints, and a Pod behind each; replace earlier ones."""
     await withdraw(client)
     pods = [_pod(number) for number in range(len(ports))]
     await api.apply(client, (_service(), *pods))
@@ -126,10 +126,10 @@ async def register(client: KubeClient, here: str, ports: Sequence[int]) -> None:
 
 
 async def withdraw(client: KubeClient) -> None:
-    """Delete what `register` made, if it is there."""
-    wanted = [paths.namespaced(kind, NAMESPACE, SERVICE) for kind in _COLLECTIONS]
+    """Delete the objects of `register`, if they exist."""
+    others = [paths.namespaced(kind, NAMESPACE, SERVICE) for kind in _COLLECTIONS]
     pods = [paths.pod(NAMESPACE, pod_name(number)) for number in range(MOST_REPLICAS)]
-    for path in (*pods, *wanted):
+    for path in (*pods, *others):
         try:
             await client.delete(path, grace_seconds=0)
         except NotFoundError:
@@ -142,7 +142,7 @@ def _is_proxied_to(text: str) -> bool:
 
 
 def _service() -> Mapping[str, Any]:
-    """Return the Service; without a selector nobody but us decides who is behind it."""
+    """Return the Service, without a selector, so that its endpoints are ours."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -157,10 +157,10 @@ async def _uid(client: KubeClient, number: int) -> str:
 
 
 def _endpoints(here: str, ports: Sequence[int], uids: Sequence[str]) -> Mapping[str, Any]:
-    """Return them; all replicas have one address here, and a port of their own.
+    """Return the Endpoints; all replicas have one address here, and a port each.
 
-    The API server takes those of one address for one endpoint unless their pods' uids differ, and
-    of one endpoint with two ports of a name no EndpointSlice can be made.
+    The API server merges those of one address unless their pods' uids differ, and one endpoint with
+    two ports of the same name cannot become an EndpointSlice.
     """
     replicas = zip(ports, uids, strict=True)
     return {
@@ -182,13 +182,13 @@ def _subset(here: str, port: int, number: int, uid: str) -> Mapping[str, Any]:
 
 
 def _pod(number: int) -> Mapping[str, Any]:
-    """Return the Pod; its scheduler is nobody, so it stays on no node."""
+    """Return the Pod; no scheduler has its scheduler name, so it gets no node."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": pod_name(number), "namespace": NAMESPACE},
         "spec": {
-            "schedulerName": "nobody",
+            "schedulerName": "none",
             "serviceAccountName": ACCOUNT,
             "automountServiceAccountToken": False,
             "containers": [

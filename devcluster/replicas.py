@@ -1,17 +1,21 @@
 """Replicas of the scheduler: each is a kube-scheduler and the extender that it calls.
 
-kube-scheduler's identity in the Lease is its host name and a uuid, and the extender beside it acts
-while the Lease is held under its own host name. All of them run on this machine, so each pair of
-several gets a host name of its own. A single pair has the machine's.
+kube-scheduler's identity in the Lease is its host name and a uuid, and the extender beside it is
+the leader while the Lease is held under its own host name. All of them run on this machine, so each
+of several pairs gets its own host name, in a UTS namespace, which needs root.
 """
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster import extender_process, hosts, read_api_service, schedulers
+from devcluster import extender_process, read_api_service, schedulers
+from devcluster.errors import DevclusterError
 from devcluster.layout import Layout
 from devcluster.ports import LOOPBACK, free_ports
 from devcluster.read_api_relay import relay_argv
@@ -20,33 +24,62 @@ from devcluster.schedulers import LeaseTimes
 from devcluster.state import Component
 from devcluster.supervision import Supervisor
 
+_TRY_SECONDS: Final = 10.0
+_NAMED: Final = 'hostname "$0" && exec "$@"'
+
+
+@cache
+def missing() -> str:
+    """Return why a process cannot have its own host name here; empty if it can."""
+    programs = [shutil.which(name) for name in ("unshare", "hostname", "sh")]
+    if not all(programs):
+        return "unshare, hostname and sh are needed for a host name of its own"
+    argv = [*_wrapped("probe"), shutil.which("true") or "true"]
+    done = subprocess.run(argv, capture_output=True, timeout=_TRY_SECONDS, check=False)
+    return "" if done.returncode == 0 else f"a host name of its own needs root: {done.stderr!r}"
+
+
+def on_host(component: Component, name: str) -> Component:
+    """Return the component as it runs under that host name; it stays one process.
+
+    Raises:
+        DevclusterError: This machine does not allow it.
+    """
+    if reason := missing():
+        raise DevclusterError(reason)
+    return replace(component, argv=(*_wrapped(name), *component.argv))
+
+
+def _wrapped(name: str) -> tuple[str, ...]:
+    return (shutil.which("unshare") or "unshare", "--uts", "--", "/bin/sh", "-c", _NAMED, name)
+
+
 KUBELET: Final = "kubelet"
 EXTENDER: Final = "extender"
 SCHEDULER: Final = "kube-scheduler"
 WAY: Final = "way"
-"""The relay between a replica and the API server: cut it, and the replica is alone."""
+"""The relay between a replica and the API server; cutting it isolates the replica."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """How many, and what is special about them.
+    """Number and options of the replicas.
 
     Args:
         count: Pairs; more than one needs root.
         lease: Times of kube-scheduler's leader election; None: its defaults.
-        cared_for: Containers that ended or are not alive are started again (`kubelet_part`).
-        relayed: Each pair reaches the API server through a relay of its own (component ``way``).
+        supervised: Containers that ended or fail their probe are restarted (`kubelet_part`).
+        relayed: Each pair reaches the API server through its own relay (component ``way``).
     """
 
     count: int = 1
     lease: LeaseTimes | None = None
-    cared_for: bool = False
+    supervised: bool = False
     relayed: bool = False
 
 
 _PEERS: Final = {"peers": {"service": read_api_service.SERVICE}}
-"""A standby passes reads on."""
-
+"""A standby forwards reads."""
 ONE_REPLICA: Final = Replicas()
 
 
@@ -57,7 +90,7 @@ def running(supervisor: Supervisor) -> tuple[int, ...]:
 
 
 def agents_urls(supervisor: Supervisor, layout: Layout) -> list[str]:
-    """Return where agents report: to every replica."""
+    """Return the URLs that agents report to, one for each replica."""
     return [
         extender_process.agents_url(layout, named(EXTENDER, number))
         for number in running(supervisor)
@@ -68,7 +101,7 @@ def start(
     supervisor: Supervisor,
     layout: Layout,
     program: Path,
-    wanted: Replicas,
+    options: Replicas,
     settings: Mapping[str, Any],
     report: Callable[[str], None],
 ) -> None:
@@ -76,15 +109,15 @@ def start(
 
     Raises:
         ComponentError: One did not become ready.
-        DevclusterError: Several are wanted, and this machine has no host names for them.
+        DevclusterError: Several are requested, and this machine cannot give them host names.
     """
-    _forget_further_ones(supervisor, wanted.count)
+    _forget_further_ones(supervisor, options.count)
     components: dict[str, Component] = {}
     api_ports = []
-    for number in range(wanted.count):
+    for number in range(options.count):
         port, scheduler_port, api_port, agents_port = free_ports(4)
         server = supervisor.file.read().server
-        if wanted.relayed:
+        if options.relayed:
             server = _through_relay(supervisor, layout, number, server)
         pair = {
             named(EXTENDER, number): extender_process.extender(
@@ -98,15 +131,15 @@ def start(
             ),
             named(SCHEDULER, number): schedulers.ours(
                 program, layout, port, scheduler_port,
-                name=named(SCHEDULER, number), server=server, lease=wanted.lease,
+                name=named(SCHEDULER, number), server=server, lease=options.lease,
             ),
         }  # fmt: skip
-        if wanted.count > 1:
-            pair = {name: hosts.on_host(one, pod_name(number)) for name, one in pair.items()}
+        if options.count > 1:
+            pair = {name: on_host(one, pod_name(number)) for name, one in pair.items()}
         components |= pair
         api_ports.append(api_port)
     supervisor.launch(components)
-    if wanted.cared_for:
+    if options.supervised:
         argv = (sys.executable, "-m", "devcluster.kubelet_part", "--dir", str(layout.directory))
         supervisor.launch({KUBELET: Component(argv, str(layout.log(KUBELET)))})
     read_api_service.serve(supervisor, layout, api_ports, report)
@@ -122,7 +155,7 @@ def _through_relay(supervisor: Supervisor, layout: Layout, number: int, server: 
 
 
 def _forget_further_ones(supervisor: Supervisor, count: int) -> None:
-    """Drop replicas of an earlier start that are more than are wanted now."""
+    """Drop surplus replicas of an earlier start."""
     further = [
         named(program, number)
         for number in running(supervisor)[count:]

@@ -1,4 +1,4 @@
-"""What the nodes' programs may do: users of their own, not the group ``system:nodes``.
+"""Roles of the nodes' programs, which are own users, not members of ``system:nodes``.
 
 That group's Node authorizer and NodeRestriction tie a user to one node, and one program here plays
 many. Real nodes' kubelets are each a user of that group; without the authorizer, the group has the
@@ -35,7 +35,7 @@ _Rule = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
 def manifests() -> tuple[Mapping[str, Any], ...]:
-    """Return the roles of kwok, of the process nodes and of kubelets, and who has them."""
+    """Return the roles of kwok, of the process nodes and of kubelets, with their bindings."""
     return (
         *_role(KWOK_USER, _NODE),
         *_role(PROCESS_NODES_USER, _NODE + _VOLUMES),
@@ -44,10 +44,10 @@ def manifests() -> tuple[Mapping[str, Any], ...]:
 
 
 def scheduler(manifests: Iterable[_Manifest]) -> tuple[_Manifest, _Manifest]:
-    """Return the Role for our Lease, out of the base, and give it to kube-scheduler's own user.
+    """Return the Role for our Lease, out of the base, and its binding to kube-scheduler's own user.
 
-    The base's other bindings stay out. They are for one account that both programs share; here
-    each is somebody of its own, and a right that the extender lacks is noticed.
+    The base's other bindings are left out: they are for one account that both programs share. Here
+    each has a user of its own, so that a missing right of the extender is noticed.
     """
     (role,) = (one for one in manifests if one["kind"] == "Role")
     name, namespace = role["metadata"]["name"], role["metadata"]["namespace"]

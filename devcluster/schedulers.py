@@ -1,5 +1,6 @@
-"""kube-scheduler: plain, with our extender, and as its peers run it."""
+"""kube-scheduler: plain, with our extender, and with the gang schedulers that we compare with."""
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,12 +8,15 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster import kubeconfigs
+from devcluster import api, kubeconfigs
 from devcluster.bootstrap import deploy_manifests
+from devcluster.building import MODULES
 from devcluster.differences import POD_GROUPS
 from devcluster.layout import Layout
 from devcluster.ports import LOOPBACK
 from devcluster.state import Component, Probe
+from shared.kube.client import KubeClient
+from shared.kube.errors import NotFoundError, ThrottledError
 
 _USER: Final = "system:kube-scheduler"
 _API: Final = "kubescheduler.config.k8s.io/v1"
@@ -137,3 +141,50 @@ def _scheduler(
         log=str(layout.log(name)),
         probe=Probe(f"https://{LOOPBACK}:{port}/readyz"),
     )
+
+
+IN_TREE_GROUPS: Final = f"/apis/{POD_GROUPS.api}/podgroups"
+COSCHEDULING_GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
+_SERVED_SECONDS: Final = 30.0
+
+
+class Peer(enum.StrEnum):
+    """A kube-scheduler that knows gangs without us; the value is its component's name."""
+
+    IN_TREE = "in-tree-scheduler"
+    COSCHEDULING = "coscheduling"
+
+    @property
+    def program(self) -> str:
+        """Name of the program in `devcluster.versions`."""
+        return "kube-scheduler" if self is Peer.IN_TREE else self.value
+
+    @property
+    def groups(self) -> str:
+        """URL path of its PodGroups, over all namespaces."""
+        return IN_TREE_GROUPS if self is Peer.IN_TREE else COSCHEDULING_GROUPS
+
+    def component(self, program: Path, layout: Layout, port: int) -> Component:
+        """Return its kube-scheduler, for pods that name no scheduler."""
+        make = in_tree if self is Peer.IN_TREE else coscheduling
+        return make(program, layout, port)
+
+
+async def prepare_peer(client: KubeClient, peer: Peer) -> None:
+    """Apply the peer's kind and rights, and wait until its PodGroups are served.
+
+    Raises:
+        TimeoutError: They are not; for the in-tree gangs the cluster was not started for them.
+    """
+    if peer is Peer.COSCHEDULING:
+        manifests = yaml.safe_load_all((MODULES / "coscheduling" / "podgroups.yaml").read_text())
+        await api.apply(client, manifests)
+
+    async def served() -> bool:
+        try:
+            await client.get(peer.groups)
+        except (NotFoundError, ThrottledError):  # a new kind's storage begins by refusing
+            return False
+        return True
+
+    await api.poll(served, _SERVED_SECONDS)

@@ -1,4 +1,4 @@
-"""``state.json``: what a cluster's directory says about its processes. The file is the truth."""
+"""``state.json``: the processes of a cluster. Only the file counts, no memory of a program."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ from devcluster.processes import Identity
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How to see that a component is ready: a GET that answers 200.
+    """A readiness check of a component: a GET that answers 200.
 
     Args:
         url: What to get.
@@ -30,10 +30,10 @@ class Probe:
 
 @dataclass(slots=True)
 class Component:
-    """One process of the cluster: how it is started, and which process it is now.
+    """One process of the cluster: how it is started, and its current process.
 
-    ``ready_seconds`` is for a machine at work: kube-apiserver's start is eight seconds of CPU,
-    and with fifty others who want it that was more than two minutes. One that ends is not awaited.
+    ``ready_seconds`` is for a busy machine: kube-apiserver needs eight seconds of CPU to start,
+    which took two minutes beside fifty other processes. Waiting stops if it ends.
     """
 
     argv: tuple[str, ...]
@@ -49,7 +49,7 @@ class Component:
 class ClusterState:
     """A cluster; ``complete`` once ``up`` came to its end; components are in order of start.
 
-    ``address`` is where its nodes and their pods reach the servers of this machine.
+    ``address`` is that of this machine's servers for nodes and their pods.
     """
 
     kubernetes: str

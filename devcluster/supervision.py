@@ -1,8 +1,12 @@
-"""Starting, stopping and finding the components of a cluster through its state file."""
+"""Starts, stops and finds the components of a cluster through its state file, and awaits them."""
 
 import functools
+import http.client
 import os
 import signal
+import ssl
+import time
+import urllib.parse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -10,20 +14,82 @@ from typing import Final
 import psutil
 
 from devcluster import processes
-from devcluster.errors import ClusterStateError
+from devcluster.errors import ClusterStateError, ComponentError
 from devcluster.layout import Layout
 from devcluster.processes import MARK
-from devcluster.readiness import wait_until_ready
-from devcluster.state import Component, StateFile
+from devcluster.state import Component, Probe, StateFile
+
+_POLL_SECONDS: Final = 0.05
+_ANSWER_SECONDS: Final = 5.0
+
+
+def wait_until_ready(
+    name: str, component: Component, authority: Path, alive: Callable[[], bool]
+) -> float:
+    """Wait until the component's probe succeeds; returns the seconds that took.
+
+    Raises:
+        ComponentError: It ended, or was not ready within its ``ready_seconds``.
+    """
+    begun = time.monotonic()
+    log = Path(component.log)
+    while component.probe is not None and not succeeds(component.probe, authority):
+        if not alive():
+            raise ComponentError(name, "ended before it was ready", log)
+        if time.monotonic() - begun > component.ready_seconds:
+            raise ComponentError(name, f"was not ready in {component.ready_seconds:.0f} s", log)
+        time.sleep(_POLL_SECONDS)
+    return time.monotonic() - begun
+
+
+def succeeds(probe: Probe, authority: Path) -> bool:
+    """Return whether the probe's GET answers 200; servers are verified against the CA."""
+    parts = urllib.parse.urlsplit(probe.url)
+    connection = _connection(parts, probe, authority)
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _connection(
+    parts: urllib.parse.SplitResult, probe: Probe, authority: Path
+) -> http.client.HTTPConnection:
+    address = parts.hostname or "", parts.port
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(*address, timeout=_ANSWER_SECONDS)
+    context = ssl.create_default_context(cafile=str(authority))
+    if probe.certificate is not None:
+        context.load_cert_chain(probe.certificate, probe.key)
+    return http.client.HTTPSConnection(*address, timeout=_ANSWER_SECONDS, context=context)
+
+
+def answers(url: str, timeout_seconds: float) -> bool:
+    """Return whether a GET over http answers 200 in time, like a kubelet's probe."""
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(
+        parts.hostname or "", parts.port, timeout=timeout_seconds
+    )
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
 
 _LEFTOVER_SECONDS: Final = 5.0
 _STORE: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager", "kwok"})
-"""Ended last; they have nothing to finish, because what they keep is thrown away."""
+"""Ended last, and quickly, because their data is discarded."""
 _STORE_SECONDS: Final = 1.0
 
 
 class Supervisor:
-    """The processes of one cluster directory, started by whichever program."""
+    """The processes of one cluster directory, whichever program started them."""
 
     def __init__(self, layout: Layout, report: Callable[[str], None]) -> None:
         self.file = StateFile(layout.directory)
@@ -32,7 +98,7 @@ class Supervisor:
 
     @property
     def mark(self) -> str:
-        """What the cluster's processes carry in their environment."""
+        """The mark in the environment of the cluster's processes."""
         return str(self._layout.directory)
 
     def launch(self, components: Mapping[str, Component]) -> None:
@@ -64,7 +130,7 @@ class Supervisor:
         self._wait({name: self.file.component(name) for name in names})
 
     def respawn(self, name: str) -> None:
-        """Start a component again as it was started before, without a look at how it does.
+        """Start a component again as it was started before, without waiting until it is ready.
 
         Raises:
             ClusterStateError: The cluster has no such component, or it runs.
@@ -121,7 +187,7 @@ class Supervisor:
         return tuple(name for name in self.file.read().components if self.process(name) is None)
 
     def end_all(self) -> None:
-        """End every component, what they started, and what an interrupted start left behind."""
+        """End every component, its children, and leftovers of an interrupted start."""
         names = tuple(self.file.read().components) if self.file.path.exists() else ()
         self.stop(*(name for name in names if name not in _STORE))
         store = (self.process(name) for name in names if name in _STORE)
@@ -148,6 +214,6 @@ class Supervisor:
 
 
 def _environment() -> dict[str, str]:
-    """Return our environment without what would lead a component away from this machine."""
+    """Return our environment without variables that would lead a component to other machines."""
     away = {"KUBECONFIG", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
     return {key: value for key, value in os.environ.items() if key.upper() not in away}

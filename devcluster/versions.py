@@ -1,4 +1,4 @@
-"""Which versions belong together, and what the wrapper modules build."""
+"""Versions that belong together, and the programs that the wrapper modules build."""
 
 import dataclasses
 import re
@@ -10,7 +10,7 @@ from devcluster.errors import AssetsError
 
 DEFAULT_KUBERNETES: Final = "1.36.3"
 REAL_NODE_PROGRAMS: Final = ("kubelet", "kube-proxy", "coredns")
-"""What runs on real nodes and for them, beside Debian's containerd."""
+"""Programs on real nodes and for them, beside Debian's containerd."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Binary:
 
     Args:
         name: File name.
-        version: What it must report, without ``v``.
+        version: Expected version, without ``v``.
         module: Folder under ``devcluster/modules``.
         package: Go package to build, as seen from that folder.
         pattern: Regular expression whose first group is the version in ``NAME --version``.
@@ -37,7 +37,7 @@ class Binary:
 
     @property
     def folder(self) -> str:
-        """Where in the cache it lies: what serves several versions of Kubernetes is kept once."""
+        """Its folder in the cache; a program for several versions of Kubernetes is kept once."""
         return f"v{self.version}" if self.module == "kubernetes" else f"{self.name}-{self.version}"
 
 

@@ -18,14 +18,14 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; return its exit code: 0 if all jobs went as they should."""
+    """Run the demo; return its exit code: 0 if all jobs ran as they should."""
     options = _options(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     offer_our_python()
     demo: Demo | None = None
     try:
         demo = bring_up(options.dir)
-        summary = asyncio.run(run(demo, finished=None if options.once else _look_round(demo)))
+        summary = asyncio.run(run(demo, finished=None if options.once else _keep_running(demo)))
     except KeyboardInterrupt:
         return INTERRUPTED if options.once else 0
     except ShuntyardError as error:
@@ -38,17 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if passed(summary) else 1
 
 
-def _look_round(demo: Demo) -> Callable[[dict[str, Any]], None]:
-    def told(summary: dict[str, Any]) -> None:
+def _keep_running(demo: Demo) -> Callable[[dict[str, Any]], None]:
+    def report(summary: dict[str, Any]) -> None:
         say(json.dumps(summary))
-        say(f"Look round with KUBECONFIG={demo.cluster.kubeconfig}, kubectl and shuntyard.")
+        say(f"Look around with KUBECONFIG={demo.cluster.kubeconfig}, kubectl and shuntyard.")
         say("Ctrl-C ends the cluster.")
 
-    return told
+    return report
 
 
 def _take_down(demo: Demo) -> None:
-    """End the cluster; a second Ctrl-C does not leave half of it."""
+    """End the cluster; a second Ctrl-C does not interrupt it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     demo.cluster.down()
@@ -56,7 +56,7 @@ def _take_down(demo: Demo) -> None:
 
 
 def offer_our_python() -> None:
-    """Let ``python3`` in a container be the interpreter that runs us: it has numpy."""
+    """Make ``python3`` in containers our interpreter, which has numpy."""
     ours = Path(sys.executable).parent
     os.environ["PATH"] = os.pathsep.join([str(ours), os.environ.get("PATH", os.defpath)])
 
@@ -64,7 +64,7 @@ def offer_our_python() -> None:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m devcluster.demo", description=__doc__)
     parser.add_argument("--once", action="store_true", help="end when all jobs have finished")
-    parser.add_argument("--dir", type=Path, default=Path(".demo"), help="where the cluster lies")
+    parser.add_argument("--dir", type=Path, default=Path(".demo"), help="directory of the cluster")
     return parser.parse_args(arguments)
 
 

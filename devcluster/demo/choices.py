@@ -1,17 +1,17 @@
-"""Whether jobs went in the order of V wherever capacity forced a choice (pure).
+"""Checks that jobs ran in the order of V wherever capacity forced a choice (pure).
 
-Judged at the moment a job is released, in the room as the watch shows it: what running pods leave,
-minus what jobs released before were given (their pods' nodes are known afterwards).
+Judged when a job is released, by the free resources of the watch: what running pods leave, minus
+the pods of jobs released before (whose nodes are known afterwards).
 
-1. Another complete gang waits, would have fitted into that room, and no longer fits now: capacity
-   forced a choice. (If it still fits, nothing was taken from it; releases of one cycle may reach
-   the API server side by side.)
+1. Another complete gang waits, would have fitted before, and no longer fits now: capacity forced a
+   choice. (If it still fits, nothing was taken from it; releases of one cycle may reach the API
+   server concurrently.)
 2. If its V was smaller, it *stood back* as it should.
 3. If its V was larger, it was *overtaken*: a fault.
 
 Fitting is counted for gangs whose pods are all alike, as the examples' are: pods that fit on each
-node, added up. V is what the extender said, in one answer for all jobs, because V depends on who
-else waits.
+node, added up. V is from one answer of the extender for all jobs, because it depends on the other
+waiting jobs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ Values = Mapping[JobName, float]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen when a job was released.
+    """The choice when a job was released.
 
     Attributes:
         at: Monotonic second.
@@ -48,7 +48,7 @@ def choices(
     """Return the choice at each job's release, in order.
 
     Args:
-        history: What the watch said, in order.
+        history: Events of the watch, in order.
         sizes: How many members each gang needs.
         values: For each job, the V of all jobs that waited when it was released, itself included.
     """
@@ -74,31 +74,31 @@ def _choice(
     sizes: Mapping[JobName, int],
     values: Mapping[JobName, Values],
 ) -> Choice:
-    said = values.get(job, {})
+    scores = values.get(job, {})
     before, after = _free(ledger, end, released), _free(ledger, end, {*released, job})
     waiting = [
         other
         for other in sorted(sizes)
-        if other not in {*released, job} and _stands_in_line(other, ledger, sizes)
+        if other not in {*released, job} and _waits(other, ledger, sizes)
     ]
     hindered = [
         other
         for other in waiting
-        if other in said
+        if other in scores
         and _fits(other, ledger, before, sizes)
         and not _fits(other, ledger, after, sizes)
     ]
-    own = said.get(job)
+    own = scores.get(job)
     return Choice(
         at=at,
         job=job,
         v=own,
-        stood_back=tuple(o for o in hindered if own is not None and said[o] <= own),
-        overtaken=tuple(o for o in hindered if own is not None and said[o] > own),
+        stood_back=tuple(o for o in hindered if own is not None and scores[o] <= own),
+        overtaken=tuple(o for o in hindered if own is not None and scores[o] > own),
     )
 
 
-def _stands_in_line(job: JobName, ledger: Ledger, sizes: Mapping[JobName, int]) -> bool:
+def _waits(job: JobName, ledger: Ledger, sizes: Mapping[JobName, int]) -> bool:
     return job in ledger.jobs and len(ledger.jobs[job].pods) >= sizes[job]
 
 
@@ -106,14 +106,14 @@ def _free(ledger: Ledger, end: Ledger, released: set[JobName]) -> dict[NodeName,
     free = {name: dict(node.allocatable) for name, node in ledger.nodes.items()}
     for name, job in ledger.jobs.items():
         for uid, pod in job.pods.items():
-            node = _seat(name, uid, pod, end, released)
+            node = _node(name, uid, pod, end, released)
             if node in free and not pod.finished:
                 for resource, amount in pod.shape.requests:
                     free[node][resource] = free[node].get(resource, 0) - amount
     return free
 
 
-def _seat(job: JobName, uid: Uid, pod: Pod, end: Ledger, released: set[JobName]) -> NodeName | None:
+def _node(job: JobName, uid: Uid, pod: Pod, end: Ledger, released: set[JobName]) -> NodeName | None:
     if pod.node_name is not None:
         return pod.node_name
     return end.jobs[job].nodes.get(uid) if job in released else None
@@ -126,9 +126,9 @@ def _fits(
     sizes: Mapping[JobName, int],
 ) -> bool:
     pod = next(iter(ledger.jobs[job].pods.values()))
-    wanted = [(resource, amount) for resource, amount in pod.shape.requests if amount > 0]
+    requests = [(resource, amount) for resource, amount in pod.shape.requests if amount > 0]
     places = sum(
-        max(0, min(room.get(resource, 0) // amount for resource, amount in wanted))
+        max(0, min(room.get(resource, 0) // amount for resource, amount in requests))
         for room in free.values()
     )
     return places >= sizes[job]

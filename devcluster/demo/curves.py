@@ -1,6 +1,6 @@
-"""The learning curves that the examples write: one JSON line a step, one file a pod.
+"""The learning curves that the examples write: a JSON line per step, a file per pod.
 
-A job's files lie together, so that a curve goes on where a moved job goes on in another pod.
+A job's files share a directory, so that the curve of a moved job continues in another pod's file.
 """
 
 import json
@@ -22,18 +22,18 @@ class Point:
 
 def first_point(directory: Path) -> Point | None:
     """Return a job's first point; None before there is one."""
-    found = (_first(file) for file in _files(directory))
-    return min((point for point in found if point), default=None)
+    points = (_first(file) for file in _files(directory))
+    return min((point for point in points if point), default=None)
 
 
 def last_point(directory: Path) -> Point | None:
     """Return the last complete line of the pod that is farthest; None before there is one."""
-    found = (_last(file) for file in _files(directory))
-    return max((point for point in found if point), default=None)
+    points = (_last(file) for file in _files(directory))
+    return max((point for point in points if point), default=None)
 
 
 def repeated_steps(directory: Path) -> int:
-    """Return how many steps of a job stand in its curves more than once, for each member."""
+    """Return how many steps of a job were repeated by the same member."""
     done = Counter(
         (_member(file), point.step)
         for file in _files(directory)
@@ -44,7 +44,7 @@ def repeated_steps(directory: Path) -> int:
 
 
 def _member(file: Path) -> str:
-    """``job-3-x7k2p`` is member ``job-3``: another pod of it has another end."""
+    """Return the member of a pod's file: ``job-3`` of ``job-3-x7k2p``."""
     return file.stem.rpartition("-")[0]
 
 
@@ -68,5 +68,5 @@ def _last(file: Path) -> Point | None:
 def _point(line: bytes) -> Point | None:
     if not line.endswith(b"\n"):
         return None
-    said = json.loads(line)
-    return Point(step=said["step"], loss=said["loss"])
+    fields = json.loads(line)
+    return Point(step=fields["step"], loss=fields["loss"])

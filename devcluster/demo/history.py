@@ -1,9 +1,9 @@
-"""What the API server's own watch says about gangs and order (pure).
+"""Gangs and their order as the API server's own watch shows them (pure).
 
-Nothing here comes from the extender: it is the witness against it.
+Nothing here comes from the extender, so that it can be checked.
 
-A member is a place in a job, not a pod: its Job's name and completion index, so that a pod that is
-made anew is the same member. A member is bound while a pod of it that is not failed has a node, and
+A member is an index in a job, not a pod: its Job's name and completion index, so that a recreated
+pod is the same member. A member is bound while a pod of it that is not failed has a node, and
 for ever once one has succeeded.
 """
 
@@ -19,7 +19,7 @@ JobName = str
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the watch said, and when by our monotonic clock, in seconds."""
+    """An event of the watch, and its monotonic time in seconds."""
 
     at: float
     delta: Delta
@@ -27,7 +27,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class PartialGang:
-    """A gang that had some members bound and not all of them, for longer than a bind burst."""
+    """A gang with some members bound and others not, for longer than a bind burst."""
 
     job: JobName
     since: float
@@ -38,7 +38,7 @@ class PartialGang:
 
 @dataclass(slots=True)
 class JobHistory:
-    """What is known of a job at one moment.
+    """State of a job at one moment.
 
     Attributes:
         pods: Its pods that exist, by uid.
@@ -73,20 +73,20 @@ def job_of(pod: Pod) -> JobName:
 
 
 def member_of(pod: Pod) -> str:
-    """Return the pod's place in its job."""
+    """Return the pod's member of its job."""
     index = pod.labels.get(labels.JOB_INDEX_LABEL)
     return f"{pod.labels.get(labels.JOB_NAME_LABEL)}-{index}" if index is not None else pod.name
 
 
 class Ledger:
-    """Pods by job and nodes by name, as the watch has told so far."""
+    """Pods by job and nodes by name, as of the last event of the watch."""
 
     def __init__(self) -> None:
         self.jobs: dict[JobName, JobHistory] = {}
         self.nodes: dict[NodeName, Node] = {}
 
     def apply(self, recorded: Recorded) -> None:
-        """Take in one thing the watch said."""
+        """Apply one event of the watch."""
         delta = recorded.delta
         if isinstance(delta, Replace):
             for gone in self._missing(delta):
@@ -134,10 +134,10 @@ def partial_gangs(
     bind_burst_seconds: float,
     until: float,
 ) -> tuple[PartialGang, ...]:
-    """Return every stretch in which a gang was partial at rest, in order of their beginnings.
+    """Return every period in which a gang was partial for too long, in order of their beginnings.
 
     Args:
-        history: What the watch said, in order.
+        history: Events of the watch, in order.
         sizes: How many members each gang needs at least.
         bind_burst_seconds: For how long some members may be bound and the others not yet.
         until: When the watch ended, same clock as the history.
@@ -163,7 +163,7 @@ def partial_gangs(
 
 
 def final(history: Sequence[Recorded]) -> Ledger:
-    """Return what is known at the end."""
+    """Return the state at the end."""
     ledger = Ledger()
     for recorded in history:
         ledger.apply(recorded)
@@ -171,7 +171,7 @@ def final(history: Sequence[Recorded]) -> Ledger:
 
 
 def states(history: Sequence[Recorded]) -> Iterator[tuple[Recorded, Ledger]]:
-    """Yield the ledger after each thing the watch said; it is the same object each time."""
+    """Yield the ledger after each event; it is the same object each time."""
     ledger = Ledger()
     for recorded in history:
         ledger.apply(recorded)

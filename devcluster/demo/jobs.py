@@ -13,7 +13,7 @@ from shared.kube.client import KubeClient
 
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "examples"
 VOLUME_PATH: Final = "/var/lib/shuntyard/volume"
-"""Where the manifests have the shared volume on a node; the only text that the demo changes."""
+"""The shared volume in the manifests; the only text that the demo changes."""
 
 ORDER: Final = (
     "single-a",
@@ -23,7 +23,7 @@ ORDER: Final = (
     "data-parallel-4",
     "ps-2ps6worker",
 )
-"""In which the jobs are submitted: the most valuable last, unlike the order they should go in."""
+"""Order of submission: the most valuable last, unlike the order in which they should run."""
 
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "ConfigMap": "/api/v1/configmaps",

@@ -9,8 +9,8 @@ from devcluster.demo.choices import Choice, choices
 from devcluster.demo.curves import repeated_steps
 from devcluster.demo.history import PartialGang, partial_gangs
 from devcluster.demo.jobs import ExampleJob
-from devcluster.demo.rows import FINISHED, Row, rows
-from devcluster.demo.watching import Witness
+from devcluster.demo.table import FINISHED, Row, rows
+from devcluster.demo.watching import Observer
 from shared.ledgers import MigrationEntry
 from shared.model import MigrationPhase
 
@@ -21,7 +21,7 @@ COMPLETED: Final = MigrationPhase.COMPLETED.value
 
 
 def report(
-    jobs: tuple[ExampleJob, ...], witness: Witness, volume: Path, *, begun_at: float
+    jobs: tuple[ExampleJob, ...], observer: Observer, volume: Path, *, begun_at: float
 ) -> dict[str, Any]:
     """Return the summary.
 
@@ -32,22 +32,22 @@ def report(
     did more than once.
     """
     sizes = {job.name: job.size for job in jobs}
-    now = witness.clock.monotonic()
+    now = observer.clock.monotonic()
     partial = partial_gangs(
-        witness.history, sizes, bind_burst_seconds=BIND_BURST_SECONDS, until=now
+        observer.history, sizes, bind_burst_seconds=BIND_BURST_SECONDS, until=now
     )
-    made = choices(witness.history, sizes, witness.values())
-    last = rows(jobs, witness.ledger, witness.said, witness.training, volume)
+    made = choices(observer.history, sizes, observer.values())
+    last = rows(jobs, observer.ledger, observer.entries, observer.training, volume)
     return {
         "jobs": len(jobs),
         "completed": sum(row.state == FINISHED for row in last),
         "partial_gangs": len(partial),
-        "migrations": [move for entry in witness.migrations for move in _moves(entry)],
-        "not_moved": {job: f"{d.reason}: {d.message}" for job, d in witness.declined.items()},
+        "migrations": [move for entry in observer.migrations for move in _moves(entry)],
+        "not_moved": {job: f"{d.reason}: {d.message}" for job, d in observer.declined.items()},
         "repeated_steps": {job.name: repeated_steps(volume / job.name) for job in jobs},
         "seconds": round(now - begun_at, 1),
         "submitted": [job.name for job in jobs],
-        "order": [_order(choice, witness, begun_at) for choice in made],
+        "order": [_order(choice, observer, begun_at) for choice in made],
         "order_forced": sum(len(c.stood_back) + len(c.overtaken) for c in made),
         "order_violations": [c.job for c in made if c.overtaken],
         "partial": [_stretch(gang, begun_at) for gang in partial],
@@ -56,7 +56,7 @@ def report(
 
 
 def passed(summary: Mapping[str, Any]) -> bool:
-    """Whether all went as it should: the exit code."""
+    """Return True if all jobs ran as they should."""
     return (
         summary["completed"] == summary["jobs"]
         and summary["partial_gangs"] == 0
@@ -68,7 +68,7 @@ def passed(summary: Mapping[str, Any]) -> bool:
 
 
 def _moved(summary: Mapping[str, Any]) -> bool:
-    """Whether something moved and went on where it was; its curve must say so, too."""
+    """Return True if a job moved and resumed at its step, by its curve too."""
     completed = [move for move in summary["migrations"] if move["phase"] == COMPLETED]
     return (
         any((move["resumed_step"] or 0) > 0 for move in completed)
@@ -94,8 +94,8 @@ def _moves(entry: MigrationEntry) -> list[dict[str, Any]]:
     ]
 
 
-def _order(choice: Choice, witness: Witness, begun_at: float) -> dict[str, Any]:
-    history = witness.ledger.jobs[choice.job]
+def _order(choice: Choice, observer: Observer, begun_at: float) -> dict[str, Any]:
+    history = observer.ledger.jobs[choice.job]
     return {
         "job": choice.job,
         "v": None if choice.v is None else round(choice.v, 3),

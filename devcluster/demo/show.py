@@ -13,9 +13,8 @@ from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.demo.jobs import ExampleJob, create, read_jobs, surroundings
 from devcluster.demo.report import report
-from devcluster.demo.rows import FINISHED, Row, rows
-from devcluster.demo.table import lines, table
-from devcluster.demo.watching import Witness, listen, watch
+from devcluster.demo.table import FINISHED, Row, lines, rows, table
+from devcluster.demo.watching import Observer, poll, watch
 from devcluster.options import ClusterOptions, ProcessNodes
 from shared.kube import auth
 from shared.kube.client import KubeClient
@@ -32,7 +31,7 @@ AGENT_SETTINGS: Final = {
     "discovery": {"interval_seconds": 1},
     "following": {"interval_seconds": 0.5, "find_seconds": 1, "checkpoint_seconds": 1},
 }
-"""Jobs of the demo last a minute, real ones hours: everything is looked at more often."""
+"""Jobs of the demo last a minute, real ones hours, so everything is checked more often."""
 
 TABLE_SECONDS: Final = 0.5
 LINES_SECONDS: Final = 3.0
@@ -42,36 +41,36 @@ MOST_SECONDS: Final = 600.0
 
 @dataclass
 class Demo:
-    """A running demo: the cluster, its jobs, what was seen of them."""
+    """A running demo: the cluster, its jobs, and their observations."""
 
     cluster: Cluster
     jobs: tuple[ExampleJob, ...]
     volume: Path
-    witness: Witness
+    observer: Observer
     begun_at: float = 0.0
     settings: Mapping[str, Any] = field(default_factory=lambda: SETTINGS)
 
     def rows(self) -> list[Row]:
-        """Return the table's rows as things are now."""
-        seen = self.witness
-        return rows(self.jobs, seen.ledger, seen.said, seen.training, self.volume)
+        """Return the current rows of the table."""
+        seen = self.observer
+        return rows(self.jobs, seen.ledger, seen.entries, seen.training, self.volume)
 
     def finished(self) -> bool:
         """Whether every job has finished."""
         return all(row.state == FINISHED for row in self.rows())
 
     def queued(self) -> bool:
-        """Whether every pod of every job has been made."""
-        known = self.witness.ledger.jobs
-        return all(j.name in known and len(known[j.name].pods) >= j.size for j in self.jobs)
+        """Whether every pod of every job has been created."""
+        jobs = self.observer.ledger.jobs
+        return all(j.name in jobs and len(jobs[j.name].pods) >= j.size for j in self.jobs)
 
     def seconds(self) -> float:
         """Return the time since the jobs were submitted."""
-        return self.witness.clock.monotonic() - self.begun_at
+        return self.observer.clock.monotonic() - self.begun_at
 
     def summary(self) -> dict[str, Any]:
-        """Return what the last line says."""
-        return report(self.jobs, self.witness, self.volume, begun_at=self.begun_at)
+        """Return the content of the last line."""
+        return report(self.jobs, self.observer, self.volume, begun_at=self.begun_at)
 
 
 def bring_up(directory: Path) -> Demo:
@@ -80,21 +79,21 @@ def bring_up(directory: Path) -> Demo:
         Cluster.attach(directory).down()
     cluster = Cluster.up(directory, ClusterOptions(process=NODES), report=say)
     volume = cluster.layout.volume
-    return Demo(cluster, read_jobs(volume), volume, Witness(SystemClock()))
+    return Demo(cluster, read_jobs(volume), volume, Observer(SystemClock()))
 
 
 async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
     """Submit the jobs, start our scheduler, show the table until all jobs have finished.
 
-    The jobs are in the queue before the scheduler comes, so that the first choice is among all.
+    The jobs are in the queue before the scheduler starts, so that its first choice is among all.
 
     Args:
         demo: What was brought up.
-        finished: Called with the summary when all have finished, to go on until interrupted; None
-            to return then.
+        finished: Called with the summary when all have finished, before it waits for an interrupt;
+            None: return then.
 
     Raises:
-        TimeoutError: The pods were not made in time.
+        TimeoutError: The pods were not created in time.
         ExceptionGroup: The watch failed.
     """
     credentials = auth.load(demo.cluster.kubeconfig)
@@ -102,10 +101,10 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
         KubeClient.connect(credentials, user_agent="shuntyard-demo") as client,
         asyncio.TaskGroup() as group,
     ):
-        tasks = [group.create_task(watch(client, demo.witness))]
+        tasks = [group.create_task(watch(client, demo.observer))]
         await _submit(demo, client)
         await asyncio.to_thread(demo.cluster.start_shuntyard, demo.settings)
-        tasks.append(group.create_task(listen(demo.cluster.extender_url, demo.witness)))
+        tasks.append(group.create_task(poll(demo.cluster.extender_url, demo.observer)))
         await asyncio.to_thread(demo.cluster.start_default_scheduler)  # it places the agents
         await asyncio.to_thread(demo.cluster.start_agents, AGENT_SETTINGS)
         await _show(demo)
@@ -119,7 +118,7 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
 
 async def _submit(demo: Demo, client: KubeClient) -> None:
     await create(client, surroundings())
-    demo.begun_at = demo.witness.clock.monotonic()
+    demo.begun_at = demo.observer.clock.monotonic()
     for job in demo.jobs:
         await create(client, job.manifests)
     say(f"submitted, in this order: {', '.join(job.name for job in demo.jobs)}")
@@ -144,7 +143,7 @@ async def _show(demo: Demo) -> None:
 
 
 async def _until_finished(demo: Demo, pause_seconds: float, draw: Callable[[], None]) -> None:
-    """Draw now and then until all jobs have finished, or for too long."""
+    """Draw repeatedly until all jobs have finished, or time is up."""
     while not demo.finished() and demo.seconds() < MOST_SECONDS:
         draw()
         await asyncio.sleep(pause_seconds)
@@ -152,5 +151,5 @@ async def _until_finished(demo: Demo, pause_seconds: float, draw: Callable[[], N
 
 
 def say(text: str) -> None:
-    """Print a line at once, also into a pipe."""
+    """Print a line unbuffered."""
     print(text, flush=True)

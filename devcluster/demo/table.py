@@ -1,10 +1,86 @@
-"""The rows as a table for a terminal, or as lines for a log."""
+"""The demo's table: a row per job, for a terminal or as lines for a log."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
 
 from rich.table import Table
 
-from devcluster.demo.curves import Point
-from devcluster.demo.rows import FINISHED, Row
+from devcluster.demo.curves import Point, first_point, last_point
+from devcluster.demo.history import JobHistory, JobName, Ledger
+from devcluster.demo.jobs import ExampleJob
+from shared.api import ProgressEntry, QueueEntry
 from shared.sparkline import sparkline
+
+FINISHED: Final = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The fields of a job that are shown."""
+
+    job: JobName
+    size: int
+    v: float | None
+    state: str
+    nodes: str
+    first: Point | None
+    last: Point | None
+    reason: str
+    progress: ProgressEntry | None = None
+
+
+def rows(
+    jobs: tuple[ExampleJob, ...],
+    ledger: Ledger,
+    entries: Mapping[JobName, QueueEntry],
+    training: Mapping[JobName, ProgressEntry],
+    volume: Path,
+) -> list[Row]:
+    """Return a row for each job: started ones first, then waiting ones by V."""
+    made = [
+        replace(
+            _row(job, ledger.jobs.get(job.name) or JobHistory(), entries.get(job.name), volume),
+            progress=training.get(job.name),
+        )
+        for job in jobs
+    ]
+    begun = {name: history.bound_at for name, history in ledger.jobs.items()}
+    return sorted(made, key=lambda r: (begun.get(r.job) or float("inf"), -(r.v or 0.0), r.job))
+
+
+def _row(job: ExampleJob, history: JobHistory, entry: QueueEntry | None, volume: Path) -> Row:
+    return Row(
+        job=job.name,
+        size=job.size,
+        v=entry.v if entry else None,
+        state=state(job, history),
+        nodes=_nodes(history),
+        first=first_point(volume / job.name),
+        last=last_point(volume / job.name),
+        reason=f"{entry.reason}: {entry.message}" if entry and history.bound_at is None else "",
+    )
+
+
+def state(job: ExampleJob, history: JobHistory) -> str:
+    """Return the job's state in a word or two."""
+    if len(history.done) >= job.size:
+        return FINISHED
+    running = sum(pod.phase == "Running" for pod in history.pods.values())
+    if running or history.done:
+        return f"running {running + len(history.done)}/{job.size}"
+    if history.bound_at is not None:
+        return f"bound {history.bound}/{job.size}"
+    return "waiting" if history.released_at is None else "released"
+
+
+def _nodes(history: JobHistory) -> str:
+    """Return the nodes of its current and past pods: ``node-0000 4, node-0001 4``."""
+    counts = Counter(str(p.node_name) for p in history.pods.values() if p.node_name)
+    return ", ".join(f"{node} {count}" for node, count in sorted(counts.items()))
+
 
 _STYLES = {"waiting": "yellow", "finished": "green"}
 
@@ -55,7 +131,7 @@ def _labelled(row: Row) -> tuple[str, ...]:
 
 
 def _category(row: Row) -> str:
-    """Nothing once a job has finished: it was the last thing that was known."""
+    """Return the category; empty once the job has finished, because it is outdated then."""
     shown = row.progress is not None and row.state != FINISHED
     return row.progress.category.value if shown and row.progress else ""
 
@@ -67,5 +143,5 @@ def _left(row: Row) -> str:
 
 
 def _loss(first: Point | None, last: Point | None) -> str:
-    """``2.21→0.48``: where the curve began and where it is."""
+    """Return the first and the last loss: ``2.21→0.48``."""
     return f"{first.loss:.2f}→{last.loss:.2f}" if first and last else ""

@@ -1,4 +1,4 @@
-"""Our own watch of pods and nodes, and what the extender says about the queue meanwhile."""
+"""Observes pods and nodes by a watch, and polls the extender's read API."""
 
 import asyncio
 import contextlib
@@ -34,97 +34,103 @@ Answer = TypeVar("Answer", bound=Response)
 
 
 @dataclass
-class Witness:
-    """Keeps everything that was seen.
+class Observer:
+    """Collects all observations.
 
     Attributes:
-        clock: For when.
-        history: What the watch said, in order.
-        ledger: The state that follows from it.
-        queues: Different answers of the extender about its queue, in order.
-        said: The last thing it said about each job, also of those that wait no longer.
-        training: How far each job's training was when it last knew.
-        migrations: Its ledger of migrations.
-        declined: Why a job was not moved, as it said last, by job.
+        clock: For time stamps.
+        history: Events of the watch, in order.
+        ledger: The state after them.
+        queues: Distinct answers of the extender about its queue, in order.
+        entries: Last queue entry of each job, also of jobs that no longer wait.
+        training: Last known training progress of each job.
+        migrations: The extender's ledger of migrations.
+        declined: Last reason why a job was not moved, by job.
     """
 
     clock: Clock
     history: list[Recorded] = field(default_factory=list)
     ledger: Ledger = field(default_factory=Ledger)
     queues: list[QueueResponse] = field(default_factory=list)
-    said: dict[JobName, QueueEntry] = field(default_factory=dict)
+    entries: dict[JobName, QueueEntry] = field(default_factory=dict)
     training: dict[JobName, ProgressEntry] = field(default_factory=dict)
     migrations: tuple[MigrationEntry, ...] = ()
     declined: dict[str, Declined] = field(default_factory=dict)
 
-    def see(self, delta: Delta) -> None:
-        """Record one thing the watch said."""
+    def record(self, delta: Delta) -> None:
+        """Record one event of the watch."""
         recorded = Recorded(self.clock.monotonic(), delta)
         self.history.append(recorded)
         self.ledger.apply(recorded)
 
-    def hear(self, queue: QueueResponse) -> None:
-        """Keep an answer about the queue, if it says something new about who waits or how much."""
-        self.said.update({f"{e.namespace}/{e.job}": e for e in queue.entries})
-        if not self.queues or _said(queue) != _said(self.queues[-1]):
+    def add_queue(self, queue: QueueResponse) -> None:
+        """Keep an answer about the queue if jobs, values or reasons are new."""
+        self.entries.update({f"{e.namespace}/{e.job}": e for e in queue.entries})
+        if not self.queues or _summary(queue) != _summary(self.queues[-1]):
             self.queues.append(queue)
 
-    def hear_jobs(self, jobs: JobsResponse) -> None:
-        """Keep what is said about training."""
-        known = {f"{job.namespace}/{job.job}": job.progress for job in jobs.entries}
-        self.training.update({job: said for job, said in known.items() if said is not None})
+    def add_jobs(self, jobs: JobsResponse) -> None:
+        """Keep the training progress."""
+        progress = {f"{job.namespace}/{job.job}": job.progress for job in jobs.entries}
+        self.training.update({job: last for job, last in progress.items() if last is not None})
 
-    def hear_moves(self, moves: MigrationsResponse) -> None:
+    def add_migrations(self, migrations: MigrationsResponse) -> None:
         """Keep the ledger of migrations."""
-        self.migrations = moves.entries
-        self.declined.update({one.job: one for one in moves.declined})
+        self.migrations = migrations.entries
+        self.declined.update({one.job: one for one in migrations.declined})
 
     def values(self) -> dict[JobName, dict[JobName, float]]:
-        """For each job, the V of all that waited in the last answer that still had it in line."""
-        return {job: said for queue in self.queues for said in [_values(queue)] for job in said}
+        """Return for each job the V of all waiting jobs, by the last answer that listed it."""
+        return {
+            job: values for queue in self.queues for values in [_values(queue)] for job in values
+        }
 
 
 def _values(queue: QueueResponse) -> dict[JobName, float]:
     return {f"{entry.namespace}/{entry.job}": entry.v for entry in queue.entries}
 
 
-def _said(queue: QueueResponse) -> list[tuple[str, str, float, str]]:
+def _summary(queue: QueueResponse) -> list[tuple[str, str, float, str]]:
     return [(e.namespace, e.job, e.v, e.reason) for e in queue.entries]
 
 
-async def watch(client: KubeClient, witness: Witness) -> None:
-    """Feed the witness from the API server until cancelled."""
+async def watch(client: KubeClient, observer: Observer) -> None:
+    """Record events of the API server until cancelled."""
     rng = random.Random()  # noqa: S311 - jitter of back-offs, nothing secret
     async with asyncio.TaskGroup() as group:
         for kind in (NODES, PODS):
-            reflector = Reflector(client, kind, witness.see, clock=witness.clock, rng=rng)
+            reflector = Reflector(client, kind, observer.record, clock=observer.clock, rng=rng)
             group.create_task(reflector.run())
 
 
-async def listen(url: str, witness: Witness) -> None:
-    """Ask the extender what it knows until cancelled; it may be away for a while."""
+async def poll(url: str, observer: Observer) -> None:
+    """Poll the extender until cancelled; it may be down for a while."""
     timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
     async with (
         aiohttp.ClientSession(url, timeout=timeout) as session,
         asyncio.TaskGroup() as group,
     ):
-        group.create_task(_ask(session, "/v1/queue", QueueResponse, witness.hear, POLL_SECONDS))
-        group.create_task(_ask(session, "/v1/jobs", JobsResponse, witness.hear_jobs, SLOW_SECONDS))
         group.create_task(
-            _ask(session, "/v1/migrations", MigrationsResponse, witness.hear_moves, SLOW_SECONDS)
+            _poll(session, "/v1/queue", QueueResponse, observer.add_queue, POLL_SECONDS)
+        )
+        group.create_task(_poll(session, "/v1/jobs", JobsResponse, observer.add_jobs, SLOW_SECONDS))
+        group.create_task(
+            _poll(
+                session, "/v1/migrations", MigrationsResponse, observer.add_migrations, SLOW_SECONDS
+            )
         )
 
 
-async def _ask(
+async def _poll(
     session: aiohttp.ClientSession,
     path: str,
     kind: type[Answer],
-    tell: Callable[[Answer], None],
+    keep: Callable[[Answer], None],
     pause_seconds: float,
 ) -> None:
     while True:
         with contextlib.suppress(aiohttp.ClientError, TimeoutError):
             async with session.get(path) as answer:
                 answer.raise_for_status()
-                tell(msgspec.json.decode(await answer.read(), type=kind))
+                keep(msgspec.json.decode(await answer.read(), type=kind))
         await asyncio.sleep(pause_seconds)

@@ -8,13 +8,13 @@ import msgspec
 
 from devcluster.process_node.environment import Data
 from devcluster.process_node.errors import ConfigError
-from devcluster.process_node.node_object import LEASE_NAMESPACE
 from devcluster.process_node.spec import ObjectMeta, PodObject, Wire
 from devcluster.process_node.volumes import DEFAULT_TOKEN_SECONDS, TokenFile
 from shared.kube import paths
 from shared.kube.client import KubeClient, PatchKind
 from shared.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
 
+LEASE_NAMESPACE: Final = "kube-node-lease"
 _CORE: Final = "/api/v1"
 
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from devcluster.process_node import rewriting
-from devcluster.process_node.environment import Surroundings, command_line, environment
+from devcluster.process_node import sandbox
+from devcluster.process_node.environment import Surroundings, command_line, environment, expand
 from devcluster.process_node.errors import ConfigError
-from devcluster.process_node.expansion import expand
 from devcluster.process_node.sandbox import REWRITE, EntrySpec, Mount
 from devcluster.process_node.spec import Container, PodObject, VolumeMount
 from devcluster.process_node.volume_setup import VolumeSetup
@@ -56,13 +55,13 @@ def build(
         places = {mount.path: mount.source for mount in mounts}
         own = {one.name: values[one.name] for one in container.env or () if one.name in values}
         texts = [*words, *own.values(), working_directory]
-        rewriting.refuse_unworkable(container.name, places, texts)
-        values = {key: rewriting.rewrite(value, places) for key, value in values.items()}
-        words = [rewriting.rewrite(word, places) for word in words]
-        working_directory = rewriting.rewrite(working_directory, places)
+        sandbox.refuse_unworkable(container.name, places, texts)
+        values = {key: sandbox.rewrite(value, places) for key, value in values.items()}
+        words = [sandbox.rewrite(word, places) for word in words]
+        working_directory = sandbox.rewrite(working_directory, places)
         values[HOSTS_VARIABLE] = str(place.hosts_file)
-        if rewriting.TOKEN_PLACE in places:
-            values[rewriting.TOKEN_VARIABLE] = places[rewriting.TOKEN_PLACE]
+        if sandbox.TOKEN_PLACE in places:
+            values[sandbox.TOKEN_VARIABLE] = places[sandbox.TOKEN_PLACE]
         mounts = []
     else:
         mounts.append(Mount(HOSTS_PATH, str(place.hosts_file)))

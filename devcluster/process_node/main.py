@@ -20,12 +20,12 @@ from devcluster.process_node.api import NodeApi
 from devcluster.process_node.cgroups import CgroupBudget, Hierarchy
 from devcluster.process_node.container_runner import Machine
 from devcluster.process_node.cpu_budget import CpuBudget
-from devcluster.process_node.leftovers import Records
 from devcluster.process_node.names import Named, Names
 from devcluster.process_node.node import NODE_PODS, ProcessNode, node_directory
+from devcluster.process_node.node_object import Registration
 from devcluster.process_node.options import NodeOptions, Options
 from devcluster.process_node.pod_assembly import Assembly
-from devcluster.process_node.registration import Registration
+from devcluster.process_node.process import Records
 from devcluster.process_node.slices import SliceBudget
 from shared.clock import Clock
 from shared.kube.auth import Credentials

@@ -1,15 +1,13 @@
 """Keeps every pod's hosts file current: who is behind which headless Service."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from devcluster.process_node import hosts
-from devcluster.process_node.hosts import Endpoint, HeadlessService
 from devcluster.process_node.spec import ObjectMeta, Wire
 from shared.clock import Clock
 from shared.kube import parse
@@ -19,6 +17,79 @@ from shared.kube.reflector import Reflector
 from shared.kube.resources import ResourceKind
 from shared.kube.watching import Report
 from shared.model import Delete, Delta, Owner, Replace, Uid, Upsert
+
+_DOMAINS: Final = ("svc", "svc.cluster.local")
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlessService:
+    """A headless Service with a selector."""
+
+    namespace: str
+    name: str
+    selector: Mapping[str, str]
+    publishes_unready: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A pod that has an address."""
+
+    namespace: str
+    name: str
+    ip: str
+    hostname: str = ""
+    subdomain: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ready: bool = False
+
+
+def table(
+    services: Iterable[HeadlessService], endpoints: Sequence[Endpoint]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return address, namespace and name relative to that namespace, for every published name."""
+    rows = []
+    for service in sorted(services, key=lambda one: (one.namespace, one.name)):
+        for pod in sorted(endpoints, key=lambda one: (one.namespace, one.name)):
+            if _publishes(service, pod):
+                if pod.hostname and pod.subdomain == service.name:
+                    rows.append((pod.ip, pod.namespace, f"{pod.hostname}.{pod.subdomain}"))
+                rows.append((pod.ip, pod.namespace, service.name))
+    return tuple(rows)
+
+
+def _publishes(service: HeadlessService, pod: Endpoint) -> bool:
+    return (
+        pod.namespace == service.namespace
+        and bool(service.selector)
+        and service.selector.items() <= dict(pod.labels).items()
+        and (pod.ready or service.publishes_unready)
+    )
+
+
+def render(
+    me: Endpoint, rows: Iterable[tuple[str, str, str]], aliases: Iterable[Mapping[str, object]] = ()
+) -> str:
+    """Return the hosts file of pod ``me``: itself, ``hostAliases``, and the published names.
+
+    Short names are those of its own namespace.
+    """
+    own = me.hostname or me.name
+    lines = ["127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
+    full = f"{own}.{me.subdomain}.{me.namespace}.svc.cluster.local\t" if me.subdomain else ""
+    lines.append(f"{me.ip}\t{full}{own}")
+    lines += [_alias(alias) for alias in aliases]
+    for ip, namespace, name in rows:
+        short = [name] if namespace == me.namespace else []
+        long = [f"{name}.{namespace}.{domain}" for domain in _DOMAINS]
+        lines.append("\t".join((ip, *short, f"{name}.{namespace}", *long)))
+    return "\n".join(lines) + "\n"
+
+
+def _alias(alias: Mapping[str, object]) -> str:
+    names = alias.get("hostnames")
+    return "\t".join((str(alias.get("ip", "")), *(names if isinstance(names, list) else ())))
+
 
 _PATH: Final = "/api/v1/services"
 
@@ -110,9 +181,9 @@ class Names:
     def refresh(self) -> None:
         """Rewrite each hosts file whose content has changed."""
         pods = list(self._pods())
-        rows = hosts.table(self._services.values(), [pod.endpoint for pod in pods])
+        rows = table(self._services.values(), [pod.endpoint for pod in pods])
         for pod in pods:
-            _rewrite(pod.hosts_file, hosts.render(pod.endpoint, rows, pod.aliases))
+            _rewrite(pod.hosts_file, render(pod.endpoint, rows, pod.aliases))
 
 
 def _rewrite(path: Path, text: str) -> None:

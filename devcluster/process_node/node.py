@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from devcluster.process_node import admission, node_object, status
+from devcluster.process_node import node_object, refusals, status
 from devcluster.process_node.addresses import NodeAddresses
-from devcluster.process_node.hosts import Endpoint
-from devcluster.process_node.names import Named
+from devcluster.process_node.names import Endpoint, Named
 from devcluster.process_node.options import NodeOptions
 from devcluster.process_node.pod_assembly import Assembly
 from devcluster.process_node.pod_worker import PodWorker
@@ -128,7 +127,7 @@ class ProcessNode:
         verdict = None
         if not pod.finished:
             active = [one.requests for one in self._residents.values() if one.active]
-            verdict = admission.verdict(pod.shape.requests, active, self._capacity)
+            verdict = refusals.verdict(pod.shape.requests, active, self._capacity)
             logger.info("pod %s at %s: %s", pod.key, self.name, verdict or "accepted")
         address = "" if verdict or pod.finished else self._addresses.take()
         worker = self._assembly.worker(pod.whole, verdict, address, self._addresses.give_back)

@@ -8,13 +8,17 @@ from pathlib import Path
 
 from devcluster.process_node import container_spec, cri_log, status
 from devcluster.process_node.api import NodeApi
-from devcluster.process_node.container_runner import ContainerRunner, Machine, RunnerTask
-from devcluster.process_node.container_sequence import ALWAYS, ContainerSequence
+from devcluster.process_node.container_runner import (
+    ALWAYS,
+    ContainerRunner,
+    ContainerSequence,
+    Machine,
+    RunnerTask,
+)
 from devcluster.process_node.container_spec import PodPlace
 from devcluster.process_node.cpu_budget import Unbudgeted
 from devcluster.process_node.ending import Ending
-from devcluster.process_node.environment import Surroundings
-from devcluster.process_node.fields import Addresses
+from devcluster.process_node.environment import Addresses, Surroundings
 from devcluster.process_node.pod_worker import PodParts, PodWorker
 from devcluster.process_node.reporter import Reporter
 from devcluster.process_node.sandbox import EntrySpec

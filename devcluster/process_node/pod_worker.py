@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from devcluster.process_node import cpu_budget, refusals
-from devcluster.process_node.container_runner import Machine
-from devcluster.process_node.container_sequence import ContainerSequence
+from devcluster.process_node.container_runner import ContainerSequence, Machine
 from devcluster.process_node.ending import Ending
 from devcluster.process_node.errors import ConfigError, RefusedError
 from devcluster.process_node.reporter import Reporter

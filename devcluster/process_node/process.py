@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 _PROC: Final = Path("/proc")
 _STATE_FIELD, _GROUP_FIELD, _START_FIELD = 0, 2, 19  # of what follows the name in /proc/PID/stat
 
@@ -122,3 +124,44 @@ def _stat(pid: int) -> list[str]:
     except (FileNotFoundError, ProcessLookupError):
         return []
     return text.rpartition(")")[2].split()
+
+
+class Records:
+    """The records of one node's running containers.
+
+    Args:
+        directory: The node's directory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "running"
+        self._directory.mkdir(parents=True, exist_ok=True)
+
+    def add(self, identity: Identity) -> None:
+        """Remember a container's main process."""
+        path = self._directory / f"{identity.pid}.json"
+        path.write_bytes(msgspec.json.encode(identity))
+
+    def remove(self, pid: int) -> None:
+        """Forget it: it has ended, and so has its group."""
+        (self._directory / f"{pid}.json").unlink(missing_ok=True)
+
+    def end_all(self) -> list[int]:
+        """Kill every recorded process group that is still the recorded one; return those killed."""
+        ended = []
+        present = groups()
+        for path in self._directory.glob("*.json"):
+            recorded = msgspec.json.decode(path.read_bytes(), type=Identity)
+            if recorded.pid in present and _is_ours(recorded):
+                signal_group(recorded.pid, signal.SIGKILL)
+                ended.append(recorded.pid)
+            path.unlink()
+        return ended
+
+
+def _is_ours(recorded: Identity) -> bool:
+    """Its number belongs to it, or to nobody: a group keeps its number from being given away."""
+    if recorded.boot != boot():
+        return False
+    now = identity(recorded.pid)
+    return now is None or now == recorded

@@ -23,11 +23,36 @@ logs, exec, attach, port-forward by the API           not served: read the node'
 A refused pod stays Pending; its containers wait with the reason and a message that names the cause.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from devcluster.process_node.errors import RefusedError
 from devcluster.process_node.spec import Container, PodObject
 from devcluster.process_node.volumes import plan
+
+Requests = Iterable[tuple[str, int]]
+
+
+def verdict(
+    wanted: Requests, present: Iterable[Requests], allocatable: Mapping[str, int]
+) -> tuple[str, str] | None:
+    """Return reason and message if a pod does not fit beside those present; None if it does.
+
+    Args:
+        wanted: Effective requests of the pod in base units, ``pods`` included.
+        present: Those of the pods that have not ended.
+        allocatable: What the node offers, in base units.
+    """
+    used: dict[str, int] = {}
+    for requests in present:
+        for resource, amount in requests:
+            used[resource] = used.get(resource, 0) + amount
+    for resource, amount in wanted:
+        capacity, taken = allocatable.get(resource, 0), used.get(resource, 0)
+        if taken + amount > capacity:
+            amounts = f"requested: {amount}, used: {taken}, capacity: {capacity}"
+            message = f"Node didn't have enough resource: {resource}, {amounts}"
+            return f"OutOf{resource}", message
+    return None
 
 
 def refuse(pod: PodObject) -> None:

@@ -1,12 +1,20 @@
 """The files of configMap, secret, downwardAPI and projected volumes (pure)."""
 
+import itertools
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Final
 
-from devcluster.process_node.environment import Data, Sources, Surroundings
+from devcluster.process_node.environment import (
+    Data,
+    Sources,
+    Surroundings,
+    field_value,
+    resource_value,
+)
 from devcluster.process_node.errors import ConfigError
-from devcluster.process_node.fields import field_value, resource_value
 from devcluster.process_node.spec import PodObject
 from devcluster.process_node.volumes import DownwardFiles, Files, ObjectFiles, Projection, TokenFile
 
@@ -91,3 +99,54 @@ def _downward_files(
             raise ConfigError(f"downwardAPI file {item.path!r} has no source")
         found[item.path] = File(text.encode(), mode if item.mode is None else item.mode)
     return found
+
+
+_DATA: Final = "..data"
+
+
+def write(directory: Path, files: Mapping[str, File]) -> bool:
+    """Make ``directory`` hold exactly ``files``; True if something changed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    data = directory / _DATA
+    if data.is_symlink() and _holds(data, files):
+        return False
+    version = _next_version(directory)
+    for name, file in files.items():
+        path = version / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.content)
+        path.chmod(file.mode)
+    before = data.resolve() if data.is_symlink() else None
+    fresh = directory / "..data_tmp"
+    fresh.symlink_to(version.name)
+    fresh.replace(data)
+    _link_names(directory, {PurePosixPath(name).parts[0] for name in files})
+    if before is not None:
+        shutil.rmtree(before)
+    return True
+
+
+def _next_version(directory: Path) -> Path:
+    for number in itertools.count(1):
+        version = directory / f"..version_{number}"
+        if not version.exists():
+            version.mkdir(mode=0o755)
+            return version
+    raise AssertionError("counting does not end")
+
+
+def _holds(data: Path, files: Mapping[str, File]) -> bool:
+    present = {str(path.relative_to(data)): path for path in data.rglob("*") if path.is_file()}
+    return present.keys() == files.keys() and all(
+        path.read_bytes() == files[name].content for name, path in present.items()
+    )
+
+
+def _link_names(directory: Path, names: set[str]) -> None:
+    for path in directory.iterdir():
+        if not path.name.startswith("..") and path.name not in names:
+            path.unlink()
+    for name in names:
+        link = directory / name
+        if not link.is_symlink():
+            link.symlink_to(Path(_DATA) / name)

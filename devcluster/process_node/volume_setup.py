@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster.process_node import atomic_directory, volume_files, volumes
+from devcluster.process_node import volume_files, volumes
 from devcluster.process_node.api import NodeApi
 from devcluster.process_node.environment import Sources, Surroundings, references
 from devcluster.process_node.errors import ConfigError, RefusedError
@@ -124,7 +124,7 @@ class VolumeSetup:
         tokens = {one: await self._token(one) for one in wanted}
         files = volume_files.files(self.pod, plan, self.sources, self._around, tokens)
         place = self._directory / name
-        atomic_directory.write(place, files)
+        volume_files.write(place, files)
         return place
 
     async def _token(self, wanted: TokenFile) -> str:

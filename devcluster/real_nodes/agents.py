@@ -1,7 +1,8 @@
-"""The agents of real nodes: deploy/base/agent.yaml as it is, with an image and a volume of ours."""
+"""The agents of real nodes: deploy/base/agent.yaml with our image and a shared volume."""
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -10,15 +11,42 @@ from devcluster import api, bootstrap
 from devcluster.agents import AUTHORITY, NAME, NAMESPACE, READY_SECONDS, config_map
 from devcluster.extender_process import merged
 from devcluster.layout import Layout
-from devcluster.real_nodes import images, volumes
+from devcluster.real_nodes import images
 from devcluster.real_nodes.node import LABEL, LABEL_VALUE
 from shared import quantity
 from shared.kube import paths
 from shared.kube.client import KubeClient
 
-CLAIM: Final = "shuntyard-volume"
-
 Manifest = Mapping[str, Any]
+
+
+def shared_volume(namespace: str, claim: str, directory: Path) -> tuple[Manifest, Manifest]:
+    """Return a volume for a directory that is there, and the claim that gets it.
+
+    A volume has one claim, so a directory has a volume for each: ``<namespace>-<claim>``.
+    """
+    common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    size = {"storage": "1Gi"}  # nobody holds anybody to it
+    place = {"hostPath": {"path": str(directory), "type": "Directory"}}
+    name = f"{namespace}-{claim}"
+    reference = {"namespace": namespace, "name": claim}
+    return (
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name},
+            "spec": {**common, **place, "capacity": size, "claimRef": reference},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": reference,
+            "spec": {**common, "resources": {"requests": size}, "volumeName": name},
+        },
+    )
+
+
+CLAIM: Final = "shuntyard-volume"
 
 
 def manifests(
@@ -43,7 +71,7 @@ def manifests(
         *bootstrap.deploy_manifests("base/namespaces.yaml"),
         config_map(NAME, {"agent.yaml": said}),
         config_map(AUTHORITY, {"ca.crt": layout.authority.read_text()}),
-        *volumes.shared(NAMESPACE, CLAIM, layout.volume),
+        *shared_volume(NAMESPACE, CLAIM, layout.volume),
         *(_adapted(one) for one in bootstrap.deploy_manifests("base/agent.yaml")),
     ]
 

@@ -1,14 +1,69 @@
 """What a machine must be and have for real nodes; what is lacking is said in words."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from devcluster.errors import MachineError
-from devcluster.real_nodes import control_groups, packages
+from devcluster.real_nodes import control_groups
 from devcluster.real_nodes.commands import succeeds
+
+VARIABLE: Final = "SHUNTYARD_INSTALL_PACKAGES"
+"""``1`` lets ``up`` and the tests install what is missing."""
+COMMAND: Final = "python -m devcluster install-real-nodes"
+PACKAGES: Final = (
+    "busybox-static",
+    "containerd",
+    "containernetworking-plugins",
+    "debootstrap",
+    "e2fsprogs",
+    "iproute2",
+    "mount",
+    "nftables",
+    "runc",
+    "util-linux",
+)
+_QUERY: Final = ("dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n")
+# Nothing is removed for them, and nothing that Debian only recommends comes along.
+_INSTALL: Final = ("apt-get", "install", "--yes", "--no-install-recommends", "--no-remove")
+
+
+def missing() -> tuple[str, ...]:
+    """Return the packages that are not installed; all of them where there is no dpkg."""
+    try:
+        done = subprocess.run([*_QUERY, *PACKAGES], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return PACKAGES
+    lines = (line.split() for line in done.stdout.splitlines())
+    installed = {name for name, status in lines if status == "installed"}
+    return tuple(name for name in PACKAGES if name not in installed)
+
+
+def wanted(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the environment asks for the packages to be installed."""
+    return environ.get(VARIABLE) == "1"
+
+
+def install(names: tuple[str, ...], report: Callable[[str], None]) -> None:
+    """Install packages by apt-get, from where this machine's apt gets its packages.
+
+    Raises:
+        MachineError: It did not work; the message ends with what apt-get said.
+    """
+    report(f"installing {', '.join(names)} by apt-get")
+    environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    command = [*_INSTALL, *names]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    except FileNotFoundError:
+        raise MachineError("there is no apt-get: real nodes need Debian or Ubuntu") from None
+    if done.returncode != 0:
+        said = done.stderr.strip() or done.stdout.strip()
+        raise MachineError(f"{' '.join(command)} failed (is `apt-get update` due?):\n{said}")
+
 
 _LOOP: Final = Path("/dev/loop-control")
 _NAMESPACES: Final = ("--net", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork")
@@ -19,7 +74,7 @@ def why_not(
 ) -> tuple[str, ...]:
     """Return why there can be no real nodes here; nothing if there can.
 
-    Packages are installed first if `packages.VARIABLE` says so.
+    Packages are installed first if `VARIABLE` says so.
 
     Raises:
         MachineError: They could not be installed.
@@ -28,10 +83,10 @@ def why_not(
         return ("this is not Linux",)
     if os.geteuid() != 0:
         return ("you are not root",)
-    lacking = packages.missing()
-    if lacking and packages.wanted(environ):
-        packages.install(lacking, report)
-        lacking = packages.missing()
+    lacking = missing()
+    if lacking and wanted(environ):
+        install(lacking, report)
+        lacking = missing()
     return (*_packages(lacking), *_kernel())
 
 
@@ -49,7 +104,7 @@ def require(report: Callable[[str], None] = print) -> None:
 def _packages(lacking: tuple[str, ...]) -> tuple[str, ...]:
     if not lacking:
         return ()
-    how = f"`{packages.COMMAND}` or {packages.VARIABLE}=1 installs them"
+    how = f"`{COMMAND}` or {VARIABLE}=1 installs them"
     return (f"Debian packages are missing: {', '.join(lacking)} ({how})",)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from devcluster.assets import cache_directory
-from devcluster.real_nodes import debian, image_sources
+from devcluster.real_nodes import debian, images
 from devcluster.real_nodes.commands import run, succeeds
 from devcluster.state import alone
 
@@ -61,7 +61,7 @@ class Builder:
         with alone(self.directory / "build.lock"):
             self._ensure_base()
             base = self.inspect(BASE, "{{.FromImageID}}")
-            tag = f"localhost/{name}:{image_sources.key(_ROOT, _dockerfile(name), base)}"
+            tag = f"localhost/{name}:{images.key(_ROOT, _dockerfile(name), base)}"
             if not succeeds(*self._command("inspect", "--type=image", tag)):
                 self._forget(name)
                 self._build(name, tag)

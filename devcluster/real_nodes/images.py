@@ -13,28 +13,110 @@ The Debian layer and the wheels are kept in the cache of the built programs; the
 second.
 """
 
+import hashlib
 import io
 import os
+import shutil
 import stat
 import subprocess
+import sys
 import tarfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from devcluster.assets import cache_directory
 from devcluster.errors import MachineError
-from devcluster.real_nodes import oci_archive, wheels
-from devcluster.real_nodes.debian_layer import debian_layer
+from devcluster.real_nodes import oci_archive
+from devcluster.real_nodes.commands import run
+from devcluster.real_nodes.debian import debian_layer
 from devcluster.state import alone
+
+_COPY: Final = "COPY "
+_OF_A_STAGE: Final = "--from="
+_LENGTH: Final = 16
+
+
+def key(root: Path, dockerfile: Path, base: str) -> str:
+    """Return the word for the files that a Dockerfile copies, itself, and its base.
+
+    Args:
+        root: The directory that it copies from.
+        dockerfile: It.
+        base: What the base image is known by.
+    """
+    digest = hashlib.sha256(f"{base}\n".encode())
+    for file in (dockerfile, *_copied(root, dockerfile.read_text())):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(root)} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:_LENGTH]
+
+
+def _copied(root: Path, dockerfile: str) -> Iterator[Path]:
+    """Yield the files in the order of the Dockerfile's lines."""
+    for line in dockerfile.splitlines():
+        if line.startswith(_COPY) and _OF_A_STAGE not in line:
+            for name in line.split()[1:-1]:
+                yield from _files(root / name)
+
+
+def _files(place: Path) -> Iterator[Path]:
+    """Yield a file, or those of a directory but for what Python leaves there (.dockerignore)."""
+    if not place.is_dir():
+        yield place
+        return
+    for file in sorted(place.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            yield file
+
+
+_LOCK: Final = Path(__file__).parents[2] / "requirements/agent.txt"
+_SECONDS: Final = 600.0
+
+
+def wheel_layer(cache: Path, python: str, report: Callable[[str], None]) -> Path:
+    """Return the layer for a version of Python; the caller holds the cache's lock.
+
+    Raises:
+        MachineError: This is not a checkout, or pip or tar failed.
+    """
+    try:
+        lock = _LOCK.read_bytes()
+    except FileNotFoundError as error:
+        raise MachineError(f"{error.filename} is missing; real nodes need a checkout") from None
+    key = hashlib.sha256(repr((lock, python)).encode()).hexdigest()[:12]
+    layer = cache / f"wheels-{key}.tar"
+    if not layer.exists():
+        report(f"installing the agent's dependencies for Python {python} into an image (once)")
+        _make(layer, python)
+    return layer
+
+
+def _make(layer: Path, python: str) -> None:
+    root, partial = layer.with_name("wheels"), layer.with_suffix(".partial")
+    shutil.rmtree(root, ignore_errors=True)  # of a build that was killed
+    target = root / f"usr/local/lib/python{python}/dist-packages"
+    options = ("--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary", ":all:")
+    place = ("--target", str(target), "--python-version", python)
+    locked = ("--require-hashes", "--requirement", str(_LOCK))
+    pip = (sys.executable, "-m", "pip", "install")
+    try:
+        run(*pip, *options, *place, *locked, seconds=_SECONDS)
+        if python == f"{sys.version_info.major}.{sys.version_info.minor}":
+            run(sys.executable, "-m", "compileall", "-q", str(target), seconds=_SECONDS)
+        owner = ("--numeric-owner", "--owner=0", "--group=0")
+        run("tar", *owner, "--directory", str(root), "-cf", str(partial), ".", seconds=_SECONDS)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    partial.rename(layer)
+
 
 PAUSE: Final = "localhost/pause:1"
 BUSYBOX: Final = "localhost/busybox:1"
 SHUNTYARD: Final = "localhost/shuntyard:1"
 CODE: Final = "/opt/shuntyard"
 """Where the checkout's packages are in `SHUNTYARD`; on its PYTHONPATH."""
-
 _ROOT: Final = Path(__file__).parents[2]
 _PACKAGES: Final = ("agent", "shared", "examples", "trainer/shuntyard_trainer")
 _PROJECTS: Final = ("pyproject.toml", "trainer/pyproject.toml")
@@ -57,7 +139,7 @@ def ensure_layers(
     cache.mkdir(parents=True, exist_ok=True)
     with alone(cache / "build.lock"):
         debian = debian_layer(cache, report)
-        return debian.layer, wheels.wheel_layer(cache, debian.python, report)
+        return debian.layer, wheel_layer(cache, debian.python, report)
 
 
 def write_images(directory: Path, report: Callable[[str], None]) -> tuple[Path, ...]:

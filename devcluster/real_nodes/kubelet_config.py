@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from devcluster.certificates import Pair
 from devcluster.options import RealNodes
-from devcluster.real_nodes import cluster_dns
+from devcluster.real_nodes import services
 from shared import quantity
 from shared.errors import InputError
 
 _MEMORY_FILE: Final = Path("/proc/meminfo")
 _EVICTION_BYTES: Final = 100 * 2**20
 _NAMES: Final[Mapping[str, Any]] = {
-    "clusterDNS": [cluster_dns.ADDRESS],
-    "clusterDomain": cluster_dns.DOMAIN,
+    "clusterDNS": [services.DNS_ADDRESS],
+    "clusterDomain": services.DOMAIN,
     "resolvConf": "",  # there is no way to where other names lead
 }
 _LEASE_SHARE: Final = 0.8

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import psutil
 
-from devcluster import api, bootstrap, readiness, replicas
+from devcluster import api, bootstrap, replicas, supervision
 from devcluster.certificates import Authority
 from devcluster.errors import ClusterStateError, ComponentError
 from devcluster.layout import Layout
@@ -17,16 +17,15 @@ from devcluster.ports import free_ports
 from devcluster.processes import wait
 from devcluster.real_nodes import (
     agents,
-    cluster_dns,
     containerd,
     images,
     kubelet_config,
     network,
     node,
-    service_proxy,
+    services,
     site,
 )
-from devcluster.real_nodes.addresses import GATEWAY, MOST_NODES, RealNode
+from devcluster.real_nodes.network import GATEWAY, MOST_NODES, RealNode
 from devcluster.real_nodes.readiness import (
     IMPORT_SECONDS,
     wait_until_imported,
@@ -258,23 +257,23 @@ class Machines:
 
     def _await_services(self, name: str) -> None:
         """Wait until a node's kube-proxy has written its rules."""
-        log, probe = self._layout.log(f"{name}-kube-proxy"), service_proxy.probe(self._node(name))
+        log, probe = self._layout.log(f"{name}-kube-proxy"), services.proxy_probe(self._node(name))
         component = Component((), str(log), probe)
         alive = lambda: self._supervisor.process(name) is not None  # noqa: E731
-        readiness.wait_until_ready(name, component, self._layout.authority, alive)
+        supervision.wait_until_ready(name, component, self._layout.authority, alive)
 
     def _serve_names(self, server: str, program: Path) -> None:
         """Start the cluster's DNS server, unless it runs."""
-        if self._supervisor.process(cluster_dns.COMPONENT) is not None:
+        if self._supervisor.process(services.DNS) is not None:
             return
         layout, (port, ready_port) = self._layout, free_ports(2)
-        api.call(layout.kubeconfig, lambda client: api.apply(client, cluster_dns.manifests(port)))
+        api.call(layout.kubeconfig, lambda client: api.apply(client, services.dns_manifests(port)))
         authority = Authority(layout.pki, SystemClock())
-        kubeconfig = bootstrap.write_user(layout, authority, server, cluster_dns.USER)
-        component = cluster_dns.component(
+        kubeconfig = bootstrap.write_user(layout, authority, server, services.DNS_USER)
+        component = services.dns_component(
             program, layout, kubeconfig, port=port, ready_port=ready_port
         )
-        self._supervisor.launch({cluster_dns.COMPONENT: component})
+        self._supervisor.launch({services.DNS: component})
 
     def _node(self, name: str) -> RealNode:
         nodes = self.nodes()

@@ -9,9 +9,9 @@ from devcluster import bootstrap
 from devcluster.certificates import Authority
 from devcluster.layout import Layout
 from devcluster.options import RealNodes
-from devcluster.real_nodes import control_groups, kubelet_config, service_proxy
-from devcluster.real_nodes.addresses import BRIDGE, GATEWAY, RealNode
+from devcluster.real_nodes import control_groups, kubelet_config, services
 from devcluster.real_nodes.commands import run
+from devcluster.real_nodes.network import BRIDGE, GATEWAY, RealNode
 from devcluster.state import Component
 from shared import labels
 from shared.system_clock import SystemClock
@@ -47,8 +47,8 @@ def write(
     )
     _write_json(directory / "kubelet.yaml", config)
     _write_json(directory / "net.d" / "10-pods.conflist", pod_network(node))
-    proxy = bootstrap.write_user(layout, authority, server, service_proxy.USER)
-    _write_json(directory / "kube-proxy.yaml", service_proxy.config(node, proxy))
+    proxy = bootstrap.write_user(layout, authority, server, services.PROXY_USER)
+    _write_json(directory / "kube-proxy.yaml", services.proxy_config(node, proxy))
     user = f"system:node:{node.name}"
     return bootstrap.write_user(layout, authority, server, user, ("system:nodes",))
 

@@ -12,7 +12,7 @@ from devcluster.errors import MachineError
 from devcluster.layout import Layout
 from devcluster.processes import leftovers
 from devcluster.real_nodes import conditions, control_groups, mount_points, network
-from devcluster.real_nodes.addresses import RealNode
+from devcluster.real_nodes.network import RealNode
 
 
 def occupy(layout: Layout, report: Callable[[str], None]) -> None:

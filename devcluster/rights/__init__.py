@@ -1,6 +1,5 @@
-"""Which calls our programs make at the API server, beside the rights that deploy/base gives them.
+"""API calls of our programs, compared with the rights that deploy/base grants them.
 
-kube-apiserver's audit log says who asked for what and whether it was allowed (`audit`); `calls`
-reads it, `keeping` keeps what several clusters saw, `granted` reads the roles, and `comparing` says
-what is missing and what nobody used.
+`calls` records calls by kube-apiserver's audit log, `granted` reads the roles and reports missing
+and unused rights, `page` prints the rights for the documentation.
 """

@@ -1,19 +1,22 @@
-"""The rights of our accounts, one by one, as the roles of deploy/base say them."""
+"""The rights that the roles of deploy/ grant our accounts, compared with recorded calls."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from msgspec.structs import replace
 
-from devcluster.rights import audit
+from devcluster.bootstrap import DEPLOY
+from devcluster.rights import calls
 from devcluster.rights.calls import Call
 
 EXTENDER: Final = "shuntyard-extender"
-"""The account that both programs of a replica share. Here kube-scheduler is a user of its own."""
+"""The account that both programs of a replica share; here kube-scheduler has its own user."""
 VIEWER: Final = "shuntyard-viewer"
-"""A role that people are given; the base binds it to nobody."""
+"""A role for users; the base has no binding for it."""
 
 Manifest = Mapping[str, Any]
 _ROLES: Final = frozenset({"Role", "ClusterRole"})
@@ -25,13 +28,13 @@ class Right:
     """One verb of one resource.
 
     Attributes:
-        account: Who has it.
+        account: Its holder.
         group: API group; empty for the core one.
         resource: With its subresource.
-        verb: What may be done.
-        namespace: Where; empty: everywhere.
-        name: The only object; empty: any.
-        role: What says so.
+        verb: In RBAC's terms.
+        namespace: Empty: all.
+        name: Of the only object; empty: all.
+        role: Role that grants it.
     """
 
     account: str
@@ -43,7 +46,7 @@ class Right:
     role: str = field(default="", compare=False)
 
     def covers(self, call: Call) -> bool:
-        """Say whether this right allows a call."""
+        """Return True if this right allows a call."""
         return (
             (self.group, self.resource, self.verb) == (call.group, call.resource, call.verb)
             and self.namespace in {"", call.namespace}
@@ -51,7 +54,7 @@ class Right:
         )
 
     def text(self) -> str:
-        """Return it for people."""
+        """Return it as text."""
         group = f".{self.group}" if self.group else ""
         name = f" {self.name!r}" if self.name else ""
         where = f" in {self.namespace}" if self.namespace else ""
@@ -60,10 +63,10 @@ class Right:
 
 @dataclass(frozen=True)
 class Granted:
-    """What deploy/base gives.
+    """The rights of deploy/base.
 
     Attributes:
-        rights: Those that our own roles say.
+        rights: Those of our own roles.
         borrowed: Names of Kubernetes' own roles that our accounts are bound to.
     """
 
@@ -80,12 +83,12 @@ def documents(directory: Path) -> Iterator[Manifest]:
 
 
 def granted(manifests: Iterable[Manifest]) -> Granted:
-    """Return the rights that roles and their bindings give."""
-    found = list(manifests)
-    roles = {_key(one): one for one in found if one["kind"] in _ROLES}
+    """Return the rights that roles and their bindings grant."""
+    objects = list(manifests)
+    roles = {_key(one): one for one in objects if one["kind"] in _ROLES}
     rights = {right for key, role in roles.items() for right in _of_viewers(key, role)}
     borrowed = set()
-    for binding in (one for one in found if one["kind"] in _BINDINGS):
+    for binding in (one for one in objects if one["kind"] in _BINDINGS):
         reference, namespace = binding["roleRef"], binding["metadata"].get("namespace", "")
         place = namespace if reference["kind"] == "Role" else ""
         role = roles.get((reference["kind"], place, reference["name"]))
@@ -98,8 +101,8 @@ def granted(manifests: Iterable[Manifest]) -> Granted:
 
 
 def accounts(user: str) -> str:
-    """Return whose rights a recorded user has."""
-    if user in {audit.EXTENDER, audit.SCHEDULER}:
+    """Return the account whose rights a recorded user has."""
+    if user in {calls.EXTENDER, calls.SCHEDULER}:
         return EXTENDER
     prefix = "system:serviceaccount:"
     return user.rpartition(":")[2] if user.startswith(prefix) else VIEWER
@@ -131,3 +134,84 @@ def _rights(account: str, role: Manifest, namespace: str) -> Iterator[Right]:
                             name,
                             role["metadata"]["name"],
                         )
+
+
+PUBLIC: Final = frozenset({"system:basic-user", "system:discovery", "system:public-info-viewer"})
+"""Kubernetes' own roles of all authenticated users."""
+SCHEDULERS: Final = frozenset({"system:kube-scheduler", "system:volume-scheduler", "coscheduling"})
+"""Kubernetes' own roles of its scheduler, and that of a peer with the same user name."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The differences between calls and rights.
+
+    Attributes:
+        missing: Calls that were always refused and that no right of ours allows. An API server that
+            has just started may refuse a call until it has read the roles.
+        foreign: Calls that a role allowed which is neither ours nor public.
+        unused: Rights without a call.
+        used: Number of calls of each other right.
+    """
+
+    missing: tuple[Call, ...]
+    foreign: tuple[Call, ...]
+    unused: tuple[Right, ...]
+    used: Mapping[Right, int]
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is missing, and all rights were used."""
+        return not (self.missing or self.foreign or self.unused)
+
+
+def compare(calls: Counter[Call], given: Granted) -> Verdict:
+    """Compare calls with rights."""
+    used: Counter[Right] = Counter()
+    missing, foreign = [], []
+    once = {replace(call, role="") for call in calls if call.allowed}
+    known = given.borrowed | PUBLIC | SCHEDULERS
+    for call, count in sorted(calls.items()):
+        covering = list(_covering(call, given))
+        if call.allowed:
+            used.update(dict.fromkeys(covering, count))
+            if not covering and call.role not in known:
+                foreign.append(call)
+        elif not covering and replace(call, allowed=True, role="") not in once:
+            missing.append(call)
+    unused = tuple(sorted(given.rights - used.keys()))
+    return Verdict(tuple(missing), tuple(foreign), unused, used)
+
+
+def shipped() -> Granted:
+    """Return the rights of deploy/: the base, and the overlay of an attached extender."""
+    folders = (DEPLOY / "base", DEPLOY / "overlays" / "attached")
+    return granted(one for folder in folders for one in documents(folder))
+
+
+def _covering(call: Call, given: Granted) -> Iterator[Right]:
+    account = accounts(call.user)
+    return (right for right in given.rights if right.account == account and right.covers(call))
+
+
+def refusals(verdict: Verdict) -> Iterator[str]:
+    """Yield the refused and foreign calls."""
+    for call in verdict.missing:
+        yield f"missing: {_shown(call)}"
+    for call in verdict.foreign:
+        yield f"foreign: {_shown(call)}, allowed by {call.role or 'an unnamed role'}"
+
+
+def report(verdict: Verdict) -> Iterator[str]:
+    """Yield the lines of the report."""
+    yield from refusals(verdict)
+    for right in verdict.unused:
+        yield f"unused: {right.account} may {right.text()}"
+    yield f"{len(verdict.used)} rights used, {len(verdict.unused)} unused"
+
+
+def _shown(call: Call) -> str:
+    where = f" in {call.namespace}" if call.namespace else ""
+    name = f" {call.name!r}" if call.name else ""
+    group = f".{call.group}" if call.group else ""
+    return f"{call.user} calls {call.verb} {call.resource}{group}{name}{where}"

@@ -1,4 +1,4 @@
-"""The rights as a page for people: the rules of deploy/, each with the comment above it."""
+"""The rights as a documentation page: the rules of deploy/, each with the comment above it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class Role:
 
     Attributes:
         name: Its name.
-        namespace: Where it counts; empty: everywhere.
-        said: What is said above it.
-        rules: Its rules, each with what is said above it.
+        namespace: Empty: all.
+        comment: The comment above it.
+        rules: Its rules, each with the comment above it.
     """
 
     name: str
     namespace: str
-    said: str
+    comment: str
     rules: tuple[tuple[Mapping[str, Any], str], ...]
 
 
@@ -34,21 +34,21 @@ def roles(directory: Path) -> Iterator[Role]:
     for file in sorted(directory.glob("*.yaml")):
         above = ""
         for text in file.read_text().split(_SEPARATOR):
-            said = _head(text) or above
-            found = yaml.safe_load(text)
-            if found and found.get("kind") in _ROLES:
-                yield _role(text, found, said)
+            comment = _head(text) or above
+            manifest = yaml.safe_load(text)
+            if manifest and manifest.get("kind") in _ROLES:
+                yield _role(text, manifest, comment)
             above = _head(text) if text.lstrip().startswith("#") else above
 
 
-def _role(text: str, found: Mapping[str, Any], said: str) -> Role:
-    metadata = found["metadata"]
-    rules = zip(found["rules"], _reasons(text), strict=True)
-    return Role(metadata["name"], metadata.get("namespace", ""), said, tuple(rules))
+def _role(text: str, manifest: Mapping[str, Any], comment: str) -> Role:
+    metadata = manifest["metadata"]
+    rules = zip(manifest["rules"], _reasons(text), strict=True)
+    return Role(metadata["name"], metadata.get("namespace", ""), comment, tuple(rules))
 
 
 def _head(text: str) -> str:
-    """Return the comment that a document begins with."""
+    """Return the comment at the start of a document."""
     lines = []
     for line in text.lstrip("\n").splitlines():
         if not line.startswith("#"):
@@ -58,28 +58,30 @@ def _head(text: str) -> str:
 
 
 def _reasons(text: str) -> Iterator[str]:
-    """Yield what is said above each rule."""
-    said: list[str] = []
+    """Yield the comment above each rule."""
+    comment: list[str] = []
     for line in text.splitlines():
         stripped = line.strip()
         if stripped.startswith("#"):
-            said.append(stripped.removeprefix("#").strip())
+            comment.append(stripped.removeprefix("#").strip())
             continue
         if stripped.startswith(_RULE):
-            yield " ".join(said)
-        said = []
+            yield " ".join(comment)
+        comment = []
 
 
 def lines(directory: Path) -> Iterator[str]:
     """Yield a section for each role."""
     for role in roles(directory):
         where = f"in `{role.namespace}`" if role.namespace else "in all namespaces"
-        yield from ("", f"### `{role.name}`, {where}", "", role.said, "")
-        explained = any(said for _, said in role.rules)
-        yield _row("What", "Verbs", *(["Who uses it, and when"] if explained else []))
+        yield from ("", f"### `{role.name}`, {where}", "", role.comment, "")
+        explained = any(comment for _, comment in role.rules)
+        yield _row("What", "Verbs", *(["Used by"] if explained else []))
         yield _row("---", "---", *(["---"] if explained else []))
-        for rule, said in role.rules:
-            yield _row(_what(rule), ", ".join(rule["verbs"]), *([said or " "] if explained else []))
+        for rule, comment in role.rules:
+            yield _row(
+                _what(rule), ", ".join(rule["verbs"]), *([comment or " "] if explained else [])
+            )
 
 
 def _row(*cells: str) -> str:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from devcluster import emptying, hosts
+from devcluster import emptying, replicas
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from devcluster.outages import Outage, Replica, acting
@@ -20,7 +20,7 @@ from tests.controlplane.faults import PATIENCE_SECONDS, REST_SECONDS, enduring
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
-WHY_NOT: Final = hosts.missing()
+WHY_NOT: Final = replicas.missing()
 """Why there cannot be two replicas here; empty if there can."""
 
 SHORT: Final = LeaseTimes(8, 6, 1)

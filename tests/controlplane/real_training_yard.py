@@ -11,7 +11,7 @@ from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.extender_process import merged
 from devcluster.real_nodes import images
-from devcluster.real_nodes.volumes import shared as shared_volume
+from devcluster.real_nodes.agents import shared_volume
 from shared.kube import auth
 from shared.kube.client import KubeClient
 from tests.controlplane import training_yard

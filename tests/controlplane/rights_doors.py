@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from devcluster import api, bootstrap
-from devcluster.rights import audit
+from devcluster.rights import calls
 from shared.answer import VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
@@ -32,10 +32,10 @@ async def views(yard: Yard) -> None:
     body = {
         "metadata": {"generateName": "viewers-"},
         "roleRef": role,
-        "subjects": [{"apiGroup": role["apiGroup"], "kind": "Group", "name": audit.VIEWERS}],
+        "subjects": [{"apiGroup": role["apiGroup"], "kind": "Group", "name": calls.VIEWERS}],
     }
     await yard.client.post(ROLE_BINDINGS, body)
-    kubeconfig = await asyncio.to_thread(yard.cluster.kubeconfig_for, "somebody", [audit.VIEWERS])
+    kubeconfig = await asyncio.to_thread(yard.cluster.kubeconfig_for, "somebody", [calls.VIEWERS])
     async with KubeClient.connect(await asyncio.to_thread(auth.load, kubeconfig)) as client:
         await eventually(partial(_is_given_a_token, client), PATIENCE_SECONDS)
         for name in ("http:shuntyard-extender:api", "shuntyard-extender:api"):

@@ -13,8 +13,8 @@ from devcluster.cluster import Cluster
 from devcluster.errors import MachineError
 from devcluster.options import ClusterOptions, RealNodes, Schedulers
 from devcluster.real_nodes import conditions, control_groups, mount_points, network
-from devcluster.real_nodes.addresses import BRIDGE, GATEWAY, GATEWAY_CARD
-from devcluster.real_nodes.volumes import shared as shared_volume
+from devcluster.real_nodes.agents import shared_volume
+from devcluster.real_nodes.network import BRIDGE, GATEWAY, GATEWAY_CARD
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import PatchKind

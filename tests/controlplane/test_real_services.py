@@ -9,7 +9,7 @@ import pytest
 from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, RealNodes
-from devcluster.real_nodes import cluster_dns, conditions
+from devcluster.real_nodes import conditions, services
 from shared.kube import paths
 from shared.kube.errors import ApiError
 from tests.controlplane.real_yard import FIRST, SECOND, RealYard, container, opened, pod, python
@@ -212,7 +212,7 @@ async def test_names_and_addresses_are_there_again_after_a_power_failure(
 ) -> None:
     machines = yard.cluster.machines
     await asyncio.to_thread(machines.power_off, SECOND)
-    await asyncio.to_thread(yard.cluster.restart, cluster_dns.COMPONENT)
+    await asyncio.to_thread(yard.cluster.restart, services.DNS)
     await asyncio.to_thread(machines.power_on, SECOND)
     script = python(FETCH)
     script["command"] += ["http://web/hostname"]

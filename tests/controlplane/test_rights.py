@@ -10,7 +10,7 @@ import pytest
 from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions
-from devcluster.rights import audit, calls, comparing
+from devcluster.rights import calls, granted
 from devcluster.rights.granted import Right
 from shared.kube.client import KubeClient
 from tests.controlplane import rights_walk
@@ -19,7 +19,7 @@ from tests.controlplane.rights_walk import Step
 
 AGENTS = "system:serviceaccount:shuntyard-agents:"
 AGENT = f"{AGENTS}shuntyard-agent"
-GROUPS = ["system:authenticated", "system:serviceaccounts", audit.AGENTS]
+GROUPS = ["system:authenticated", "system:serviceaccounts", calls.AGENTS]
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
@@ -45,15 +45,15 @@ def test_nothing_is_missing_and_nothing_unused(cluster: Cluster) -> None:
         for step in steps:
             asyncio.run(walk(cluster, step))
     recorded = calls.read(cluster.layout.audit)
-    found = comparing.compare(recorded, comparing.shipped())
-    assert found.exact, "\n".join(comparing.report(found))
+    found = granted.compare(recorded, granted.shipped())
+    assert found.exact, "\n".join(granted.report(found))
 
     assert not [call for call in recorded if call.user.startswith(AGENTS)]
 
 
 def test_agents_may_do_nothing_of_what_the_extender_may(cluster: Cluster) -> None:
     async def ask(client: KubeClient) -> list[str]:
-        rights = sorted(comparing.shipped().rights)
+        rights = sorted(granted.shipped().rights)
         return [right.text() for right in rights if await _allowed(client, right)]
 
     assert api.call(cluster.kubeconfig, ask) == []

@@ -33,7 +33,7 @@ LONG_SECONDS = 120.0
 @pytest.fixture(scope="module")
 def cluster(control_plane: Cluster) -> Iterator[Cluster]:
     control_plane.empty()
-    pairs.start(control_plane, replicas=Replicas(2, cared_for=True))
+    pairs.start(control_plane, replicas=Replicas(2, supervised=True))
     yield control_plane
     control_plane.empty()
 

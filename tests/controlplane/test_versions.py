@@ -21,7 +21,7 @@ from devcluster.demo import jobs as examples
 from devcluster.differences import Differences, differences
 from devcluster.options import ClusterOptions, KwokNodes, Schedulers
 from devcluster.pytest_plugin import terminal
-from devcluster.rights import calls, comparing
+from devcluster.rights import calls, granted
 from devcluster.versions import RELEASES
 from shared import labels
 from shared.kube import migrations, moving, paths
@@ -193,5 +193,5 @@ def gate_policies(has: Differences) -> list[Manifest]:
 
 
 def test_no_call_of_ours_is_refused(cluster: Cluster) -> None:
-    found = comparing.compare(calls.read(cluster.layout.audit), comparing.shipped())
-    assert (found.missing, found.foreign) == ((), ()), list(comparing.refusals(found))
+    found = granted.compare(calls.read(cluster.layout.audit), granted.shipped())
+    assert (found.missing, found.foreign) == ((), ()), list(granted.refusals(found))

@@ -7,8 +7,7 @@ import pytest
 
 from devcluster.demo.curves import Point, first_point, last_point, repeated_steps
 from devcluster.demo.report import passed
-from devcluster.demo.rows import Row
-from devcluster.demo.table import lines
+from devcluster.demo.table import Row, lines
 
 FILES: dict[str, tuple[str | None, Point | None, Point | None]] = {
     "no file yet": (None, None, None),

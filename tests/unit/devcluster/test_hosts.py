@@ -4,18 +4,20 @@ from pathlib import Path
 import psutil
 import pytest
 
-from devcluster import hosts, processes
+from devcluster import processes, replicas
 from devcluster.errors import DevclusterError
 from devcluster.processes import MARK
 from devcluster.state import Component
 
-WHY_NOT = hosts.missing()
+WHY_NOT = replicas.missing()
 
 
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")
 def test_a_component_has_the_name_and_we_keep_ours(tmp_path: Path) -> None:
     before, log = socket.gethostname(), tmp_path / "program.log"
-    named = hosts.on_host(Component(("/bin/sh", "-c", "hostname; exec sleep 600"), str(log)), "it")
+    named = replicas.on_host(
+        Component(("/bin/sh", "-c", "hostname; exec sleep 600"), str(log)), "it"
+    )
     identity = processes.spawn(named.argv, {MARK: str(tmp_path), "PATH": "/usr/bin:/bin"}, log)
     try:
         process = psutil.Process(identity.pid)
@@ -29,6 +31,6 @@ def test_a_component_has_the_name_and_we_keep_ours(tmp_path: Path) -> None:
 
 
 def test_where_it_cannot_be_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "missing", lambda: "needs root")
+    monkeypatch.setattr(replicas, "missing", lambda: "needs root")
     with pytest.raises(DevclusterError, match="needs root"):
-        hosts.on_host(Component(("/bin/true",), "log"), "it")
+        replicas.on_host(Component(("/bin/true",), "log"), "it")

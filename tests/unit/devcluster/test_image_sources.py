@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.real_nodes import image_sources
+from devcluster.real_nodes import images
 
 DOCKERFILE = "FROM x AS build\nCOPY a.txt code ./\nRUN make\nFROM x\nCOPY --from=build /b /b\n"
 
@@ -20,7 +20,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def key(root: Path, base: str = "x") -> str:
-    return image_sources.key(root, root / "Dockerfile", base)
+    return images.key(root, root / "Dockerfile", base)
 
 
 def replaced(name: str) -> Callable[[Path], object]:

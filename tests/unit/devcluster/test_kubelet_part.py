@@ -51,9 +51,9 @@ class Care:
     clock: FakeClock
     alive: bool = True
 
-    def look(self, seconds: float = 5.0) -> None:
+    def check(self, seconds: float = 5.0) -> None:
         self.clock.pass_by(seconds)
-        self.container.look()
+        self.container.check()
 
 
 @pytest.fixture
@@ -67,28 +67,28 @@ def care(monkeypatch: pytest.MonkeyPatch) -> Care:
 
 
 def test_one_that_is_not_alive_is_ended_at_the_threshold(care: Care) -> None:
-    care.look()
+    care.check()
     care.alive = False
-    care.look()
-    care.look()
+    care.check()
+    care.check()
     assert care.supervisor.done == []
-    care.look()
+    care.check()
     assert care.supervisor.done == ["stop extender", "start extender"]
 
 
 def test_failures_that_do_not_follow_each_other_do_not_count(care: Care) -> None:
     for alive in (True, False, False, True, False, False):
         care.alive = alive
-        care.look()
+        care.check()
     assert care.supervisor.done == []
 
 
 def test_before_the_first_success_it_has_as_long_as_a_startup_probe_gives(care: Care) -> None:
     care.alive = False
     for _ in range(89):
-        care.look(1.0)
+        care.check(1.0)
     assert care.supervisor.done == []
-    care.look(1.0)
+    care.check(1.0)
     assert care.supervisor.done == ["stop extender", "start extender"]
 
 
@@ -98,7 +98,7 @@ def test_it_is_asked_once_a_period(care: Care, monkeypatch: pytest.MonkeyPatch) 
         kubelet_part, "answers", lambda _url, _seconds: not asked.append(care.clock.monotonic())
     )
     for _ in range(11):
-        care.look(1.0)
+        care.check(1.0)
     assert len(asked) == 3, "at once, and then every five seconds"
 
 
@@ -107,13 +107,13 @@ def test_one_that_ends_again_and_again_waits_longer_each_time(care: Care) -> Non
     for _ in range(4):
         care.supervisor.runs = False
         before = care.clock.monotonic()
-        care.look(0.0)
+        care.check(0.0)
         waits.append(care.clock.monotonic() - before)
     assert waits == [0.0, 10.0, 20.0, 40.0]
     care.clock.pass_by(600.0)
     care.supervisor.runs = False
     before = care.clock.monotonic()
-    care.look(0.0)
+    care.check(0.0)
     assert care.clock.monotonic() == before
 
 

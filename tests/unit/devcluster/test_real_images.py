@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from devcluster.errors import MachineError
-from devcluster.real_nodes import debian, images, oci_archive, wheels
+from devcluster.real_nodes import debian, images, oci_archive
 from tests.unit.devcluster.programs import write_script
 
 
@@ -94,14 +94,14 @@ def test_wheels_are_installed_once_for_the_images_python(
             Path(argv[argv.index("-cf") + 1]).touch()
         return ""
 
-    monkeypatch.setattr(wheels, "run", fake_run)
-    first = wheels.wheel_layer(tmp_path, "3.99", lambda _: None)
-    assert wheels.wheel_layer(tmp_path, "3.99", lambda _: None) == first
+    monkeypatch.setattr(images, "run", fake_run)
+    first = images.wheel_layer(tmp_path, "3.99", lambda _: None)
+    assert images.wheel_layer(tmp_path, "3.99", lambda _: None) == first
     pip, tar = asked
     assert pip[pip.index("--python-version") + 1] == "3.99"
     assert pip[pip.index("--target") + 1].endswith("/usr/local/lib/python3.99/dist-packages")
     assert tar[0] == "tar"
-    assert wheels.wheel_layer(tmp_path, "3.98", lambda _: None) != first
+    assert images.wheel_layer(tmp_path, "3.98", lambda _: None) != first
 
 
 def test_the_release_is_the_machines_own() -> None:

@@ -16,7 +16,6 @@ from devcluster.layout import Layout
 from devcluster.options import ClusterOptions, RealNodes
 from devcluster.real_nodes import (
     agents,
-    cluster_dns,
     conditions,
     control_groups,
     images,
@@ -24,11 +23,9 @@ from devcluster.real_nodes import (
     mount_points,
     network,
     node,
-    packages,
-    service_proxy,
-    volumes,
+    services,
 )
-from devcluster.real_nodes.addresses import GATEWAY, GATEWAY_CARD, MOST_NODES, NETWORK, RealNode
+from devcluster.real_nodes.network import GATEWAY, GATEWAY_CARD, MOST_NODES, NETWORK, RealNode
 from devcluster.real_nodes.readiness import reported_ready
 from devcluster.versions import REAL_NODE_PROGRAMS
 from shared.errors import InputError
@@ -77,10 +74,10 @@ def test_the_names_server_is_where_pods_look_for_it_and_listens_on_the_bridge(
     tmp_path: Path,
 ) -> None:
     layout = Layout(tmp_path)
-    server = cluster_dns.component(
+    server = services.dns_component(
         Path("/bin/coredns"), layout, Path("/kubeconfig"), port=5353, ready_port=8181
     )
-    service, slice_, *_ = cluster_dns.manifests(5353)
+    service, slice_, *_ = services.dns_manifests(5353)
     pair = Pair(tmp_path / "crt", tmp_path / "key")
     kubelet = kubelet_config.config(
         RealNodes(1, cpu="0", memory="0"), authority=Path("ca"), server=pair, node_grace_seconds=20
@@ -98,10 +95,10 @@ def test_the_names_server_is_where_pods_look_for_it_and_listens_on_the_bridge(
 
 def test_a_service_proxy_leaves_the_machines_limits_as_they_are() -> None:
     one = RealNode("real-0001", 1)
-    config = service_proxy.config(one, Path("/kubeconfig"))
+    config = services.proxy_config(one, Path("/kubeconfig"))
     assert config["conntrack"]["maxPerCore"] == config["conntrack"]["min"] == 0
     assert config["hostnameOverride"] == "real-0001"
-    assert service_proxy.probe(one).url == f"http://{config['healthzBindAddress']}/healthz"
+    assert services.proxy_probe(one).url == f"http://{config['healthzBindAddress']}/healthz"
 
 
 def test_the_api_server_of_real_nodes_listens_where_they_reach_it(tmp_path: Path) -> None:
@@ -248,11 +245,13 @@ def write_dpkg(directory: Path, *installed: str) -> None:
 def test_packages_are_missing_that_dpkg_does_not_call_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_dpkg(tmp_path, *(name for name in packages.PACKAGES if name not in {"runc", "iproute2"}))
+    write_dpkg(
+        tmp_path, *(name for name in conditions.PACKAGES if name not in {"runc", "iproute2"})
+    )
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert packages.missing() == ("iproute2", "runc")
+    assert conditions.missing() == ("iproute2", "runc")
     monkeypatch.setenv("PATH", "/does/not/exist")
-    assert packages.missing() == packages.PACKAGES
+    assert conditions.missing() == conditions.PACKAGES
 
 
 @pytest.fixture
@@ -260,8 +259,8 @@ def root_without_runc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[t
     """A machine that lacks a package; the list gets what is installed."""
     installed: list[tuple[str, ...]] = []
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr(packages, "missing", lambda: () if installed else ("runc",))
-    monkeypatch.setattr(packages, "install", lambda names, _report: installed.append(names))
+    monkeypatch.setattr(conditions, "missing", lambda: () if installed else ("runc",))
+    monkeypatch.setattr(conditions, "install", lambda names, _report: installed.append(names))
     monkeypatch.setattr(conditions, "succeeds", lambda *_argv: True)
     monkeypatch.setattr(control_groups, "version_1", lambda: True)
     monkeypatch.setattr(conditions, "_LOOP", tmp_path)
@@ -289,7 +288,7 @@ def test_missing_packages_are_named_and_so_is_the_command_that_installs_them(
 def test_packages_are_installed_where_the_environment_says_so(
     root_without_runc: list[tuple[str, ...]],
 ) -> None:
-    assert conditions.why_not({packages.VARIABLE: "1"}) == ()
+    assert conditions.why_not({conditions.VARIABLE: "1"}) == ()
     assert root_without_runc == [("runc",)]
 
 
@@ -297,7 +296,7 @@ def test_a_machine_without_control_groups_of_version_1_is_told_so(
     root_without_runc: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control_groups, "version_1", lambda: False)
-    (reason,) = conditions.why_not({packages.VARIABLE: "1"})
+    (reason,) = conditions.why_not({conditions.VARIABLE: "1"})
     assert reason.startswith("control groups are of version 2 only")
 
 
@@ -338,7 +337,7 @@ def test_agents_of_real_nodes_are_those_of_deploy_with_an_image_and_a_volume_of_
 
 
 def test_a_directory_has_a_volume_for_each_claim(tmp_path: Path) -> None:
-    volume, claim = volumes.shared("team", "data", tmp_path)
+    volume, claim = agents.shared_volume("team", "data", tmp_path)
     assert volume["metadata"]["name"] == claim["spec"]["volumeName"] == "team-data"
     assert volume["spec"]["claimRef"] == claim["metadata"] == {"namespace": "team", "name": "data"}
     assert volume["spec"]["storageClassName"] == claim["spec"]["storageClassName"] == ""

@@ -11,12 +11,11 @@ from msgspec.structs import replace
 
 from devcluster.bootstrap import DEPLOY
 from devcluster.errors import DevclusterError
-from devcluster.rights import audit, calls, keeping
+from devcluster.rights import calls
 from devcluster.rights.calls import Call
-from devcluster.rights.comparing import compare, report
-from devcluster.rights.granted import Right, documents, granted
+from devcluster.rights.granted import Right, compare, documents, granted, report
 
-EXTENDER = audit.EXTENDER
+EXTENDER = calls.EXTENDER
 
 
 def event(decision: str = "allow", **more: Any) -> bytes:
@@ -99,11 +98,11 @@ def test_a_line_that_is_still_being_written_is_left_out() -> None:
 
 
 def test_all_files_of_a_log_are_read_and_too_many_are_an_error(tmp_path: Path) -> None:
-    (tmp_path / audit.LOG).write_bytes(event())
+    (tmp_path / calls.LOG).write_bytes(event())
     (tmp_path / "calls-2026-11-22T14-00-00.000.log").write_bytes(event())
     (call,) = calls.read(tmp_path).items()
     assert call == (Call(EXTENDER, "get", "", "/apis", role=OURS), 2)
-    for number in range(audit.MOST_OLD_FILES):
+    for number in range(calls.MOST_OLD_FILES):
         (tmp_path / f"calls-{number}.log").touch()
     with pytest.raises(DevclusterError, match="more calls than the audit log keeps"):
         calls.read(tmp_path)
@@ -112,13 +111,13 @@ def test_all_files_of_a_log_are_read_and_too_many_are_an_error(tmp_path: Path) -
 def test_what_clusters_saw_is_summed_up_where_the_variable_says(tmp_path: Path) -> None:
     log, kept = tmp_path / "audit", tmp_path / "kept"
     log.mkdir()
-    (log / audit.LOG).write_bytes(event() * 3)
-    keeping.keep_all(log, {})
+    (log / calls.LOG).write_bytes(event() * 3)
+    calls.keep_all(log, {})
     assert not kept.exists()
     for _ in range(2):
-        keeping.keep_all(log, {keeping.VARIABLE: str(kept)})
-    keeping.keep_all(tmp_path / "no-log-here", {keeping.VARIABLE: str(kept)})
-    assert set(keeping.kept(kept).values()) == {6}
+        calls.keep_all(log, {calls.VARIABLE: str(kept)})
+    calls.keep_all(tmp_path / "no-log-here", {calls.VARIABLE: str(kept)})
+    assert set(calls.kept(kept).values()) == {6}
 
 
 MANIFESTS = """
@@ -171,8 +170,8 @@ ALL = Counter(
         Call(EXTENDER, "list", "batch", "jobs", role="wide"),
         Call(EXTENDER, "patch", "batch", "jobs", "*", role="wide"),
         Call(EXTENDER, "get", "coordination.k8s.io", "leases", "kube-system", "a", role="narrow"),
-        Call(audit.SCHEDULER, "get", "coordination.k8s.io", "leases", "kube-system", "b"),
-        Call(audit.SCHEDULER, "watch", "", "services", role="system:kube-scheduler"),
+        Call(calls.SCHEDULER, "get", "coordination.k8s.io", "leases", "kube-system", "b"),
+        Call(calls.SCHEDULER, "watch", "", "services", role="system:kube-scheduler"),
         Call(EXTENDER, "get", "", "/apis", role="system:discovery"),
     ]
 )
@@ -180,25 +179,25 @@ AGENT = "system:serviceaccount:shuntyard-agents:shuntyard-agent"
 WRONG: dict[str, tuple[Call, str]] = {
     "another verb": (
         Call(EXTENDER, "delete", "batch", "jobs", "*", allowed=False),
-        f"missing: {EXTENDER} wants to delete jobs.batch in *",
+        f"missing: {EXTENDER} calls delete jobs.batch in *",
     ),
     "another object": (
         Call(
             EXTENDER, "get", "coordination.k8s.io", "leases", "kube-system", "other", allowed=False
         ),
-        f"missing: {EXTENDER} wants to get leases.coordination.k8s.io 'other' in kube-system",
+        f"missing: {EXTENDER} calls get leases.coordination.k8s.io 'other' in kube-system",
     ),
     "another namespace": (
         Call(EXTENDER, "get", "coordination.k8s.io", "leases", "*", "a", allowed=False),
-        f"missing: {EXTENDER} wants to get leases.coordination.k8s.io 'a' in *",
+        f"missing: {EXTENDER} calls get leases.coordination.k8s.io 'a' in *",
     ),
     "a role that is not ours": (
         Call(EXTENDER, "list", "", "secrets", role="cluster-admin"),
-        f"not ours: {EXTENDER} wants to list secrets, allowed by cluster-admin",
+        f"foreign: {EXTENDER} calls list secrets, allowed by cluster-admin",
     ),
     "an agent, which may nothing": (
         Call(AGENT, "create", "", "pods", "*", allowed=False),
-        f"missing: {AGENT} wants to create pods in *",
+        f"missing: {AGENT} calls create pods in *",
     ),
 }
 
@@ -222,7 +221,7 @@ def test_a_right_that_a_test_took_away_is_not_missing() -> None:
 
 
 def test_what_a_starting_api_server_refuses_and_then_allows_is_not_missing() -> None:
-    allowed = Call(audit.SCHEDULER, "watch", "", "nodes", role="system:kube-scheduler")
+    allowed = Call(calls.SCHEDULER, "watch", "", "nodes", role="system:kube-scheduler")
     refused = replace(allowed, allowed=False, role="")
     assert compare(ALL + Counter([refused, allowed]), GIVEN).exact
     assert compare(ALL + Counter([refused]), GIVEN).missing == (refused,)

@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 
-from devcluster.process_node.environment import Surroundings
-from devcluster.process_node.fields import Addresses
+from devcluster.process_node.environment import Addresses, Surroundings
 from devcluster.process_node.spec import PodObject
 
 AROUND = Surroundings(

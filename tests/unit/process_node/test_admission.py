@@ -1,6 +1,6 @@
 import pytest
 
-from devcluster.process_node.admission import Requests, verdict
+from devcluster.process_node.refusals import Requests, verdict
 
 CAPACITY = {"cpu": 4000, "memory": 100, "pods": 2}
 SMALL = (("cpu", 1000), ("memory", 10), ("pods", 1))

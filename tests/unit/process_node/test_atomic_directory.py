@@ -1,7 +1,6 @@
 from pathlib import Path
 
-from devcluster.process_node.atomic_directory import write
-from devcluster.process_node.volume_files import File
+from devcluster.process_node.volume_files import File, write
 
 
 def contents(directory: Path) -> dict[str, bytes]:

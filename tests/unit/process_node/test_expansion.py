@@ -1,6 +1,6 @@
 import pytest
 
-from devcluster.process_node.expansion import expand
+from devcluster.process_node.environment import expand
 
 VALUES = {"A": "1", "B": "two words"}
 CASES: dict[str, tuple[str, str]] = {

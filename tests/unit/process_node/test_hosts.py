@@ -1,7 +1,14 @@
 from pathlib import Path
 
-from devcluster.process_node.hosts import Endpoint, HeadlessService, render, table
-from devcluster.process_node.names import SERVICES, Named, Names
+from devcluster.process_node.names import (
+    SERVICES,
+    Endpoint,
+    HeadlessService,
+    Named,
+    Names,
+    render,
+    table,
+)
 from shared.model import Replace, Upsert
 
 RING = HeadlessService("ns", "ring", {"app": "ring"})

@@ -10,8 +10,7 @@ from devcluster.process_node.addresses import Block, NodeAddresses
 from devcluster.process_node.cgroups import CgroupBudget, Version2, period_and_quota_us
 from devcluster.process_node.cpu_budget import default_budget_cores
 from devcluster.process_node.errors import AddressError
-from devcluster.process_node.leftovers import Records
-from devcluster.process_node.process import Identity
+from devcluster.process_node.process import Identity, Records
 from devcluster.process_node.sandbox_entry import rebuilt_directories
 
 

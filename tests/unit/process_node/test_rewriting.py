@@ -1,7 +1,7 @@
 import pytest
 
 from devcluster.process_node.errors import RefusedError
-from devcluster.process_node.rewriting import refuse_unworkable, rewrite
+from devcluster.process_node.sandbox import refuse_unworkable, rewrite
 
 PLACES = {"/data": "/host/d", "/data/deep": "/host/e"}
 CASES: dict[str, tuple[str, str]] = {

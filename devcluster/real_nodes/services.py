@@ -1,6 +1,8 @@
-"""The names of a cluster: CoreDNS, a process of this machine behind the Service ``kube-dns``.
+"""The Services of a cluster with real nodes: their names and their addresses.
 
-It is the bridge's, so it outlives every node; pods find it where kubeadm puts it.
+CoreDNS resolves names: a process of this machine behind the Service ``kube-dns``, at the address
+that kubeadm uses, on the bridge, so that it outlives every node. A kube-proxy in each node makes
+addresses of Services reachable.
 """
 
 from collections.abc import Mapping
@@ -8,15 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from devcluster.layout import Layout
-from devcluster.real_nodes.addresses import GATEWAY
+from devcluster.real_nodes.network import GATEWAY, NETWORK, RealNode
 from devcluster.state import Component, Probe
 
-COMPONENT: Final = "cluster-dns"
-ADDRESS: Final = "10.96.0.10"
+DNS: Final = "cluster-dns"
+DNS_ADDRESS: Final = "10.96.0.10"
 """Of the Service; within `devcluster.control_plane.SERVICE_RANGE`."""
 
 DOMAIN: Final = "cluster.local"
-USER: Final = "shuntyard:cluster-dns"
+DNS_USER: Final = "shuntyard:cluster-dns"
 _SERVICE: Final = "kube-dns"
 _NAMESPACE: Final = "kube-system"
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -33,7 +35,7 @@ _COREFILE: Final = """\
 """Names of other places are refused at once: there is no way to them either."""
 
 
-def component(
+def dns_component(
     program: Path, layout: Layout, kubeconfig: Path, *, port: int, ready_port: int
 ) -> Component:
     """Write CoreDNS's configuration and return it."""
@@ -50,12 +52,12 @@ def component(
     )
     return Component(
         argv=(str(program), "-conf", str(corefile)),
-        log=str(layout.log(COMPONENT)),
+        log=str(layout.log(DNS)),
         probe=Probe(f"http://{GATEWAY}:{ready_port}/ready"),
     )
 
 
-def manifests(port: int) -> tuple[Mapping[str, Any], ...]:
+def dns_manifests(port: int) -> tuple[Mapping[str, Any], ...]:
     """Return the Service, where its server is, and what the server may read."""
     name = {"name": _SERVICE, "namespace": _NAMESPACE}
     protocols = {"dns": "UDP", "dns-tcp": "TCP"}
@@ -65,7 +67,7 @@ def manifests(port: int) -> tuple[Mapping[str, Any], ...]:
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": name,
-            "spec": {"clusterIP": ADDRESS, "ports": ports},
+            "spec": {"clusterIP": DNS_ADDRESS, "ports": ports},
         },
         {
             "apiVersion": "discovery.k8s.io/v1",
@@ -85,7 +87,7 @@ def _reader() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     role = {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": USER},
+        "metadata": {"name": DNS_USER},
         "rules": [
             {"apiGroups": [""], "resources": ["services", "pods", "namespaces"], "verbs": verbs},
             {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": verbs},
@@ -94,8 +96,46 @@ def _reader() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     binding = {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": USER},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": USER},
-        "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": USER}],
+        "metadata": {"name": DNS_USER},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": DNS_USER},
+        "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": DNS_USER}],
     }
     return role, binding
+
+
+PROXY_USER: Final = "system:kube-proxy"
+"""The API server makes its rights itself (``system:node-proxier``)."""
+
+_HEALTH_PORT: Final = 10256
+
+
+def proxy_config(node: RealNode, kubeconfig: Path) -> Mapping[str, Any]:
+    """Return the configuration of a node's kube-proxy.
+
+    Its rules are in the node's own nftables. Connection tracking has limits that are the whole
+    machine's; zeros leave them as they are.
+
+    Source:
+        https://kubernetes.io/docs/reference/config-api/kube-proxy-config.v1alpha1/
+    """
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "clientConnection": {"kubeconfig": str(kubeconfig)},
+        "mode": "nftables",
+        "hostnameOverride": node.name,
+        "clusterCIDR": NETWORK,  # whoever calls from here gets the answer without masquerading
+        "healthzBindAddress": f"{node.address}:{_HEALTH_PORT}",
+        "conntrack": {
+            "maxPerCore": 0,
+            "min": 0,
+            "tcpEstablishedTimeout": "0s",
+            "tcpCloseWaitTimeout": "0s",
+        },
+        "oomScoreAdj": 0,  # lowering it needs CAP_SYS_RESOURCE
+    }
+
+
+def proxy_probe(node: RealNode) -> Probe:
+    """Return how to see that a node's kube-proxy has written its rules."""
+    return Probe(f"http://{node.address}:{_HEALTH_PORT}/healthz")
