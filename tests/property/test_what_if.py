@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from extender.core import explain
 from extender.core.cluster.commands import ReleaseGang
-from extender.core.cluster.reasons import NEEDS_ACTION
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
@@ -113,7 +112,7 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
 
     submitted(store, job, params.scheduler_name)
     real = decision.cycle(store.snapshot(), memory, NOW, params)
-    able = [entry.job.key for entry in real.entries if entry.reason not in NEEDS_ACTION]
+    able = [entry.job.key for entry in real.entries if not entry.reason.needs_action]
     position = able.index(said.job) + 1 if said.job in able else None
     entry = next(entry for entry in real.entries if entry.job.key == said.job)
     assert {one.pod: one.node for one in said.places} == placed(snapshot, real, said.job)

@@ -1,115 +1,415 @@
-"""Why a job waits or a pod was refused: a closed vocabulary, Kueue's tokens where one exists."""
+"""Why a job waits or a pod was refused: a closed vocabulary, Kueue's tokens where one exists.
 
-from enum import StrEnum
+Each reason carries its own classification. Nothing else keeps a set of reasons, and every field of
+the record is required: a new reason without one of them does not pass the type check.
+"""
+
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum, StrEnum
+from typing import Self
+
+
+class Severity(StrEnum):
+    """The type of the Event that reports a reason."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+class Actor(Enum):
+    """A person without whose change the job cannot start."""
+
+    NOBODY = "nobody"
+    OWNER = "the owner of the job"
+    ADMINISTRATOR = "an administrator of the cluster"
+
+
+class Room(Enum):
+    """What free room has to do with a reason."""
+
+    NOT_NEEDED = "the job would not start with more room"
+    LACKING = "the job would start if elastic jobs had fewer workers"
+    KEPT = "as LACKING, and room is kept for the job: it is the backfill head"
+    KEPT_FOR_ANOTHER = "there is room, but it is kept for the backfill head"
+
+
+class Limit(Enum):
+    """What refuses a job, other than room."""
+
+    NONE = "none"
+    PRICE = "the price of its resources"
+    QUOTA = "the quota of its namespace"
+
+
+@dataclass(frozen=True)
+class ReasonRecord:
+    """One reason.
+
+    Attributes:
+        token: The word in condition, Event, metrics label, log, read API and CLI.
+        message: Constant text, without digits: a text that changes wakes refused pods
+            (docs/adr/0002).
+        names_details: The message that is shown names what only this job has, for example the
+            annotation or the resource.
+        severity: Type of its Events.
+        actor: The person who must change something before the job can start.
+        time_helps: The job may lose the reason when other jobs end.
+        nodes_help: The job may lose the reason when an autoscaler adds nodes.
+        room: See there.
+        limit: See there.
+    """
+
+    token: str
+    message: str
+    _: KW_ONLY
+    names_details: bool
+    severity: Severity
+    actor: Actor
+    time_helps: bool
+    nodes_help: bool
+    room: Room
+    limit: Limit
 
 
 class Reason(StrEnum):
-    """One token; the same word in condition, Event, metrics label, read API and CLI."""
+    """A reason: its value is the token, and it answers for its record."""
 
-    MISCONFIGURED = "Misconfigured"
-    """A label or annotation cannot be used; the message names it. (Kueue)"""
-    GANG_SIZE_UNKNOWN = "GangSizeUnknown"
-    """Nobody says how many pods the job has."""
-    GANG_INCOMPLETE = "GangIncomplete"
-    """Not all pods of the gang exist yet."""
-    ADMISSION_GATED = "AdmissionGated"
-    """Pods carry scheduling gates of others. (Kueue)"""
-    BACKING_OFF = "BackingOff"
-    """The job was dissolved or lost its pin a moment ago."""
-    WAITING_FOR_QUOTA = "WaitingForQuota"
-    """Its namespace holds as much as it may borrow at most. (Kueue)"""
-    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
-    """The job alone asks for more than its namespace may hold. (Kueue)"""
-    NO_SUCH_NODE = "NoSuchNode"
-    """No node could hold one of the pods even if it were empty."""
-    GANG_DOES_NOT_FIT = "GangDoesNotFit"
-    """There is not enough room for the whole gang now."""
-    FRAGMENTED = "Fragmented"
-    """There is enough room in total, but not so that every pod fits."""
-    TOPOLOGY_PLACEMENT_FAILED = "TopologyPlacementFailed"
-    """No domain of the topology level that the job requires holds the whole gang. (Kueue)"""
-    NO_SUCH_TOPOLOGY_LEVEL = "NoSuchTopologyLevel"
-    """No node has the label of the topology level that the job requires."""
-    GANG_TOO_LARGE = "GangTooLarge"
-    """Its maximum wait is over, but it would not fit even if every other job had ended."""
-    MAX_WAIT_DRAINING = "MaxWaitDraining"
-    """Its maximum wait is over, and room is kept for it."""
-    AWAITING_ROOM = "AwaitingRoom"
-    """Other jobs give up workers so that it starts, and room is kept for it."""
-    BEHIND_RESERVATION = "BehindReservation"
-    """There is room, but starting now could delay the job for which room is kept."""
-    PAYOFF_TOO_LOW = "PayoffTooLow"
-    """It has a utility, and no plan over the slots to come is worth more than it costs others."""
-    AWAITING_PRICE = "AwaitingPrice"
-    """It has a utility, and nobody has looked yet what a plan for it would cost others."""
-    PROFILING = "Profiling"
-    """Its training is not described in full: it runs without a plan while agents measure it."""
-    PROFILE_INCONCLUSIVE = "ProfileInconclusive"
-    """It has run for as long as a profile run lasts, and agents could not measure it."""
-    AWAITING_SLOT = "AwaitingSlot"
-    """It is admitted, and its plan has no workers in the present slot."""
-    UTILITY_GONE = "UtilityGone"
-    """It would be worth nothing even if it began now."""
-    RELEASING = "Releasing"
-    """Seats are taken, the pods are on their way through kube-scheduler."""
-    MIGRATING = "Migrating"
-    """The pod takes the place of one that moves, and that one is not gone yet."""
-    REPLACING = "Replacing"
-    """The pod is the copy of a bare pod that we delete, and that one is not gone yet."""
+    MISCONFIGURED = ReasonRecord(  # Kueue
+        "Misconfigured",
+        "a label or annotation cannot be used",
+        names_details=True,
+        severity=Severity.WARNING,
+        actor=Actor.OWNER,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    GANG_SIZE_UNKNOWN = ReasonRecord(
+        "GangSizeUnknown",
+        ("the gang size is known from nowhere: set the annotation shuntyard.io/min-available"),
+        names_details=False,
+        severity=Severity.WARNING,
+        actor=Actor.OWNER,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    GANG_INCOMPLETE = ReasonRecord(
+        "GangIncomplete",
+        "not all pods of the gang exist yet",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    ADMISSION_GATED = ReasonRecord(  # Kueue
+        "AdmissionGated",
+        "pods carry scheduling gates of others",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    BACKING_OFF = ReasonRecord(
+        "BackingOff",
+        "the job gave its seats back and waits before it tries again",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    WAITING_FOR_QUOTA = ReasonRecord(  # Kueue
+        "WaitingForQuota",
+        ("with it the namespace would hold more than its guaranteed share and borrowing limit"),
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=True,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.QUOTA,
+    )
+    EXCEEDS_MAX_QUOTA = ReasonRecord(  # Kueue
+        "ExceedsMaxQuota",
+        (
+            "the job alone asks for more than the guaranteed share and borrowing limit of its "
+            "namespace"
+        ),
+        names_details=False,
+        severity=Severity.WARNING,
+        actor=Actor.OWNER,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.QUOTA,
+    )
+    NO_SUCH_NODE = ReasonRecord(
+        "NoSuchNode",
+        "no node could run a pod of the gang, even if it were empty",
+        names_details=True,
+        severity=Severity.WARNING,
+        actor=Actor.OWNER,
+        time_helps=False,
+        nodes_help=True,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    GANG_DOES_NOT_FIT = ReasonRecord(
+        "GangDoesNotFit",
+        "the gang asks for more than is free on the nodes that it may use",
+        names_details=True,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=True,
+        nodes_help=True,
+        room=Room.LACKING,
+        limit=Limit.NONE,
+    )
+    FRAGMENTED = ReasonRecord(
+        "Fragmented",
+        "enough is free in total, but not so that every pod of the gang fits on a node",
+        names_details=True,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=True,
+        nodes_help=True,
+        room=Room.LACKING,
+        limit=Limit.NONE,
+    )
+    TOPOLOGY_PLACEMENT_FAILED = ReasonRecord(  # Kueue
+        "TopologyPlacementFailed",
+        "no domain of the required topology level holds the whole gang",
+        names_details=True,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=True,
+        nodes_help=True,
+        room=Room.LACKING,
+        limit=Limit.NONE,
+    )
+    NO_SUCH_TOPOLOGY_LEVEL = ReasonRecord(
+        "NoSuchTopologyLevel",
+        "no node has the label of the topology level that the job requires",
+        names_details=True,
+        severity=Severity.WARNING,
+        actor=Actor.ADMINISTRATOR,
+        time_helps=False,
+        nodes_help=True,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    GANG_TOO_LARGE = ReasonRecord(
+        "GangTooLarge",
+        ("the maximum wait is over, but the gang would not fit even if every other job had ended"),
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=True,
+        nodes_help=True,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    MAX_WAIT_DRAINING = ReasonRecord(
+        "MaxWaitDraining",
+        "the maximum wait is over, and room is kept for the job",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=True,
+        nodes_help=False,
+        room=Room.KEPT,
+        limit=Limit.NONE,
+    )
+    AWAITING_ROOM = ReasonRecord(
+        "AwaitingRoom",
+        "other jobs are giving up workers, and their room is kept for the job",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=True,
+        nodes_help=False,
+        room=Room.KEPT,
+        limit=Limit.NONE,
+    )
+    BEHIND_RESERVATION = ReasonRecord(
+        "BehindReservation",
+        (
+            "there is room, but it is kept for a job whose maximum wait is over, or for which "
+            "others give up workers"
+        ),
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=True,
+        nodes_help=False,
+        room=Room.KEPT_FOR_ANOTHER,
+        limit=Limit.NONE,
+    )
+    PAYOFF_TOO_LOW = ReasonRecord(
+        "PayoffTooLow",
+        ("no plan over the slots to come is known that is worth more than its resources cost"),
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.PRICE,
+    )
+    AWAITING_PRICE = ReasonRecord(
+        "AwaitingPrice",
+        "the job has a utility and has not been priced yet",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    PROFILING = ReasonRecord(
+        "Profiling",
+        (
+            "the job's training is not described in full: it runs like a job without a utility "
+            "while its agents measure it"
+        ),
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    PROFILE_INCONCLUSIVE = ReasonRecord(
+        "ProfileInconclusive",
+        "the job's training could not be measured in time: it runs on without a plan",
+        names_details=False,
+        severity=Severity.WARNING,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    AWAITING_SLOT = ReasonRecord(
+        "AwaitingSlot",
+        "the job is admitted; its plan has it run in a later time slot",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    UTILITY_GONE = ReasonRecord(
+        "UtilityGone",
+        "completing is worth nothing any more, even if the job began now",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.PRICE,
+    )
+    RELEASING = ReasonRecord(
+        "Releasing",
+        "seats are taken, the pods are being bound",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    MIGRATING = ReasonRecord(
+        "Migrating",
+        "the pod whose place it takes is not gone yet",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
+    REPLACING = ReasonRecord(
+        "Replacing",
+        "a pod without an owner is replaced, and the old one is not gone yet",
+        names_details=False,
+        severity=Severity.NORMAL,
+        actor=Actor.NOBODY,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
 
+    message: str
+    names_details: bool
+    severity: Severity
+    actor: Actor
+    time_helps: bool
+    nodes_help: bool
+    room: Room
+    limit: Limit
 
-NEEDS_ACTION = frozenset(
-    {
-        Reason.MISCONFIGURED,
-        Reason.GANG_SIZE_UNKNOWN,
-        Reason.EXCEEDS_MAX_QUOTA,
-        Reason.NO_SUCH_NODE,
-        Reason.NO_SUCH_TOPOLOGY_LEVEL,
-    }
-)
-"""The job cannot start until its owner or an administrator changes something."""
+    def __new__(cls, record: ReasonRecord) -> Self:
+        """Build the member of a record."""
+        member = str.__new__(cls, record.token)
+        member._value_ = record.token
+        member.message = record.message
+        member.names_details = record.names_details
+        member.severity = record.severity
+        member.actor = record.actor
+        member.time_helps = record.time_helps
+        member.nodes_help = record.nodes_help
+        member.room = record.room
+        member.limit = record.limit
+        return member
 
+    @classmethod
+    def named(cls, token: str) -> Self | None:
+        """Return the reason with that token, None if there is none."""
+        return next((reason for reason in cls if reason.value == token), None)
 
-MESSAGES: dict[Reason, str] = {
-    Reason.GANG_SIZE_UNKNOWN: (
-        "the gang size is known from nowhere: set the annotation shuntyard.io/min-available"
-    ),
-    Reason.GANG_INCOMPLETE: "not all pods of the gang exist yet",
-    Reason.ADMISSION_GATED: "pods carry scheduling gates of others",
-    Reason.BACKING_OFF: "the job gave its seats back and waits before it tries again",
-    Reason.WAITING_FOR_QUOTA: (
-        "with it the namespace would hold more than its guaranteed share and borrowing limit"
-    ),
-    Reason.EXCEEDS_MAX_QUOTA: (
-        "the job alone asks for more than the guaranteed share and borrowing limit of its namespace"
-    ),
-    Reason.NO_SUCH_TOPOLOGY_LEVEL: (
-        "no node has the label of the topology level that the job requires"
-    ),
-    Reason.GANG_TOO_LARGE: (
-        "the maximum wait is over, but the gang would not fit even if every other job had ended"
-    ),
-    Reason.MAX_WAIT_DRAINING: "the maximum wait is over, and room is kept for the job",
-    Reason.AWAITING_ROOM: "other jobs are giving up workers, and their room is kept for the job",
-    Reason.BEHIND_RESERVATION: (
-        "there is room, but it is kept for a job whose maximum wait is over, or for which others "
-        "give up workers"
-    ),
-    Reason.PAYOFF_TOO_LOW: (
-        "no plan over the slots to come is known that is worth more than its resources cost"
-    ),
-    Reason.AWAITING_PRICE: "the job has a utility and has not been priced yet",
-    Reason.PROFILING: (
-        "the job's training is not described in full: it runs like a job without a utility while "
-        "its agents measure it"
-    ),
-    Reason.PROFILE_INCONCLUSIVE: (
-        "the job's training could not be measured in time: it runs on without a plan"
-    ),
-    Reason.AWAITING_SLOT: "the job is admitted; its plan has it run in a later time slot",
-    Reason.UTILITY_GONE: "completing is worth nothing any more, even if the job began now",
-    Reason.RELEASING: "seats are taken, the pods are being bound",
-    Reason.MIGRATING: "the pod whose place it takes is not gone yet",
-    Reason.REPLACING: "a pod without an owner is replaced, and the old one is not gone yet",
-}
-"""Constant texts: a text that changes wakes refused pods (docs/adr/0002)."""
+    @property
+    def needs_action(self) -> bool:
+        """Return True if the job cannot start until a person changes something."""
+        return self.actor is not Actor.NOBODY
+
+    @property
+    def waits_for_room(self) -> bool:
+        """Return True if a new gang that starts now would overtake the job."""
+        return self.room is not Room.NOT_NEEDED
+
+    @property
+    def lacks_room(self) -> bool:
+        """Return True if the job would start if elastic jobs had fewer workers."""
+        return self.room is Room.LACKING or self.room is Room.KEPT
+
+    @property
+    def may_reserve(self) -> bool:
+        """Return True if room may be kept for the job.
+
+        With ``WaitingForQuota`` a namespace would block others with room that it may not have.
+        """
+        return self.time_helps and self.limit is not Limit.QUOTA
+
+    def settled(self, message: str) -> str:
+        """Return the text for a status that must not change from pass to pass."""
+        return message if self.names_details else self.message

@@ -6,7 +6,6 @@ from typing import Final
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.jobs import Job
-from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning, elastic_jobs, speeds
@@ -23,17 +22,6 @@ from extender.core.queue.weighting import Weight
 from extender.core.records import elastic_owner, plans, profile, rescale
 from extender.core.records.rescale import Cause, Proposal
 from shared.model import JobKey
-
-LACKS_ROOM: Final = frozenset(
-    {
-        Reason.GANG_DOES_NOT_FIT,
-        Reason.FRAGMENTED,
-        Reason.TOPOLOGY_PLACEMENT_FAILED,
-        Reason.MAX_WAIT_DRAINING,
-        Reason.AWAITING_ROOM,
-    }
-)
-"""Reasons of a job that would start if others had fewer workers."""
 
 MOST_LOOKED_AT: Final = 20
 """Jobs for which room is looked for, the most important ones: a count bounds the work, not a clock,
@@ -130,7 +118,7 @@ def _waiting(
     Others must not take the room that is kept for it, nor what they would free for themselves.
     """
     holder = cycle.holder.job if cycle.holder else None
-    lacking = (entry.job for entry in cycle.entries if entry.reason in LACKS_ROOM)
+    lacking = (entry.job for entry in cycle.entries if entry.reason.lacks_room)
     jobs = [job for job in lacking if holder in {None, job.key}]
     known = [(job, elastic_jobs.candidate(job, weight(job), now)) for job in jobs]
     found = [(job, one) for job, one in known if one is not None]

@@ -74,7 +74,7 @@ class Asked:
 class _Why:
     """What is said of the job, whatever was asked."""
 
-    reason: str = ""
+    reason: Reason | None = None
     message: str = ""
     needs: int = 0
     fits: int = 0
@@ -151,7 +151,7 @@ def _answer(asked: Asked, key: JobKey, seen: Job | None, why: _Why) -> api.Expla
         namespace=key.split("/", 1)[0],
         job=key,
         state="",
-        reason=why.reason,
+        reason=why.reason.value if why.reason else "",
         message=why.message,
         position=at,
         warnings=seen.warnings if seen else (),
@@ -176,14 +176,14 @@ def _counts(seen: Job) -> api.MemberCounts:
 
 def _why(asked: Asked, seen: Job) -> _Why:
     entry = _entry(asked, seen.key)
-    reason, message = (entry.reason.value, entry.message) if entry else ("", "")
+    reason, message = (entry.reason, entry.message) if entry else (None, "")
     if not seen.having(*_UNPLACED):
         return _Why(reason, message or _unpinned(seen))
     s = _situation(asked, seen)
     result = s.plan()
     refused = result if isinstance(result, Refusal) else None
     if entry is None and refused:
-        reason, message = refused.reason.value, refused.message
+        reason, message = refused.reason, refused.message
     if refused and refused.reason is Reason.RELEASING:
         return _Why(reason, message)
     again_at = _again_at(asked, seen.key)
@@ -194,9 +194,9 @@ def _why(asked: Asked, seen: Job) -> _Why:
     why = _of_nodes(mends[-1].after if mends else s, s, before, asked)
     if mends or again_at is not None:
         why = replace(why, cause=mends[0].cause if mends else "back-off")
-    elif reason == Reason.AWAITING_ROOM:
+    elif reason is Reason.AWAITING_ROOM:
         why = replace(why, cause="workers")
-    elif reason == Reason.BEHIND_RESERVATION:
+    elif reason is Reason.BEHIND_RESERVATION:
         why = replace(why, cause="reservation")
     elif refused and refused.reason is Reason.TOPOLOGY_PLACEMENT_FAILED:
         why = replace(why, cause="topology")
@@ -253,7 +253,7 @@ def _foreign(asked: Asked, pod: Pod, key: JobKey) -> _Why:
     )
     alone = (Change(kind=step.kind, says=says, steps=(step,)),)
     return replace(
-        why, reason="", message="", cause="scheduler", changes=further if why.reason else alone
+        why, reason=None, message="", cause="scheduler", changes=further if why.reason else alone
     )
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace as changed
 
 from extender.core.cluster import jobs
 from extender.core.cluster.jobs import Job, Member
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.explain import price_offers
@@ -70,7 +70,7 @@ def _unpriced(answer: api.WhatIfResponse, job: Job, unmeasured: Unmeasured) -> a
     if slot_requests.is_measured(job):
         return answer
     reason = Reason.PROFILING
-    entry = changed(entry, reason=reason.value, message=MESSAGES[reason])
+    entry = changed(entry, reason=reason.value, message=reason.message)
     return changed(answer, entry=entry)
 
 
@@ -100,7 +100,7 @@ def _admitted(answer: api.WhatIfResponse, one: Bid, best: Schedule) -> api.WhatI
     entry = changed(
         answer.entry,
         reason=reason.value,
-        message=MESSAGES[reason],
+        message=reason.message,
         estimated_start=begins_at,
         estimate=BY_PLAN,
         admission=changed(

@@ -6,7 +6,6 @@ nobody changes it. It delays no other job, so it holds no place that others woul
 
 from collections.abc import Sequence
 
-from extender.core.cluster.reasons import NEEDS_ACTION
 from extender.core.queue.notices import QueueEntry
 
 Placed = tuple[int | None, QueueEntry]
@@ -15,6 +14,6 @@ Placed = tuple[int | None, QueueEntry]
 
 def placed(entries: Sequence[QueueEntry]) -> tuple[Placed, ...]:
     """Return the entries with their places; those without one stand at the end."""
-    able = [entry for entry in entries if entry.reason not in NEEDS_ACTION]
-    stuck = [entry for entry in entries if entry.reason in NEEDS_ACTION]
+    able = [entry for entry in entries if not entry.reason.needs_action]
+    stuck = [entry for entry in entries if entry.reason.needs_action]
     return (*enumerate(able, start=1), *((None, entry) for entry in stuck))

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import jobs
-from extender.core.cluster.reasons import Reason
+from extender.core.cluster.reasons import Limit, Reason
 from extender.core.explain import price_offers, slot_plans
 from extender.core.explain.explanation import Asked
 from extender.core.explain.workers import of_job, workers
@@ -20,7 +20,6 @@ from shared.explanation import Change, Step, StepKind
 from shared.ledgers import Declined, RescaleEntry
 from shared.model import JobKey
 
-_BY_PRICE: Final = frozenset({Reason.PAYOFF_TOO_LOW.value, Reason.UTILITY_GONE.value})
 _PAUSED: Final = "paused"
 
 
@@ -102,7 +101,8 @@ def _of_slot(told: api.ExplainResponse, plan: SlotPlan, asked: Asked) -> api.Exp
 
 def _of_price(told: api.ExplainResponse, asked: Asked, known: Bargaining) -> api.ExplainResponse:
     """Say what the price is made of and what would admit it: nodes are no matter until it is."""
-    if told.reason not in _BY_PRICE:
+    reason = Reason.named(told.reason)
+    if reason is None or reason.limit is not Limit.PRICE:
         return told
     message = known.standings[JobKey(told.job)].message or told.message
     plain = changed(

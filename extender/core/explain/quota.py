@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from extender.core.cluster.reasons import Reason
+from extender.core.cluster.reasons import Limit, Reason
 from extender.core.explain.corrections import Correction
 from extender.core.explain.trial import Situation
 from extender.core.queue import namespace_shares
@@ -13,17 +13,16 @@ from shared.explanation import Step, StepKind
 from shared.parameters import bounds
 
 CAUSE: Final = "quota"
-_REASONS: Final = frozenset({Reason.WAITING_FOR_QUOTA, Reason.EXCEEDS_MAX_QUOTA})
 _DIGITS: Final = 4
 _MOST_BORROWING: Final = bounds(Entitlement)["borrowing"][1]
 
 
-def raised(s: Situation, reason: str) -> tuple[Correction, ...]:
+def raised(s: Situation, reason: Reason | None) -> tuple[Correction, ...]:
     """Return the borrowing limit with which its namespace may hold the job too.
 
     Empty if the job waits for something else, or if no limit that may be stated is enough.
     """
-    if reason not in _REASONS:
+    if reason is None or reason.limit is not Limit.QUOTA:
         return ()
     namespace = s.job.namespace
     entitled, _ = namespace_shares.entitlement(namespace, s.snapshot)

@@ -4,14 +4,14 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 import numpy as np
 
 from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import gang, topology_demand
@@ -105,6 +105,11 @@ class Refusal:
 
     reason: Reason
     message: str
+
+    @classmethod
+    def of(cls, reason: Reason) -> Self:
+        """Return a refusal with the constant text of its reason."""
+        return cls(reason, reason.message)
 
 
 def plan(
@@ -204,10 +209,10 @@ def _hindrance(job: Job, room: NodeTable, params: CoreParameters) -> Refusal | N
     elif len(job.having(*UNPLANNED_STATES)) < max(1, missing(job)):
         reason = Reason.ADMISSION_GATED if job.having(State.HELD) else Reason.GANG_INCOMPLETE
     if reason:
-        return Refusal(reason, MESSAGES[reason])
+        return Refusal.of(reason)
     if absent := topology_demand.absent(job, room, params.topology):
         reason = Reason.NO_SUCH_TOPOLOGY_LEVEL
-        return Refusal(reason, f"{MESSAGES[reason]}: {absent}")
+        return Refusal(reason, f"{reason.message}: {absent}")
     return None
 
 
@@ -262,7 +267,7 @@ def _alone(
 
 
 def _refusal(misfit: Misfit) -> Refusal:
-    return Refusal(Reason(misfit.reason), f"{misfit.message}: {misfit.detail}")
+    return Refusal(misfit.reason, f"{misfit.reason.message}: {misfit.detail}")
 
 
 def continued(job: Job, placement: Placement, count: int) -> tuple[str, int]:

@@ -10,13 +10,14 @@ from typing import Final
 
 import numpy as np
 
+from extender.core.cluster.reasons import Reason
 from extender.core.nodes.node_table import BoolVector
 from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement.allocation import Preference, Seating
 from extender.core.placement.domains import Domain, Domains, domain_fit, domains
 from extender.core.placement.members import Group
 from extender.core.placement.rules import fewest_domains, fewest_nodes
-from extender.core.placement.unschedulable import TOPOLOGY_PLACEMENT_FAILED, Misfit
+from extender.core.placement.unschedulable import Misfit
 
 
 @dataclass(frozen=True)
@@ -155,4 +156,4 @@ def _named(found: Domains, home: set[int]) -> str:
 
 
 def _failed(detail: str) -> Misfit:
-    return Misfit(TOPOLOGY_PLACEMENT_FAILED, detail)
+    return Misfit(Reason.TOPOLOGY_PLACEMENT_FAILED, detail)

@@ -1,26 +1,15 @@
 """Why a gang cannot be placed, from a closed vocabulary (docs/policies/gang.md)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from extender.core.cluster.reasons import Reason
 from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
 from extender.core.placement.allocation import Seating
 from extender.core.placement.members import Group, Need
-
-NO_SUCH_NODE: Final = "NoSuchNode"
-GANG_DOES_NOT_FIT: Final = "GangDoesNotFit"
-FRAGMENTED: Final = "Fragmented"
-TOPOLOGY_PLACEMENT_FAILED: Final = "TopologyPlacementFailed"
-MESSAGES: Final[Mapping[str, str]] = {
-    NO_SUCH_NODE: "no node could run a pod of the gang, even if it were empty",
-    GANG_DOES_NOT_FIT: "the gang asks for more than is free on the nodes that it may use",
-    FRAGMENTED: "enough is free in total, but not so that every pod of the gang fits on a node",
-    TOPOLOGY_PLACEMENT_FAILED: "no domain of the required topology level holds the whole gang",
-}
-"""One constant text a reason, for status fields that must not change with every look."""
 
 _STEP: Final = 1024
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -33,16 +22,11 @@ class Misfit:
 
     Attributes:
         reason: ``NoSuchNode``, ``GangDoesNotFit``, ``Fragmented`` or ``TopologyPlacementFailed``.
-        detail: What is missing and how much of it, for people; changes with the room.
+        detail: What is missing and how much of it, for people; changes with the nodes.
     """
 
-    reason: str
+    reason: Reason
     detail: str
-
-    @property
-    def message(self) -> str:
-        """The constant text of the reason."""
-        return MESSAGES[self.reason]
 
 
 def amount(resource: str, value: int) -> str:
@@ -63,7 +47,7 @@ def never(groups: Iterable[Group], room: NodeTable) -> Misfit | None:
         need = group.need
         detail = _unknown_resource(need, room) or _no_node_allowed(need) or _too_large(need, room)
         if detail:
-            return Misfit(NO_SUCH_NODE, f"{_pods(group)} {detail}")
+            return Misfit(Reason.NO_SUCH_NODE, f"{_pods(group)} {detail}")
     return None
 
 
@@ -79,7 +63,7 @@ def too_much(groups: Sequence[Group], room: NodeTable) -> Misfit | None:
         wanted = np.sum([group.need.request * len(group) for group in part], axis=0)
         worst = max(worst, _shortage(wanted, usable, room), key=lambda found: found[0])
     worst = max([worst, *map(_port_shortage, groups)], key=lambda found: found[0])
-    return Misfit(GANG_DOES_NOT_FIT, worst[1]) if worst[1] else None
+    return Misfit(Reason.GANG_DOES_NOT_FIT, worst[1]) if worst[1] else None
 
 
 def fragmented(left: Sequence[Group], seating: Seating) -> Misfit:
@@ -98,7 +82,7 @@ def fragmented(left: Sequence[Group], seating: Seating) -> Misfit:
         if most < wanted
         else "resources or host ports that no node has left together"
     )
-    return Misfit(FRAGMENTED, f"{_pods(group)} without a node ask for {short}")
+    return Misfit(Reason.FRAGMENTED, f"{_pods(group)} without a node ask for {short}")
 
 
 def _pods(group: Group) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.core.cluster.owner_changes import ChangeOwner
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
@@ -296,7 +296,7 @@ def _refusal(wanted: searching.Wanted, revision: Revision, seen: Sight, era: int
     utility = job.utility.of(soonest)
     if utility <= slot_requests.GONE * job.utility.of(0):
         reason = Reason.UTILITY_GONE
-        return Refused(era, reason, MESSAGES[reason], utility=utility)
+        return Refused(era, reason, reason.message, utility=utility)
     reason = Reason.PAYOFF_TOO_LOW
     best = searching.best(
         wanted, revision.state, seen.params.admission, elapsed=seen.elapsed, least_payoff=-1e300

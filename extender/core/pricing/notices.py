@@ -1,10 +1,11 @@
 """What people are told of plans: the change of the owner, its Event, and why a job does not run."""
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.owner_changes import ChangeOwner, namespace_of
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason, Severity
 from extender.core.pricing.inputs import Sight
 from extender.core.pricing.outcome import Promise, Standing
 from extender.core.pricing.searching import GRACE
@@ -43,17 +44,37 @@ def change(owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: Sight) -
     )
 
 
-def profiled(owner: Owner, run: Profile, reason: str = "", text: str = "") -> ChangeOwner:
-    """Return what writes a profile run on its owner, and the Event if there is something to say."""
-    about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
-    warning = reason == Reason.PROFILE_INCONCLUSIVE
-    event = EmitEvent(owner.namespace, about, reason, text, warning=warning, action="Profile")
+@dataclass(frozen=True)
+class ProfileNotice:
+    """The Event of a change of a profile run."""
+
+    reason: str
+    text: str
+    severity: Severity
+
+    @classmethod
+    def of(cls, reason: Reason, text: str) -> Self:
+        """Return the notice that a job has the reason."""
+        return cls(reason.value, text, reason.severity)
+
+
+def profiled(owner: Owner, run: Profile, notice: ProfileNotice | None) -> ChangeOwner:
+    """Return what writes a profile run on its owner, with its Event if there is one."""
+    event = None if notice is None else _profile_event(owner, notice)
     return ChangeOwner(
         owner,
         namespace_of(run.job, owner),
-        reason or "profile run",
+        "profile run" if event is None else event.reason,
         annotations={labels.PROFILE: profile.text(run)},
-        event=event if reason else None,
+        event=event,
+    )
+
+
+def _profile_event(owner: Owner, notice: ProfileNotice) -> EmitEvent:
+    about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
+    warning = notice.severity is Severity.WARNING
+    return EmitEvent(
+        owner.namespace, about, notice.reason, notice.text, warning=warning, action="Profile"
     )
 
 
@@ -68,7 +89,7 @@ def standing(plan: SlotPlan, seen: Sight, *, runs: bool) -> Standing:
         utility=plan.utility,
         bill=plan.bill,
         reason=waits,
-        message="" if waits is None else MESSAGES[waits],
+        message="" if waits is None else waits.message,
         promise=promise(plan, seen),
     )
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from extender.core.cluster.owner_changes import ChangeOwner
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.pricing.admission import SlotState
 from extender.core.pricing.history import PastJob
 from extender.core.pricing.timing import Timing
@@ -160,7 +160,7 @@ class AdmissionLook:
     def unplanned(self) -> Mapping[JobKey, Priced]:
         """Why jobs have no plan; texts that differ from time to time are not in it."""
         return {
-            key: Priced(one.reason, MESSAGES.get(one.reason, one.message))
+            key: Priced(one.reason, one.reason.settled(one.message))
             for key, one in self.standings.items()
             if one.plan is None and one.reason is not None
         }

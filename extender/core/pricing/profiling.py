@@ -19,12 +19,13 @@ from extender.core.agents import reports
 from extender.core.cluster import jobs
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owner_changes import ChangeOwner
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason, Severity
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.pricing import facts, notices, timing
 from extender.core.pricing.candidates import Candidate, Found, steps_of
 from extender.core.pricing.history import History
 from extender.core.pricing.inputs import Sight
+from extender.core.pricing.notices import ProfileNotice
 from extender.core.pricing.outcome import Standing
 from extender.core.pricing.timing import Seen, Timing
 from extender.core.queue import running_jobs, slot_requests
@@ -90,7 +91,8 @@ def profiling(
 def _begun(job: Job, owner: Owner, seen: Sight, found: Profiling) -> Profiled:
     """Let the job in."""
     run = Profile(job.key, owner.uid)
-    found.commands.append(notices.profiled(owner, run, Reason.PROFILING.value, _begins(seen)))
+    notice = ProfileNotice.of(Reason.PROFILING, _begins(seen))
+    found.commands.append(notices.profiled(owner, run, notice))
     return Profiled(owner, run)
 
 
@@ -99,7 +101,7 @@ def _rest(job: Job, one: Profiled, seen: Sight, found: Profiling) -> None:
     run = one.run
     if run.since is not None:
         run = replace(run, since=None, told=False)
-        found.commands.append(notices.profiled(one.owner, run))
+        found.commands.append(notices.profiled(one.owner, run, None))
     found.entries[job.key] = entry(run, None, seen)
     found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
 
@@ -157,7 +159,7 @@ def _judge(
     now, params = seen.reading.now, seen.params.slot_time
     before = one.run
     run = before if before.since is not None else replace(before, since=now)
-    reason = text = ""
+    notice: ProfileNotice | None = None
     lacks, seconds = timing.result(timed, batches, params)
     if seconds is not None and timed is not None:
         run = replace(
@@ -167,13 +169,14 @@ def _judge(
             steps=timed.steps,
             spread=timed.spread or 0.0,
         )
-        reason, text = notices.PROFILED, _measured(run)
+        notice = ProfileNotice(notices.PROFILED, _measured(run), Severity.NORMAL)
         found.measured[running_jobs.run_name(job.key)] = seconds
     elif not run.told and now - (run.since or now) >= params.profile_seconds:
         run = replace(run, told=True)
-        reason, text = Reason.PROFILE_INCONCLUSIVE.value, _in_vain(lacks, params.profile_seconds)
+        text = _in_vain(lacks, params.profile_seconds)
+        notice = ProfileNotice.of(Reason.PROFILE_INCONCLUSIVE, text)
     if run != before:
-        found.commands.append(notices.profiled(one.owner, run, reason, text))
+        found.commands.append(notices.profiled(one.owner, run, notice))
     found.entries[job.key] = entry(run, timed, seen, lacks)
     found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
 
@@ -201,9 +204,9 @@ _WAITS = "it does not run yet"
 def _standing(key: JobKey, run: Profile, said: ProfileEntry) -> Standing:
     if run.batch_seconds is not None:
         reason = Reason.AWAITING_PRICE
-        return Standing(key, reason=reason, message=f"{MESSAGES[reason]}: {notices.AT_NEXT_SLOT}")
+        return Standing(key, reason=reason, message=f"{reason.message}: {notices.AT_NEXT_SLOT}")
     reason = Reason.PROFILE_INCONCLUSIVE if run.told else Reason.PROFILING
-    return Standing(key, reason=reason, message=f"{MESSAGES[reason]}; missing: {said.lacks}")
+    return Standing(key, reason=reason, message=f"{reason.message}; missing: {said.lacks}")
 
 
 def _runs(job: Job) -> bool:
@@ -228,7 +231,7 @@ def _timed(job: Job, before: Timing | None, seen: Sight) -> Timing | None:
 def _begins(seen: Sight) -> str:
     params = seen.params.slot_time
     return (
-        f"{MESSAGES[Reason.PROFILING]}: at least {params.profile_steps} steps, for up to "
+        f"{Reason.PROFILING.message}: at least {params.profile_steps} steps, for up to "
         f"{params.profile_seconds / 60:g} min"
     )
 
@@ -243,4 +246,4 @@ def _measured(run: Profile) -> str:
 
 def _in_vain(lacks: str, seconds: float) -> str:
     reason = Reason.PROFILE_INCONCLUSIVE
-    return f"{MESSAGES[reason]}, after {seconds / 60:g} min; missing: {lacks}"
+    return f"{reason.message}, after {seconds / 60:g} min; missing: {lacks}"

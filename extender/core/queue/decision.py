@@ -22,7 +22,7 @@ from extender.core.cluster import jobs, replacements
 from extender.core.cluster.backoff import Backoff, strike
 from extender.core.cluster.commands import Command, ReleaseGang
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.steps import Steps, in_full
@@ -221,7 +221,7 @@ def _line(work: _Work) -> SchedulingPass:
 def _attempt(job: Job, value: float, room: NodeTable, work: _Work) -> Plan | Refusal:
     backoff = work.backoff.get(job.key)
     if backoff and work.reading.monotonic < backoff.until:
-        return Refusal(Reason.BACKING_OFF, MESSAGES[Reason.BACKING_OFF])
+        return Refusal.of(Reason.BACKING_OFF)
     was_whole, arrivals = job.key in work.whole, work.arrivals.get(job.key, NOBODY)
     held = migrations.holding(job, arrivals.held)
     within = held if arrivals.targets else work.shares.within(held)
@@ -254,10 +254,10 @@ def _attempt(job: Job, value: float, room: NodeTable, work: _Work) -> Plan | Ref
 def _explained(refusal: Refusal, job: Job, arrivals: Arrivals, snapshot: Snapshot) -> Refusal:
     """Return the refusal, or what holds members back where that is it."""
     if arrivals.held:
-        return Refusal(Reason.MIGRATING, MESSAGES[Reason.MIGRATING])
+        return Refusal.of(Reason.MIGRATING)
     held = (member.pod for member in job.having(State.HELD))
     if refusal.reason is Reason.ADMISSION_GATED and replacements.awaited_by(snapshot, held):
-        return Refusal(Reason.REPLACING, MESSAGES[Reason.REPLACING])
+        return Refusal.of(Reason.REPLACING)
     return refusal
 
 
@@ -279,7 +279,7 @@ def _entry(ranked: Ranked, result: Plan | Refusal, work: _Work) -> QueueEntry:
     if isinstance(result, Refusal):
         return entry(result.reason, result.message)
     work.commands.append(result.release)
-    return entry(Reason.RELEASING, MESSAGES[Reason.RELEASING])
+    return entry(Reason.RELEASING, Reason.RELEASING.message)
 
 
 def _watch_partial(job: Job, work: _Work, *, completed: bool) -> None:

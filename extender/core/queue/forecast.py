@@ -259,9 +259,7 @@ def estimates(
     told |= _by_plan(snapshot, cycle, reading)
     waits = [entry for entry in entries if entry.job.key not in told]
     looked = {entry.job.key: entry.reason for entry in waits[:MOST_JOBS]}
-    stuck = {
-        key: reason for key, reason in looked.items() if reason not in scheduling_pass.TIME_HELPS
-    }
+    stuck = {key: reason for key, reason in looked.items() if not reason.time_helps}
     told |= {key: Estimate(None, f"cannot start: {reason}") for key, reason in stuck.items()}
     told |= {entry.job.key: Estimate(None, TOO_FAR) for entry in waits[MOST_JOBS:]}
     play = _played(snapshot, cycle, params, reading, stuck, looked)

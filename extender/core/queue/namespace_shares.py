@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeVar
 import numpy as np
 
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
@@ -296,4 +296,4 @@ def _has_members(job: Job) -> bool:
 
 
 def _refused(reason: Reason) -> Refusal:
-    return Refusal(reason, MESSAGES[reason])
+    return Refusal.of(reason)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster.commands import Command, EmitEvent, SetQueuedCondition
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.reasons import NEEDS_ACTION, Reason
+from extender.core.cluster.reasons import Reason, Severity
 from extender.core.queue.priority import Value
 from extender.core.queue.state import Told
 from extender.core.queue.weighting import Weight
@@ -89,13 +89,13 @@ def _tell_job(entry: QueueEntry, before: Told, now: float) -> tuple[Told, list[C
         commands.append(replace(ignored, action=READING))
     if entry.reason is Reason.RELEASING:
         return Told(entry.reason, entry.note, now), commands
-    if _is_young(job, now) and entry.reason not in NEEDS_ACTION:
+    if _is_young(job, now) and not entry.reason.needs_action:
         return replace(before, note=entry.note), commands
     commands.extend(_conditions(entry))
     changed = before.reason != entry.reason
     if not changed and now - before.at < REPEAT_SECONDS:
         return replace(before, note=entry.note), commands
-    warning = entry.reason in NEEDS_ACTION
+    warning = entry.reason.severity is Severity.WARNING
     commands.append(_event(job, entry.reason, entry.message, warning=warning))
     commands.extend(_pod_events(entry, first=not before.reason, warning=warning))
     return Told(entry.reason, entry.note, now), commands

@@ -19,7 +19,7 @@ from itertools import chain
 from typing import Final
 
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason, Room
 from extender.core.cluster.steps import Steps, in_full
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.queue import BackfillParameters
@@ -37,32 +37,6 @@ Result = Plan | Refusal
 
 Attempt = Callable[[Job, float, NodeTable], Result]
 """Plans a job of that V on a room."""
-
-
-TIME_HELPS: Final = frozenset(Reason) - {
-    Reason.MISCONFIGURED,
-    Reason.GANG_SIZE_UNKNOWN,
-    Reason.GANG_INCOMPLETE,
-    Reason.ADMISSION_GATED,
-    Reason.BACKING_OFF,
-    Reason.EXCEEDS_MAX_QUOTA,
-    Reason.NO_SUCH_NODE,
-    Reason.NO_SUCH_TOPOLOGY_LEVEL,
-    Reason.MIGRATING,
-    Reason.REPLACING,
-    Reason.RELEASING,
-    Reason.PAYOFF_TOO_LOW,
-    Reason.AWAITING_PRICE,
-    Reason.PROFILING,
-    Reason.PROFILE_INCONCLUSIVE,
-    Reason.AWAITING_SLOT,
-    Reason.UTILITY_GONE,
-}
-"""Reasons of which others' ending may rid a job; with another one it cannot hold a reservation, nor
-with ``WaitingForQuota``: a namespace would block the others with what it may not have."""
-
-
-_HOLDERS: Final = frozenset({Reason.MAX_WAIT_DRAINING, Reason.AWAITING_ROOM})
 
 
 @dataclass
@@ -146,7 +120,7 @@ class SchedulingPass:
                 self._hold(one)
                 reason = why if self.holder else Reason.GANG_TOO_LARGE
                 if self.holder or why is Reason.MAX_WAIT_DRAINING:
-                    result = Refusal(reason, MESSAGES[reason])
+                    result = Refusal.of(reason)
             elif isinstance(result, Refusal) and self.shares is not None:
                 self.shares.keep_for(one.job, result)
             done.append((one, result))
@@ -201,7 +175,7 @@ class SchedulingPass:
             self.holder = backfill.with_pods(holder, seats)
             self._take(one.job, seats, self.room.with_pods(seats))
             return result
-        if result.reason not in TIME_HELPS:
+        if not result.reason.time_helps:
             return result
         result = self.attempt(one.job, one.value.v, self.room)
         if isinstance(result, Refusal):
@@ -213,7 +187,7 @@ class SchedulingPass:
                 self.holder = beside
                 self._take(one.job, seats, result.placement.room)
                 return result
-        return Refusal(Reason.BEHIND_RESERVATION, MESSAGES[Reason.BEHIND_RESERVATION])
+        return Refusal.of(Reason.BEHIND_RESERVATION)
 
     def _open_room(self, holder: Reservation) -> NodeTable:
         """Return the very same room until somebody takes a seat: what it refused is remembered."""
@@ -271,13 +245,12 @@ def _waiter(job: Job) -> Waiter:
 
 def _decided(result: Result) -> bool:
     """Say whether a job stands in front: it was placed, or it is the holder."""
-    return isinstance(result, Plan) or result.reason in _HOLDERS
+    return isinstance(result, Plan) or result.reason.room is Room.KEPT
 
 
 def _may_hold(job: Job, refusal: Refusal) -> bool:
     """Say whether the whole gang waits, and for nothing but room."""
-    for_room = refusal.reason in TIME_HELPS and refusal.reason is not Reason.WAITING_FOR_QUOTA
-    return for_room and planner.missing(job) > 0
+    return refusal.reason.may_reserve and planner.missing(job) > 0
 
 
 def _can_wait(job: Job) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import IntMatrix, NodeTable
@@ -209,7 +209,7 @@ class Gate:
             return self._unplanned(job)
         if one.plan.workers_at(self.slot) or placed:
             return one.plan
-        return Refusal(Reason.AWAITING_SLOT, MESSAGES[Reason.AWAITING_SLOT])
+        return Refusal.of(Reason.AWAITING_SLOT)
 
     def _unplanned(self, job: Job) -> Refusal | None:
         if job.problem:
@@ -224,7 +224,7 @@ class Gate:
         if gone and self.params.slot_time.when_gone is WhenGone.QUEUE:
             return None
         if gone:
-            return Refusal(Reason.UTILITY_GONE, MESSAGES[Reason.UTILITY_GONE])
+            return Refusal.of(Reason.UTILITY_GONE)
         if unmeasured and job.key in self.let_in:
             return None
         return self._unpriced(job)
@@ -236,11 +236,11 @@ class Gate:
         """
         known = self.priced.get(job.key)
         if known is not None:
-            return Refusal(known.reason, MESSAGES.get(known.reason, known.message))
+            return Refusal(known.reason, known.reason.settled(known.message))
         reason = Reason.PAYOFF_TOO_LOW
         if all(m.pod.queued_reason != reason for m in job.members):
             reason = Reason.AWAITING_PRICE
-        return Refusal(reason, MESSAGES[reason])
+        return Refusal.of(reason)
 
     def _room(self, room: NodeTable, *, theirs: bool) -> NodeTable:
         """Return one side's part; the same room again gives the very same part."""

@@ -17,7 +17,6 @@ import numpy as np
 from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.commands import Command, EmitEvent, OpenGate
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
@@ -31,16 +30,6 @@ SHOWN: Final = "GateRemoved"
 MESSAGE: Final = (
     "the nodes could not hold the job even if all were empty: it waits without the gate, so that "
     "an autoscaler may add nodes"
-)
-_FOR_NODES: Final = frozenset(
-    {
-        Reason.NO_SUCH_NODE,
-        Reason.GANG_DOES_NOT_FIT,
-        Reason.FRAGMENTED,
-        Reason.TOPOLOGY_PLACEMENT_FAILED,
-        Reason.NO_SUCH_TOPOLOGY_LEVEL,  # nodes that an autoscaler adds may have the label
-        Reason.GANG_TOO_LARGE,
-    }
 )
 _NOT_NEW: Final = (State.HELD, State.BOUND, State.SEATED, State.LOOSE)
 
@@ -62,7 +51,7 @@ def shown(
     for entry in entries:
         job = entry.job
         old_enough = now - job.created_at >= patience
-        if not old_enough or entry.reason not in _FOR_NODES or not _may_be_shown(job):
+        if not old_enough or not entry.reason.nodes_help or not _may_be_shown(job):
             continue
         if _fits_the_empty_cluster(job, snapshot, params):
             continue

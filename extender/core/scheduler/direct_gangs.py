@@ -12,7 +12,6 @@ members, which also wakes them.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace as changed
@@ -20,7 +19,6 @@ from msgspec.structs import replace as changed
 from extender.core.cluster import job_spec, jobs, pod_shape
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above
-from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Placeholder, PlaceholderReservations, Snapshot
 from extender.core.kinds import registry
 from extender.core.nodes.feasibility import NodeFilter
@@ -33,30 +31,6 @@ from extender.core.queue.notices import QueueEntry
 from extender.core.records import migrations
 from shared import labels
 from shared.model import JobKey, NodeName, Pod, Uid
-
-_NEEDS_NO_ROOM: Final = frozenset(
-    {
-        Reason.RELEASING,
-        Reason.GANG_INCOMPLETE,
-        Reason.ADMISSION_GATED,
-        Reason.GANG_SIZE_UNKNOWN,
-        Reason.MISCONFIGURED,
-        Reason.WAITING_FOR_QUOTA,
-        Reason.EXCEEDS_MAX_QUOTA,
-        Reason.NO_SUCH_NODE,
-        Reason.NO_SUCH_TOPOLOGY_LEVEL,
-        Reason.GANG_TOO_LARGE,
-        Reason.BACKING_OFF,
-        Reason.MIGRATING,
-        Reason.REPLACING,
-        Reason.PAYOFF_TOO_LOW,
-        Reason.AWAITING_PRICE,
-        Reason.PROFILING,
-        Reason.PROFILE_INCONCLUSIVE,
-        Reason.AWAITING_SLOT,
-        Reason.UTILITY_GONE,
-    }
-)
 
 
 class Occasion(Struct, frozen=True):
@@ -161,7 +135,7 @@ def grant(
 
 def nobody_lacks_room(entries: Iterable[QueueEntry]) -> bool:
     """Say whether nobody in the queue waits for room: then a new gang overtakes nobody."""
-    return all(entry.reason in _NEEDS_NO_ROOM for entry in entries)
+    return not any(entry.reason.waits_for_room for entry in entries)
 
 
 def unjudged(snapshot: Snapshot, known: Collection[JobKey]) -> bool:

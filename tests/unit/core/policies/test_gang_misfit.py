@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.core.placement.unschedulable import MESSAGES, amount
+from extender.core.placement.unschedulable import amount
 from shared.model import Requirement
 from tests.fakes.builders import make_node, make_room, make_shape, make_term
 from tests.unit.core.policies.gangs import PS_AND_WORKERS, members, nodes, refused
@@ -22,11 +22,6 @@ AMOUNTS = {
 @pytest.mark.parametrize(("resource", "value", "want"), AMOUNTS.values(), ids=AMOUNTS.keys())
 def test_amounts_are_written_as_people_write_them(resource, value, want):
     assert amount(resource, value) == want
-
-
-def test_every_reason_has_a_constant_text():
-    fitting = {"NoSuchNode", "GangDoesNotFit", "Fragmented"}
-    assert set(MESSAGES) == fitting | {"TopologyPlacementFailed"}
 
 
 NAMES = make_term(fields=[Requirement("metadata.name", "In", ("b",))])

@@ -53,7 +53,7 @@ def run_gang(case: dict[str, Any]) -> Any:
         weights=ScoringWeights(**case.get("weights", {})),
     )
     if isinstance(result, Misfit):
-        return {"reason": result.reason, "message": result.message, "detail": result.detail}
+        return {"reason": result.reason, "message": result.reason.message, "detail": result.detail}
     domain = {} if result.domain is None else {"domain": result.domain.name}
     return {
         "rule": result.rule,

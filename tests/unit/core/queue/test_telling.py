@@ -6,7 +6,7 @@ import pytest
 
 from extender.core.cluster import jobs
 from extender.core.cluster.commands import EmitEvent, SetQueuedCondition
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.queue.notices import (
     GROWING_SECONDS,
     MOST_POD_EVENTS,
@@ -28,7 +28,7 @@ def entry(reason: Reason, *pods: dict[str, object]) -> QueueEntry:
     owner = make_owner("j", size=len(pods))
     members = [make_pod(f"j-{i}", owner=owner, index=i, **pod) for i, pod in enumerate(pods)]
     job = jobs.view(snapshot_of(make_node("a"), owner, members), KEY)
-    return QueueEntry(job, VALUE, reason, MESSAGES.get(reason, "text"))
+    return QueueEntry(job, VALUE, reason, reason.message)
 
 
 @pytest.mark.parametrize("reason", Reason)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from extender.core.cluster.commands import ReleaseGang
-from extender.core.cluster.reasons import MESSAGES, Reason
+from extender.core.cluster.reasons import Reason
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters
 from extender.core.queue.decision import Cycle
@@ -138,7 +138,7 @@ def test_a_gang_that_would_never_fit_holds_nobody_back_and_is_told() -> None:
     assert reasons(cycle)["huge"] == Reason.GANG_TOO_LARGE
     assert holder(cycle) == "whole"
     messages = {entry.reason: entry.message for entry in cycle.entries}
-    assert messages[Reason.GANG_TOO_LARGE] == MESSAGES[Reason.GANG_TOO_LARGE]
+    assert messages[Reason.GANG_TOO_LARGE] == Reason.GANG_TOO_LARGE.message
 
 
 CANNOT_HOLD = {
