@@ -114,7 +114,7 @@ def any_way(pods, room):
 def test_all_pods_get_a_seat_that_the_filters_accept_or_none_does(room, gang, relations, key):
     result = place(gang, room, relations=relations, topology_key=key)
     if isinstance(result, Misfit):
-        assert result.message
+        assert result.reason.message
         assert result.detail
         return
     assert set(result.nodes) == set(result.order) == set(result.spares) == {p.uid for p in gang}

@@ -114,7 +114,7 @@ def test_a_required_gang_never_spans_domains_nor_do_its_spares(
     options = {"relations": related, "topology_key": key, "already": already}
     result = place(gang, room, topology=asked(level), **options)
     if isinstance(result, Misfit):
-        assert result.message
+        assert result.reason.message
         assert result.detail
         return
     nodes = {*result.nodes.values(), *(name for names in result.spares.values() for name in names)}

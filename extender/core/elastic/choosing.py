@@ -14,7 +14,6 @@ from extender.core.elastic.beginning import Wanted
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records.elastic_owner import ranged, scaled
 from extender.core.records.rescale import Cause, Proposal, Records
-from extender.core.records.rescale_reasons import TEXTS
 from extender.core.records.rescale_reasons import ScalingReason as R
 from shared.ledgers import Declined
 from shared.model import JobKey
@@ -114,4 +113,4 @@ def _unscalable(snapshot: Snapshot) -> Iterable[tuple[JobKey, R]]:
 
 
 def _declined(job: JobKey, why: R, now: float) -> Declined:
-    return Declined(job=job, reason=why.value, message=TEXTS[why], at=now)
+    return Declined(job=job, reason=why.value, message=why.text, at=now)

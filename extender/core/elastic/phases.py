@@ -15,7 +15,7 @@ from extender.core.cluster.worker_gang import worker_count
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records import rescale as records_rescale
 from extender.core.records.rescale import Cause, Phase, Rescale
-from extender.core.records.rescale_reasons import NOBODYS_FAULT, TEXTS, ScalingReason
+from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.records.workers import NOBODY, Crew
 from shared import labels
 from shared.model import JobKey, Owner, OwnerReference, WorkerCount
@@ -107,15 +107,15 @@ def done(case: Case, why: ScalingReason | None = None) -> ChangeOwner:
     ended = _ended(case, Phase.DONE, why)
     aborted = ended.aborted if ended.cause is Cause.WITHDRAWN else 0
     text = f"{_numbers(ended)} workers ({ended.cause.value})"
-    told = _event(case.owner, "Rescaled", text if why is None else f"{text}: {TEXTS[why]}")
+    told = _event(case.owner, "Rescaled", text if why is None else f"{text}: {why.text}")
     return note(case.owner, replace(ended, aborted=aborted), told)
 
 
 def abort(case: Case, why: ScalingReason) -> ChangeOwner:
     """Give a change up; it rests longer with each one in a row."""
     ended = _ended(case, Phase.ABORTED, why)
-    aborted = ended.aborted + (why not in NOBODYS_FAULT)
-    told = _event(case.owner, "RescaleAborted", f"{_numbers(ended)} workers: {TEXTS[why]}")
+    aborted = ended.aborted + (why.rests_longer)
+    told = _event(case.owner, "RescaleAborted", f"{_numbers(ended)} workers: {why.text}")
     return note(case.owner, replace(ended, aborted=aborted), told)
 
 

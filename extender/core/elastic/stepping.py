@@ -14,7 +14,6 @@ from extender.core.elastic.phases import Case, abort, begun, done, enter, hold_l
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records.rescale import Cause, Phase, Rescale
 from extender.core.records.rescale_reasons import ScalingReason as R
-from extender.core.records.rescale_reasons import of_checkpoint
 from extender.core.records.workers import ENDED
 from shared.errors import InputError
 from shared.model import Uid
@@ -55,7 +54,7 @@ def _hindrance(
         if seen.done:
             return R.TRAINING_DONE
         if seen.problem:
-            return of_checkpoint(seen.problem)
+            return R.of_checkpoint(seen.problem)
     return None
 
 

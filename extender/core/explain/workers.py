@@ -12,7 +12,7 @@ from extender.core.elastic.state import Ended
 from extender.core.records import rescale
 from extender.core.records.elastic_owner import scaled
 from extender.core.records.rescale import Rescale
-from extender.core.records.rescale_reasons import TEXTS, ScalingReason
+from extender.core.records.rescale_reasons import ScalingReason
 from shared.ledgers import RescaleEntry, WorkersEntry
 from shared.model import JobKey
 
@@ -71,6 +71,7 @@ def entry(snapshot: Snapshot, one: Rescale) -> RescaleEntry:
     """Return a change as people are told it."""
     namespace, _, rest = one.job.partition("/")
     kind, _, name = rest.partition("/")
+    why = ScalingReason.named(one.why)
     return RescaleEntry(
         namespace=namespace,
         id=one.id,
@@ -87,7 +88,7 @@ def entry(snapshot: Snapshot, one: Rescale) -> RescaleEntry:
         started=one.starts is not None and _runs(snapshot, one.starts),
         saved_seconds=one.saved_seconds,
         reason=one.why,
-        message=TEXTS.get(ScalingReason(one.why), "") if one.why in _TOKENS else "",
+        message="" if why is None else why.text,
     )
 
 
@@ -103,6 +104,3 @@ def _live(job: Job) -> int:
     live = [member for member in job.members if member.state not in _GONE]
     roles = worker_gang.worker_roles(member.role for member in live)
     return sum(member.role in roles for member in live)
-
-
-_TOKENS: Final = frozenset(reason.value for reason in ScalingReason)

@@ -44,7 +44,7 @@ def target_reserved(case: Case) -> Advance:
         return abort(case, R.AGENT_STALE) if case.late else stay(case)
     for one in seen:
         if one and one.problem:
-            return abort(case, problem(one), one.detail)
+            return abort(case, R.of_checkpoint(one.problem), one.detail)
     now, params = case.reading.now, case.params
     ask_until = now + params.checkpoint_seconds
     return enter(
@@ -106,14 +106,8 @@ def _too_late(case: Case) -> tuple[R, str] | None:
     if not case.late:
         return None
     attempt = case.attempt
-    reason = attempt.reason if attempt else ""
-    return (R(reason), attempt.detail) if attempt and reason else (R.EVICTION_REFUSED, "")
-
-
-def problem(checkpoint: Checkpoint) -> R:
-    """Return the reason that stands for an agent's word."""
-    known = {reason.value: reason for reason in R}
-    return known.get(checkpoint.problem, R.MISCONFIGURED)
+    reason = R.named(attempt.reason) if attempt else None
+    return (reason, attempt.detail) if attempt and reason else (R.EVICTION_REFUSED, "")
 
 
 def _interruption(case: Case) -> R | None:

@@ -29,7 +29,6 @@ from extender.core.kinds import registry
 from extender.core.kinds.base import integer
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.records import rescale
-from extender.core.records.migration_reasons import TEXTS
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
 from shared.errors import InputError
@@ -59,7 +58,7 @@ class Declined:
     @property
     def message(self) -> str:
         """For people."""
-        text = TEXTS[self.reason]
+        text = self.reason.text
         return f"{text}: {self.detail}" if self.detail else text
 
 
@@ -278,7 +277,5 @@ def _silent(asked: Iterable[Uid], reports: Mapping[Uid, PodReport]) -> Declined 
         if checkpoint.done:
             return Declined(R.TRAINING_DONE)
         if checkpoint.problem:
-            known = {reason.value: reason for reason in R}
-            reason = known.get(checkpoint.problem, R.MISCONFIGURED)
-            return Declined(reason, checkpoint.detail)
+            return Declined(R.of_checkpoint(checkpoint.problem), checkpoint.detail)
     return None

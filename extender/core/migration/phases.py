@@ -10,7 +10,7 @@ from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration.commands import Action, Result
 from extender.core.parameters.migration import MigrationParameters
-from extender.core.records.migration_reasons import TEXTS, MigrationReason
+from extender.core.records.migration_reasons import MigrationReason
 from shared.model import Migration, MigrationPhase
 
 HOLD_MARGIN_RATIO: Final = 0.1
@@ -93,7 +93,7 @@ def end(
     case: Case, phase: MigrationPhase, reason: MigrationReason | None, detail: str = ""
 ) -> Advance:
     """Close the migration; a reason says why it did not go well."""
-    text = TEXTS[reason] if reason else ""
+    text = reason.text if reason else ""
     advance = enter(case, phase)
     told = replace(
         advance.migration,

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.records.migration_reasons import TEXTS, MigrationReason
+from extender.core.records.migration_reasons import MigrationReason
 from extender.core.records.signatures import Fault, Key, KeyRing
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.lasting_problems import Said
@@ -118,7 +118,7 @@ class SigningKeys:
 
 def _aborted(one: Migration, fault: Fault) -> Migration:
     reason = MigrationReason.NOT_OURS
-    message = f"{TEXTS[reason]}: {fault.value}"
+    message = f"{reason.text}: {fault.value}"
     return replace(one, phase=MigrationPhase.ABORTED, reason=reason.value, message=message)
 
 

@@ -146,7 +146,7 @@ def test_a_required_rack_that_there_is_not_is_refused_with(cpus, already, pods, 
     room = make_room(*racks(cpus))
     result = refused(workers(pods), room, already=already, topology=wants("rack"))
     assert result.reason == "TopologyPlacementFailed"
-    assert "no domain of the required topology level" in result.message
+    assert "no domain of the required topology level" in result.reason.message
     assert want in result.detail
 
 
