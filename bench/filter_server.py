@@ -19,6 +19,7 @@ from aiohttp import web
 
 from bench import made_up
 from extender.core.parameters.combined import CoreParameters
+from extender.core.scheduler.call_errors import CallError
 from extender.core.scheduler.direct_gangs import NEVER, Occasion
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
@@ -76,7 +77,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
         parameters=CoreParameters(),
         acting=stirring(recorder) if options.changing else lambda: True,
         desk=_Desk(),
-        barrier=_nobody,
+        barrier=_bind_nothing,
         witness=recorder,
         metrics=recorder.metrics,
     )
@@ -107,8 +108,8 @@ class _Desk:
         """Do nothing."""
 
 
-async def _nobody(_namespace: str, _name: str, _uid: str, _node: str) -> str:
-    return "nobody is bound here"
+async def _bind_nothing(_namespace: str, _name: str, _uid: str, _node: str) -> CallError:
+    return CallError("no pod is bound here")
 
 
 def main() -> None:

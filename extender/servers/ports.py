@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from extender.core.explain import Page
+from extender.core.scheduler.call_errors import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.servers.readapi.manifests import Namespaces
 from shared import api, wire
@@ -25,8 +26,8 @@ class SchedulerPort(Protocol):
         """Score the nodes that are left: pairs of name and 0 to 10."""
         ...
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
-        """Bind a pod to a node; return "" or the error's text."""
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> CallError | None:
+        """Bind a pod to a node; return why that fails, None if it does not."""
         ...
 
 

@@ -5,7 +5,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from extender.core.scheduler import binding
+from extender.core.scheduler import call_errors
+from extender.core.scheduler.call_errors import CallError
 from extender.metrics.extender import ExtenderMetrics
 from extender.writers.decision_log.recorder import Recorder
 from shared import labels
@@ -39,46 +40,50 @@ class Bindings:
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.parallelism)
 
-    async def post(self, pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> str:
-        """Bind a pod with its uid as precondition; return "" or the error's text.
+    async def post(
+        self, pod: Pod, node: NodeName, annotations: Mapping[str, str]
+    ) -> CallError | None:
+        """Bind a pod with its uid as precondition; return why that failed, None if it did not.
 
         After an answer that says nothing (connection lost, 5xx) or a conflict the pod is read: it
         may be bound by the very call whose answer was lost.
         """
         async with self._slots:
-            text = await self._attempts(pod, node, annotations)
-        if not text:
+            error = await self._attempts(pod, node, annotations)
+        if error is None:
             self.recorder.assume_bound(pod.uid, node)
-        self.recorder.bound(pod, node, text)
-        self.metrics.bindings.labels(outcome="failed" if text else "bound").inc()
-        return text
+        self.recorder.bound(pod, node, "" if error is None else error.text)
+        self.metrics.bindings.labels(outcome="bound" if error is None else "failed").inc()
+        return error
 
-    async def _attempts(self, pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> str:
-        text = ""
+    async def _attempts(
+        self, pod: Pod, node: NodeName, annotations: Mapping[str, str]
+    ) -> CallError | None:
+        error: CallError | None = None
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(RETRY_SECONDS * 2**attempt)
             if not self.acting():
-                return text or binding.STANDBY
-            text, again = await self._attempt(pod, node, annotations)
+                return error or call_errors.STANDBY
+            error, again = await self._attempt(pod, node, annotations)
             if not again:
                 break
-        return text
+        return error
 
     async def _attempt(
         self, pod: Pod, node: NodeName, annotations: Mapping[str, str]
-    ) -> tuple[str, bool]:
-        """Return "" or the error's text, and whether another attempt may end otherwise."""
+    ) -> tuple[CallError | None, bool]:
+        """Return why it failed, if it did, and whether another attempt may end otherwise."""
         try:
             await writes.bind(self.client, pod.key, pod.uid, node, self._signed(pod, annotations))
         except NotFoundError:
-            return binding.POD_GONE, False
+            return call_errors.POD_GONE, False
         except ApiError as error:
             log.warning("binding %s to %s: %s", pod.key, node, error)
             if await self._is_bound(pod, node):
-                return "", False
-            return f"shuntyard: binding failed: {error.reason}", transient(error)
-        return "", False
+                return None, False
+            return call_errors.binding_failed(error.reason), transient(error)
+        return None, False
 
     def _signed(self, pod: Pod, annotations: Mapping[str, str]) -> Mapping[str, str]:
         """Sign the seat, where the Binding writes one."""

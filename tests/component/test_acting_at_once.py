@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from extender.controllers.observe.observer import Observer
-from extender.core.scheduler.binding import STANDBY
+from extender.core.scheduler.call_errors import STANDBY
 from extender.writers.leadership import Leadership
 from shared.kube import lease, paths
 from tests.component.shell import IDENTITY, Extender, extender, node
@@ -65,7 +65,7 @@ async def stands_by(session: aiohttp.ClientSession, running: Extender, verb: str
     """Call, and say whether that was refused because this replica does not act."""
     body = BIND if verb == "bind" else FILTER
     async with session.post(f"{running.scheduler_url}/{verb}", json=body) as response:
-        return bool((await response.json()).get("Error") == STANDBY)
+        return bool((await response.json()).get("Error") == STANDBY.text)
 
 
 @pytest.mark.parametrize("verb", ["filter", "bind"])

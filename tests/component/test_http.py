@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from extender.core.scheduler.call_errors import POD_GONE, STANDBY, CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.applications import (
@@ -96,14 +97,15 @@ async def test_prioritize_answers_a_list_of_hosts_and_scores(scheduler: Client) 
     assert await response.json() == [{"Host": "a", "Score": 10}, {"Host": "b", "Score": 9}]
 
 
-@pytest.mark.parametrize("error", ["", "shuntyard: the pod is gone"])
+@pytest.mark.parametrize("error", [None, POD_GONE])
 async def test_bind_says_in_the_answer_whether_it_worked(
-    scheduler: Client, port: FakeScheduler, error: str
+    scheduler: Client, port: FakeScheduler, error: CallError | None
 ) -> None:
     port.bind_error = error
     body = {"PodName": "p-0", "PodNamespace": "team-a", "PodUID": "u-0", "Node": "a"}
     response = await scheduler.post("/bind", json=body)
-    assert (response.status, await response.json()) == (200, {"Error": error})
+    text = "" if error is None else "shuntyard: the pod is gone"
+    assert (response.status, await response.json()) == (200, {"Error": text})
     assert port.asked == [("bind", "team-a", "p-0", "u-0", "a")]
 
 
@@ -172,7 +174,7 @@ async def test_requests_are_counted_by_verb_and_outcome(
 ) -> None:
     body = {"Pod": POD, "NodeNames": ["a"]}
     await scheduler.post("/filter", json=body)
-    port.verdict = FilterVerdict(error="shuntyard: this replica does not act")
+    port.verdict = FilterVerdict(error=STANDBY)
     await scheduler.post("/filter", json=body)
     await scheduler.post("/filter", data=b"")
     await scheduler.post("/nowhere")

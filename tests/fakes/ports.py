@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from extender.core.explain import Page
+from extender.core.scheduler.call_errors import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.servers.readapi import manifests, paging, redacting
 from shared import api
@@ -36,7 +37,7 @@ REFUSED = "shuntyard: planned on another node"
 class FakeScheduler:
     """Passes the first offered node, scores nodes 10, 9, 8 …, binds with ``bind_error``."""
 
-    bind_error: str = ""
+    bind_error: CallError | None = None
     verdict: FilterVerdict | None = None
     scores: Sequence[tuple[str, int]] | None = None
     asked: list[tuple[object, ...]] = field(default_factory=list)
@@ -52,7 +53,7 @@ class FakeScheduler:
             return self.scores
         return [(name, max(0, 10 - i)) for i, name in enumerate(node_names)]
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> CallError | None:
         self.asked.append(("bind", namespace, name, uid, node))
         return self.bind_error
 

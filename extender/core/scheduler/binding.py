@@ -7,7 +7,6 @@ at once.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from extender.core.cluster import jobs
 from extender.core.cluster.jobs import Member, State
@@ -15,21 +14,18 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler import direct_gangs
+from extender.core.scheduler.call_errors import (
+    BOUND_ELSEWHERE,
+    NO_SEAT,
+    NODE_GONE,
+    PLAN_CHANGED,
+    POD_GONE,
+    POD_LEAVING,
+    CallError,
+)
 from extender.core.scheduler.filtering import planned_node
 from shared import labels
 from shared.model import NodeName, Pod, PodKey, Uid
-
-POD_GONE: Final = "shuntyard: the pod is gone"
-POD_LEAVING: Final = "shuntyard: the pod is being deleted"
-BOUND_ELSEWHERE: Final = "shuntyard: the pod is bound to another node"
-NODE_GONE: Final = "shuntyard: the node is gone"
-PLAN_CHANGED: Final = "shuntyard: the pod is planned on another node"
-NO_SEAT: Final = "shuntyard: the pod has no seat any more"
-GANG_NOT_THERE: Final = "shuntyard: the rest of the gang did not arrive in time"
-NO_NEED_TO_WAIT: Final = (
-    "shuntyard: the pod is bound with its gang; too many calls wait for this one to wait too"
-)
-STANDBY: Final = "shuntyard: this replica does not act"
 
 
 @dataclass(frozen=True)
@@ -42,8 +38,8 @@ class Burst:
 
 def objection(
     snapshot: Snapshot, key: PodKey, uid: Uid, node: NodeName, params: CoreParameters
-) -> str:
-    """Return why this pod cannot be bound to this node; empty if nothing speaks against it.
+) -> CallError | None:
+    """Return why this pod cannot be bound to this node; None if it can.
 
     No plan of ours speaks against a pod of another scheduler, whatever is written on it.
     """
@@ -58,16 +54,16 @@ def objection(
     if node not in snapshot.room.index:
         return NODE_GONE
     if pod.scheduler_name != params.scheduler_name:
-        return ""
+        return None
     return _against_the_plan(snapshot, pod, node)
 
 
-def _against_the_plan(snapshot: Snapshot, pod: Pod, node: NodeName) -> str:
+def _against_the_plan(snapshot: Snapshot, pod: Pod, node: NodeName) -> CallError | None:
     planned = planned_node(snapshot, pod)
     if planned is None:
         unseated = pod.uid not in snapshot.bound and pod.uid not in snapshot.seats
-        return NO_SEAT if unseated and direct_gangs.needs_seat(snapshot, pod) else ""
-    return PLAN_CHANGED if planned != node else ""
+        return NO_SEAT if unseated and direct_gangs.needs_seat(snapshot, pod) else None
+    return PLAN_CHANGED if planned != node else None
 
 
 def is_bound(snapshot: Snapshot, uid: Uid, node: NodeName) -> bool:

@@ -32,6 +32,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.placement.single_pod import SINGLE_PODS
 from extender.core.queue import namespace_shares, slot_gate
 from extender.core.scheduler import direct_gangs
+from extender.core.scheduler.call_errors import CallError
 from extender.core.scheduler.direct_gangs import Grant, Occasion
 from shared import labels
 from shared.model import NodeName, Pod, PodShape
@@ -51,7 +52,7 @@ class FilterVerdict:
         failed: Refused node -> constant message; kube-scheduler may try preemption there.
         unresolvable: Refused node -> constant message; preemption would not help.
         nowhere: Constant message; every offered node is refused so, as ``unresolvable``.
-        error: The whole call failed; kube-scheduler retries the pod with back-off.
+        error: Why the whole call fails; None if it does not.
         not_offered: The planned node, if kube-scheduler's own filters had refused it.
         grant: Seats that this answer gives away; None if it gives none.
         settled: It was the planned node's, and it was offered: what else was decides nothing.
@@ -61,7 +62,7 @@ class FilterVerdict:
     failed: Mapping[str, str] = field(default_factory=dict)
     unresolvable: Mapping[str, str] = field(default_factory=dict)
     nowhere: str = ""
-    error: str = ""
+    error: CallError | None = None
     not_offered: NodeName | None = None
     grant: Grant | None = None
     settled: bool = False

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler import filtering, prioritizing
-from extender.core.scheduler.binding import STANDBY
+from extender.core.scheduler.call_errors import STANDBY, CallError
 from extender.core.scheduler.direct_gangs import Occasion
 from extender.core.scheduler.filtering import WITHOUT_SEATS, FilterVerdict
 from extender.metrics.extender import ExtenderMetrics, Passed
@@ -66,7 +66,7 @@ class SchedulerAnswers:
     parameters: CoreParameters
     acting: Callable[[], bool]
     desk: Desk
-    barrier: Callable[[str, str, str, str], Awaitable[str]]
+    barrier: Callable[[str, str, str, str], Awaitable[CallError | None]]
     witness: Witness
     metrics: ExtenderMetrics
 
@@ -96,6 +96,6 @@ class SchedulerAnswers:
         self.witness.prioritized(pod, node_names, scores)
         return scores
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
-        """Bind; "" or the error's text."""
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> CallError | None:
+        """Bind a pod to a node; return why that fails, None if it does not."""
         return await self.barrier(namespace, name, uid, node)

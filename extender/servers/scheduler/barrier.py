@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
-from extender.core.scheduler import binding
+from extender.core.scheduler import binding, call_errors
+from extender.core.scheduler.call_errors import CallError
 from extender.metrics.extender import ExtenderMetrics, Passed
 from extender.store.store import ClusterStore
 from extender.writers.bindings import Bindings
@@ -38,7 +39,7 @@ class Arrival:
 
     pod: Pod
     node: NodeName
-    outcome: asyncio.Future[str]
+    outcome: asyncio.Future[CallError | None]
     started: bool = False
     counts_until: float | None = None
     """By the loop's clock, when no call waits for the outcome; None: one does, and says when."""
@@ -62,22 +63,22 @@ class BindBarrier:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _calls: int = 0
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
-        """Bind one pod together with its gang; return "" or the error's text."""
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> CallError | None:
+        """Bind one pod together with its gang; return why that fails, None if it does not."""
         if not self.acting():
-            return binding.STANDBY
+            return call_errors.STANDBY
         snapshot, key = self.store.snapshot(), PodKey(f"{namespace}/{name}")
         if binding.is_bound(snapshot, Uid(uid), NodeName(node)):
-            return ""
-        if text := binding.objection(snapshot, key, Uid(uid), NodeName(node), self.parameters):
-            return text
+            return None
+        if error := binding.objection(snapshot, key, Uid(uid), NodeName(node), self.parameters):
+            return error
         pod = snapshot.pods[key]
         if pod.scheduler_name != self.parameters.scheduler_name:
             self.metrics.passed.labels(verb=Passed.BIND.value).inc()
         arrival = self._arrive(pod, NodeName(node), snapshot)
         if self._calls >= self.most_calls and self._would_wait(arrival):
             arrival.counts_until = asyncio.get_running_loop().time() + self.bind_wait_seconds
-            return binding.NO_NEED_TO_WAIT
+            return call_errors.NO_NEED_TO_WAIT
         arrival.counts_until = None
         self._calls += 1
         try:
@@ -107,7 +108,7 @@ class BindBarrier:
         gang = self.arrivals.setdefault(job, {})
         arrival = gang.get(pod.uid)
         if arrival is not None and arrival.node != node and not arrival.started:
-            self._finish(arrival, binding.PLAN_CHANGED)
+            self._finish(arrival, call_errors.PLAN_CHANGED)
             arrival, gang = None, self.arrivals.setdefault(job, {})
         if arrival is None:
             outcome = asyncio.get_running_loop().create_future()
@@ -123,7 +124,7 @@ class BindBarrier:
         """Say whether the call would be open for long: its Binding is not about to be written."""
         return not arrival.started and registry.job_key(arrival.pod) not in self._ready
 
-    async def _outcome(self, arrival: Arrival) -> str:
+    async def _outcome(self, arrival: Arrival) -> CallError | None:
         try:
             async with asyncio.timeout(self.bind_wait_seconds):
                 return await asyncio.shield(arrival.outcome)
@@ -132,7 +133,7 @@ class BindBarrier:
                 return await asyncio.shield(arrival.outcome)
             self._leave(arrival)
             self.metrics.bind_timeouts.inc()
-            return binding.GANG_NOT_THERE
+            return call_errors.GANG_NOT_THERE
 
     def _leave(self, arrival: Arrival) -> None:
         job = registry.job_key(arrival.pod)
@@ -159,10 +160,10 @@ class BindBarrier:
         now = asyncio.get_running_loop().time()
         for arrival in list(self.arrivals.get(job, {}).values()):
             pod = arrival.pod
-            text = binding.objection(snapshot, pod.key, pod.uid, arrival.node, self.parameters)
+            error = binding.objection(snapshot, pod.key, pod.uid, arrival.node, self.parameters)
             late = arrival.counts_until is not None and arrival.counts_until < now
-            if (text or late) and not arrival.started:
-                self._finish(arrival, text or binding.GANG_NOT_THERE)
+            if (error or late) and not arrival.started:
+                self._finish(arrival, error or call_errors.GANG_NOT_THERE)
 
     def _burst(self, job: JobKey, snapshot: Snapshot) -> binding.Burst | None:
         waiting = {u: a for u, a in self.arrivals.get(job, {}).items() if not a.started}
@@ -184,19 +185,19 @@ class BindBarrier:
             await self._bind_all(rest)
             return
         for arrival in rest:  # without its ps the gang has no use for workers yet
-            self._finish(arrival, binding.GANG_NOT_THERE)
+            self._finish(arrival, call_errors.GANG_NOT_THERE)
 
     async def _bind_all(self, arrivals: list[Arrival]) -> bool:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._bind_one(arrival)) for arrival in arrivals]
-        return all(not task.result() for task in tasks)
+        return all(task.result() is None for task in tasks)
 
-    async def _bind_one(self, arrival: Arrival) -> str:
-        text = await self.bindings.post(arrival.pod, arrival.node, arrival.annotations)
-        self._finish(arrival, text)
-        return text
+    async def _bind_one(self, arrival: Arrival) -> CallError | None:
+        error = await self.bindings.post(arrival.pod, arrival.node, arrival.annotations)
+        self._finish(arrival, error)
+        return error
 
-    def _finish(self, arrival: Arrival, text: str) -> None:
+    def _finish(self, arrival: Arrival, error: CallError | None) -> None:
         self._leave(arrival)
         if not arrival.outcome.done():
-            arrival.outcome.set_result(text)
+            arrival.outcome.set_result(error)

@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp import web
 
-from extender.core.scheduler.binding import STANDBY
+from extender.core.scheduler.call_errors import STANDBY, CallError
 from extender.metrics.extender import Outcome
 from extender.servers.keys import OUTCOME, SCHEDULER
 from extender.servers.scheduler import schema
@@ -21,10 +21,10 @@ async def filter_nodes(request: web.Request) -> web.Response:
     """``POST /filter``: which of the offered nodes may take the pod."""
     offer = schema.read_offer(await request.read())
     verdict = request.app[SCHEDULER].filter(offer.pod, offer.names)
-    if verdict.error:
+    if verdict.error is not None:
         request[OUTCOME] = Outcome.REFUSED
     body = schema.write_verdict(offer, verdict)
-    return _answer(body, standby=verdict.error == STANDBY)
+    return _answer(body, verdict.error)
 
 
 async def prioritize(request: web.Request) -> web.Response:
@@ -38,14 +38,17 @@ async def bind(request: web.Request) -> web.Response:
     """``POST /bind``: bind the pod together with its gang."""
     args = schema.read_binding(await request.read())
     error = await request.app[SCHEDULER].bind(args.namespace, args.name, args.uid, args.node)
-    if error:
+    if error is not None:
         request[OUTCOME] = Outcome.REFUSED
-    return _answer(schema.write_binding(error), standby=error == STANDBY)
+    return _answer(schema.write_binding(error), error)
 
 
-def _answer(body: bytes, *, standby: bool) -> web.Response:
-    """A standby ends the connection: the next one leads to who acts, where a Service is between."""
+def _answer(body: bytes, error: CallError | None) -> web.Response:
+    """Build the response; a standby's ends the connection.
+
+    Where a Service is between, the next connection leads to the leader.
+    """
     response = web.Response(body=body, content_type=JSON)
-    if standby:
+    if error is STANDBY:
         response.force_close()
     return response

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from extender.core.scheduler.call_errors import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from shared.errors import InputError
 from shared.kube import parse
@@ -149,7 +150,7 @@ def write_verdict(offer: Offer, verdict: FilterVerdict) -> bytes:
         node_names=names,
         failed=_of(offer.names, verdict.failed.items()),
         unresolvable=nowhere or _of(offer.names, verdict.unresolvable.items()),
-        error=verdict.error,
+        error="" if verdict.error is None else verdict.error.text,
     )
     return _ENCODER.encode(result)
 
@@ -160,9 +161,9 @@ def write_scores(offer: Offer, scores: Iterable[tuple[str, int]]) -> bytes:
     return _ENCODER.encode([HostPriority(name, score) for name, score in kept.items()])
 
 
-def write_binding(error: str) -> bytes:
-    """Return the answer to bind; an empty text is success."""
-    return _ENCODER.encode(ExtenderBindingResult(error))
+def write_binding(error: CallError | None) -> bytes:
+    """Return the answer to bind; its error is empty where it succeeded."""
+    return _ENCODER.encode(ExtenderBindingResult("" if error is None else error.text))
 
 
 def _read(decoder: msgspec.json.Decoder[_Body], kind: type[_Body], body: bytes) -> _Body:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.core.scheduler.call_errors import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.servers.scheduler import schema
 from shared.errors import InputError
@@ -69,7 +70,7 @@ def test_kept_nodes_are_the_very_bytes_that_came() -> None:
 def test_a_list_of_nodes_is_answered_with_a_list_even_if_none_is_left() -> None:
     body = {"Pod": POD, "Nodes": {"items": [{"metadata": {"name": "a"}}]}}
     offer = schema.read_offer(json.dumps(body).encode())
-    answer = json.loads(schema.write_verdict(offer, FilterVerdict(error="no")))
+    answer = json.loads(schema.write_verdict(offer, FilterVerdict(error=CallError("no"))))
     assert (answer["Nodes"]["items"], answer["NodeNames"], answer["Error"]) == ([], None, "no")
 
 

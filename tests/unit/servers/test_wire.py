@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from extender.core.scheduler.call_errors import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.servers.scheduler import schema
 from tests.fakes.ports import REFUSED
@@ -15,7 +16,7 @@ CASES = sorted((Path(__file__).parents[2] / "golden" / "wire").glob("*.input.jso
 def answer(verb: str, body: bytes) -> bytes:
     """The first offered node passes, the second is refused, the third beyond help."""
     if verb == "bind":
-        return schema.write_binding(schema.read_binding(body).node)
+        return schema.write_binding(CallError(schema.read_binding(body).node))
     offer = schema.read_offer(body)
     if verb == "prioritize":
         return schema.write_scores(offer, [(name, 10) for name in offer.names])
