@@ -108,10 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _prepare(settings: ExtenderSettings) -> Credentials:
     files = _segments(settings)
-    trouble = files.prepare() if files is not None else ""
+    trouble = files.prepare() if files is not None else None
     credentials = auth.load(settings.kubernetes.kubeconfig)
     logs.set_up(settings.logging.level, settings.logging.format)
-    if trouble:
+    if trouble is not None:
         log.warning("the decision log cannot be written yet: %s", trouble)
     _allow_many_connections()
     return credentials

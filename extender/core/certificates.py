@@ -147,7 +147,7 @@ def plan(found: Found, wanted: Wanted, now: float) -> Plan:
         InputError: The authority cannot be used and is not ours to replace; names the key.
     """
     why = _why_authority(found.authority, wanted, now)
-    if why:
+    if why is not None:
         usable = isinstance(found.authority, Authority) and found.authority.ends_at > now
         return Plan(authority=True, succeeds=usable, server=True, client=True, reasons=(why,))
     assert isinstance(found.authority, Authority)  # noqa: S101 - anything else has a reason, or raises
@@ -155,13 +155,13 @@ def plan(found: Found, wanted: Wanted, now: float) -> Plan:
     server = _why_leaf(SERVER, found.server, wanted.names, wanted, ends_at, now)
     client_names = frozenset([wanted.client_name])
     client = _why_leaf(CLIENT, found.client, client_names, wanted, ends_at, now)
-    prune = f"{AUTHORITY}: one before has ended" if found.authority.outlived else ""
-    reasons = tuple(reason for reason in (server, client, prune) if reason)
+    prune = f"{AUTHORITY}: one before has ended" if found.authority.outlived else None
+    reasons = tuple(reason for reason in (server, client, prune) if reason is not None)
     return Plan(prune=bool(prune), server=bool(server), client=bool(client), reasons=reasons)
 
 
-def _why_authority(found: Authority | Broken | None, wanted: Wanted, now: float) -> str:
-    """Return why an authority must be made; "" if the one that is there does."""
+def _why_authority(found: Authority | Broken | None, wanted: Wanted, now: float) -> str | None:
+    """Return why an authority must be made; None if the one that is there does."""
     match found:
         case None:
             return f"{AUTHORITY}: there was none"
@@ -175,7 +175,7 @@ def _why_authority(found: Authority | Broken | None, wanted: Wanted, now: float)
         case Authority(ends_at=ends_at) if ends_at <= now:
             raise InputError(AUTHORITY, f"ended {now - ends_at:.0f} s ago", _FOREIGN)
         case _:
-            return ""
+            return None
 
 
 _MENDING: Final = (
@@ -194,8 +194,8 @@ def _why_leaf(
     wanted: Wanted,
     authority_ends_at: float,
     now: float,
-) -> str:
-    """Return why a certificate must be made; "" if the one that is there does."""
+) -> str | None:
+    """Return why a certificate must be made; None if the one that is there does."""
     match found:
         case None:
             return f"{key}: there was none"
@@ -211,18 +211,18 @@ def _why_leaf(
 
 def _why_now(
     key: str, leaf: Leaf, valid_seconds: float, authority_ends_at: float, now: float
-) -> str:
+) -> str | None:
     if leaf.begins_at > now:
         return f"{key}: it was good in {leaf.begins_at - now:.0f} s only"
     if now < leaf.ends_at >= authority_ends_at:
-        return ""  # a new one could not last longer
+        return None  # a new one could not last longer
     return _why_ending(key, leaf.ends_at, valid_seconds, now)
 
 
-def _why_ending(key: str, ends_at: float, valid_seconds: float, now: float) -> str:
+def _why_ending(key: str, ends_at: float, valid_seconds: float, now: float) -> str | None:
     left_seconds = ends_at - now
     if left_seconds <= 0:
         return f"{key}: it had ended {-left_seconds:.0f} s ago"
     if left_seconds < valid_seconds * RENEWED_RATIO:
         return f"{key}: it had {left_seconds:.0f} s left"
-    return ""
+    return None

@@ -13,8 +13,8 @@ def config_maps(namespaces: Iterable[str], name: str) -> tuple[str, ...]:
     return tuple(paths.namespaced(paths.CONFIG_MAPS, one, name) for one in namespaces)
 
 
-async def publish(client: KubeClient, path: str, trusted: str) -> str:
-    """Have a ConfigMap say whom to trust; return what is in the way, "" if nothing is.
+async def publish(client: KubeClient, path: str, trusted: str) -> str | None:
+    """Have a ConfigMap say whom to trust; return what is in the way, None if nothing is.
 
     Args:
         client: The API server.
@@ -29,14 +29,14 @@ async def publish(client: KubeClient, path: str, trusted: str) -> str:
             changes = {certificates.AUTHORITY: trusted}
             await keyed_data.write_config_map(client, path, kept.version, changes)
     except ConflictError:
-        return ""  # the other replica did it, or the next look does
+        return None  # the other replica did it, or the next look does
     except ApiError as error:
         return hindered(verb, path, error)
-    return ""
+    return None
 
 
 def hindered(verb: str, path: str, error: ApiError) -> str:
-    """Say what is missing where the API server refuses."""
+    """Return what is missing where the API server refuses."""
     match error:
         case ForbiddenError():
             return f"the right to {verb} {path} is missing (deploy/base/certificates.yaml): {error}"

@@ -87,7 +87,7 @@ class Departures:
         path = paths.namespaced(paths.DISRUPTION_BUDGETS, action.namespace)
         name = disruption_budgets.blocking(await self.client.get(path), pods)
         text = f"the disruption budget {name} does not allow {len(pods)} pods at once"
-        return ThrottledError(429, "TooManyRequests", text) if name else None
+        return ThrottledError(429, "TooManyRequests", text) if name is not None else None
 
     async def _dry_run(
         self, key: PodKey, uid: Uid, slots: asyncio.Semaphore

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from extender.writers.lasting_problems import Said
+from extender.writers.lasting_problems import LastingProblems
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube.client import KubeClient
@@ -90,10 +90,10 @@ class EndpointLoop:
     clock: Clock
     heartbeat: Heartbeat
     _checked_at: float | None = None
-    _said: Said = field(init=False)
+    _problems: LastingProblems = field(init=False)
 
     def __post_init__(self) -> None:
-        self._said = Said(partial(log.error, _NOT_LED, self.path))
+        self._problems = LastingProblems(partial(log.error, _NOT_LED, self.path))
 
     async def run(self) -> None:
         """Look every ``LOOK_SECONDS``; returns only by cancellation."""
@@ -116,22 +116,22 @@ class EndpointLoop:
             return  # somebody else wrote it; looked at again at once
         except (ApiError, ValueError) as error:  # no such JSON, or no UTF-8
             problem = str(error)
-        if not problem:
+        if problem is None:
             self._checked_at = now
-        self._said.look([problem] if problem else [])
+        self._problems.update([] if problem is None else [problem])
 
-    async def _write(self) -> str:
-        """Return what is wrong with the slice; "" if it leads to us now."""
+    async def _write(self) -> str | None:
+        """Return what is wrong with the slice; None if it leads to us now."""
         found = _DECODER.decode(await self.client.get(self.path))
         if found.address_type != self.place.address_type:
             return f"its addressType is {found.address_type}, ours {self.place.address_type}"
         wanted = self.place.fields()
         if _leads(found, wanted) or not self.acting():
-            return ""
+            return None
         version = {"resourceVersion": found.metadata.resource_version}
         await self.client.patch(self.path, {"metadata": version, **wanted})
         log.info("kube-scheduler is led to this replica", extra={"address": self.place.address})
-        return ""
+        return None
 
 
 def _leads(found: _Slice, wanted: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 
 from extender.core.pricing import history_text
 from extender.core.pricing.history import History
-from extender.writers.lasting_problems import Said
+from extender.writers.lasting_problems import LastingProblems
 from shared.clock import Clock
 from shared.errors import InputError
 from shared.kube import keyed_data, paths
@@ -38,7 +38,9 @@ class HistoryKeeper:
     _version: str = ""
     _kept: History = field(default_factory=History)
     _again_at: float = 0.0
-    _said: Said = field(default_factory=lambda: Said(partial(log.warning, _TEXT)))
+    _problems: LastingProblems = field(
+        default_factory=lambda: LastingProblems(partial(log.warning, _TEXT))
+    )
 
     @property
     def path(self) -> str:
@@ -51,14 +53,16 @@ class HistoryKeeper:
         try:
             found = await keyed_data.read_config_map(self.client, self.path)
         except ApiError as error:
-            self._said.look([f"{error}; what past jobs taught is forgotten at the next start"])
+            self._problems.update(
+                [f"{error}; what past jobs taught is forgotten at the next start"]
+            )
             return self._kept
         self._version = found.version
         text, place = found.data.get(KEY, ""), f"{self.namespace}/{NAME}"
         try:
             self._kept = history_text.read(text, field=f"ConfigMap {place}, key {KEY}")
         except InputError as error:
-            self._said.look([str(error)])
+            self._problems.update([str(error)])
         return self._kept
 
     async def save(self, known: History) -> History:
@@ -78,7 +82,7 @@ class HistoryKeeper:
         except ConflictError:
             return history_text.together(await self.load(), known)
         except ApiError as error:
-            self._said.look([f"{error}; what past jobs taught is not kept"])
+            self._problems.update([f"{error}; what past jobs taught is not kept"])
         return known
 
     async def _write(self, known: History) -> None:
@@ -86,4 +90,4 @@ class HistoryKeeper:
         path, version = self.path, self._version
         written = await keyed_data.write_config_map(self.client, path, version, changes)
         self._version, self._kept = written.version, known
-        self._said.look(())
+        self._problems.update(())

@@ -1,25 +1,25 @@
-"""Problems that last are said when they begin, and not at every look."""
+"""Problems that last are logged when they begin, and not at every check."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
 @dataclass
-class Said:
-    """What was wrong when it was looked at last.
+class LastingProblems:
+    """The problems of the last check.
 
     Attributes:
-        say: Is told what was not wrong before.
-        problems: What was wrong.
+        report: Called with each problem that the check before did not find.
+        texts: What was wrong.
     """
 
-    say: Callable[[str], None]
-    problems: tuple[str, ...] = ()
+    report: Callable[[str], None]
+    texts: tuple[str, ...] = ()
 
-    def look(self, problems: Iterable[str]) -> None:
-        """Take over what is wrong now; nothing: all is well again."""
+    def update(self, problems: Iterable[str]) -> None:
+        """Replace the problems by those of a new check; none: all is well again."""
         found = tuple(dict.fromkeys(problems))
         for problem in found:
-            if problem not in self.problems:
-                self.say(problem)
-        self.problems = found
+            if problem not in self.texts:
+                self.report(problem)
+        self.texts = found

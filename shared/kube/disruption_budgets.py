@@ -43,8 +43,8 @@ class Budgets(Struct):
 _DECODER: Final = msgspec.json.Decoder(Budgets)
 
 
-def blocking(data: bytes, pods: Sequence[Mapping[str, str]]) -> str:
-    """Return the name of a budget that forbids disrupting all these pods at once, or "".
+def blocking(data: bytes, pods: Sequence[Mapping[str, str]]) -> str | None:
+    """Return the name of a budget that forbids disrupting all these pods at once, or None.
 
     Args:
         data: The budgets of the pods' namespace, the server's list.
@@ -66,4 +66,4 @@ def blocking(data: bytes, pods: Sequence[Mapping[str, str]]) -> str:
         allowed = budget.status.disruptions_allowed if budget.status else 0
         if covered > allowed:
             return budget.metadata.name
-    return ""
+    return None

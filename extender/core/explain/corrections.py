@@ -121,7 +121,7 @@ def _now(s: Situation, key: str, field: str) -> str:
 
 
 def _problem(s: Situation) -> str:
-    return s.job.problem or topology_demand.problem(s.job, s.params.topology)
+    return s.job.problem or topology_demand.problem(s.job, s.params.topology) or ""
 
 
 def _stated(s: Situation) -> Correction:

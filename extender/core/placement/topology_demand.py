@@ -30,25 +30,25 @@ def wanted(job: Job, room: NodeTable, params: TopologyParameters) -> Wanted | No
     return Wanted(level, wish.required, anchors)
 
 
-def problem(job: Job, params: TopologyParameters) -> str:
-    """Return what is wrong with the level that the job names; empty if nothing is."""
+def problem(job: Job, params: TopologyParameters) -> str | None:
+    """Return what is wrong with the level that the job names; None if nothing is."""
     wish = job.wishes.topology
     try:
         if wish is not None:
             params.level(wish.text, f"annotation {wish.key}")
     except InputError as error:
         return str(error)
-    return ""
+    return None
 
 
-def absent(job: Job, room: NodeTable, params: TopologyParameters) -> str:
-    """Return that no node has the level that the job requires, and what helps; empty if some has.
+def absent(job: Job, room: NodeTable, params: TopologyParameters) -> str | None:
+    """Return that no node has the level that the job requires, and what helps; None if some has.
 
     Where there are no nodes at all, nothing is said: the level is not what is missing.
     """
     wish, found = job.wishes.topology, required(job, room, params)
     if wish is None or found is None or found.all or not room.nodes:
-        return ""
+        return None
     level = found.level
     there = [one for one in params.levels if any(one.label in n.labels for n in room.nodes)]
     known = " or ".join(f"{one.name} ({one.label})" for one in there)

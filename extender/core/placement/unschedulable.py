@@ -90,24 +90,24 @@ def _pods(group: Group) -> str:
     return f"{len(group)} {role}pod{'s' if len(group) > 1 else ''}"
 
 
-def _unknown_resource(need: Need, room: NodeTable) -> str:
+def _unknown_resource(need: Need, room: NodeTable) -> str | None:
     missing = [(name, value) for name, value in need.shape.requests if name not in room.resources]
     if not missing:
-        return ""
+        return None
     return f"ask for {amount(*missing[0])} each, and no node has any"
 
 
-def _no_node_allowed(need: Need) -> str:
+def _no_node_allowed(need: Need) -> str | None:
     if need.mask.any():
-        return ""
+        return None
     return "find no node that their selectors, affinity and tolerations allow"
 
 
-def _too_large(need: Need, room: NodeTable) -> str:
+def _too_large(need: Need, room: NodeTable) -> str | None:
     capacity = room.allocatable[need.mask]
     asked = np.flatnonzero(need.request)
     if not asked.size or np.all(need.request[asked] <= capacity[:, asked], axis=1).any():
-        return ""
+        return None
     largest = capacity.max(axis=0)
     for column in asked.tolist():
         wanted, most = int(need.request[column]), int(largest[column])

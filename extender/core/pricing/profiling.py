@@ -21,6 +21,7 @@ from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owner_changes import ChangeOwner
 from extender.core.cluster.reasons import Reason, Severity
 from extender.core.cluster.worker_gang import worker_roles
+from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.pricing import facts, notices, timing
 from extender.core.pricing.candidates import Candidate, Found, steps_of
 from extender.core.pricing.history import History
@@ -171,7 +172,7 @@ def _judge(
         )
         notice = ProfileNotice(notices.PROFILED, _measured(run), Severity.NORMAL)
         found.measured[running_jobs.run_name(job.key)] = seconds
-    elif not run.told and now - (run.since or now) >= params.profile_seconds:
+    elif lacks is not None and not run.told and _over(run, now, params):
         run = replace(run, told=True)
         text = _in_vain(lacks, params.profile_seconds)
         notice = ProfileNotice.of(Reason.PROFILE_INCONCLUSIVE, text)
@@ -181,7 +182,9 @@ def _judge(
     found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
 
 
-def entry(run: Profile, timed: Timing | None, seen: Sight, lacks: str = "") -> ProfileEntry:
+def entry(
+    run: Profile, timed: Timing | None, seen: Sight, lacks: str | None = None
+) -> ProfileEntry:
     """Return what people are told of a run; ``lacks``: what it lacks although it is timed."""
     params, since = seen.params.slot_time, run.since
     measured = run.batch_seconds is not None
@@ -194,7 +197,7 @@ def entry(run: Profile, timed: Timing | None, seen: Sight, lacks: str = "") -> P
         step_seconds=run.step_seconds if measured or timed is None else timed.seconds,
         spread=run.spread if measured else timed.spread if timed else None,
         wanted_spread=params.profile_spread,
-        lacks="" if measured else lacks if since is not None else _WAITS,
+        lacks="" if measured else lacks or "" if since is not None else _WAITS,
     )
 
 
@@ -242,6 +245,10 @@ def _measured(run: Profile) -> str:
         f"{run.spread:.2g}), so a mini-batch takes one worker {run.batch_seconds or 0.0:.4g} s; "
         f"{notices.AT_NEXT_SLOT}"
     )
+
+
+def _over(run: Profile, now: float, params: SlotTimeParameters) -> bool:
+    return now - (run.since or now) >= params.profile_seconds
 
 
 def _in_vain(lacks: str, seconds: float) -> str:

@@ -101,8 +101,8 @@ def followed(before: Timing | None, seen: Seen, params: SlotTimeParameters) -> T
     return replace(before, last=seen, intervals=intervals)
 
 
-def lacking(timing: Timing | None, params: SlotTimeParameters) -> str:
-    """Return what is missing before the time of a step counts as measured; empty: nothing is."""
+def lacking(timing: Timing | None, params: SlotTimeParameters) -> str | None:
+    """Return what is missing before the time of a step counts as measured; None: nothing is."""
     if timing is None:
         return "a step in the training's metrics: no agent has read one (shuntyard.io/metrics)"
     if not timing.last.total:
@@ -114,21 +114,21 @@ def lacking(timing: Timing | None, params: SlotTimeParameters) -> str:
     spread = timing.spread
     if spread is None or spread > params.profile_spread:
         return f"a spread of {params.profile_spread:g} at most; it is {spread or 0.0:.2g}"
-    return ""
+    return None
 
 
 def result(
     timing: Timing | None, batches: int, params: SlotTimeParameters
-) -> tuple[str, float | None]:
-    """Return what is missing, and the seconds of a mini-batch if nothing is."""
+) -> tuple[str | None, float | None]:
+    """Return what is missing, or else the seconds of a mini-batch."""
     lacks = lacking(timing, params)
-    if lacks or timing is None:
+    if lacks is not None or timing is None:
         return lacks, None
     found = batch_seconds(timing, batches)
     if found is None or not training_spec.is_batch(found):
         total = timing.last.total
         return f"steps that fit the {batches} mini-batches of the training: of {total} steps", None
-    return "", found
+    return None, found
 
 
 def batch_seconds(timing: Timing, batches: int) -> float | None:

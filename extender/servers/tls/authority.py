@@ -20,7 +20,7 @@ from extender.metrics.certificates import AUTHORITY
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.tls import reading
 from extender.writers.authority_maps import publish
-from extender.writers.lasting_problems import Said
+from extender.writers.lasting_problems import LastingProblems
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube.client import KubeClient
@@ -51,7 +51,9 @@ class AuthorityLoop:
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
-    _said: Said = field(default_factory=lambda: Said(partial(log.error, _TEXT)))
+    _problems: LastingProblems = field(
+        default_factory=lambda: LastingProblems(partial(log.error, _TEXT))
+    )
 
     async def run(self) -> None:
         """Look every ``LOOK_SECONDS``; returns only by cancellation."""
@@ -71,7 +73,7 @@ class AuthorityLoop:
             tried = [await publish(self.client, path, trusted) for path in maps]
             problems = [problem for problem in tried if problem]
         self.metrics.certificates.failures.inc(len(problems))
-        self._said.look(problems)
+        self._problems.update(problems)
 
     def _trusted(self) -> str:
         """Return the file's text; raises ``OSError`` or ``ValueError`` where it is of no use."""

@@ -52,11 +52,11 @@ def _make(generation: Path, files: Mapping[str, bytes]) -> None:
         undo.pop_all()
 
 
-def _in_use(directory: Path) -> str:
-    """Return the name of the generation in use; "" if there is none."""
+def _in_use(directory: Path) -> str | None:
+    """Return the name of the generation in use; None if there is none."""
     with contextlib.suppress(OSError):
         return (directory / CURRENT).readlink().name
-    return ""
+    return None
 
 
 def _held(directory: Path, names: Mapping[str, bytes]) -> Mapping[str, bytes]:

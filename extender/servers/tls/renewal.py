@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from extender.metrics.certificates import Door, Renewing
 from extender.metrics.extender import ExtenderMetrics
-from extender.writers.lasting_problems import Said
+from extender.writers.lasting_problems import LastingProblems
 from shared.clock import Clock
 from shared.errors import SettingsError
 from shared.health import Heartbeat
@@ -58,13 +58,13 @@ class RenewalLoop:
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
-    _said: dict[Door, Said] = field(default_factory=dict)
+    _problems: dict[Door, LastingProblems] = field(default_factory=dict)
     _refused: dict[Door, Counter[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for door, certificate in self.certificates.items():
             self._refused[door] = Counter()
-            self._said[door] = Said(partial(log.error, _KEEPS, door.value))
+            self._problems[door] = LastingProblems(partial(log.error, _KEEPS, door.value))
             certificate.refused = partial(self._note, door)
 
     async def run(self) -> None:
@@ -86,7 +86,7 @@ class RenewalLoop:
         except SettingsError as error:
             metrics.renewals.labels(listener=door.value, outcome=Renewing.REFUSED.value).inc()
             problems.append(str(error))
-        self._said[door].look(problems)
+        self._problems[door].update(problems)
         self._report(door)
         now = self.clock.now()
         metrics.observe(door.value, certificate.begins_at, certificate.ends_at, now)

@@ -20,7 +20,7 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.servers.tls import directory, making, reading
 from extender.servers.tls.reading import Held, Read
 from extender.writers.authority_maps import hindered, publish
-from extender.writers.lasting_problems import Said
+from extender.writers.lasting_problems import LastingProblems
 from shared.clock import Clock
 from shared.errors import SettingsError
 from shared.health import Heartbeat
@@ -72,7 +72,9 @@ class CertificateKeeper:
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
-    _said: Said = field(default_factory=lambda: Said(partial(log.error, "certificates: %s")))
+    _problems: LastingProblems = field(
+        default_factory=lambda: LastingProblems(partial(log.error, "certificates: %s"))
+    )
 
     async def first(self, wait_seconds: float, stop: asyncio.Event) -> None:
         """Have the files in the directory, or give up when told to ``stop``.
@@ -83,7 +85,7 @@ class CertificateKeeper:
         deadline = self.clock.monotonic() + wait_seconds
         while not await self.look() and not stop.is_set():
             if self.clock.monotonic() >= deadline:
-                problems = "; ".join(self._said.problems) or "there are none"
+                problems = "; ".join(self._problems.texts) or "there are none"
                 raise SettingsError(f"certificates: {problems}")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_SECONDS):
@@ -114,7 +116,7 @@ class CertificateKeeper:
                 tried = [await publish(self.client, path, trusted) for path in maps]
                 problems.extend(problem for problem in tried if problem)
         self.metrics.certificates.failures.inc(len(problems))
-        self._said.look(problems)
+        self._problems.update(problems)
         return written
 
     async def _kept(self, problems: list[str]) -> KeyedData[bytes] | None:

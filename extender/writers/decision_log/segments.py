@@ -51,11 +51,11 @@ class SegmentFiles:
         """What all files may take together; the state at the head of one: half of it."""
         return self.segment_bytes * self.segments
 
-    def prepare(self) -> str:
+    def prepare(self) -> str | None:
         """Make the directory.
 
         Returns:
-            Why it cannot be written to now, though it may be later; empty if it can.
+            Why it cannot be written to now, though it may be later; None if it can.
 
         Raises:
             SettingsError: It cannot be written to, and never will be.
@@ -69,7 +69,7 @@ class SegmentFiles:
                 return text
             expected = "expected a directory to write to"
             raise SettingsError(f"decision_log.directory: {text}, {expected}") from error
-        return ""
+        return None
 
     def begin(self, opening: Iterable[bytes]) -> None:
         """Begin a new segment with these pieces; the oldest go where they are too many or too much.

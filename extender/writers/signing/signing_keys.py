@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from extender.core.records.migration_reasons import MigrationReason
 from extender.core.records.signatures import Fault, Key, KeyRing
 from extender.writers.decision_log.recorder import Recorder
-from extender.writers.lasting_problems import Said
+from extender.writers.lasting_problems import LastingProblems
 from extender.writers.signing.signatures import Signatures
 from shared import signing_secret
 from shared.clock import Clock
@@ -56,7 +56,9 @@ class SigningKeys:
     signatures: Signatures
     clock: Clock
     _cluster: str = ""
-    _said: Said = field(default_factory=lambda: Said(partial(log.error, "signing keys: %s")))
+    _problems: LastingProblems = field(
+        default_factory=lambda: LastingProblems(partial(log.error, "signing keys: %s"))
+    )
 
     async def first(self, wait_seconds: float, stop: asyncio.Event) -> None:
         """Have the keys, or give up when told to ``stop``.
@@ -67,7 +69,7 @@ class SigningKeys:
         deadline = self.clock.monotonic() + wait_seconds
         while (ring := await self.look()) is None and not stop.is_set():
             if self.clock.monotonic() >= deadline:
-                raise SettingsError(f"signing.secret: {'; '.join(self._said.problems)}")
+                raise SettingsError(f"signing.secret: {'; '.join(self._problems.texts)}")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_SECONDS):
                     await stop.wait()
@@ -76,7 +78,8 @@ class SigningKeys:
 
     async def look(self) -> KeyRing | None:
         """Return the keys, made if there are none; None if they cannot be had."""
-        problem, ring = "", None
+        problem: str | None = None
+        ring = None
         try:
             self._cluster = self._cluster or await self._cluster_uid()
             for _ in range(TRIES):
@@ -88,9 +91,9 @@ class SigningKeys:
             problem = self._hindered(error)
         except ValueError as error:  # InputError is one
             problem = f"{self.path}: {error}"
-        if ring is None and not problem:
+        if ring is None and problem is None:
             problem = f"{self.path} was changed {TRIES} times while it was read"
-        self._said.look([problem] if problem else ())
+        self._problems.update(() if problem is None else [problem])
         return ring
 
     async def _kept(self) -> KeyedData[bytes]:

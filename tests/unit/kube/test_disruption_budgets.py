@@ -28,13 +28,13 @@ def line(operator, *values, key="app"):
 
 X = {"matchLabels": {"app": "x"}}
 CASES = {
-    "no budget": ([], ""),
-    "enough for all it covers": ([(X, 2)], ""),
+    "no budget": ([], None),
+    "enough for all it covers": ([(X, 2)], None),
     "one too few": ([(X, 1)], "b0"),
-    "one that covers nobody": ([({"matchLabels": {"app": "z"}}, 0)], ""),
+    "one that covers nobody": ([({"matchLabels": {"app": "z"}}, 0)], None),
     "the second of two": ([(X, 2), ({"matchLabels": {"app": "y"}}, 0)], "b1"),
     "an empty selector covers all": ([({}, 2)], "b0"),
-    "a missing selector covers nobody": ([(None, 0)], ""),
+    "a missing selector covers nobody": ([(None, 0)], None),
     "in": ([(line("In", "x", "z"), 1)], "b0"),
     "not in covers pods without the label too": ([(line("NotIn", "x"), 0)], "b0"),
     "exists": ([(line("Exists", key="i"), 1)], "b0"),

@@ -89,7 +89,7 @@ def test_no_plan_of_ours_speaks_against_a_pod_of_another_scheduler():
 JOB = released_job("j", ["a"])
 POD = JOB[1]
 OBJECTIONS = {
-    "nothing": ([NODES, JOB], (POD.key, POD.uid, "a"), ""),
+    "nothing": ([NODES, JOB], (POD.key, POD.uid, "a"), None),
     "the pod is gone": ([NODES], (POD.key, POD.uid, "a"), call_errors.POD_GONE),
     "another pod has the name": ([NODES, JOB], (POD.key, "other", "a"), call_errors.POD_GONE),
     "the node is gone": ([NODES[1], JOB], (POD.key, POD.uid, "a"), call_errors.NODE_GONE),

@@ -287,7 +287,7 @@ def test_a_member_that_lost_its_seat_is_not_bound():
     store = store_of(NODES, gang)
     ask(store, gang[1])
     call = (gang[1].key, gang[1].uid, "a")
-    assert binding.objection(store.snapshot(), *call, PARAMS) == ""
+    assert binding.objection(store.snapshot(), *call, PARAMS) is None
     store.unpromise(gang[1].uid)
     assert binding.objection(store.snapshot(), *call, PARAMS) == call_errors.NO_SEAT
 
@@ -298,7 +298,7 @@ def test_in_tree_members_are_bound_as_they_come_and_never_mended():
     placed = replace(pods[0], node_name="a", phase="Running")
     store = store_of(NODES, owner, placed, pods[1:])
     snapshot = store.snapshot()
-    assert binding.objection(snapshot, pods[1].key, pods[1].uid, "a", PARAMS) == ""
+    assert binding.objection(snapshot, pods[1].key, pods[1].uid, "a", PARAMS) is None
     burst = binding.burst(snapshot, pods[1], [p.uid for p in pods[1:]], PARAMS)
     assert burst == binding.Burst((), (pods[1].uid, pods[2].uid))
     first = cycle(store)
