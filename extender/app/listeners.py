@@ -26,10 +26,10 @@ from extender.servers.applications import (
 )
 from extender.servers.auth.authorizer import Doorkeeper
 from extender.servers.auth.viewers import Viewers
-from extender.servers.ports import SchedulerPort
 from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.forwarding import Forwarding
 from extender.servers.readapi.peers import Peers
+from extender.servers.scheduler.answers import SchedulerAnswers
 from extender.servers.tls.certificate import ServerCertificate
 from extender.servers.tls.trust import Trust
 from extender.servers.tls.upkeep import CertificateKeeper, Places
@@ -120,7 +120,7 @@ def certificates(settings: ExtenderSettings) -> Certificates:
 
 def for_scheduler(
     section: SchedulerSection,
-    answers: SchedulerPort,
+    answers: SchedulerAnswers,
     first: Callable[[], Awaitable[None]],
     ground: Context,
     shown: Certificates,

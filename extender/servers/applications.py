@@ -12,18 +12,21 @@ from aiohttp.typedefs import Middleware
 from extender.metrics.extender import ExtenderMetrics, Verb
 from extender.servers import admin, middlewares
 from extender.servers.agents import handlers as agents_handlers
+from extender.servers.agents.answers import AgentAnswers
 from extender.servers.auth.authorizer import SHOWING, Doorkeeper
 from extender.servers.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
 from extender.servers.metrics_page import MetricsPage
-from extender.servers.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
 from extender.servers.readapi import handlers as readapi_handlers
+from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.forwarding import Forwarding
 from extender.servers.readapi.handlers import LATELY, PRESENT
 from extender.servers.readapi.limits import Turnstile
 from extender.servers.readapi.shared_answers import Lately
 from extender.servers.readapi.threads import Threads
 from extender.servers.scheduler import callers, handlers
+from extender.servers.scheduler.answers import SchedulerAnswers
 from shared.connections import Connections
+from shared.health import Health
 
 MOST_BODY_BYTES: Final = 64 * 2**20
 """5000 whole nodes are 23 MB; aiohttp's default of 1 MiB answers 413 from about 70 nodes on."""
@@ -34,7 +37,7 @@ KEEPALIVE_SECONDS: Final = 120.0
 
 
 def create_scheduler_app(
-    scheduler: SchedulerPort,
+    scheduler: SchedulerAnswers,
     metrics: ExtenderMetrics,
     client_names: Collection[str] | None = None,
     first: Callable[[], Awaitable[None]] | None = None,
@@ -58,25 +61,25 @@ def create_scheduler_app(
 
 
 def create_agents_app(
-    port: AgentPort, metrics: ExtenderMetrics, *, most_body_bytes: int
+    answers: AgentAnswers, metrics: ExtenderMetrics, *, most_body_bytes: int
 ) -> web.Application:
     """Return the application that node agents call.
 
     Args:
-        port: Who answers.
+        answers: Answers the agents.
         metrics: What counts requests.
         most_body_bytes: Size from which a heartbeat is refused, unpacked or not.
     """
     app = _application(metrics, most_body_bytes)
-    app[AGENTS] = port
+    app[AGENTS] = answers
     app.router.add_post("/v1/heartbeats", agents_handlers.heartbeat, name=Verb.HEARTBEAT)
     app.router.add_get("/v1/nodes/{node}/pods", agents_handlers.node_pods, name=Verb.NODE_PODS)
     return app
 
 
 def create_api_app(
-    read: ReadPort,
-    health: HealthPort,
+    read: ReadAnswers,
+    health: Health,
     metrics: ExtenderMetrics,
     forwarding: Forwarding | None = None,
     doorkeeper: Doorkeeper | None = None,

@@ -5,13 +5,16 @@ from typing import Final
 from aiohttp import web
 
 from extender.metrics.extender import ExtenderMetrics, Outcome
+from extender.servers.agents.answers import AgentAnswers
 from extender.servers.metrics_page import MetricsPage
-from extender.servers.ports import AgentPort, HealthPort, ReadPort, SchedulerPort
+from extender.servers.readapi.answers import ReadAnswers
+from extender.servers.scheduler.answers import SchedulerAnswers
+from shared.health import Health
 
-SCHEDULER: Final = web.AppKey("scheduler", SchedulerPort)
-AGENTS: Final = web.AppKey("agents", AgentPort)
-READ: Final = web.AppKey("read", ReadPort)
-HEALTH: Final = web.AppKey("health", HealthPort)
+SCHEDULER: Final = web.AppKey("scheduler", SchedulerAnswers)
+AGENTS: Final = web.AppKey("agents", AgentAnswers)
+READ: Final = web.AppKey("read", ReadAnswers)
+HEALTH: Final = web.AppKey("health", Health)
 METRICS: Final = web.AppKey("metrics", ExtenderMetrics)
 PAGE: Final = web.AppKey("page", MetricsPage)
 

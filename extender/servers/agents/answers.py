@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
-
-from aiohttp import hdrs, web
 
 from extender.core.agents import heartbeats, requests
 from extender.core.agents.heartbeats import Kind, NodeHeartbeat
@@ -26,9 +25,25 @@ INDEX_SECONDS: Final = 1.0
 time."""
 
 
+class Cause(Enum):
+    """Why a call of an agent is refused."""
+
+    NOT_SYNCED = "this replica does not know the cluster yet"
+    NO_SUCH_NODE = "the node is not in the cluster"
+    POD_ELSEWHERE = "a pod of the report is on another node"
+
+
+@dataclass(frozen=True)
+class AgentRefusal:
+    """A call that is refused; ``text`` names the field and what is wrong with it."""
+
+    cause: Cause
+    text: str
+
+
 @dataclass
 class AgentAnswers:
-    """What agents are told.
+    """The answers to agents.
 
     Attributes:
         check: Returns the node that the bearer of a token may speak for.
@@ -57,42 +72,38 @@ class AgentAnswers:
         """Return the node that the caller may speak for."""
         return await self.check(authorization)
 
-    def heartbeat(self, heartbeat: wire.Heartbeat) -> wire.HeartbeatAnswer:
-        """Take over a heartbeat and return what the agent shall do.
-
-        Raises:
-            HTTPServiceUnavailable: The cluster is not known yet.
-            HTTPNotFound: There is no such node.
-            HTTPForbidden: A pod is on another node.
-        """
+    def heartbeat(self, heartbeat: wire.Heartbeat) -> wire.HeartbeatAnswer | AgentRefusal:
+        """Take over a heartbeat and return what the agent shall do; refused, it changes nothing."""
         snapshot = self._snapshot(heartbeat.node)
+        if isinstance(snapshot, AgentRefusal):
+            return snapshot
         heard = schema.heard(heartbeat, self.clock.monotonic())
-        _refuse_strangers(snapshot, heard)
+        if (refusal := _refuse_strangers(snapshot, heard)) is not None:
+            return refusal
         known = snapshot.reports.get(heard.node)
         report = self._taken(known, heard, heartbeat)
         acting = self.acting()
         commands = requests.commands(self.store.snapshot(), heard.node) if acting else ()
         return schema.answer(commands, acting=acting, full_wanted=not report.complete)
 
-    async def pods(self, node: NodeName) -> wire.NodePods:
-        """Return the pods of ours that are bound to a node and have not finished, by name.
-
-        Raises:
-            HTTPServiceUnavailable: The cluster is not known yet.
-            HTTPNotFound: There is no such node.
-        """
-        self._snapshot(node)
+    async def pods(self, node: NodeName) -> wire.NodePods | AgentRefusal:
+        """Return the pods of ours that are bound to a node and have not finished, by name."""
+        refusal = self._snapshot(node)
+        if isinstance(refusal, AgentRefusal):
+            return refusal
         found = (await self._pods_by_node()).get(node, [])
         snapshot = self._snapshot(node)
+        if isinstance(snapshot, AgentRefusal):
+            return snapshot
         return wire.NodePods(node=node, pods=tuple(_place(snapshot, pod) for pod in found))
 
-    def _snapshot(self, node: str) -> Snapshot:
+    def _snapshot(self, node: str) -> Snapshot | AgentRefusal:
         if not self.synced():
-            text = "this replica does not know the cluster yet"
-            raise web.HTTPServiceUnavailable(text=text, headers={hdrs.RETRY_AFTER: "1"})
+            return AgentRefusal(Cause.NOT_SYNCED, "this replica does not know the cluster yet")
         snapshot = self.store.snapshot()
         if node not in snapshot.room.index:
-            raise web.HTTPNotFound(text=f"node: there is no node {node} in the cluster")
+            text = f"node: there is no node {node} in the cluster"
+            return AgentRefusal(Cause.NO_SUCH_NODE, text)
         return snapshot
 
     def _taken(
@@ -121,11 +132,12 @@ class AgentAnswers:
             return self._by_node
 
 
-def _refuse_strangers(snapshot: Snapshot, heard: NodeHeartbeat) -> None:
-    """A pod that is bound elsewhere is not this agent's to speak of."""
+def _refuse_strangers(snapshot: Snapshot, heard: NodeHeartbeat) -> AgentRefusal | None:
+    """Refuse a report of a pod that is bound to another node."""
     for i, pod in enumerate(heard.pods):
         if snapshot.bound.get(pod.uid, heard.node) != heard.node:
-            raise web.HTTPForbidden(text=f"pods.{i}.uid: that pod is on another node")
+            return AgentRefusal(Cause.POD_ELSEWHERE, f"pods.{i}.uid: that pod is on another node")
+    return None
 
 
 def _by_node(snapshot: Snapshot) -> Mapping[NodeName, list[Pod]]:

@@ -273,7 +273,15 @@ class ReadAnswers:
         return await self.long.run_while_wanted(answer)
 
     async def what_if(self, body: bytes, namespace: str) -> api.WhatIfResponse:
-        """What would become of a job; the store hears nothing of it."""
+        """Return what would become of the job of a manifest; nothing is written anywhere.
+
+        Args:
+            body: The manifest, JSON.
+            namespace: Where it goes if it does not say so.
+
+        Raises:
+            InputError: It cannot be read, or no pods could be made of it; names the field.
+        """
         async with self.rest.turn(self.clock):
             asked, acting = self._asked(self.store.snapshot()), self.acting()
             book, past = self.offers.book(), self.offers.history()
@@ -288,7 +296,7 @@ class ReadAnswers:
             return await self.long.run_while_wanted(answer)
 
     async def namespaces_of(self, body: bytes, namespace: str) -> manifests.Namespaces:
-        """The namespaces of a manifest."""
+        """Return the namespaces of a manifest; raises as ``what_if``."""
         return await self.long.run(lambda: manifests.namespaces(body, namespace))
 
     async def _worked_out(

@@ -4,14 +4,13 @@ import threading
 from typing import Any
 
 import pytest
-from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from extender.core.agents.heartbeats import NodeHeartbeat, merged
 from extender.core.cluster.snapshot import Snapshot
 from extender.metrics.extender import ExtenderMetrics, Happening
 from extender.servers.agents import answers
-from extender.servers.agents.answers import INDEX_SECONDS, AgentAnswers
+from extender.servers.agents.answers import INDEX_SECONDS, AgentAnswers, Cause
 from shared import wire
 from shared.model import (
     JobKey,
@@ -126,10 +125,8 @@ def test_a_standby_takes_heartbeats_and_commands_nothing(desk: Desk) -> None:
 
 async def test_before_the_cluster_is_known_nothing_is_taken(desk: Desk) -> None:
     desk.synced = False
-    with pytest.raises(web.HTTPServiceUnavailable):
-        desk.beat()
-    with pytest.raises(web.HTTPServiceUnavailable):
-        await desk.answers.pods(NodeName("node-0"))
+    assert desk.beat().cause is Cause.NOT_SYNCED
+    assert (await desk.answers.pods(NodeName("node-0"))).cause is Cause.NOT_SYNCED
     assert desk.store.snapshot().reports == {}
 
 
