@@ -4,71 +4,10 @@ Each reason carries its own classification. Nothing else keeps a set of reasons,
 the record is required: a new reason without one of them does not pass the type check.
 """
 
-from dataclasses import KW_ONLY, dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import Self
 
-
-class Severity(StrEnum):
-    """The type of the Event that reports a reason."""
-
-    NORMAL = "Normal"
-    WARNING = "Warning"
-
-
-class Actor(Enum):
-    """A person without whose change the job cannot start."""
-
-    NOBODY = "nobody"
-    OWNER = "the owner of the job"
-    ADMINISTRATOR = "an administrator of the cluster"
-
-
-class Room(Enum):
-    """What free room has to do with a reason."""
-
-    NOT_NEEDED = "the job would not start with more room"
-    LACKING = "the job would start if elastic jobs had fewer workers"
-    KEPT = "as LACKING, and room is kept for the job: it is the backfill head"
-    KEPT_FOR_ANOTHER = "there is room, but it is kept for the backfill head"
-
-
-class Limit(Enum):
-    """What refuses a job, other than room."""
-
-    NONE = "none"
-    PRICE = "the price of its resources"
-    QUOTA = "the quota of its namespace"
-
-
-@dataclass(frozen=True)
-class ReasonRecord:
-    """One reason.
-
-    Attributes:
-        token: The word in condition, Event, metrics label, log, read API and CLI.
-        message: Constant text, without digits: a text that changes wakes refused pods
-            (docs/adr/0002).
-        names_details: The message that is shown names what only this job has, for example the
-            annotation or the resource.
-        severity: Type of its Events.
-        actor: The person who must change something before the job can start.
-        time_helps: The job may lose the reason when other jobs end.
-        nodes_help: The job may lose the reason when an autoscaler adds nodes.
-        room: See there.
-        limit: See there.
-    """
-
-    token: str
-    message: str
-    _: KW_ONLY
-    names_details: bool
-    severity: Severity
-    actor: Actor
-    time_helps: bool
-    nodes_help: bool
-    room: Room
-    limit: Limit
+from extender.core.cluster.reason_record import Actor, Limit, ReasonRecord, Room, Severity
 
 
 class Reason(StrEnum):
@@ -87,7 +26,7 @@ class Reason(StrEnum):
     )
     GANG_SIZE_UNKNOWN = ReasonRecord(
         "GangSizeUnknown",
-        ("the gang size is known from nowhere: set the annotation shuntyard.io/min-available"),
+        "the gang size is known from nowhere: set the annotation shuntyard.io/min-available",
         names_details=False,
         severity=Severity.WARNING,
         actor=Actor.OWNER,
@@ -131,7 +70,7 @@ class Reason(StrEnum):
     )
     WAITING_FOR_QUOTA = ReasonRecord(  # Kueue
         "WaitingForQuota",
-        ("with it the namespace would hold more than its guaranteed share and borrowing limit"),
+        "with it the namespace would hold more than its guaranteed share and borrowing limit",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NOBODY,
@@ -211,7 +150,7 @@ class Reason(StrEnum):
     )
     GANG_TOO_LARGE = ReasonRecord(
         "GangTooLarge",
-        ("the maximum wait is over, but the gang would not fit even if every other job had ended"),
+        "the maximum wait is over, but the gang would not fit even if every other job had ended",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NOBODY,
@@ -258,7 +197,7 @@ class Reason(StrEnum):
     )
     PAYOFF_TOO_LOW = ReasonRecord(
         "PayoffTooLow",
-        ("no plan over the slots to come is known that is worth more than its resources cost"),
+        "no plan over the slots to come is known that is worth more than its resources cost",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NOBODY,

@@ -7,7 +7,8 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import jobs
-from extender.core.cluster.reasons import Limit, Reason
+from extender.core.cluster.reason_record import Limit
+from extender.core.cluster.reasons import Reason
 from extender.core.explain import price_offers, slot_plans
 from extender.core.explain.explanation import Asked
 from extender.core.explain.workers import of_job, workers

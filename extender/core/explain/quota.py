@@ -3,7 +3,8 @@
 import math
 from typing import Final
 
-from extender.core.cluster.reasons import Limit, Reason
+from extender.core.cluster.reason_record import Limit
+from extender.core.cluster.reasons import Reason
 from extender.core.explain.corrections import Correction
 from extender.core.explain.trial import Situation
 from extender.core.queue import namespace_shares

@@ -5,7 +5,8 @@ from typing import Final, Self
 
 from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.owner_changes import ChangeOwner, namespace_of
-from extender.core.cluster.reasons import Reason, Severity
+from extender.core.cluster.reason_record import Severity
+from extender.core.cluster.reasons import Reason
 from extender.core.pricing.inputs import Sight
 from extender.core.pricing.outcome import Promise, Standing
 from extender.core.pricing.searching import GRACE

@@ -19,7 +19,8 @@ from extender.core.agents import reports
 from extender.core.cluster import jobs
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owner_changes import ChangeOwner
-from extender.core.cluster.reasons import Reason, Severity
+from extender.core.cluster.reason_record import Severity
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.pricing import facts, notices, timing

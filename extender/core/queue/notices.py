@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from extender.core.cluster.commands import Command, EmitEvent, SetQueuedCondition
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.reasons import Reason, Severity
+from extender.core.cluster.reason_record import Severity
+from extender.core.cluster.reasons import Reason
 from extender.core.queue.priority import Value
 from extender.core.queue.state import Told
 from extender.core.queue.weighting import Weight

@@ -19,7 +19,8 @@ from itertools import chain
 from typing import Final
 
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.reasons import Reason, Room
+from extender.core.cluster.reason_record import Room
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.steps import Steps, in_full
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.queue import BackfillParameters

@@ -11,7 +11,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from extender.core.cluster.reasons import Limit, Reason, Room, Severity
+from extender.core.cluster.reason_record import Limit, Room, Severity
+from extender.core.cluster.reasons import Reason
 
 
 class Is(StrEnum):
