@@ -40,6 +40,7 @@ from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from extender.settings.signing import SigningSection
+from extender.store.source import SnapshotSource
 from extender.store.store import ClusterStore
 from extender.writers.bindings import Bindings
 from extender.writers.decision_log.recorder import Recorder
@@ -275,7 +276,7 @@ def _observer(
 
 
 def _read_answers(
-    store: ClusterStore,
+    store: SnapshotSource,
     params: CoreParameters,
     clock: Clock,
     schedule: ScheduleLoop,

@@ -7,7 +7,7 @@ from typing import Final
 from extender.core.agents import report_view
 from extender.core.agents.report_view import Freshness
 from extender.metrics.extender import ExtenderMetrics
-from extender.store.store import ClusterStore
+from extender.store.source import SnapshotSource
 from shared.clock import Clock
 from shared.health import Heartbeat
 
@@ -23,7 +23,7 @@ class AgentsLoop:
         stale_seconds: From when on a silent agent is counted as stale.
     """
 
-    store: ClusterStore
+    store: SnapshotSource
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat

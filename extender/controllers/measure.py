@@ -11,7 +11,7 @@ from typing import Final
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.placement import NodePriceParameters
 from extender.metrics.extender import ExtenderMetrics
-from extender.store.store import ClusterStore
+from extender.store.source import SnapshotSource
 from shared.clock import Clock
 from shared.health import Health, Heartbeat
 
@@ -34,7 +34,7 @@ class MeasureLoop:
         barrier: Says how many bind calls wait.
     """
 
-    store: ClusterStore
+    store: SnapshotSource
     pricing: NodePriceParameters
     clock: Clock
     metrics: ExtenderMetrics

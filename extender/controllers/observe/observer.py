@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from extender.controllers.observe.catalog import Catalog
 from extender.controllers.observe.optional_kind import OptionalKind
 from extender.metrics.extender import ExtenderMetrics
-from extender.store.store import ClusterStore
+from extender.store.source import StoreReads
 from extender.writers.decision_log.recorder import Recorder
 from shared.clock import Clock
 from shared.health import Heartbeat
@@ -155,7 +155,7 @@ class Observer:
 
         A burst of Bindings comes back as as many events that move nobody: they wake them together.
         """
-        store = self.recorder.store
+        store: StoreReads = self.recorder.store
         before, stood = store.generation, _stands(store, delta)
         self.recorder.apply(delta)
         if store.generation == before and not isinstance(delta, Replace):
@@ -178,7 +178,7 @@ class Observer:
         self.metrics.skipped_objects.inc()
 
 
-def _stands(store: ClusterStore, delta: Delta) -> NodeName | None:
+def _stands(store: StoreReads, delta: Delta) -> NodeName | None:
     """Return where the pod that a delta tells of takes room; None: nowhere, or it leaves."""
     if not isinstance(delta, Upsert) or not isinstance(delta.entity, Pod) or delta.entity.deleting:
         return None

@@ -14,7 +14,7 @@ from extender.core.kinds import registry
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.agents import schema
 from extender.servers.readapi.threads import Threads
-from extender.store.store import ClusterStore
+from extender.store.source import SnapshotSource
 from shared import labels, places, wire
 from shared.clock import Clock
 from shared.model import NodeName, Pod
@@ -54,7 +54,7 @@ class AgentAnswers:
         threads: Where the list of pods by node is made.
     """
 
-    store: ClusterStore
+    store: SnapshotSource
     clock: Clock
     metrics: ExtenderMetrics
     check: Callable[[str], Awaitable[NodeName]]

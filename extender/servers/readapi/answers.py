@@ -29,7 +29,7 @@ from extender.servers.readapi import manifests, paging
 from extender.servers.readapi.forecasts import Foresight
 from extender.servers.readapi.rest import Rest
 from extender.servers.readapi.threads import Threads
-from extender.store.store import ClusterStore
+from extender.store.source import SnapshotSource
 from shared import api
 from shared.clock import Clock
 from shared.errors import InputError
@@ -107,7 +107,7 @@ class ReadAnswers:
         long: Work out explanations and what-ifs, one at a time.
     """
 
-    store: ClusterStore
+    store: SnapshotSource
     parameters: CoreParameters
     clock: Clock
     acting: Callable[[], bool]

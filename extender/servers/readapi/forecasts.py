@@ -11,7 +11,7 @@ from extender.core.queue import forecast
 from extender.core.queue.decision import Cycle
 from extender.core.queue.forecast import Estimate
 from extender.servers.readapi.threads import Threads
-from extender.store.store import ClusterStore
+from extender.store.source import SnapshotSource
 from shared.clock import Clock
 from shared.model import JobKey
 
@@ -24,7 +24,7 @@ PAUSE_RATIO: Final = 9.0
 class Foresight:
     """See the module: what was worked out last is told until it is worked out again."""
 
-    store: ClusterStore
+    store: SnapshotSource
     parameters: CoreParameters
     clock: Clock
     threads: Threads = field(default_factory=lambda: Threads("estimates", most_waiting=1))

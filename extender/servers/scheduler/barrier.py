@@ -21,7 +21,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler import binding, call_errors
 from extender.core.scheduler.call_errors import CallError
 from extender.metrics.extender import ExtenderMetrics, Passed
-from extender.store.store import ClusterStore
+from extender.store.source import SnapshotSource
 from extender.writers.bindings import Bindings
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid
@@ -50,7 +50,7 @@ class Arrival:
 class BindBarrier:
     """See the module. Handlers call ``bind``; ``run`` is the loop that opens the barrier."""
 
-    store: ClusterStore
+    store: SnapshotSource
     bindings: Bindings
     parameters: CoreParameters
     acting: Callable[[], bool]
