@@ -2,7 +2,14 @@
 
 import pytest
 
-from shared.label_selectors import MOST_LINES, MOST_VALUES, NOTHING, LabelSelector, Line, named
+from shared.label_selectors import (
+    MOST_LINES,
+    MOST_VALUES,
+    NOTHING,
+    LabelSelector,
+    Line,
+    select_label,
+)
 
 LABELS = {"app": "db", "tier": "gold"}
 CASES = {
@@ -27,8 +34,8 @@ CASES = {
         LabelSelector(match_labels={"app": "db"}, match_expressions=(Line("z", "Exists"),)),
         False,
     ),
-    "a name": (named("app", "db"), True),
-    "another name": (named("app", "web"), False),
+    "a name": (select_label("app", "db"), True),
+    "another name": (select_label("app", "web"), False),
     "what matches nothing": (NOTHING, False),
 }
 

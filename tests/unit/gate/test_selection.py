@@ -147,6 +147,10 @@ def test_the_words_that_start_programs_are_those_of_the_devcluster():
     assert methods | kinds == set(graph.STARTS)
 
 
+def test_the_files_of_the_devcluster_that_the_graph_names_exist(ours):
+    assert {graph.PLUGIN, *graph.STARTERS} <= ours.texts.keys()
+
+
 def test_every_program_that_the_devcluster_starts_for_others_has_its_word(ours):
     programs = {
         program
