@@ -18,9 +18,10 @@ from typing import Final
 from aiohttp import web
 
 from bench import made_up
+from extender.controllers.base import DecisionContext
 from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler.call_errors import CallError
-from extender.core.scheduler.direct_gangs import NEVER, Occasion
+from extender.core.scheduler.direct_gangs import NEVER, QueueView
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.applications import create_runner, create_scheduler_app
@@ -72,15 +73,14 @@ def stirring(recorder: Recorder) -> Callable[[], bool]:
 async def serve(options: argparse.Namespace, directory: Path) -> None:
     """Listen until standard input ends; print the port when it can be called."""
     recorder = recorder_of(options.nodes, options.pods, directory)
-    answers = SchedulerAnswers(
-        store=recorder.store,
+    context = DecisionContext(
+        recorder=recorder,
         parameters=CoreParameters(),
-        acting=stirring(recorder) if options.changing else lambda: True,
-        desk=_Desk(),
-        barrier=_bind_nothing,
-        witness=recorder,
+        clock=recorder.clock,
+        leads=stirring(recorder) if options.changing else lambda: True,
         metrics=recorder.metrics,
     )
+    answers = SchedulerAnswers(context, _Desk(), barrier=_bind_nothing)
     runner = create_runner(create_scheduler_app(answers, recorder.metrics), drain_seconds=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -101,7 +101,7 @@ class _Desk:
     def waits(self, _pod: Pod) -> bool:
         return False
 
-    def occasion(self, _pod: Pod) -> Occasion:
+    def occasion(self, _pod: Pod) -> QueueView:
         return NEVER
 
     def take_over(self, _pod: Pod, _verdict: FilterVerdict) -> None:

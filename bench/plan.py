@@ -15,11 +15,11 @@ from typing import Final
 from bench import made_up, results
 from extender.core.cluster import jobs
 from extender.core.cluster.cache import Cache
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan
-from extender.core.queue import decision
+from extender.core.queue.decision import QUEUE, QueueTrigger
 from extender.core.queue.state import QueueState
 from extender.store.store import ClusterStore
 from shared.model import JobKey, Upsert
@@ -106,8 +106,8 @@ def _times(store: ClusterStore) -> tuple[float, float, float, bool]:
     viewed = time.process_time()
     plan = planner.plan(job, snapshot.room, params, 0.0, was_whole=False)
     planned = time.process_time()
-    snapshot = replace(snapshot, cache=Cache())  # without durations of earlier runs
-    decision.cycle(snapshot, QueueState(), Reading(NOW_SECONDS, 0.0), params)
+    snapshot = replace(snapshot, cache=Cache())  # nothing is known of the job
+    QUEUE.decide(Session(snapshot, Reading(NOW_SECONDS, 0.0), params), QueueState(), QueueTrigger())
     ended = time.process_time()
     return viewed - begun, planned - viewed, ended - planned, isinstance(plan, Plan)
 

@@ -19,10 +19,10 @@ from agent.metrics import MOST_PODS, AgentMetrics
 from agent.reporting.outbox import NodeState
 from bench import made_up, results
 from extender.controllers.measure import MeasureLoop
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue.decision import cycle
+from extender.core.queue.decision import QUEUE, QueueTrigger
 from extender.core.queue.state import QueueState
 from extender.metrics.extender import ExtenderMetrics
 from extender.store.store import ClusterStore
@@ -102,7 +102,9 @@ def extender_row(nodes: int, pods: int) -> Row:
     look_ms = (time.perf_counter() - begun) * 1000
     metrics.yard.observe_loops(loops)
     reading = Reading(clock.now(), clock.monotonic())
-    metrics.queue.observe(cycle(_queue(), QueueState(), reading, params), reading.now)
+    metrics.queue.observe(
+        QUEUE.decide(Session(_queue(), reading, params), QueueState(), QueueTrigger()), reading.now
+    )
     return _row("extender", metrics.registry, metrics.render, (nodes, pods), look_ms)
 
 

@@ -1,18 +1,17 @@
 """The loops that decide, each built from its section of the settings and from what all share."""
 
-import asyncio
 import uuid
 from collections.abc import Callable
 
 from extender.app.context import Context
-from extender.controllers.admit import AdmissionLoop
+from extender.controllers.base import DecisionContext
 from extender.controllers.change_notifier import ChangeNotifier
-from extender.controllers.migrate import MigrateLoop
+from extender.controllers.cpu_shares import CpuSharesController
+from extender.controllers.elastic import ElasticController
+from extender.controllers.migration import MigrationController
 from extender.controllers.observe.observer import Observer
-from extender.controllers.rescale import RescaleLoop
-from extender.controllers.resize import ResizeLoop
-from extender.controllers.schedule import ScheduleLoop
-from extender.core.parameters.combined import CoreParameters
+from extender.controllers.pricing import PricingController
+from extender.controllers.queue import QueueController
 from extender.servers.tls.authority import AuthorityLoop
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
@@ -29,7 +28,6 @@ from extender.writers.leadership import Leadership
 from extender.writers.migrations import Mover
 from extender.writers.owners import OwnerWriter
 from extender.writers.signing.signing_keys import SigningKeys, SigningLoop
-from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube import endpoints, paths
 from shared.kube.lease import LeaseObserver
@@ -111,81 +109,98 @@ def authority(
     )
 
 
-def schedule_loop(
+def queue_controller(
     settings: ExtenderSettings,
+    *,
+    context: DecisionContext,
     executor: Executor,
-    params: CoreParameters,
-    clock: Clock,
-    heartbeat: Heartbeat,
     changed: ChangeNotifier,
-) -> ScheduleLoop:
-    """Return the loop of the queue."""
-    return ScheduleLoop(
-        executor, executor.recorder, params, clock, executor.acting, executor.metrics, heartbeat,
-        changed, settings.queue.settle_seconds, settings.queue.interval_seconds,
-    )  # fmt: skip
+    heartbeat: Heartbeat,
+) -> QueueController:
+    """Return the controller of the queue."""
+    return QueueController(
+        context=context,
+        heartbeat=heartbeat,
+        executor=executor,
+        changed=changed,
+        settle_seconds=settings.queue.settle_seconds,
+        interval_seconds=settings.queue.interval_seconds,
+    )
 
 
-def migrate_loop(
+def migration_controller(
     settings: ExtenderSettings,
-    schedule: ScheduleLoop,
+    *,
+    context: DecisionContext,
+    executor: Executor,
     observer: Observer,
+    changed: ChangeNotifier,
     heartbeat: Heartbeat,
-    changed: asyncio.Event,
-) -> MigrateLoop:
-    """Return the loop of migrations; without their resource it does nothing."""
-    executor, recorder, metrics = schedule.executor, schedule.recorder, schedule.metrics
-    mover = Mover(executor.client, recorder, executor.teller, executor.acting, metrics)
-    return MigrateLoop(
-        mover, recorder, schedule.parameters.migration, schedule.clock, schedule.acting,
-        lambda: observer.has_migrations, metrics, heartbeat, changed,
-        settings.migration.interval_seconds,
-    )  # fmt: skip
+) -> MigrationController:
+    """Return the controller of migrations; without their resource it does nothing."""
+    return MigrationController(
+        context=context,
+        heartbeat=heartbeat,
+        mover=Mover(
+            executor.client, context.recorder, executor.teller, context.leads, context.metrics
+        ),
+        installed=lambda: observer.has_migrations,
+        changed=changed.follower(),
+        interval_seconds=settings.migration.interval_seconds,
+    )
 
 
-def resize_loop(
+def cpu_shares_controller(
     section: CpuWeightsSection,
+    *,
+    context: DecisionContext,
     executor: Executor,
-    params: CoreParameters,
-    clock: Clock,
     heartbeat: Heartbeat,
-) -> ResizeLoop:
-    """Return the loop of CPU weights, with as many writers as releases have."""
-    acting, metrics = executor.acting, executor.metrics
-    writer = RequestWriter(executor.client, acting, metrics, executor.parallelism)
-    return ResizeLoop(
-        writer, executor.recorder, params, clock, acting, metrics, heartbeat,
-        section.interval_seconds, section.restore_seconds,
-    )  # fmt: skip
+) -> CpuSharesController:
+    """Return the controller of CPU shares, with as many writers as releases have."""
+    return CpuSharesController(
+        context=context,
+        heartbeat=heartbeat,
+        writer=RequestWriter(executor.client, context.leads, context.metrics, executor.parallelism),
+        interval_seconds=section.interval_seconds,
+        restore_seconds=section.restore_seconds,
+    )
 
 
-def rescale_loop(
+def elastic_controller(
     settings: ExtenderSettings,
-    schedule: ScheduleLoop,
+    *,
+    context: DecisionContext,
+    writer: OwnerWriter,
     changed: ChangeNotifier,
     heartbeat: Heartbeat,
-) -> RescaleLoop:
-    """Return the loop of elastic jobs; it asks the queue who waits for room."""
-    executor, clock, acting = schedule.executor, schedule.clock, schedule.acting
-    recorder = schedule.recorder
-    writer = OwnerWriter(executor.client, recorder, executor.teller, acting, clock)
-    return RescaleLoop(
-        writer, recorder, schedule.parameters, clock, acting, schedule.metrics, heartbeat,
-        changed.follower(), lambda: schedule.memory, settings.scaling.interval_seconds,
-    )  # fmt: skip
+) -> ElasticController:
+    """Return the controller of elastic jobs."""
+    return ElasticController(
+        context=context,
+        heartbeat=heartbeat,
+        writer=writer,
+        changed=changed.follower(),
+        interval_seconds=settings.scaling.interval_seconds,
+    )
 
 
-def admission_loop(
+def pricing_controller(
     settings: ExtenderSettings,
-    schedule: ScheduleLoop,
-    rescale: RescaleLoop,
+    *,
+    context: DecisionContext,
+    writer: OwnerWriter,
+    queue: QueueController,
     changed: ChangeNotifier,
     heartbeat: Heartbeat,
-) -> AdmissionLoop:
-    """Return the loop of admission by price; its plans are written as changes of workers are."""
-    writer, clock = rescale.writer, rescale.clock
-    keeper = HistoryKeeper(writer.client, settings.admission.history_namespace, clock)
-    return AdmissionLoop(
-        writer, keeper, rescale.recorder, rescale.parameters, clock, rescale.acting,
-        rescale.metrics, heartbeat, changed.follower(), changed.set, schedule.price,
-    )  # fmt: skip
+) -> PricingController:
+    """Return the controller of admission by price."""
+    return PricingController(
+        context=context,
+        heartbeat=heartbeat,
+        writer=writer,
+        keeper=HistoryKeeper(writer.client, settings.admission.history_namespace, context.clock),
+        changed=changed.follower(),
+        notify=changed.set,
+        price=queue.price,
+    )

@@ -19,14 +19,15 @@ from typing import Protocol
 from extender.app import composition, listeners, replay
 from extender.app.context import Context
 from extender.app.listeners import Certificates, Listener
-from extender.controllers.admit import AdmissionLoop
 from extender.controllers.agents import AgentsLoop
+from extender.controllers.base import DecisionContext
 from extender.controllers.change_notifier import ChangeNotifier
+from extender.controllers.elastic import ElasticController
 from extender.controllers.measure import MeasureLoop
-from extender.controllers.migrate import MigrateLoop
+from extender.controllers.migration import MigrationController
 from extender.controllers.observe.observer import Observer
-from extender.controllers.rescale import RescaleLoop
-from extender.controllers.schedule import ScheduleLoop
+from extender.controllers.pricing import PricingController
+from extender.controllers.queue import QueueController
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.metrics.certificates import Door
@@ -48,6 +49,7 @@ from extender.writers.decision_log.segments import SegmentFiles
 from extender.writers.events import Teller
 from extender.writers.execute import Executor
 from extender.writers.leadership import Leadership
+from extender.writers.owners import OwnerWriter
 from shared import logs
 from shared import settings as settings_files
 from shared.clock import Clock
@@ -212,17 +214,30 @@ def build(
     acting = partial(_acts, observer, leadership)
     teller = Teller(client, clock, metrics, beat("tell"), identity)
     executor = Executor(client, recorder, teller, acting, metrics, settings.gang.bind_parallelism)
-    pulse = beat("schedule")
-    schedule = composition.schedule_loop(settings, executor, params, clock, pulse, changed)
+    context = DecisionContext(
+        recorder=recorder, parameters=params, clock=clock, leads=acting, metrics=metrics
+    )
+    schedule = composition.queue_controller(
+        settings, context=context, executor=executor, changed=changed, heartbeat=beat("schedule")
+    )
     barrier = _barrier(settings, executor, params, beat("bind"))
     ground.health.conditions = {"synced": lambda: observer.synced}
-    desk = DirectDesk(recorder, schedule)
-    answers = SchedulerAnswers(store, params, acting, desk, barrier.bind, recorder, metrics)
-    pulse = beat("migrate")
-    migrate = composition.migrate_loop(settings, schedule, observer, pulse, changed.follower())
-    resize = composition.resize_loop(settings.cpu_weights, executor, params, clock, beat("resize"))
-    rescale = composition.rescale_loop(settings, schedule, changed, beat("rescale"))
-    admission = composition.admission_loop(settings, schedule, rescale, changed, beat("admission"))
+    answers = SchedulerAnswers(context, DirectDesk(recorder, schedule), barrier.bind)
+    migrate = composition.migration_controller(
+        settings, context=context, executor=executor, observer=observer, changed=changed,
+        heartbeat=beat("migrate"),
+    )  # fmt: skip
+    resize = composition.cpu_shares_controller(
+        settings.cpu_weights, context=context, executor=executor, heartbeat=beat("resize")
+    )
+    writer = OwnerWriter(client, recorder, teller, acting, clock)
+    rescale = composition.elastic_controller(
+        settings, context=context, writer=writer, changed=changed, heartbeat=beat("rescale")
+    )
+    admission = composition.pricing_controller(
+        settings, context=context, writer=writer, queue=schedule, changed=changed,
+        heartbeat=beat("admission"),
+    )  # fmt: skip
     reads = _read_answers(store, params, clock, schedule, migrate, rescale, admission)
     measure = MeasureLoop(
         store, params.pricing, clock, metrics, beat("measure"), ground.health, barrier.waiting
@@ -279,16 +294,16 @@ def _read_answers(
     store: SnapshotSource,
     params: CoreParameters,
     clock: Clock,
-    schedule: ScheduleLoop,
-    migrate: MigrateLoop,
-    rescale: RescaleLoop,
-    admission: AdmissionLoop,
+    schedule: QueueController,
+    migrate: MigrationController,
+    rescale: ElasticController,
+    admission: PricingController,
 ) -> ReadAnswers:
     return ReadAnswers(
         store,
         params,
         clock,
-        schedule.acting,
+        schedule.context.leads,
         lambda: schedule.last,
         migrate.declined,
         rescale.ledger,

@@ -26,7 +26,7 @@ class ChangeNotifier(asyncio.Event):
             follower.set()
 
 
-async def rung(event: asyncio.Event, *, within_seconds: float, settle_seconds: float) -> None:
+async def changed(event: asyncio.Event, *, within_seconds: float, settle_seconds: float) -> None:
     """Return when an event was set, or after ``within_seconds`` without.
 
     What was set is cleared ``settle_seconds`` later, so that a burst of changes is seen at once.

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.reasons import Reason
-from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory, Book, Promise, Standing
+from extender.core.pricing.outcome import Book, PricingOutcome, PricingState, Promise, Standing
 from extender.core.pricing.slots import FloatCube
 from extender.metrics.series import Series
 from shared.model import JobKey
@@ -113,7 +113,7 @@ class AdmissionMetrics:
         )
 
     def observe(
-        self, look: AdmissionLook, before: AdmissionMemory, planned: Collection[JobKey]
+        self, look: PricingOutcome, before: PricingState, planned: Collection[JobKey]
     ) -> None:
         """Take over a look.
 
@@ -128,7 +128,7 @@ class AdmissionMetrics:
                 self._admitted(standing)
             elif standing.plan is None and job in had:
                 self.offers.labels(outcome=Offered.LOST.value).inc()
-        rejected = look.memory.refused.keys() - before.refused.keys() - had
+        rejected = look.state.refused.keys() - before.refused.keys() - had
         self.offers.labels(outcome=Offered.REJECTED.value).inc(len(rejected))
         for ended in look.ended:
             self.promises.labels(promise=ended.promise.value).inc()

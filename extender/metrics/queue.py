@@ -7,7 +7,7 @@ from typing import Final
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.priority import MOST_TIME_PRIORITY, Value
 from extender.metrics.series import Series
@@ -111,7 +111,7 @@ class QueueMetrics:
             "shuntyard_max_wait_missed", "Jobs released after their maximum wait was over."
         )
 
-    def observe(self, cycle: Cycle, now: float) -> None:
+    def observe(self, cycle: QueueOutcome, now: float) -> None:
         """Take over the queue as a cycle left it; ``now`` is in seconds since the epoch."""
         counts = dict.fromkeys(Reason, 0)
         for entry in cycle.entries:

@@ -1,6 +1,6 @@
 """What is counted of changes of workers: why they were begun, how they ended, how many came."""
 
-from extender.core.elastic.state import Ended, Outcome
+from extender.core.elastic.state import Ended, Ending
 from extender.core.records.rescale import Cause
 from extender.metrics.series import Series
 
@@ -20,7 +20,7 @@ class ScalingMetrics:
             "shuntyard_rescales",
             "Changes of jobs' workers that ended, by why they were begun and how they ended.",
             cause=Cause,
-            outcome=Outcome,
+            outcome=Ending,
         )
         self._added = series.counter(
             "shuntyard_workers_added", "Workers that jobs were given, by cause.", cause=Cause
@@ -33,6 +33,6 @@ class ScalingMetrics:
         """Count a change that ended."""
         one = ended.rescale
         self._ended.labels(cause=one.cause.value, outcome=ended.outcome.value).inc()
-        if ended.outcome is not Outcome.ABORTED:
+        if ended.outcome is not Ending.ABORTED:
             moved = self._added if one.to > one.before else self._removed
             moved.labels(cause=one.cause.value).inc(abs(one.to - one.before))

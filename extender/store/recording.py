@@ -32,7 +32,6 @@ __all__ = [
     "ExpireRecord",
     "ForgetRecord",
     "Header",
-    "Kind",
     "OpenSeatsRecord",
     "Record",
     "RecordingError",
@@ -47,26 +46,12 @@ __all__ = [
     "replay",
 ]
 
-VERSION: Final = 3
-"""Of the line format; a log of another version is refused. 3: ``Header.lost``."""
+VERSION: Final = 4
+"""Of the line format; a log of another version is refused. 4: one form for all decisions."""
 
 PIECE: Final = 32
 """Objects of a ``Checkpoint`` that are encoded at a time, while nothing else of Python runs: some
 40 kB of common pods, 0.1 ms."""
-
-Kind = Literal[
-    "cycle",
-    "cycle-begins",
-    "cycle-ends",
-    "filter",
-    "prioritize",
-    "bind",
-    "migrate",
-    "resize",
-    "rescale",
-    "admission-begins",
-    "admission",
-]
 
 
 class Header(Struct, frozen=True, tag=True):
@@ -155,7 +140,7 @@ class DecisionRecord(Struct, frozen=True, tag=True, kw_only=True):
     it returned.
     """
 
-    kind: Kind
+    kind: str
     generation: int
     now: float
     input: Any

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from extender.core.cpu_shares.commands import Resized, ResizeNode, ResizeOutcome, ResizePod
+from extender.core.cpu_shares.commands import Resized, ResizeNode, ResizePod, ResizeResult
 from extender.metrics.extender import ExtenderMetrics, Resizing
 from shared import labels
 from shared.kube import parse, writes
@@ -41,20 +41,20 @@ class RequestWriter:
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.parallelism)
 
-    async def carry_out(self, commands: Sequence[ResizeNode]) -> tuple[ResizeOutcome, ...]:
+    async def carry_out(self, commands: Sequence[ResizeNode]) -> tuple[ResizeResult, ...]:
         """Carry out the commands of one look; return what came of them."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._on_node(command)) for command in commands]
         return tuple(outcome for task in tasks for outcome in task.result())
 
-    async def _on_node(self, command: ResizeNode) -> list[ResizeOutcome]:
-        outcomes: list[ResizeOutcome] = []
+    async def _on_node(self, command: ResizeNode) -> list[ResizeResult]:
+        outcomes: list[ResizeResult] = []
         whole = True
         async with self._slots:
             for pod in command.pods:
                 if not self.acting() or (pod.raises and not whole):
                     break
-                outcomes.append(ResizeOutcome(pod, await self._resize(pod)))
+                outcomes.append(ResizeResult(pod, await self._resize(pod)))
                 whole = whole and (pod.raises or outcomes[-1].result is Resized.DONE)
         return outcomes
 

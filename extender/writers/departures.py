@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.migration.commands import EvictPod, Inspect, Outcome, Result, SuspendJob
+from extender.core.migration.commands import CommandResult, EvictPod, Inspect, Result, SuspendJob
 from extender.core.records.migration_reasons import MigrationReason as R
 from extender.writers.decision_log.recorder import Recorder
 from shared.kube import disruption_budgets, moving, parse, paths, writes
@@ -33,7 +33,7 @@ class Departures:
     client: KubeClient
     recorder: Recorder
 
-    async def evict(self, action: EvictPod) -> Outcome:
+    async def evict(self, action: EvictPod) -> CommandResult:
         """Evict a pod."""
         try:
             await moving.evict(self.client, action.pod, action.uid)
@@ -44,15 +44,15 @@ class Departures:
             pods = [(action.pod, action.uid)]
             return await self._found_out(action.migration, pods, None, str(error))
         self.recorder.assume_gone(action.uid)
-        return Outcome(action.migration, Result.DONE)
+        return CommandResult(action.migration, Result.DONE)
 
-    async def suspend(self, action: SuspendJob) -> Outcome:
+    async def suspend(self, action: SuspendJob) -> CommandResult:
         """Suspend a Job if the disruption budgets allow that all its pods end."""
         job = (action.namespace, action.job)
         if action.job.namespace != action.namespace:
             text = f"{action.job.key} is not in the namespace of {action.migration}"
             log.error("not suspended: %s", text)
-            return Outcome(action.migration, Result.REFUSED, R.OWNER_NOT_SUPPORTED, text)
+            return CommandResult(action.migration, Result.REFUSED, R.OWNER_NOT_SUPPORTED, text)
         try:
             if refusal := await self._budget_refusal(action):
                 return _held_back(action.migration, refusal)
@@ -61,14 +61,14 @@ class Departures:
             log.warning("suspending %s: %s", action.job.key, error)
             return await self._found_out(action.migration, (), job, str(error))
         self.recorder.apply(Upsert(parse.decode_job(answer)))
-        return Outcome(action.migration, Result.DONE)
+        return CommandResult(action.migration, Result.DONE)
 
     async def resume(self, namespace: str, name: str, uid: Uid) -> None:
         """Let a Job go on."""
         answer = await moving.resume(self.client, namespace, name, uid)
         self.recorder.apply(Upsert(parse.decode_job(answer)))
 
-    async def inspect(self, action: Inspect) -> Outcome:
+    async def inspect(self, action: Inspect) -> CommandResult:
         """Find out what became of an eviction or suspension whose answer was lost."""
         return await self._found_out(action.migration, action.pods, action.job)
 
@@ -104,14 +104,14 @@ class Departures:
 
     async def _found_out(
         self, migration: str, pods: Pods, job: tuple[str, Owner] | None, why: str = ""
-    ) -> Outcome:
+    ) -> CommandResult:
         try:
             departed = await self._job_departed(*job) if job else await self._pods_departed(pods)
         except (ApiError, OddObjectError) as error:
-            return Outcome(migration, Result.UNCLEAR, R.EVICTION_REFUSED, str(error))
+            return CommandResult(migration, Result.UNCLEAR, R.EVICTION_REFUSED, str(error))
         if departed:
-            return Outcome(migration, Result.DONE)
-        return Outcome(migration, Result.REFUSED, R.EVICTION_REFUSED, why)
+            return CommandResult(migration, Result.DONE)
+        return CommandResult(migration, Result.REFUSED, R.EVICTION_REFUSED, why)
 
     async def _job_departed(self, namespace: str, job: Owner) -> bool:
         try:
@@ -136,7 +136,9 @@ class Departures:
         return departed
 
 
-def _held_back(migration: str, error: ThrottledError) -> Outcome:
+def _held_back(migration: str, error: ThrottledError) -> CommandResult:
     log.info("%s: %s", migration, error)
     wait_seconds = error.retry_after_seconds or 0.0
-    return Outcome(migration, Result.REFUSED, R.DISRUPTION_BUDGET, error.message, wait_seconds)
+    return CommandResult(
+        migration, Result.REFUSED, R.DISRUPTION_BUDGET, error.message, wait_seconds
+    )

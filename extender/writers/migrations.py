@@ -12,11 +12,11 @@ from functools import partial
 
 from extender.core.migration.commands import (
     Action,
+    CommandResult,
     CreateMigration,
     EvictPod,
     Inspect,
     MigrationCommand,
-    Outcome,
     RecreatePod,
     RemoveMigration,
     Result,
@@ -51,13 +51,13 @@ class Mover:
     def __post_init__(self) -> None:
         self._departures = Departures(self.client, self.recorder)
 
-    async def carry_out(self, commands: Iterable[MigrationCommand]) -> tuple[Outcome, ...]:
+    async def carry_out(self, commands: Iterable[MigrationCommand]) -> tuple[CommandResult, ...]:
         """Carry out commands; return what came of the actions among them."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._carry_out(command)) for command in commands]
         return tuple(outcome for task in tasks for outcome in task.result())
 
-    async def _carry_out(self, command: MigrationCommand) -> tuple[Outcome, ...]:
+    async def _carry_out(self, command: MigrationCommand) -> tuple[CommandResult, ...]:
         if not self.acting():
             return ()
         try:
@@ -97,10 +97,10 @@ class Mover:
             log.info("%s: %s", one.key, one.why)
             self.teller.tell([command.told])
 
-    async def _act(self, action: Action) -> Outcome:
+    async def _act(self, action: Action) -> CommandResult:
         """Carry out one action; who acts is asked before each, for a look may take long."""
         if not self.acting():
-            return Outcome(action.migration, Result.REFUSED)
+            return CommandResult(action.migration, Result.REFUSED)
         match action:
             case EvictPod():
                 return await self._departures.evict(action)
@@ -111,12 +111,12 @@ class Mover:
             case ResumeJob() | RecreatePod():
                 return await self._bring_back(action)
 
-    async def _bring_back(self, action: ResumeJob | RecreatePod) -> Outcome:
+    async def _bring_back(self, action: ResumeJob | RecreatePod) -> CommandResult:
         try:
             if isinstance(action, ResumeJob):
                 if action.migration.partition("/")[0] != action.namespace:
                     log.error("%s: not in the namespace of its Job", _about(action))
-                    return Outcome(action.migration, Result.REFUSED, R.OWNER_NOT_SUPPORTED)
+                    return CommandResult(action.migration, Result.REFUSED, R.OWNER_NOT_SUPPORTED)
                 await self._departures.resume(action.namespace, action.name, action.uid)
             else:
                 await bare_pods.recreate(self.client, action)
@@ -124,8 +124,8 @@ class Mover:
             log.info("%s: %s", _about(action), error)
         except (ApiError, OddObjectError) as error:
             log.warning("%s: %s", _about(action), error)
-            return Outcome(action.migration, Result.REFUSED, R.NOT_RECREATED, str(error))
-        return Outcome(action.migration, Result.DONE)
+            return CommandResult(action.migration, Result.REFUSED, R.NOT_RECREATED, str(error))
+        return CommandResult(action.migration, Result.DONE)
 
 
 def _about(command: MigrationCommand) -> str:

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 from extender.core.cluster import jobs
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import refusal_cache
 from extender.core.placement.planner import Plan
-from extender.core.queue import backfill, decision
-from extender.core.queue.decision import Cycle
+from extender.core.queue import backfill
+from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
 from extender.core.queue.state import QueueState
 from shared.model import JobKey, NodeName
 from simulator.cluster import objects
@@ -52,7 +53,7 @@ class EngineDecider:
     """
 
     parameters: CoreParameters = field(default_factory=CoreParameters)
-    last: Cycle | None = field(default=None, repr=False)
+    last: QueueOutcome | None = field(default=None, repr=False)
     oracle: Final = False
     _memory: QueueState = field(default_factory=QueueState, repr=False)
     _rest: _Rest | None = field(default=None, repr=False)
@@ -64,8 +65,10 @@ class EngineDecider:
             if self._rest is not None:
                 return ()
         memory = self._caught_up(view.snapshot)
-        cycle = decision.cycle(view.snapshot, memory, view.reading, self.parameters)
-        self._memory, self.last = cycle.memory, cycle
+        cycle = QUEUE.decide(
+            Session(view.snapshot, view.reading, self.parameters), memory, QueueTrigger()
+        )
+        self._memory, self.last = cycle.state, cycle
         released = [_started(release, view) for release in _released(cycle)]
         if not released and cycle.holder is None:
             ahead = cycle.wake_after_seconds
@@ -122,7 +125,7 @@ def _resting(rest: _Rest, view: View, params: CoreParameters) -> _Rest | None:
     return _Rest(rest.room, snapshot.waiting, until)
 
 
-def _released(cycle: Cycle) -> Iterable[ReleaseGang]:
+def _released(cycle: QueueOutcome) -> Iterable[ReleaseGang]:
     return (command for command in cycle.commands if isinstance(command, ReleaseGang))
 
 

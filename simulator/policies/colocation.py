@@ -11,7 +11,7 @@ import numpy as np
 
 from extender.core.parameters.pricing import AdmissionParameters, SlotParameters
 from extender.core.pricing import admission, schedule, slot_offers, slot_search
-from extender.core.pricing.admission import Decision, SlotState
+from extender.core.pricing.admission import OfferDecision, SlotState
 from extender.core.pricing.price_bounds import Bounds
 from extender.core.pricing.schedule import Steps
 from extender.core.pricing.slots import FloatMatrix, FloatVector, Promised, SlotCluster, offline
@@ -26,7 +26,7 @@ def offer(
     *,
     start: int = 1,
     least_payoff: float = 0.0,
-) -> Decision:
+) -> OfferDecision:
     """Decide about one job like ``admission.offer``, with co-location if the parameters have it.
 
     A co-located schedule is taken if its payoff is larger.
@@ -54,7 +54,7 @@ def offer(
     return (
         apart
         if together is None
-        else Decision(admitted=True, payoff=together.payoff, schedule=together)
+        else OfferDecision(admitted=True, payoff=together.payoff, schedule=together)
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from extender.core.parameters.pricing import AdmissionParameters, Granularity, Replanning
 from extender.core.pricing import admission
-from extender.core.pricing.admission import Decision, SlotState
+from extender.core.pricing.admission import OfferDecision, SlotState
 from extender.core.pricing.timetable import Schedule
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
 from simulator.policies import colocation
@@ -25,7 +25,7 @@ class Replanned:
     """
 
     state: SlotState
-    decisions: Mapping[str, Decision]
+    decisions: Mapping[str, OfferDecision]
     lost: tuple[str, ...]
 
 

@@ -11,18 +11,20 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from typing_extensions import override
 
 from extender.app import replay
-from extender.controllers import admit as admission_loop
-from extender.controllers.admit import NOT_ACTING, NOTHING_YET, AdmissionLoop, pause
+from extender.controllers.base import DecisionContext
+from extender.controllers.pricing import NOT_ACTING, NOTHING_YET, PricingController, pause
 from extender.core.cluster.owner_changes import ChangeOwner
 from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Session
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.pricing import SlotTimeParameters
-from extender.core.pricing import decision
+from extender.core.pricing.decision import PricingDecision, PricingTrigger
 from extender.core.pricing.history import History, with_jobs
-from extender.core.pricing.outcome import AdmissionLook
+from extender.core.pricing.outcome import PricingOutcome, PricingState
 from extender.core.records import slot_plan
 from extender.metrics.extender import ExtenderMetrics
 from extender.store.store import ClusterStore
@@ -82,7 +84,7 @@ class Keeper:
 
 @dataclass
 class Yard:
-    loop: AdmissionLoop
+    loop: PricingController
     writer: Writer
     keeper: Keeper
     clock: FakeClock
@@ -119,17 +121,19 @@ def yard(tmp_path: Path) -> Yard:
     writer, keeper = Writer(recorder), Keeper()
     stirred: list[float] = []
     made: list[Yard] = []
-    loop = AdmissionLoop(
-        writer,  # type: ignore[arg-type] - it is asked for no more
-        keeper,  # type: ignore[arg-type] - it is asked for no more
-        recorder,
-        PARAMS,
-        clock,
-        lambda: made[0].acts,
-        metrics,
-        beat,
-        asyncio.Event(),
-        lambda: stirred.append(clock.now()),
+    loop = PricingController(
+        context=DecisionContext(
+            recorder=recorder,
+            parameters=PARAMS,
+            clock=clock,
+            leads=lambda: made[0].acts,
+            metrics=metrics,
+        ),
+        heartbeat=beat,
+        writer=writer,  # type: ignore[arg-type] - it is asked for no more
+        keeper=keeper,  # type: ignore[arg-type] - it is asked for no more
+        changed=asyncio.Event(),
+        notify=lambda: stirred.append(clock.now()),
     )
     made.append(Yard(loop, writer, keeper, clock, metrics, stirred))
     made[0].apply(make_node("a", cpu="8"))
@@ -147,7 +151,7 @@ async def replayed(yard: Yard, directory: Path, capsys: pytest.CaptureFixture[st
 async def test_a_job_that_pays_gets_its_plan_written_once(yard: Yard) -> None:
     yard.apply(job("first", created_at=yard.clock.now()))
     for _ in range(2):
-        await yard.loop.look()
+        await yard.loop.admit()
     (command,) = yard.writer.commands
     plan = slot_plan.read(written(command))
     assert plan is not None
@@ -162,7 +166,7 @@ async def test_who_is_turned_away_is_known_with_the_price(yard: Yard) -> None:
     now = yard.clock.now()
     late = job("late", created_at=now + 1, utility="steps:20m=100")
     yard.apply(job("first", created_at=now), late)
-    await yard.loop.look()
+    await yard.loop.admit()
     standings = {key.rpartition("/")[2]: one for key, one in yard.loop.standings().items()}
     assert standings["late"].reason is Reason.PAYOFF_TOO_LOW
     assert standings["late"].payoff < 0
@@ -172,15 +176,15 @@ async def test_who_is_turned_away_is_known_with_the_price(yard: Yard) -> None:
 
 async def test_what_was_learned_is_kept_and_read_by_the_next_life(yard: Yard) -> None:
     yard.apply(job("first", created_at=yard.clock.now()))
-    await yard.loop.look()
-    await yard.loop.look()
+    await yard.loop.admit()
+    await yard.loop.admit()
     assert (len(yard.keeper.kept.jobs), yard.keeper.loads) == (1, 1)
     assert yard.loop.history() == yard.keeper.kept
 
 
 async def test_before_the_first_offer_nobody_knows_a_price(yard: Yard) -> None:
     assert yard.loop.book() == NOT_ACTING
-    await yard.loop.look()
+    await yard.loop.admit()
     assert yard.loop.book() == NOTHING_YET
 
 
@@ -191,23 +195,26 @@ async def test_looks_replay_although_the_cluster_changes_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    look = decision.look
 
-    def slow(*given: object) -> AdmissionLook:
-        begun.set()
-        go_on.wait(10)
-        return look(*given)  # type: ignore[arg-type] - passed through
+    class Slow(PricingDecision):
+        @override
+        def decide(
+            self, session: Session, state: PricingState, trigger: PricingTrigger
+        ) -> PricingOutcome:
+            begun.set()
+            go_on.wait(10)
+            return super().decide(session, state, trigger)
 
-    monkeypatch.setattr(admission_loop.offering, "look", slow)
+    monkeypatch.setattr(yard.loop, "decision", Slow())
     yard.apply(job("first", created_at=yard.clock.now()))
-    looking = asyncio.create_task(yard.loop.look())
+    looking = asyncio.create_task(yard.loop.admit())
     await eventually(begun.is_set)
     yard.clock.pass_by(1.0)
     yard.apply(make_node("b", cpu="8"), job("second", created_at=yard.clock.now()))
     go_on.set()
     await looking
     assert [command.owner.name for command in yard.writer.commands] == ["first"]
-    await yard.loop.look()
+    await yard.loop.admit()
     assert [command.owner.name for command in yard.writer.commands] == ["first", "second"]
     monkeypatch.undo()
     assert "4 decisions replayed, 0 differ" in await replayed(yard, tmp_path, capsys)
@@ -217,14 +224,14 @@ async def test_what_another_replica_has_learned_replays_too(
     yard: Yard, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     yard.apply(job("first", created_at=yard.clock.now()))
-    await yard.loop.look()
+    await yard.loop.admit()
     (past,) = yard.keeper.kept.jobs
     yard.keeper.others = History((past,), {"default/job/third": 0.5})
     yard.apply(job("second", created_at=yard.clock.now()))
-    await yard.loop.look()
+    await yard.loop.admit()
     assert yard.loop.history().step_seconds == {"default/job/third": 0.5}
     yard.clock.pass_by(SLOT)
-    await yard.loop.look()
+    await yard.loop.admit()
     assert "6 decisions replayed, 0 differ" in await replayed(yard, tmp_path, capsys)
 
 
@@ -234,15 +241,17 @@ async def test_a_look_that_fails_leaves_the_log_open(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fails(*_: object) -> AdmissionLook:
-        raise ZeroDivisionError
+    class Failing(PricingDecision):
+        @override
+        def decide(self, *_: object) -> PricingOutcome:
+            raise ZeroDivisionError
 
     with monkeypatch.context() as broken:
-        broken.setattr(admission_loop.offering, "look", fails)
+        broken.setattr(yard.loop, "decision", Failing())
         with pytest.raises(ZeroDivisionError):
-            await yard.loop.look()
+            await yard.loop.admit()
     yard.apply(job("first", created_at=yard.clock.now()))
-    await yard.loop.look()
+    await yard.loop.admit()
     assert "0 differ" in await replayed(yard, tmp_path, capsys)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender.app import replay
+from extender.controllers.cpu_shares import CpuSharesController
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import engine_parameters
 from shared import labels
@@ -37,8 +38,8 @@ async def world(fake: FakeKube) -> AsyncIterator[Weighing]:
 
 
 def count(running: Extender, outcome: str) -> float:
-    loop = next(one for one in running.parts.loops if type(one).__name__ == "ResizeLoop")
-    return float(loop.metrics.resizes.labels(outcome=outcome)._value.get())  # type: ignore[attr-defined] - of this loop
+    loop = next(one for one in running.parts.loops if isinstance(one, CpuSharesController))
+    return float(loop.context.metrics.resizes.labels(outcome=outcome)._value.get())
 
 
 async def test_requests_follow_the_work_and_the_sum_stays(world: Weighing) -> None:
@@ -66,8 +67,8 @@ async def test_a_restart_in_the_middle_goes_on_with_what_was_given(world: Weighi
 
 def measured(running: Extender) -> bool:
     """The extender knows again what the steps of all three cost."""
-    loop = next(one for one in running.parts.loops if type(one).__name__ == "ResizeLoop")
-    efforts = loop.memory.efforts  # type: ignore[attr-defined] - of this loop
+    loop = next(one for one in running.parts.loops if isinstance(one, CpuSharesController))
+    efforts = loop.state.efforts
     return len(efforts) == 3 and all(one.steps for one in efforts.values())
 
 
@@ -81,8 +82,8 @@ async def test_after_a_crash_a_start_without_weights_restores(world: Weighing) -
 
 async def test_without_weights_no_request_is_ever_written(world: Weighing) -> None:
     async with weighing_extender(world, **OFF) as running:
-        loop = next(one for one in running.parts.loops if type(one).__name__ == "ResizeLoop")
-        await eventually(lambda: loop.acting() and loop.decide() is None)  # type: ignore[attr-defined] - of this loop
+        loop = next(one for one in running.parts.loops if isinstance(one, CpuSharesController))
+        await eventually(lambda: loop.context.leads() and loop.decide() is None)
     assert world.fake.verbs("pods/resize") == []
 
 
@@ -163,8 +164,10 @@ async def test_the_room_keeps_the_seats_of_lowered_pods(world: Weighing) -> None
     async with weighing_extender(world) as running:
         await eventually(world.weighed, PATIENCE_SECONDS)
         store = next(
-            one.recorder.store for one in running.parts.loops if type(one).__name__ == "ResizeLoop"
-        )  # type: ignore[attr-defined] - of this loop
+            one.context.recorder.store
+            for one in running.parts.loops
+            if isinstance(one, CpuSharesController)
+        )
         await eventually(lambda: _used(store) == 3000)
         world.end("x")
         left = await eventually(lambda: _used(store) == 2000)

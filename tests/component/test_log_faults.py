@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from extender.app import replay
-from extender.core.cluster.session import Reading
-from extender.core.decisionlog.replay import CycleInput
-from extender.core.pricing.history import History
-from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory
-from extender.core.queue.decision import Cycle
+from extender.core.cluster.session import Reading, Session
+from extender.core.parameters.combined import CoreParameters
+from extender.core.pricing.decision import PRICING, PricingTrigger
+from extender.core.pricing.outcome import PricingOutcome, PricingState
+from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
 from extender.core.queue.state import QueueState
 from extender.store.recording import DecisionRecord
 from extender.writers.decision_log.log_writer import FIRST_REST_SECONDS, MOST_REST_SECONDS, State
@@ -34,7 +34,11 @@ from tests.fakes.eventually import eventually
 from tests.root import ROOT
 
 Break = Callable[[Disk], None]
-LOOK = AdmissionLook((), AdmissionMemory(), {}, None, (), (), {}, 0.0)
+LOOK = PricingOutcome(state=PricingState(), standings={}, book=None, ended=(), wake_at=0.0)
+
+
+def session(log: Logged) -> Session:
+    return Session(log.recorder.store.snapshot(), Reading(0.0, 0.0), CoreParameters())
 
 
 def fails_with(number: int) -> Break:
@@ -260,48 +264,46 @@ class Ticking(FakeClock):
 
 def test_a_decision_at_the_end_of_the_rest_has_all_that_it_is_made_from(logged: MakeLog) -> None:
     """Whether a segment begins is asked once: else the first decision in it could lack a memory."""
-    nothing = Cycle((), (), QueueState(), None)
+    nothing = QueueOutcome(entries=(), state=QueueState(), wake_after_seconds=None)
     for milliseconds in range(975, 1000):
         log = logged()
-        given = CycleInput(Reading(0.0, 0.0), (), QueueState())
-        log.recorder.cycle(given, nothing)
+        log.recorder.decided(QUEUE, session(log), QueueState(), QueueTrigger(), nothing)
         fails_with(errno.ENOSPC)(log.disk)
         log.flush()
         log.disk.fault = None
         log.writer.clock = Ticking(reading=log.clock.reading + milliseconds / 1000)
-        given = CycleInput(Reading(0.0, 0.0), (), QueueState())
-        log.recorder.cycle(given, nothing)
+        log.recorder.decided(QUEUE, session(log), QueueState(), QueueTrigger(), nothing)
         log.flush()
         kept = [one for path in log.segments() for one in records(path)]
-        cycles = [one for one in kept if isinstance(one, DecisionRecord) and one.kind == "cycle"]
-        assert all(one.input["memory"] is not None for one in cycles)
+        cycles = [one for one in kept if isinstance(one, DecisionRecord) and one.kind == QUEUE.name]
+        assert all("state" in one.input for one in cycles)
         shutil.rmtree(log.disk.directory, ignore_errors=True)
 
 
 def test_the_second_line_of_a_decision_stands_with_the_first_or_nowhere(logged: MakeLog) -> None:
     """A look at admission has two: it is decided again at the first, and compared at the second."""
     log = logged(segment_bytes=64 * 1024)
-    recorder, history = log.recorder, History()
-    recorder.admission_begins(Reading(0.0, 0.0), AdmissionMemory(), history)
+    recorder = log.recorder
+    recorder.begins(PRICING, session(log), PricingState(), PricingTrigger())
     while not log.writer.segment > 1 and log.writer._segment_bytes < 80 * 1024:
         log.happens(1)
     assert log.writer.segment == 1  # a full segment waits for the second line
-    recorder.admission_ends(LOOK)
+    recorder.ends(PRICING, session(log), PricingTrigger(), LOOK)
     log.happens(1)
     assert log.writer.segment == 2
-    recorder.admission_begins(Reading(0.0, 0.0), AdmissionMemory(), history)
+    recorder.begins(PRICING, session(log), PricingState(), PricingTrigger())
     listed = tuple(Namespace(name=f"n{i}") for i in range(MOST_LISTED + 1))
     recorder.apply(Replace("Namespace", "Namespace", listed))
     log.happens(1)
-    recorder.admission_ends(LOOK)
+    recorder.ends(PRICING, session(log), PricingTrigger(), LOOK)
     assert log.writer.segment == 3
-    recorder.admission_begins(Reading(0.0, 0.0), AdmissionMemory(), history)
+    recorder.begins(PRICING, session(log), PricingState(), PricingTrigger())
     log.flush()
     kept = [
         [one.kind for one in records(path) if isinstance(one, DecisionRecord)]
         for path in log.segments()
     ]
-    assert kept == [["admission-begins", "admission"], ["admission-begins"], ["admission-begins"]]
+    assert kept == [["pricing-begins", "pricing-ends"], ["pricing-begins"], ["pricing-begins"]]
     last = records(log.segments()[-1])[-1]
     assert isinstance(last, DecisionRecord)
-    assert last.input["memory"] is not None
+    assert last.input["state"] is not None

@@ -8,8 +8,9 @@ import pytest
 from typing_extensions import override
 
 from extender.app import replay
-from extender.controllers import schedule
-from extender.controllers.schedule import ScheduleLoop
+from extender.controllers import queue
+from extender.controllers.base import DecisionContext
+from extender.controllers.queue import QueueController
 from extender.core.cluster.commands import Command, ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.decisionlog.replay import parameters_hash
@@ -44,7 +45,7 @@ class SlowClock(FakeClock):
 class Yard:
     """A scheduling loop without a cluster."""
 
-    loop: ScheduleLoop
+    loop: QueueController
     recorder: Recorder
     clock: SlowClock
 
@@ -65,15 +66,13 @@ def yard(tmp_path: Path) -> Yard:
     files = SegmentFiles(tmp_path, 2**20, 4)
     files.prepare()
     recorder = Recorder(store, clock, metrics, beat, files, parameters_hash(PARAMS))
-    loop = ScheduleLoop(
-        None,  # type: ignore[arg-type] - it is not asked to carry anything out
-        recorder,
-        PARAMS,
-        clock,
-        lambda: True,
-        metrics,
-        beat,
-        asyncio.Event(),
+    loop = QueueController(
+        context=DecisionContext(
+            recorder=recorder, parameters=PARAMS, clock=clock, leads=lambda: True, metrics=metrics
+        ),
+        heartbeat=beat,
+        executor=None,  # type: ignore[arg-type] - it is not asked to carry anything out
+        changed=asyncio.Event(),
         settle_seconds=0.0,
         interval_seconds=1.0,
     )
@@ -91,10 +90,10 @@ class Rests:
         self.count = 0
         self.first = lambda: None
         self._sleep = asyncio.sleep
-        monkeypatch.setattr(schedule.asyncio, "sleep", self._rest)
+        monkeypatch.setattr(queue.asyncio, "sleep", self._rest)
 
     async def _rest(self, seconds: float) -> None:
-        assert seconds == schedule.REST_SECONDS
+        assert seconds == queue.REST_SECONDS
         self.count += 1
         if self.count == 1:
             self.first()
@@ -103,7 +102,7 @@ class Rests:
 
 @pytest.fixture
 def rests(monkeypatch: pytest.MonkeyPatch, yard: Yard) -> Rests:
-    yard.clock.step_seconds = schedule.SLICE_SECONDS  # each step fills a slice
+    yard.clock.step_seconds = queue.SLICE_SECONDS  # each step fills a slice
     return Rests(monkeypatch)
 
 
@@ -121,26 +120,26 @@ async def replayed(yard: Yard, directory: Path, capsys: pytest.CaptureFixture[st
 
 async def test_a_short_cycle_does_not_pause(yard: Yard, monkeypatch) -> None:
     rests = Rests(monkeypatch)
-    assert released(await yard.loop.decide()) == ["j00", "j01", "j02", "j03"]
+    assert released(await yard.loop.pass_()) == ["j00", "j01", "j02", "j03"]
     assert rests.count == 0
 
 
 async def test_a_long_cycle_pauses_and_decides_the_same(yard: Yard, rests: Rests) -> None:
-    assert released(await yard.loop.decide()) == ["j00", "j01", "j02", "j03"]
+    assert released(await yard.loop.pass_()) == ["j00", "j01", "j02", "j03"]
     assert rests.count >= 20
     assert len(yard.reasons()) == 20
 
 
 async def test_the_loop_is_alive_while_it_decides(yard: Yard, rests: Rests) -> None:
-    await yard.loop.decide()
-    assert yard.loop.heartbeat.age_seconds < 1.0 < rests.count * schedule.SLICE_SECONDS
+    await yard.loop.pass_()
+    assert yard.loop.heartbeat.age_seconds < 1.0 < rests.count * queue.SLICE_SECONDS
 
 
 async def test_what_changes_in_a_pause_is_for_the_next_cycle(yard, rests, tmp_path, capsys) -> None:
     """The log has both lines of the cycle, with what happened between them."""
     rests.first = lambda: yard.apply(make_node("c", cpu="4"))
-    assert released(await yard.loop.decide()) == ["j00", "j01", "j02", "j03"]
-    assert released(await yard.loop.decide())[-1] == "j05"
+    assert released(await yard.loop.pass_()) == ["j00", "j01", "j02", "j03"]
+    assert released(await yard.loop.pass_())[-1] == "j05"
     said = await replayed(yard, tmp_path, capsys)
     assert " 0 differ" in said
 
@@ -150,10 +149,10 @@ async def test_a_gang_whose_node_filled_up_in_a_pause_is_left_for_the_next_cycle
 ) -> None:
     taken = make_pod("other", cpu="3", scheduler_name="default", node="a")
     rests.first = lambda: yard.apply(taken)
-    commands = await yard.loop.decide()
+    commands = await yard.loop.pass_()
     on = [{pod.node for pod in c.pods} for c in commands if isinstance(c, ReleaseGang)]
     assert on == [{"b"}, {"b"}]
-    assert released(await yard.loop.decide()) == ["j00", "j01"]
+    assert released(await yard.loop.pass_()) == ["j00", "j01"]
     await replayed(yard, tmp_path, capsys)
 
 
@@ -161,7 +160,7 @@ async def test_a_gang_of_which_a_pod_went_in_a_pause_is_not_released(yard, rests
     pod = next(p for p in yard.recorder.store.snapshot().pods.values() if "j00" in p.name)
     gone = Delete("Pod", pod.key, pod.uid)
     rests.first = lambda: yard.recorder.apply(gone)
-    assert released(await yard.loop.decide()) == ["j01", "j02", "j03"]
+    assert released(await yard.loop.pass_()) == ["j01", "j02", "j03"]
 
 
 async def test_filter_plans_no_gang_while_a_cycle_pauses(yard, rests, monkeypatch) -> None:
@@ -169,6 +168,6 @@ async def test_filter_plans_no_gang_while_a_cycle_pauses(yard, rests, monkeypatc
     asked: list[bool] = []
     rests.first = lambda: asked.append(yard.loop.may_plan(JobKey("default/job/new")))
     monkeypatch.setattr(yard.loop, "_nobody_lacks_room", lambda: True)
-    await yard.loop.decide()
+    await yard.loop.pass_()
     assert asked == [False]
     assert yard.loop.may_plan(JobKey("default/job/new"))

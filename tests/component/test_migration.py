@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.app import replay
-from extender.controllers.migrate import MigrateLoop
+from extender.controllers.migration import MigrationController
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records import migrations as records_migrations
 from extender.settings.extender import ExtenderSettings
@@ -394,7 +394,7 @@ def _events(fake: FakeKube, reason: str) -> list[dict[str, Any]]:
 
 
 def _declined(running: Extender, job: str) -> str:
-    loop = next(one for one in running.parts.loops if isinstance(one, MigrateLoop))
+    loop = next(one for one in running.parts.loops if isinstance(one, MigrationController))
     return next((one.reason for one in loop.declined() if one.job == job), "")
 
 

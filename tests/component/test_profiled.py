@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from extender.controllers.admit import AdmissionLoop
+from extender.controllers.pricing import PricingController
 from extender.core.agents.heartbeats import NodeHeartbeat
 from extender.core.records import profile, slot_plan
 from extender.core.records.profile import Profile
@@ -62,7 +62,7 @@ class Agents:
                 pods=tuple(PodReport(uid=uid, progress=progress) for uid in uids),
             )
         )  # fmt: skip
-        next(loop for loop in loops if isinstance(loop, AdmissionLoop)).changed.set()
+        next(loop for loop in loops if isinstance(loop, PricingController)).changed.set()
 
     async def until(self, wanted: Callable[[], Awaitable[Result | None]], what: str) -> Result:
         """Report until there is what is wanted."""

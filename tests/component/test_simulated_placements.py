@@ -5,12 +5,12 @@ jobs end when the simulated ones did, so that both schedulers are asked at the s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from extender.controllers.schedule import ScheduleLoop
+from extender.controllers.queue import QueueController
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
@@ -167,8 +167,8 @@ class TraceLife:
 
     async def play(self, running: Extender, moments: Sequence[float]) -> None:
         assert running.parts is not None
-        (schedule,) = (one for one in running.parts.loops if isinstance(one, ScheduleLoop))
-        schedule.clock = self.clock
+        (schedule,) = (one for one in running.parts.loops if isinstance(one, QueueController))
+        schedule.context = replace(schedule.context, clock=self.clock)
         before = -1.0
         for at in moments:
             self._happen(before, at)
@@ -203,7 +203,7 @@ class TraceLife:
                 for pod in objects.pods(one, number):
                     self.fake.put(paths.PODS, _manifest(pod))
 
-    async def _rest(self, schedule: ScheduleLoop) -> None:
+    async def _rest(self, schedule: QueueController) -> None:
         """Wait until two cycles in a row saw everything and released nothing."""
         quiet: list[object] = []
 
@@ -218,9 +218,9 @@ class TraceLife:
 
         await eventually(rests)
 
-    def _seen(self, schedule: ScheduleLoop) -> bool:
+    def _seen(self, schedule: QueueController) -> bool:
         """The watch has shown every pod as it is, and none is on its way to its node."""
-        known = schedule.recorder.store.snapshot().pods
+        known = schedule.context.recorder.store.snapshot().pods
         live = {
             f"{p['metadata']['namespace']}/{p['metadata']['name']}": p
             for p in self.fake.objects(paths.PODS)

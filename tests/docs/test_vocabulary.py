@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from extender.core.cluster.reasons import Reason
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.notices import IGNORED
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import filtering
@@ -39,7 +39,7 @@ def test_what_filter_answers_never_changes_either():
 
 def test_the_metric_has_exactly_the_reasons_as_labels():
     metrics = ExtenderMetrics()
-    metrics.queue.observe(Cycle((), (), QueueState(), None), 0.0)
+    metrics.queue.observe(QueueOutcome((), (), QueueState(), None), 0.0)
     families = metrics.registry.collect()
     (found,) = (f for f in families if f.name == "shuntyard_waiting_jobs")
     assert {sample.labels["reason"] for sample in found.samples} == set(Reason)

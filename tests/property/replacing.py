@@ -15,7 +15,6 @@ import msgspec
 from extender.core.cluster.commands import Command, DeletePod, ReleaseGang, ReleasePod
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.store.store import ClusterStore
 from extender.writers.replacing import Ending, Replacement
@@ -26,6 +25,7 @@ from shared.kube.errors import ApiError, ConnectionLostError, ServerError, from_
 from shared.model import Delete, NodeName, Replace, Upsert
 from tests.component.shell import node, pod
 from tests.controlplane.copies import is_alive, is_loose, member
+from tests.fakes.deciding import queue_pass
 from tests.fakes.kube_actions import Actions
 from tests.fakes.kube_errors import Refusal
 from tests.fakes.kube_request import Target, target
@@ -136,8 +136,8 @@ class World:
         self.now += seconds
         reading = Reading(self.now, self.now)
         snapshot = self.store.snapshot()
-        decided = decision.cycle(snapshot, self.memory, reading, CoreParameters())
-        self.memory = decided.memory
+        decided = queue_pass(snapshot, self.memory, reading, CoreParameters())
+        self.memory = decided.state
         dissolved = [c for c in decided.commands if is_dissolution(c)]
         assert not (self.whole and dissolved), "a gang that was whole is dissolved"
         try:

@@ -14,10 +14,10 @@ from extender.core.parameters.pricing import AdmissionParameters, Replanning
 from extender.core.pricing import admission, candidates, machines, worths
 from extender.core.pricing.history import History
 from extender.core.pricing.inputs import Sight
-from extender.core.pricing.outcome import AdmissionMemory
-from extender.core.queue import decision as queue_decision
+from extender.core.pricing.outcome import PricingState
 from extender.core.queue.state import QueueState
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job
 from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
 
@@ -180,7 +180,7 @@ def test_another_life_decides_the_same(sizes, rows, within):
                 world.add(*(job_of(name, rows[int(name[1:])]) for name in arriving))
             remembered = world.memory
             ours = world.look(apply=False)
-            world.memory = AdmissionMemory()
+            world.memory = PricingState()
             others = world.look(apply=False)
             world.memory = remembered
             assert others.memory.plans == ours.memory.plans
@@ -232,7 +232,7 @@ def test_neither_side_starves_the_other(sizes, share, plain, width):
         utility = "sigmoid:100,1,2h"
         world.add(priced_job(f"u{slot}", width, work=width, utility=utility, created_at=world.now))
         world.look()
-        result = queue_decision.cycle(
+        result = queue_pass(
             world.store.snapshot(), QueueState(), Reading(world.now, world.now), world.params
         )
         due = {n for n, p in world.plans().items() if p.workers_at(world.slot)} - began

@@ -58,7 +58,7 @@ def test_each_change_that_is_offered_admits_the_job(
     snapshot = snapshot_of(NODE, first, late(utility))
     look = looked(snapshot)
     assume(look.standings[JOB].plan is None)
-    history = History(jobs=look.offered)
+    history = History(jobs=look.state.history.jobs)
     plans = {command.owner.uid: command.annotations for command in look.commands}
 
     def running(one: Entity) -> Entity:

@@ -10,11 +10,11 @@ from extender.core.cluster.commands import DeletePod, ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_gang, make_node, make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import store_of
 
 NODES = st.lists(st.integers(1, 8), min_size=1, max_size=4).map(
@@ -73,7 +73,7 @@ def carry_out(store, cycle, at):
 def test_only_whole_gangs_are_released_and_no_node_is_overcommitted(nodes, wanted, params):
     gangs = [members(i, *job) for i, job in enumerate(wanted)]
     store = store_of(nodes, *gangs)
-    cycle = decision.cycle(store.snapshot(), QueueState(), Reading(10, 10), params)
+    cycle = queue_pass(store.snapshot(), QueueState(), Reading(10, 10), params)
     for gang in released(cycle):
         size = wanted[int(gang.job.rpartition("j")[2])][2]
         assert len(gang.pods) >= size
@@ -86,9 +86,9 @@ def test_only_whole_gangs_are_released_and_no_node_is_overcommitted(nodes, wante
 @given(nodes=NODES, wanted=JOBS, params=PARAMS)
 def test_a_second_cycle_on_the_result_releases_nothing_more(nodes, wanted, params):
     store = store_of(nodes, *[members(i, *job) for i, job in enumerate(wanted)])
-    first = decision.cycle(store.snapshot(), QueueState(), Reading(10, 10), params)
+    first = queue_pass(store.snapshot(), QueueState(), Reading(10, 10), params)
     carry_out(store, first, 10)
-    second = decision.cycle(store.snapshot(), first.memory, Reading(11, 11), params)
+    second = queue_pass(store.snapshot(), first.state, Reading(11, 11), params)
     assert [g.job for g in released(second) if g.job in {f.job for f in released(first)}] == []
     assert [c for c in second.commands if isinstance(c, DeletePod)] == []
 
@@ -98,8 +98,8 @@ def test_the_order_in_which_things_were_seen_changes_no_decision(nodes, wanted, 
     entities = [*nodes, *(pod for i, job in enumerate(wanted) for pod in members(i, *job))]
     shuffled = list(entities)
     order.shuffle(shuffled)
-    one = decision.cycle(store_of(entities).snapshot(), QueueState(), Reading(10, 10), params)
-    two = decision.cycle(store_of(shuffled).snapshot(), QueueState(), Reading(10, 10), params)
+    one = queue_pass(store_of(entities).snapshot(), QueueState(), Reading(10, 10), params)
+    two = queue_pass(store_of(shuffled).snapshot(), QueueState(), Reading(10, 10), params)
     assert one.commands == two.commands
 
 
@@ -115,7 +115,7 @@ def test_no_gang_stays_partial_whatever_happens_to_its_members(nodes, job, bound
     size = job[1]
     gang = members(0, 0, size, size, "1", 0)
     store, params, memory = store_of(nodes, gang), CoreParameters(), QueueState()
-    cycle = decision.cycle(store.snapshot(), memory, Reading(0, 0), params)
+    cycle = queue_pass(store.snapshot(), memory, Reading(0, 0), params)
     carry_out(store, cycle, 0)
     _disturb(store, gang, bound, gone)
     others = [
@@ -124,11 +124,11 @@ def test_no_gang_stays_partial_whatever_happens_to_its_members(nodes, job, bound
     ]
     for other in others:
         store.apply(Upsert(other))
-    memory, at = cycle.memory, 1.0
+    memory, at = cycle.state, 1.0
     for _ in range(12):
-        cycle = decision.cycle(store.snapshot(), memory, Reading(at, at), params)
+        cycle = queue_pass(store.snapshot(), memory, Reading(at, at), params)
         carry_out(store, cycle, at)
-        memory, at = cycle.memory, at + params.pin_lost_seconds
+        memory, at = cycle.state, at + params.pin_lost_seconds
     snapshot = store.snapshot()
     for key in snapshot.jobs:
         job_now = jobs.view(snapshot, key)

@@ -15,14 +15,14 @@ from extender.core.cluster import jobs
 from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang, RewriteSeat
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState, turn_away
 from extender.core.scheduler import binding, direct_gangs, filtering
-from extender.core.scheduler.direct_gangs import Occasion
+from extender.core.scheduler.direct_gangs import QueueView
 from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import store_of
 
 PARAMS = CoreParameters(bind_burst_seconds=1, pin_lost_seconds=1, direct_wait_seconds=2)
@@ -89,7 +89,7 @@ class World:
         free = self.last is not None and direct_gangs.nobody_lacks_room(self.last.entries)
         may = free and not in_line and not self.turned_away
         may = may and not direct_gangs.unjudged(snapshot, self.memory.known)
-        occasion = Occasion(may_plan=may, monotonic=self.now)
+        occasion = QueueView(may_plan=may, monotonic=self.now)
         verdict = filtering.filter_nodes(snapshot, pod, names, PARAMS, occasion)
         if verdict.nowhere:
             if key in snapshot.open_seats:
@@ -139,8 +139,8 @@ class World:
             self.store.close_seats(key)
         memory = turn_away(self.memory, self.turned_away)
         reading = Reading(self.now, self.now)
-        found = decision.cycle(self.store.snapshot(), memory, reading, PARAMS)
-        self.memory, self.last = found.memory, found
+        found = queue_pass(self.store.snapshot(), memory, reading, PARAMS)
+        self.memory, self.last = found.state, found
         self.turned_away.clear()
         for command in found.commands:
             self._carry_out(command)

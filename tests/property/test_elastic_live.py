@@ -15,12 +15,12 @@ from extender.core.elastic.scaling_values import freed
 from extender.core.elastic.speeds import Sample, Samples, SpeedMemory
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import RescaleParameters, ScalingParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.records.rescale import Cause
 from shared import labels
 from shared.model import Upsert
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.clusters import store_of
 from tests.unit.core.elastic.elastic_world import Spec, World
@@ -52,7 +52,7 @@ class Case:
         return proposals.proposals(snapshot, QueueState(), known, Reading(NOW, NOW), self.params)
 
     def cycle(self, snapshot):
-        return decision.cycle(snapshot, QueueState(), Reading(NOW, NOW), self.params)
+        return queue_pass(snapshot, QueueState(), Reading(NOW, NOW), self.params)
 
 
 PARAMS = st.builds(

@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from extender.core.agents.heartbeats import _without_curve
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler.filtering import FilterVerdict
+from extender.core.scheduler.requests import FILTER, FilterOutcome, NoState, RequestTrigger
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.agents.answers import AgentAnswers
 from extender.servers.applications import create_agents_app
@@ -184,7 +187,10 @@ def test_no_encoding_is_a_defect_of_ours(served: Served, header: str) -> None:
 def test_what_was_taken_stands_in_the_log_and_replays(served: Served) -> None:
     later = {**WHOLE, "sequence": 2**63 - 1}
     assert served.post(json.dumps(later).encode()) == 200
-    served.recorder.filtered(make_pod("p"), ["n"], FilterVerdict())
+    session = Session(served.store.snapshot(), Reading(0.0, 0.0), CoreParameters())
+    trigger = RequestTrigger(make_pod("p"), ["n"])
+    outcome = FilterOutcome(answer=FilterVerdict(), state=NoState())
+    served.recorder.decided(FILTER, session, NoState(), trigger, outcome)
     served.runner.run(served.recorder._flush())
     assert served.recorder.files is not None
     told: list[NodeReport] = []

@@ -15,7 +15,7 @@ from extender.core.cluster.session import Reading
 from extender.core.elastic import slot_plan_proposals
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.pricing import timing
-from extender.core.pricing.outcome import AdmissionMemory
+from extender.core.pricing.outcome import PricingState
 from extender.core.pricing.timing import Seen
 from extender.core.records import profile
 from shared.model import Uid
@@ -77,7 +77,7 @@ def happen(world, event, seconds, steps):
     if event == "slot":
         world.now = (world.slot + 1) * SLOT
     elif event == "restart":
-        world.memory = AdmissionMemory()
+        world.memory = PricingState()
     else:
         world.now += seconds
         for key in sorted(profile.profiled(world.store.snapshot())):

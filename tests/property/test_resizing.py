@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from extender.core.cpu_shares.state import ResizeMemory
+from extender.core.cpu_shares.state import CpuSharesState
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
 from shared import pod_cpu
@@ -96,7 +96,7 @@ class Weights(RuleBasedStateMachine):
 
     @rule(params=st.sampled_from(PARAMS))
     def the_extender_is_restarted(self, params) -> None:
-        self.yard.memory, self.yard.outcomes, self.yard.params = ResizeMemory(), (), params
+        self.yard.memory, self.yard.outcomes, self.yard.params = CpuSharesState(), (), params
 
     @rule(works=WORKS, due=st.booleans(), step=st.integers(0, 210))
     def a_look(self, works, due, step) -> None:
@@ -110,7 +110,7 @@ class Weights(RuleBasedStateMachine):
     @rule()
     def the_extender_ends_well(self) -> None:
         self.yard.refused = set()
-        self.yard.memory, self.yard.outcomes = ResizeMemory(), ()
+        self.yard.memory, self.yard.outcomes = CpuSharesState(), ()
         for _ in range(4):
             self.yard.turn(None, leaving=True)
         left = [p for p in self._alive() if not p.deleting]

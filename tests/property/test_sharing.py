@@ -10,9 +10,10 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters, FairShareParameters, Order
-from extender.core.queue import decision, forecast
+from extender.core.queue import forecast
 from shared import labels
 from tests.fakes.builders import make_namespace, make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.queue.runs import START, Spec, World
 
 CPUS = 8
@@ -106,7 +107,7 @@ def test_without_surprises_every_job_starts_when_it_was_estimated(rows, limit, p
     specs = specs_of(rows)
     world = World(entities(limit), specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
-    cycle = decision.cycle(world.observe(), world.memory, world.reading, params)
+    cycle = queue_pass(world.observe(), world.memory, world.reading, params)
     told = forecast.estimates(world.observe(), cycle, params, world.reading)
     began = {name: START + at for name, at in world.run().started.items()}
     for entry in cycle.entries:
@@ -130,7 +131,7 @@ def test_one_cycle_does_not_give_everything_to_the_namespace_with_many_jobs(enab
     params = CoreParameters(fair_share=FairShareParameters(enabled=enabled), order=Order.CREATION)
     world = World([make_node("n0", cpu=str(CPUS))], [*many, *few], params)
     world.now = START + 1
-    cycle = decision.cycle(world.observe(), world.memory, world.reading, params)
+    cycle = queue_pass(world.observe(), world.memory, world.reading, params)
     gangs = [c for c in cycle.commands if isinstance(c, ReleaseGang)]
     of_few = sum(gang.job.startswith("few/") for gang in gangs)
     assert (len(gangs), of_few) == (CPUS, 4 if enabled else 0)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters, FairShareParameters, Order
-from extender.core.queue import decision, forecast
+from extender.core.queue import forecast
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.queue.runs import START, Spec, World
 
 NODES = st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["x", "y"])), min_size=1, max_size=4)
@@ -136,7 +137,7 @@ def test_without_surprises_every_job_starts_when_it_was_estimated(rows, jobs, pa
     nodes, specs = nodes_of(rows), specs_of(jobs, told=True)
     world = World(nodes, specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
-    cycle = decision.cycle(world.observe(), world.memory, world.reading, params)
+    cycle = queue_pass(world.observe(), world.memory, world.reading, params)
     told = forecast.estimates(world.observe(), cycle, params, world.reading)
     began = {name: START + at for name, at in world.run().started.items()}
     for entry in cycle.entries:

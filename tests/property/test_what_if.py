@@ -12,12 +12,12 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
 from shared import labels
 from shared.model import Uid, Upsert
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.property.test_cycle import carry_out, members
 from tests.unit.core.clusters import store_of
 
@@ -95,8 +95,8 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
     store = store_of(nodes, *[members(i, *job) for i, job in enumerate(others)])
     cycle, memory = None, QueueState()
     for _ in range(cycles):
-        cycle = decision.cycle(store.snapshot(), memory, Reading(5, 5), params)
-        memory = cycle.memory
+        cycle = queue_pass(store.snapshot(), memory, Reading(5, 5), params)
+        memory = cycle.state
         carry_out(store, cycle, 5)
     body = json.dumps({**asked_for, "metadata": {"name": "mine"}}).encode()
     job = manifests.read(body, "default", params.scheduler_name)
@@ -111,7 +111,7 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
     assert np.array_equal(snapshot.room.used, used)
 
     submitted(store, job, params.scheduler_name)
-    real = decision.cycle(store.snapshot(), memory, NOW, params)
+    real = queue_pass(store.snapshot(), memory, NOW, params)
     able = [entry.job.key for entry in real.entries if not entry.reason.needs_action]
     position = able.index(said.job) + 1 if said.job in able else None
     entry = next(entry for entry in real.entries if entry.job.key == said.job)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from unittest import mock
 
 from extender.app import replay
-from extender.core.decisionlog import replay as decisionlog_replay
+from extender.core.cluster import decision as protocol
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.settings.extender import ExtenderSettings
@@ -68,7 +68,7 @@ def decide_again(log: Path, scratch: Path) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _in_full() -> Iterator[None]:
-    with mock.patch.object(decisionlog_replay, "digest", lambda value: value):
+    with mock.patch.object(protocol, "digest", lambda value: value):
         yield
 
 

@@ -19,18 +19,12 @@ def names(newest_record: object, newest_inputs: Mapping[str, object]) -> list[st
 
     Args:
         newest_record: Union of all records.
-        newest_inputs: What a decision is given, by its newest kind.
+        newest_inputs: What decisions are given, by the name of its struct in version 3.
     """
     comparison = _Comparison()
     comparison.compare(types().record, inspect.type_info(newest_record), "record")
-    for kind, old in types().inputs.items():
-        newest = renames.KINDS.get(kind, kind)
-        if newest in newest_inputs:
-            comparison.compare(old, inspect.type_info(newest_inputs[newest]), f"{kind} input")
-        elif kind != "bind":  # the end of a Binding is an event: nothing is decided again
-            comparison.lacking.append(
-                f"decision {kind!r} is {newest!r} in KINDS, of which INPUTS has no type"
-            )
+    for old, newest in newest_inputs.items():
+        comparison.compare(old, inspect.type_info(newest), f"input {old}")
     return comparison.lacking
 
 

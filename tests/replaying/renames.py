@@ -7,17 +7,31 @@ as ``tests/fixtures/decision_log_3/types.json`` has it; the value is the newest.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+Given = dict[str, Any]
+
 TAGS: Final[Mapping[str, str]] = {}
 """Tag of a struct (its class name in the old code): ``"TakeSeatRecord": "TakeReservationRecord"``.
 A struct without a tag has no name in the log and needs no row."""
 
-FIELDS: Final[Mapping[tuple[str, str], str | None]] = {}
+FIELDS: Final[Mapping[tuple[str, str], str | None]] = {
+    ("migrating.Occasion", "outcomes"): "results",
+    ("ResizeOccasion", "outcomes"): "results",
+}
 """Field of a struct: ``("TakeSeatRecord", "number"): "seat"``; None: it is no longer kept."""
 
 VALUES: Final[Mapping[tuple[str, str], str]] = {}
 """Value of an enum: ``("Act", "Seat"): "Reserve"``."""
 
-KINDS: Final[Mapping[str, str]] = {}
+KINDS: Final[Mapping[str, str]] = {
+    "cycle": "queue",
+    "cycle-begins": "queue-begins",
+    "cycle-ends": "queue-ends",
+    "migrate": "migration",
+    "rescale": "elastic",
+    "resize": "cpu-shares",
+    "admission-begins": "pricing-begins",
+    "admission": "pricing-ends",
+}
 """Kind of a decision: ``"resize": "cpu-shares"``."""
 
 TEXTS: Final[Mapping[str, str]] = {}
@@ -29,7 +43,53 @@ SETTINGS: Final[Mapping[str, str | None]] = {
 }
 """A setting: ``"queue.settle_seconds": "queue.pause_seconds"``; None: there is none any more."""
 
-RESHAPED: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+
+def _queue(given: Given) -> Given:
+    """The reading, the state and what happened since were one struct."""
+    names = ("refusals", "turned_away", "priced")
+    trigger = {name: given[name] for name in names if given.get(name)}
+    return {"reading": given["reading"], "trigger": trigger, **_state(given)}
+
+
+def _pass(given: Given) -> Given:
+    """The reading was a part of the occasion."""
+    trigger = dict(given["occasion"])
+    new = {"reading": trigger.pop("reading"), "trigger": trigger, **_state(given)}
+    if given.get("queue") is not None:
+        new["others"] = {"queue": given["queue"]}
+    return new
+
+
+def _pricing(given: Given) -> Given:
+    """The history was given beside the state."""
+    new = {"reading": given["reading"], "trigger": {}, **_state(given)}
+    if "state" in new:
+        new["state"] = {**new["state"], "history": given.get("history") or {}}
+    return new
+
+
+def _request(given: Given) -> Given:
+    """A request had no reading of its own; a filter saw the queue on an occasion."""
+    trigger = {"pod": given["pod"], "nodes": given["nodes"]}
+    if "occasion" in given:
+        trigger["queue"] = given["occasion"]
+    return {"reading": {"now": 0.0, "monotonic": 0.0}, "trigger": trigger}
+
+
+def _state(given: Given) -> Given:
+    return {} if given.get("memory") is None else {"state": given["memory"]}
+
+
+RESHAPED: Final[Mapping[str, Callable[[Given], Given]]] = {
+    "cycle input": _queue,
+    "cycle-begins input": _queue,
+    "migrate input": _pass,
+    "rescale input": _pass,
+    "resize input": _pass,
+    "admission-begins input": _pricing,
+    "filter input": _request,
+    "prioritize input": _request,
+}
 """What no rename can do to a struct, done after its renames: a field that is new and required, one
 that has moved into another. The key is the old class name; of a decision, ``"<old kind> input"`` or
 ``"<old kind> output"``."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.core.decisionlog import replay
+from extender.core.cluster.decision import digest
 from extender.store import recording
 from extender.store.recording import VERSION
 from tests.replaying import converting, missing, renames
@@ -70,7 +70,7 @@ def wordings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("wordings")
 def test_texts_are_worded_as_now_also_where_they_are_keys() -> None:
     output = {"passed": [], "failed": {"2 of 3 seats": ["a"], "no room": ["b"]}, "nowhere": ""}
-    new = converting.record(decision("filter", None, output), "")
+    new = converting.record(decision("filter", {"pod": None, "nodes": []}, output), "")
     assert new["output"]["failed"] == {"nodes: 2 of 3": ["a"], "full": ["b"]}
 
 
@@ -99,7 +99,6 @@ LACKING = {
     ),
     "required": ("FIELDS", {("Assumption", "act"): None}, "Assumption: 'act' is required now"),
     "value": ("VALUES", {("Act", "Seat"): "x"}, r"Assumption\.act: no value 'Seat'"),
-    "kind": ("KINDS", {"resize": "x"}, "decision 'resize' is 'x' in KINDS"),
 }
 
 
@@ -120,5 +119,5 @@ def test_what_is_reshaped_may_lack_fields(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_digest_is_kept_of_what_is_too_long() -> None:
-    first, second = replay.digest([("a", 1.0)]), replay.digest([("a", 2.0)])
+    first, second = digest([("a", 1.0)]), digest([("a", 2.0)])
     assert (len(first), first == second) == (64, False)

@@ -6,7 +6,7 @@ that were killed. They are converted (``converting``) and replayed.
 **You renamed something and this is red.** Add one row to a table in ``renames.py``: the message
 says what is lacking, and in which struct. ``differs at $.commands[0].message`` with two wordings of
 one text is a row in ``TEXTS``. Where a rename is not enough (a field has moved, or is new), write a
-function in ``RESHAPED``. If the type of a decision's input has moved, change ``INPUTS`` below.
+function in ``RESHAPED``. If a type of ``INPUTS`` below has got another name, change it there.
 Anything else that differs is a change of behaviour.
 """
 
@@ -17,23 +17,37 @@ from typing import Any, Final
 
 import pytest
 
-from extender.core.decisionlog import replay
+from extender.core.cluster.session import Reading
+from extender.core.cpu_shares.commands import ResizeResult
+from extender.core.cpu_shares.state import CpuSharesState
+from extender.core.elastic.state import ElasticState
+from extender.core.migration.commands import CommandResult
+from extender.core.migration.decision import MigrationState
+from extender.core.pricing.history import History
+from extender.core.pricing.outcome import PricingState
+from extender.core.queue.state import Priced, QueueState
+from extender.core.scheduler.direct_gangs import QueueView
 from extender.store import recording
+from shared.model import Pod
 from tests.replaying import converting, kept, missing
 
 LOGS: Final = kept.logs(converting.FIXTURES)
 
 INPUTS: Final[Mapping[str, object]] = {
-    "cycle": replay.CycleInput,
-    "cycle-begins": replay.CycleInput,
-    "filter": replay.RequestInput,
-    "prioritize": replay.RequestInput,
-    "migrate": replay.LookInput,
-    "resize": replay.ResizeInput,
-    "rescale": replay.RescaleInput,
-    "admission-begins": replay.AdmissionInput,
+    "Reading": Reading,
+    "Memory": QueueState,
+    "Priced": Priced,
+    "MigrationMemory": MigrationState,
+    "Outcome": CommandResult,
+    "RescaleMemory": ElasticState,
+    "ResizeMemory": CpuSharesState,
+    "ResizeOutcome": ResizeResult,
+    "AdmissionMemory": PricingState,
+    "History": History,
+    "Occasion": QueueView,
+    "Pod": Pod,
 }
-"""What a decision is given, by its newest kind."""
+"""What decisions are given, by the name of its struct in version 3."""
 
 
 def test_every_name_of_version_3_has_a_newest_name() -> None:

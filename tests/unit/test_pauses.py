@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.controllers.schedule import (
+from extender.controllers.queue import (
     MOST_PAUSE_SECONDS,
     MOST_SETTLE_SECONDS,
     pause_seconds,

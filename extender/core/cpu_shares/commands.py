@@ -64,7 +64,7 @@ class Resized(StrEnum):
     """Nobody knows: the answer was lost, or the server was in trouble."""
 
 
-class ResizeOutcome(Struct, frozen=True):
+class ResizeResult(Struct, frozen=True):
     """What came of one command."""
 
     asked: ResizePod

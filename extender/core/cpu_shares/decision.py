@@ -21,17 +21,18 @@ from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
+from typing_extensions import override
 
-from extender.core.agents import reports as agents_reports
-from extender.core.cluster.session import Reading
+from extender.core.cluster.decision import Decision, Outcome
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cpu_shares import effort
 from extender.core.cpu_shares import portions as cpu_shares_portions
-from extender.core.cpu_shares import state as resize_memory
-from extender.core.cpu_shares.commands import ResizeNode, ResizeOutcome
+from extender.core.cpu_shares import state as resize_state
+from extender.core.cpu_shares.commands import ResizeNode, ResizeResult
 from extender.core.cpu_shares.effort import Effort
 from extender.core.cpu_shares.portions import Part, Portion, Weighed, weighed
-from extender.core.cpu_shares.state import ResizeMemory
+from extender.core.cpu_shares.state import CpuSharesState
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records import migrations
 from shared.model import NodeName, Uid
@@ -42,34 +43,28 @@ PATIENCE_SECONDS: Final = 120.0
 a restart."""
 
 
-class ResizeOccasion(Struct, frozen=True):
-    """What a look is given beside the cluster.
+class CpuSharesTrigger(Struct, frozen=True):
+    """Why the pass runs.
 
     Attributes:
-        reading: The clocks.
         due: Whether requests may be set anew now.
         leaving: The extender is about to end.
-        outcomes: What came of the last look's commands.
+        results: Of the last pass's commands.
     """
 
-    reading: Reading
     due: bool
     leaving: bool = False
-    outcomes: tuple[ResizeOutcome, ...] = ()
+    results: tuple[ResizeResult, ...] = ()
 
 
-@dataclass(frozen=True)
-class ResizeLook:
-    """What one look decided.
+@dataclass(frozen=True, kw_only=True)
+class CpuSharesOutcome(Outcome[CpuSharesState, ResizeNode]):
+    """What one pass decided; a command is for one node.
 
     Attributes:
-        commands: By node.
-        memory: For the next look.
         found_pending: Reasons of changes newly seen as not granted.
     """
 
-    commands: tuple[ResizeNode, ...]
-    memory: ResizeMemory
     found_pending: tuple[str, ...] = ()
 
 
@@ -97,35 +92,49 @@ class _View:
     seen: Mapping[Uid, _Seen]
 
 
-def look(
-    snapshot: Snapshot,
-    memory: ResizeMemory,
-    occasion: ResizeOccasion,
-    params: CoreParameters,
-) -> ResizeLook:
-    """Decide on the requests of all nodes; the same arguments give the same answer."""
-    restoring = occasion.leaving or not params.cpu_weights.enabled
-    nodes = weighed(snapshot)
-    everybody = {one.uid: one for here in nodes.values() for one in here}
-    now = occasion.reading.monotonic
-    memory = resize_memory.learned(memory, occasion.outcomes, now)
-    memory = resize_memory.kept(memory, everybody, now)
-    memory, found = resize_memory.followed_pending(memory, everybody, now)
-    seen = {} if restoring else _seen(snapshot, nodes, memory, occasion.reading, params)
-    moving = frozenset[Uid]() if restoring else migrations.moving(snapshot)
-    memory = _remembered(memory, everybody, seen, now)
-    view = _View(occasion.reading, params, restoring, moving, seen)
-    commands = [
-        command
-        for node, here in nodes.items()
-        if not any(one.uid in memory.sent for one in here)
-        and (command := _node(node, here, memory, view, due=occasion.due))
-    ]
-    return ResizeLook(tuple(commands), memory, found)
+class CpuSharesDecision(Decision[CpuSharesState, CpuSharesTrigger, CpuSharesOutcome]):
+    """See the module."""
+
+    name = "cpu-shares"
+    state_type = CpuSharesState
+    trigger_type = CpuSharesTrigger
+
+    @override
+    def decide(
+        self, session: Session, state: CpuSharesState, trigger: CpuSharesTrigger
+    ) -> CpuSharesOutcome:
+        snapshot, params, now = session.snapshot, session.parameters, session.monotonic
+        restoring = trigger.leaving or not params.cpu_weights.enabled
+        nodes = weighed(snapshot)
+        every_pod = {one.uid: one for here in nodes.values() for one in here}
+        state = resize_state.learned(state, trigger.results, now)
+        state = resize_state.kept(state, every_pod, now)
+        state, pending = resize_state.followed_pending(state, every_pod, now)
+        seen = {} if restoring else _seen(session, nodes, state)
+        moving = frozenset[Uid]() if restoring else migrations.moving(snapshot)
+        state = _remembered(state, every_pod, seen, now)
+        view = _View(session.reading, params, restoring, moving, seen)
+        commands = [
+            command
+            for node, here in nodes.items()
+            if not any(one.uid in state.sent for one in here)
+            and (command := _node(node, here, state, view, due=trigger.due))
+        ]
+        return CpuSharesOutcome(commands=tuple(commands), state=state, found_pending=pending)
+
+    @override
+    def summary(
+        self, snapshot: Snapshot, trigger: CpuSharesTrigger, outcome: CpuSharesOutcome
+    ) -> dict[str, object]:
+        """Return the commands."""
+        return {"commands": outcome.commands}
+
+
+CPU_SHARES: Final = CpuSharesDecision()
 
 
 def _node(
-    node: NodeName, here: Sequence[Weighed], memory: ResizeMemory, view: _View, *, due: bool
+    node: NodeName, here: Sequence[Weighed], memory: CpuSharesState, view: _View, *, due: bool
 ) -> ResizeNode | None:
     anyway = due or view.restoring
     if not anyway and sum(one.held_milli - one.given_milli for one in here if one.noted) <= 0:
@@ -137,7 +146,7 @@ def _node(
     return ResizeNode(node, pods) if pods else None
 
 
-def _portion(one: Weighed, memory: ResizeMemory, view: _View) -> Portion:
+def _portion(one: Weighed, memory: CpuSharesState, view: _View) -> Portion:
     """Say what part a pod has in its node's CPU."""
     seen = view.seen.get(one.uid, _NOTHING)
     if _is_left_alone(one, memory, view):
@@ -154,7 +163,7 @@ def _portion(one: Weighed, memory: ResizeMemory, view: _View) -> Portion:
     return Portion(one, part, seen.work, converged=seen.category is Category.CONVERGED)
 
 
-def _is_left_alone(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
+def _is_left_alone(one: Weighed, memory: CpuSharesState, view: _View) -> bool:
     if one.pod.deleting or one.uid in memory.pauses:
         return True
     pending = memory.pending.get(one.uid)
@@ -162,28 +171,24 @@ def _is_left_alone(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
     return not view.restoring and (waits or one.uid in view.moving)
 
 
-def _rests(one: Weighed, memory: ResizeMemory, view: _View) -> bool:
+def _rests(one: Weighed, memory: CpuSharesState, view: _View) -> bool:
     rest = memory.rests.get(one.uid)
     return rest is not None and view.reading.monotonic < rest.until
 
 
 def _seen(
-    snapshot: Snapshot,
-    nodes: Mapping[NodeName, Sequence[Weighed]],
-    memory: ResizeMemory,
-    reading: Reading,
-    params: CoreParameters,
+    session: Session, nodes: Mapping[NodeName, Sequence[Weighed]], memory: CpuSharesState
 ) -> Mapping[Uid, _Seen]:
-    """Look at the training of all pods whose agents are heard."""
+    """Look at the training of all pods whose agents report."""
     found: dict[Uid, _Seen] = {}
-    blind = params.cpu_weights.exponent == 0  # the remaining work need not be known
+    blind = session.parameters.cpu_weights.exponent == 0  # the remaining work need not be known
     for node, here in nodes.items():
-        said = agents_reports.fresh(snapshot, node, reading, params.agent_reports.stale_seconds)
+        said = session.report(node)
         reports = said.pods if said is not None else {}
         for one in here:
             if (report := reports.get(one.uid)) is not None:
                 before = memory.efforts.get(one.uid)
-                found[one.uid] = _looked_at(one, report, before, reading.monotonic, blind=blind)
+                found[one.uid] = _looked_at(one, report, before, session.monotonic, blind=blind)
     return found
 
 
@@ -198,8 +203,8 @@ def _looked_at(
 
 
 def _remembered(
-    memory: ResizeMemory, everybody: Mapping[Uid, Weighed], seen: Mapping[Uid, _Seen], now: float
-) -> ResizeMemory:
+    memory: CpuSharesState, everybody: Mapping[Uid, Weighed], seen: Mapping[Uid, _Seen], now: float
+) -> CpuSharesState:
     """Remember what steps cost, and since when too little is known of a changed pod."""
     efforts = {uid: one.effort for uid, one in seen.items() if one.effort is not None}
     silent = {

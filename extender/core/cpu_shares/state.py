@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from extender.core.cluster.backoff import Backoff, strike
-from extender.core.cpu_shares.commands import Resized, ResizeOutcome
+from extender.core.cpu_shares.commands import Resized, ResizeResult
 from extender.core.cpu_shares.effort import Effort
 from extender.core.cpu_shares.portions import Weighed
 from shared.model import Uid
@@ -42,7 +42,7 @@ class Pending(Struct, frozen=True):
     struck: bool
 
 
-class ResizeMemory(Struct, frozen=True):
+class CpuSharesState(Struct, frozen=True):
     """What is remembered from one look to the next; losing it costs patience, not correctness.
 
     Attributes:
@@ -62,7 +62,7 @@ class ResizeMemory(Struct, frozen=True):
     sent: Mapping[Uid, Sent] = {}
 
 
-def learned(memory: ResizeMemory, outcomes: Iterable[ResizeOutcome], now: float) -> ResizeMemory:
+def learned(memory: CpuSharesState, outcomes: Iterable[ResizeResult], now: float) -> CpuSharesState:
     """Remember what came of the last look's commands; ``now`` is monotonic."""
     rests, pauses, sent = dict(memory.rests), dict(memory.pauses), dict(memory.sent)
     for outcome in outcomes:
@@ -79,9 +79,9 @@ def _rest(rests: dict[Uid, Backoff], uid: Uid, now: float) -> None:
     strike(rests, uid, now, first=FIRST_REST_SECONDS, most=MOST_REST_SECONDS)
 
 
-def kept(memory: ResizeMemory, everybody: Mapping[Uid, Weighed], now: float) -> ResizeMemory:
+def kept(memory: CpuSharesState, everybody: Mapping[Uid, Weighed], now: float) -> CpuSharesState:
     """Forget pods that are gone, changes that show, and what is over; ``now`` is monotonic."""
-    return ResizeMemory(
+    return CpuSharesState(
         efforts={u: e for u, e in memory.efforts.items() if u in everybody},
         silent_since={u: at for u, at in memory.silent_since.items() if u in everybody},
         pending={u: p for u, p in memory.pending.items() if u in everybody},
@@ -100,8 +100,8 @@ def _shows(one: Weighed, sent: Sent) -> bool:
 
 
 def followed_pending(
-    memory: ResizeMemory, everybody: Mapping[Uid, Weighed], now: float
-) -> tuple[ResizeMemory, tuple[str, ...]]:
+    memory: CpuSharesState, everybody: Mapping[Uid, Weighed], now: float
+) -> tuple[CpuSharesState, tuple[str, ...]]:
     """Give up changes that cannot be granted, at once, and those that are not granted in time.
 
     Also returns the reasons of those that are newly seen; ``now`` is monotonic.

@@ -8,20 +8,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
+from typing_extensions import override
 
 from extender.core.cluster import jobs
+from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.owner_changes import ChangeOwner, MarkPod
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.elastic import choosing, nominating, speeds, state, stepping
+from extender.core.elastic import choosing, nominating, speeds, stepping
 from extender.core.elastic.phases import Case
 from extender.core.elastic.sources import proposals
 from extender.core.elastic.speeds import SpeedMemory
-from extender.core.elastic.state import Ended, RescaleMemory
+from extender.core.elastic.state import ElasticState, Ended, followed, measured
 from extender.core.parameters.combined import CoreParameters
+from extender.core.queue.decision import QUEUE
 from extender.core.queue.state import QueueState
 from extender.core.records import rescale, workers
 from extender.core.records.rescale import Noted, Proposal, Records, Rescale
@@ -33,66 +37,73 @@ Propose = Callable[
 """Who says what should change: ``sources.proposals``, or a test."""
 
 
-class RescaleOccasion(Struct, frozen=True):
-    """What a look is given beside the cluster.
+class ElasticTrigger(Struct, frozen=True):
+    """Why the pass runs.
 
     Attributes:
-        reading: The clocks.
         due: Whether new changes may begin now.
     """
 
-    reading: Reading
     due: bool
 
 
-@dataclass(frozen=True)
-class RescaleLook:
-    """What one look decided.
+@dataclass(frozen=True, kw_only=True)
+class ElasticOutcome(Outcome[ElasticState, ChangeOwner]):
+    """What one pass decided: at most one command for each owner.
 
     Attributes:
-        commands: At most one for each owner.
-        memory: For the next look.
-        ended: Changes that ended since the last one.
+        ended: Changes that ended since the last pass.
         marks: What pods that are to leave still lack.
     """
 
-    commands: tuple[ChangeOwner, ...]
-    memory: RescaleMemory
     ended: tuple[Ended, ...] = ()
     marks: tuple[MarkPod, ...] = ()
 
 
-def look(
-    snapshot: Snapshot,
-    queue: QueueState,
-    memory: RescaleMemory,
-    occasion: RescaleOccasion,
-    params: CoreParameters,
-    propose: Propose = proposals,
-) -> RescaleLook:
-    """Decide on all changes; the same arguments give the same answer.
+class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
+    """See the module.
 
     Args:
-        snapshot: The cluster.
-        queue: What the last scheduling cycle remembered.
-        memory: What the last look left.
-        occasion: See there.
-        params: All of them.
-        propose: Who says what should change.
+        propose: Proposes changes: ``sources.proposals``, or a test.
     """
-    reading, book = occasion.reading, rescale.of(snapshot)
-    memory, ended = state.followed(memory, book, reading.now)
-    stale_seconds = params.agent_reports.stale_seconds
-    learned = speeds.learned(memory.speeds, snapshot, reading, stale_seconds)
-    memory = state.measured(replace(memory, speeds=learned))
-    steps = (_step(snapshot, book, noted, reading, params) for noted in book.open)
-    commands = tuple(command for command in steps if command is not None)
-    if occasion.due:
-        found = propose(snapshot, queue, learned, reading, params)
-        chosen = choosing.choose(snapshot, book, found, reading, params)
-        commands += chosen.commands
-        memory = replace(memory, declined=chosen.declined)
-    return RescaleLook(commands, memory, ended, nominating.marks(snapshot, book))
+
+    name = "elastic"
+    state_type = ElasticState
+    trigger_type = ElasticTrigger
+    reads = (QUEUE,)
+
+    def __init__(self, propose: Propose = proposals) -> None:
+        self._propose = propose
+
+    @override
+    def decide(
+        self, session: Session, state: ElasticState, trigger: ElasticTrigger
+    ) -> ElasticOutcome:
+        snapshot, reading, params = session.snapshot, session.reading, session.parameters
+        book = rescale.of(snapshot)
+        state, ended = followed(state, book, reading.now)
+        learned = speeds.learned(state.speeds, snapshot, reading, session.stale_seconds)
+        state = measured(replace(state, speeds=learned))
+        steps = (_step(snapshot, book, noted, reading, params) for noted in book.open)
+        commands = tuple(command for command in steps if command is not None)
+        if trigger.due:
+            proposed = self._propose(snapshot, session.states.of(QUEUE), learned, reading, params)
+            chosen = choosing.choose(snapshot, book, proposed, reading, params)
+            commands += chosen.commands
+            state = replace(state, declined=chosen.declined)
+        marks = nominating.marks(snapshot, book)
+        return ElasticOutcome(commands=commands, state=state, ended=ended, marks=marks)
+
+    @override
+    def summary(
+        self, snapshot: Snapshot, trigger: ElasticTrigger, outcome: ElasticOutcome
+    ) -> dict[str, object]:
+        """Return what it orders, and why not more."""
+        declined = {job: why.reason for job, why in sorted(outcome.state.declined.items())}
+        return {"commands": outcome.commands, "marks": outcome.marks, "declined": declined}
+
+
+ELASTIC: Final = ElasticDecision()
 
 
 def _step(

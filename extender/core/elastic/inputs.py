@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.jobs import Job
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning, elastic_jobs, speeds
 from extender.core.elastic.beginning import Wanted
@@ -15,8 +15,8 @@ from extender.core.elastic.scaling_values import Candidate, Running
 from extender.core.elastic.speeds import SpeedMemory
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision, slot_gate
-from extender.core.queue.decision import Cycle
+from extender.core.queue import slot_gate
+from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
 from extender.core.queue.state import QueueState
 from extender.core.queue.weighting import Weight
 from extender.core.records import elastic_owner, plans, profile, rescale
@@ -46,7 +46,7 @@ class Scene:
     snapshot: Snapshot
     reading: Reading
     params: CoreParameters
-    cycle: Cycle
+    cycle: QueueOutcome
     room: NodeTable
     crowds: Mapping[JobKey, Crowd]
     paces: Mapping[JobKey, Pace]
@@ -73,7 +73,7 @@ def scene(
     crowds = _crowds(snapshot)
     if not crowds:
         return None
-    cycle = decision.cycle(snapshot, queue, reading, params)
+    cycle = QUEUE.decide(Session(snapshot, reading, params), queue, QueueTrigger())
     weight = elastic_jobs.weigher(snapshot, params)
     return Scene(
         snapshot=snapshot,
@@ -100,7 +100,7 @@ def _crowds(snapshot: Snapshot) -> dict[JobKey, Crowd]:
     return {key: one for key, one in found.items() if one is not None}
 
 
-def _after(room: NodeTable, cycle: Cycle) -> NodeTable:
+def _after(room: NodeTable, cycle: QueueOutcome) -> NodeTable:
     shapes = {m.pod.uid: m.shape for entry in cycle.entries for m in entry.job.members}
     released = [pod for one in cycle.commands if isinstance(one, ReleaseGang) for pod in one.pods]
     return room.with_pods(
@@ -111,7 +111,7 @@ def _after(room: NodeTable, cycle: Cycle) -> NodeTable:
 
 
 def _waiting(
-    cycle: Cycle, weight: Callable[[Job], Weight], now: float
+    cycle: QueueOutcome, weight: Callable[[Job], Weight], now: float
 ) -> dict[JobKey, tuple[Job, Candidate]]:
     """Return the jobs that wait for room; the queue's holder alone, if there is one.
 

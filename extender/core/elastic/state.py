@@ -17,7 +17,7 @@ from shared.model import JobKey, Uid
 MOST_ENDED: Final = 200
 
 
-class Outcome(StrEnum):
+class Ending(StrEnum):
     """What came of a change."""
 
     DONE = "Done"
@@ -37,12 +37,12 @@ class Ended(Struct, frozen=True):
     """
 
     rescale: Rescale
-    outcome: Outcome
+    outcome: Ending
     step_seconds_before: float | None = None
     step_seconds_after: float | None = None
 
 
-class RescaleMemory(Struct, frozen=True):
+class ElasticState(Struct, frozen=True):
     """What is remembered from one look to the next; losing it costs history, not correctness.
 
     Attributes:
@@ -61,8 +61,8 @@ class RescaleMemory(Struct, frozen=True):
 
 
 def followed(
-    memory: RescaleMemory, book: Records, now: float
-) -> tuple[RescaleMemory, tuple[Ended, ...]]:
+    memory: ElasticState, book: Records, now: float
+) -> tuple[ElasticState, tuple[Ended, ...]]:
     """Return the memory after what the owners say now, and which changes ended since it was made.
 
     What ended before the first look of this life is history, not news.
@@ -74,7 +74,7 @@ def followed(
     return replace(memory, primed=True, open=open_now, ended=ended), news
 
 
-def measured(memory: RescaleMemory) -> RescaleMemory:
+def measured(memory: ElasticState) -> ElasticState:
     """Return the memory with what agents measured of jobs before and after their changes.
 
     What is known once stays: later runs of the same name must not change it.
@@ -102,11 +102,11 @@ def _news(known: Mapping[Uid, Rescale], book: Records, now: float) -> Iterable[E
         if noted is None:
             gone = ScalingReason.OWNER_GONE.value
             last = replace(before, phase=Phase.ABORTED, since=now, why=gone)
-            yield Ended(last, Outcome.ABORTED)
+            yield Ended(last, Ending.ABORTED)
         elif noted.rescale.id != before.id:
             withdrawn = noted.rescale.cause is Cause.WITHDRAWN
             last = replace(before, phase=Phase.DONE, since=noted.rescale.at)
-            yield Ended(last, Outcome.WITHDRAWN if withdrawn else Outcome.DONE)
+            yield Ended(last, Ending.WITHDRAWN if withdrawn else Ending.DONE)
         elif not noted.rescale.open:
             yield _of(noted.rescale)
 
@@ -118,4 +118,4 @@ def _history(book: Records) -> tuple[Ended, ...]:
 
 def _of(rescale: Rescale) -> Ended:
     aborted = rescale.phase is Phase.ABORTED
-    return Ended(rescale, Outcome.ABORTED if aborted else Outcome.DONE)
+    return Ended(rescale, Ending.ABORTED if aborted else Ending.DONE)

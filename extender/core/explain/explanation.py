@@ -23,7 +23,7 @@ from extender.core.placement import planner
 from extender.core.placement.planner import Refusal
 from extender.core.queue import backfill, running_jobs
 from extender.core.queue.backfill import Reservation
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState
 from extender.core.records import migrations
@@ -60,14 +60,14 @@ class Asked:
 
     snapshot: Snapshot
     params: CoreParameters
-    cycle: Cycle | None
+    cycle: QueueOutcome | None
     reading: Reading
     check: Callable[[], None] = _go_on
 
     @property
     def memory(self) -> QueueState:
         """What the last cycle remembered."""
-        return self.cycle.memory if self.cycle else QueueState()
+        return self.cycle.state if self.cycle else QueueState()
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class _Why:
 def asked(
     snapshot: Snapshot,
     params: CoreParameters,
-    cycle: Cycle | None,
+    cycle: QueueOutcome | None,
     reading: Reading,
     check: Callable[[], None] = _go_on,
 ) -> Asked:

@@ -26,7 +26,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import node_prices
 from extender.core.placement.node_prices import FloatVector
 from extender.core.pricing.outcome import Standing
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState
@@ -73,7 +73,7 @@ _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unre
 
 
 def queue(
-    cycle: Cycle | None,
+    cycle: QueueOutcome | None,
     params: CoreParameters,
     *,
     now: float,

@@ -7,13 +7,18 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import fair_share, namespace_shares
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from shared.model import PodShape
 from shared.tenancy import NamespaceEntry, NamespacesResponse
 
 
 def namespaces(
-    snapshot: Snapshot, cycle: Cycle | None, params: CoreParameters, *, now: float, acting: bool
+    snapshot: Snapshot,
+    cycle: QueueOutcome | None,
+    params: CoreParameters,
+    *,
+    now: float,
+    acting: bool,
 ) -> NamespacesResponse:
     """Return every namespace that has jobs of ours; who waits is as the last cycle saw it."""
     entries = cycle.entries if cycle else ()

@@ -15,6 +15,7 @@ import numpy as np
 from extender.core.cluster import jobs
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain import explanation, hypothetical_offers, positions
 from extender.core.explain.explanation import Asked
@@ -25,8 +26,8 @@ from extender.core.placement import node_prices
 from extender.core.placement.node_prices import FloatVector
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import Book
-from extender.core.queue import decision, forecast, hypothetical
-from extender.core.queue.decision import Cycle
+from extender.core.queue import forecast, hypothetical
+from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.hypothetical import Supposed
 from shared import api
@@ -46,7 +47,7 @@ class _Course:
     """How things go on: a cycle now, its releases carried out, and when the others start."""
 
     snapshot: Snapshot
-    cycle: Cycle
+    cycle: QueueOutcome
     then: Snapshot
     estimates: Mapping[JobKey, Estimate]
 
@@ -118,7 +119,9 @@ def _unmodelled(key: JobKey, course: _Course) -> tuple[str, ...]:
 
 def _course(asked: Asked, snapshot: Snapshot) -> _Course:
     asked.check()
-    cycle = decision.cycle(snapshot, asked.memory, asked.reading, asked.params)
+    cycle = QUEUE.decide(
+        Session(snapshot, asked.reading, asked.params), asked.memory, QueueTrigger()
+    )
     asked.check()
     then = hypothetical.carried_out(snapshot, cycle)
     estimates = forecast.estimates(then, cycle, asked.params, asked.reading)

@@ -98,7 +98,7 @@ class Result(StrEnum):
     """Nobody knows: the answer was lost, and the question after it too."""
 
 
-class Outcome(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     """What came of a command of a migration; ``reason`` and ``detail`` say why it was refused."""
 
     migration: str

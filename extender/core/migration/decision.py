@@ -8,17 +8,20 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
+from typing_extensions import override
 
 from extender.core.cluster.commands import EmitEvent
-from extender.core.cluster.session import Reading
+from extender.core.cluster.decision import Decision, Outcome
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration import choosing, ledger
 from extender.core.migration.commands import (
+    CommandResult,
     MigrationCommand,
-    Outcome,
     RemoveMigration,
     Result,
     ResumeJob,
@@ -42,7 +45,7 @@ ENDS = {
 """Reasons of the Event that tells of the end."""
 
 
-class MigrationMemory(Struct, frozen=True):
+class MigrationState(Struct, frozen=True):
     """What is remembered from one look to the next; losing it costs patience, not correctness.
 
     Attributes:
@@ -56,59 +59,73 @@ class MigrationMemory(Struct, frozen=True):
     declined: Mapping[str, Declined] = {}
 
 
-@dataclass(frozen=True)
-class Look:
-    """What one look decided, and the memory for the next."""
-
-    commands: tuple[MigrationCommand, ...]
-    memory: MigrationMemory
+@dataclass(frozen=True, kw_only=True)
+class MigrationOutcome(Outcome[MigrationState, MigrationCommand]):
+    """What one pass decided."""
 
 
-class Occasion(Struct, frozen=True):
-    """What a look is given beside the cluster.
+class MigrationTrigger(Struct, frozen=True):
+    """Why the pass runs.
 
     Attributes:
-        reading: The clocks.
         choose: Whether new migrations may begin now.
         installed: Whether the Migration resource is there; without it nothing begins.
-        outcomes: What came of the last look's commands.
+        results: Of the last pass's commands.
     """
 
-    reading: Reading
     choose: bool
     installed: bool = True
-    outcomes: tuple[Outcome, ...] = ()
+    results: tuple[CommandResult, ...] = ()
 
 
-def look(
-    snapshot: Snapshot, memory: MigrationMemory, occasion: Occasion, params: MigrationParameters
-) -> Look:
-    """Decide on all migrations; the same arguments give the same answer."""
-    reading, book = occasion.reading, ledger.of(snapshot)
-    memory = _kept(_learned(memory, occasion), snapshot, book)
-    steps = [_step(snapshot, memory, reading, params, one) for one in book.open]
-    commands = [command for one in steps for command in one]
-    commands += _orphans(snapshot, book)
-    commands += _outdated(snapshot, book, reading.now, params)
-    if occasion.choose and params.policy is not MigrationPolicy.NONE:
-        chosen = choosing.choose(
-            snapshot,
-            book,
-            memory.stayed,
-            memory.declined,
-            reading,
-            params,
-            installed=occasion.installed,
-        )
-        commands += chosen.commands
-        memory = replace(memory, stayed=chosen.stayed, declined=chosen.declined)
-    return Look(tuple(commands), memory)
+class MigrationDecision(Decision[MigrationState, MigrationTrigger, MigrationOutcome]):
+    """See the module."""
+
+    name = "migration"
+    state_type = MigrationState
+    trigger_type = MigrationTrigger
+
+    @override
+    def decide(
+        self, session: Session, state: MigrationState, trigger: MigrationTrigger
+    ) -> MigrationOutcome:
+        snapshot, reading = session.snapshot, session.reading
+        params, book = session.parameters.migration, ledger.of(snapshot)
+        state = _kept(_learned(state, trigger, reading), snapshot, book)
+        steps = [_step(snapshot, state, reading, params, one) for one in book.open]
+        commands = [command for one in steps for command in one]
+        commands += _orphans(snapshot, book)
+        commands += _outdated(snapshot, book, reading.now, params)
+        if trigger.choose and params.policy is not MigrationPolicy.NONE:
+            chosen = choosing.choose(
+                snapshot,
+                book,
+                state.stayed,
+                state.declined,
+                reading,
+                params,
+                installed=trigger.installed,
+            )
+            commands += chosen.commands
+            state = replace(state, stayed=chosen.stayed, declined=chosen.declined)
+        return MigrationOutcome(commands=tuple(commands), state=state)
+
+    @override
+    def summary(
+        self, snapshot: Snapshot, trigger: MigrationTrigger, outcome: MigrationOutcome
+    ) -> dict[str, object]:
+        """Return the commands, and why jobs were not moved."""
+        declined = {job: why.reason for job, why in sorted(outcome.state.declined.items())}
+        return {"commands": outcome.commands, "declined": declined}
 
 
-def _learned(memory: MigrationMemory, occasion: Occasion) -> MigrationMemory:
+MIGRATION: Final = MigrationDecision()
+
+
+def _learned(memory: MigrationState, trigger: MigrationTrigger, reading: Reading) -> MigrationState:
     """Remember what came of commands; a failed one is tried again after 1 s, 2 s, … 10 s."""
     attempts = dict(memory.attempts)
-    for outcome in occasion.outcomes:
+    for outcome in trigger.results:
         before = attempts.get(outcome.migration)
         tries = 0 if outcome.result is Result.DONE else 1 + (before.tries if before else 0)
         pause = min(MOST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(tries - 1, 10))
@@ -117,7 +134,7 @@ def _learned(memory: MigrationMemory, occasion: Occasion) -> MigrationMemory:
             result=outcome.result,
             reason=outcome.reason,
             detail=outcome.detail,
-            until=occasion.reading.monotonic + wait_seconds,
+            until=reading.monotonic + wait_seconds,
             tries=tries,
         )
     return replace(memory, attempts=attempts)
@@ -125,7 +142,7 @@ def _learned(memory: MigrationMemory, occasion: Occasion) -> MigrationMemory:
 
 def _step(
     snapshot: Snapshot,
-    memory: MigrationMemory,
+    memory: MigrationState,
     reading: Reading,
     params: MigrationParameters,
     one: Migration,
@@ -186,9 +203,9 @@ def _is_past(snapshot: Snapshot, one: Migration) -> bool:
     return not any(PodKey(f"{one.namespace}/{name}") in snapshot.pods for name in names)
 
 
-def _kept(memory: MigrationMemory, snapshot: Snapshot, book: Ledger) -> MigrationMemory:
+def _kept(memory: MigrationState, snapshot: Snapshot, book: Ledger) -> MigrationState:
     open_keys = {migration.key for migration in book.open}
-    return MigrationMemory(
+    return MigrationState(
         attempts={k: a for k, a in memory.attempts.items() if k in open_keys},
         stayed={uid: at for uid, at in memory.stayed.items() if uid in snapshot.bound},
         declined={k: d for k, d in memory.declined.items() if k in snapshot.jobs},

@@ -11,7 +11,7 @@ from extender.core.pricing.training_job import TrainingJob
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class OfferDecision:
     """What became of an offer.
 
     Attributes:
@@ -46,7 +46,7 @@ class SlotState:
     promised: Promised
     admitted: dict[str, tuple[TrainingJob, Schedule]] = field(default_factory=dict)
 
-    def accept(self, job: TrainingJob, decision: Decision) -> None:
+    def accept(self, job: TrainingJob, decision: OfferDecision) -> None:
         """Enter an admitted job's schedule: lines 5 to 10 of Algorithm 1; else change nothing."""
         if decision.schedule is not None:
             self.promised.take(job, decision.schedule)
@@ -65,7 +65,7 @@ def offer(
     *,
     start: int = 1,
     least_payoff: float = 0.0,
-) -> Decision:
+) -> OfferDecision:
     """Decide about one job; the state is only read. ``SlotState.accept`` enters the decision.
 
     Args:
@@ -87,7 +87,7 @@ def offer(
         start=start,
         least_payoff=least_payoff,
     )
-    return Decision(best is not None, best.payoff if best else 0.0, best)
+    return OfferDecision(best is not None, best.payoff if best else 0.0, best)
 
 
 def density(job: TrainingJob, now: int) -> float:

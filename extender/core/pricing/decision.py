@@ -14,9 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from msgspec import Struct
+from typing_extensions import override
+
+from extender.core.cluster.decision import Decision
 from extender.core.cluster.owner_changes import ChangeOwner
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.pricing import Replanning
@@ -32,17 +36,18 @@ from extender.core.pricing import (
     searching,
     worths,
 )
-from extender.core.pricing.admission import Decision
+from extender.core.pricing import history as histories
+from extender.core.pricing.admission import OfferDecision
 from extender.core.pricing.candidates import Candidate, Found
 from extender.core.pricing.facts import facts
 from extender.core.pricing.history import History, PastJob
 from extender.core.pricing.inputs import Sight
 from extender.core.pricing.outcome import (
-    AdmissionLook,
-    AdmissionMemory,
     Book,
     Ended,
     Pending,
+    PricingOutcome,
+    PricingState,
     Promise,
     Refused,
     Standing,
@@ -66,7 +71,7 @@ class _Look:
     """What one look carries from step to step; never leaves this module."""
 
     seen: Sight
-    memory: AdmissionMemory
+    memory: PricingState
     commands: list[ChangeOwner] = field(default_factory=list)
     standings: dict[JobKey, Standing] = field(default_factory=dict)
     pending: dict[Uid, Pending] = field(default_factory=dict)
@@ -91,28 +96,44 @@ class _Look:
         self.pending[owner.uid] = Pending(plan, owner.resource_version, until)
 
 
-def look(
-    snapshot: Snapshot,
-    reading: Reading,
-    params: CoreParameters,
-    history: History,
-    memory: AdmissionMemory,
-) -> AdmissionLook:
-    """Decide about all jobs with a utility. The same arguments give the same answer.
+class PricingTrigger(Struct, frozen=True):
+    """Nothing but the session makes a pass."""
 
-    Args:
-        snapshot: The cluster.
-        reading: Now.
-        params: Of the engine.
-        history: What past jobs taught.
-        memory: Of the last look; an empty one in a new life.
-    """
+
+class PricingDecision(Decision[PricingState, PricingTrigger, PricingOutcome]):
+    """See the module."""
+
+    name = "pricing"
+    state_type = PricingState
+    trigger_type = PricingTrigger
+
+    @override
+    def decide(
+        self, session: Session, state: PricingState, trigger: PricingTrigger
+    ) -> PricingOutcome:
+        return _decided(session, state)
+
+    @override
+    def summary(
+        self, snapshot: Snapshot, trigger: PricingTrigger, outcome: PricingOutcome
+    ) -> dict[str, object]:
+        """Return the commands, and how every job stands."""
+        standings = {job: (s.reason, s.payoff) for job, s in sorted(outcome.standings.items())}
+        return {"commands": outcome.commands, "standings": standings}
+
+
+PRICING: Final = PricingDecision()
+
+
+def _decided(session: Session, memory: PricingState) -> PricingOutcome:
+    snapshot, reading, params = session.snapshot, session.reading, session.parameters
+    history = memory.history
     seconds = params.slot_time.slot_seconds
     slot = slot_plan.slot_at(reading.now, seconds)
     wake_at = slot_plan.begins_at(slot + 1, seconds)
     nodes = machines.machines(snapshot, params.slot_time)
     if not params.slot_time.enabled or nodes is None:
-        return AdmissionLook((), memory, {}, None, (), (), {}, wake_at)
+        return PricingOutcome(state=memory, standings={}, book=None, ended=(), wake_at=wake_at)
     seen = Sight(snapshot, reading, params, nodes, slot, _begins(memory, slot, reading, params))
     one = _Look(seen, memory, pending=_pending(snapshot, memory, reading))
     known = _known(snapshot, one.pending)
@@ -125,16 +146,23 @@ def look(
     revision = _revised(known, worths.of(history, present, seen), one)
     era = _era(one, revision)
     _offer_all(new, revision, one, era)
-    mark, plans = nodes.mark, dict(revision.plans)
-    after = AdmissionMemory(era, slot, mark, plans, one.refused, one.pending, profiled.timings)
-    return AdmissionLook(
+    learned = histories.with_jobs(history, _offered(present, history))
+    after = PricingState(
+        era=era,
+        slot=slot,
+        machines=nodes.mark,
+        plans=dict(revision.plans),
+        refused=one.refused,
+        pending=one.pending,
+        timings=profiled.timings,
+        history=histories.with_steps(learned, one.measured),
+    )
+    return PricingOutcome(
         commands=tuple(one.commands),
-        memory=after,
+        state=after,
         standings=one.told(profiled),
         book=_book(revision, seen) if present or history.jobs else None,
-        offered=_offered(present, history),
         ended=_ended(memory, revision, seen),
-        step_seconds=one.measured,
         wake_at=wake_at,
     )
 
@@ -173,7 +201,7 @@ def _book(revision: Revision, seen: Sight) -> Book:
     return Book(revision.state, nodes.names, nodes.server_names, nodes.resources, units, seen.first)
 
 
-def _begins(memory: AdmissionMemory, slot: int, reading: Reading, params: CoreParameters) -> bool:
+def _begins(memory: PricingState, slot: int, reading: Reading, params: CoreParameters) -> bool:
     """Say whether this is the first look in the slot, as far as a new life can tell."""
     if memory.slot:
         return memory.slot != slot
@@ -181,7 +209,7 @@ def _begins(memory: AdmissionMemory, slot: int, reading: Reading, params: CorePa
     return reading.now - slot_plan.begins_at(slot, seconds) <= searching.GRACE * seconds
 
 
-def _pending(snapshot: Snapshot, memory: AdmissionMemory, reading: Reading) -> dict[Uid, Pending]:
+def _pending(snapshot: Snapshot, memory: PricingState, reading: Reading) -> dict[Uid, Pending]:
     """Return the plans that are on their way: the owner has not changed since we asked."""
     return {
         uid: one
@@ -283,7 +311,7 @@ def _offer(
         late_seconds=late,
         owner=candidate.owner.uid,
     )
-    revision.state.accept(wanted.job, Decision(True, schedule.payoff, schedule))
+    revision.state.accept(wanted.job, OfferDecision(True, schedule.payoff, schedule))
     revision.plans[key] = plan
     one.write(candidate.owner, plan, None)
     one.standings[key] = notices.standing(plan, seen, runs=candidate.stands is not None)
@@ -312,7 +340,7 @@ def _offered(present: Mapping[Uid, Asked], history: History) -> tuple[PastJob, .
     return tuple(PastJob(uid, asked) for uid, asked in present.items() if uid not in known)
 
 
-def _ended(memory: AdmissionMemory, revision: Revision, seen: Sight) -> tuple[Ended, ...]:
+def _ended(memory: PricingState, revision: Revision, seen: Sight) -> tuple[Ended, ...]:
     over = (plan for key, plan in sorted(memory.plans.items()) if key not in revision.plans)
     return tuple(
         Ended(plan, Promise.BROKEN if notices.is_over(plan, seen) else Promise.KEPT)

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from extender.core.cluster import training_spec
 from extender.core.pricing import history
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import AdmissionLook
 from shared.errors import InputError
 
 VERSION: Final = 1
@@ -58,11 +57,6 @@ def read(line: str, *, field: str) -> History:
             field, _begin(line), f"{_EXPECTED} (step_seconds: {training_spec.BATCH_EXPECTED})"
         )
     return kept.history
-
-
-def grown(known: History, look: AdmissionLook) -> History:
-    """Return the history with what a look adds to it."""
-    return history.with_steps(history.with_jobs(known, look.offered), look.step_seconds)
 
 
 def together(theirs: History, ours: History) -> History:

@@ -6,10 +6,11 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from extender.core.cluster.decision import Outcome
 from extender.core.cluster.owner_changes import ChangeOwner
 from extender.core.cluster.reasons import Reason
 from extender.core.pricing.admission import SlotState
-from extender.core.pricing.history import PastJob
+from extender.core.pricing.history import History
 from extender.core.pricing.timing import Timing
 from extender.core.queue.state import Priced
 from extender.core.records.slot_plan import SlotPlan
@@ -86,7 +87,7 @@ class Book:
 
 
 class Refused(Struct, frozen=True):
-    """An offer that was turned away; ``era`` is that of ``AdmissionMemory``."""
+    """An offer that was turned away; ``era`` is that of ``PricingState``."""
 
     era: int
     reason: Reason
@@ -110,7 +111,7 @@ class Pending(Struct, frozen=True):
     until: float
 
 
-class AdmissionMemory(Struct, frozen=True):
+class PricingState(Struct, frozen=True):
     """What is remembered from look to look; losing it costs offers made again, nothing else.
 
     Attributes:
@@ -121,6 +122,7 @@ class AdmissionMemory(Struct, frozen=True):
         refused: By job.
         pending: By owner.
         timings: By job that is measured.
+        history: What past jobs teach; also kept in a ConfigMap.
     """
 
     era: int = 0
@@ -130,30 +132,23 @@ class AdmissionMemory(Struct, frozen=True):
     refused: Mapping[JobKey, Refused] = {}
     pending: Mapping[Uid, Pending] = {}
     timings: Mapping[JobKey, Timing] = {}
+    history: History = History()
 
 
-@dataclass(frozen=True, eq=False)
-class AdmissionLook:
-    """The outcome of a look.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PricingOutcome(Outcome[PricingState, ChangeOwner]):
+    """What one pass decided; a command writes a plan.
 
     Attributes:
-        commands: Plans to be written, in order.
-        memory: For the next look.
-        standings: By job, everybody with a utility.
-        book: For prices; None while no job was ever offered: nobody knows what anything is worth.
-        offered: Jobs that were offered and are not in the history yet.
-        ended: Admitted jobs that ended since the last look.
-        step_seconds: Measured step times by run name, of jobs that ended or were profiled.
+        standings: Of every job with a utility.
+        book: For prices; None while no job was ever offered: nothing has a known worth.
+        ended: Admitted jobs that ended since the last pass.
         wake_at: When the next slot begins, seconds since the epoch.
     """
 
-    commands: tuple[ChangeOwner, ...]
-    memory: AdmissionMemory
     standings: Mapping[JobKey, Standing]
     book: Book | None
-    offered: tuple[PastJob, ...]
     ended: tuple[Ended, ...]
-    step_seconds: Mapping[str, float]
     wake_at: float
 
     @property

@@ -15,15 +15,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
+from typing_extensions import override
 
+from extender.core.cluster import decision as protocol
 from extender.core.cluster import jobs, replacements
 from extender.core.cluster.backoff import Backoff, strike
 from extender.core.cluster.commands import Command, ReleaseGang
+from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.steps import Steps, in_full
 from extender.core.nodes.node_table import NodeTable
@@ -45,27 +50,37 @@ from extender.core.queue.notices import QueueEntry, tell
 from extender.core.queue.order import Ranked
 from extender.core.queue.scheduling_pass import SchedulingPass
 from extender.core.queue.slot_gate import Gate
-from extender.core.queue.state import QueueState, Told
+from extender.core.queue.state import Priced, QueueState, Told, price, refuse, turn_away
 from extender.core.records import migrations, workers
 from extender.core.records.migrations import NOBODY, Arrivals
 from shared.model import JobKey, NodeName, Uid
 
 
-@dataclass(frozen=True)
-class Cycle:
-    """What one cycle decided.
+class QueueTrigger(Struct, frozen=True, omit_defaults=True):
+    """What happened since the last pass.
 
     Attributes:
-        entries: The queue in order, the released ones of this cycle included.
-        commands: In the order in which they are to be carried out.
-        memory: For the next cycle.
-        wake_after_seconds: When a deadline of ours passes; None if none is open.
-        holder: For which job room is kept, and which; None if for none.
+        refusals: Pods whose reserved node kube-scheduler did not offer, and the node.
+        turned_away: Direct gangs for which filter had no reservation.
+        priced: Why jobs with a utility have no slot plan; None: as before.
+    """
+
+    refusals: tuple[tuple[Uid, NodeName], ...] = ()
+    turned_away: tuple[JobKey, ...] = ()
+    priced: Mapping[JobKey, Priced] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueOutcome(Outcome[QueueState, Command]):
+    """What one pass decided.
+
+    Attributes:
+        entries: The queue in order, the jobs released by this pass included.
+        wake_after_seconds: When one of our deadlines passes; None if none is open.
+        holder: The backfill head: for which job room is kept, and which; None if for none.
     """
 
     entries: tuple[QueueEntry, ...]
-    commands: tuple[Command, ...]
-    memory: QueueState
     wake_after_seconds: float | None
     holder: Reservation | None = None
 
@@ -109,20 +124,42 @@ class _Work:
         )
 
 
-def cycle(
-    snapshot: Snapshot, memory: QueueState, reading: Reading, params: CoreParameters
-) -> Cycle:
-    """Decide one cycle. The same arguments give the same answer."""
-    return in_full(steps(snapshot, memory, reading, params))
+class QueueDecision(Decision[QueueState, QueueTrigger, QueueOutcome]):
+    """See the module."""
+
+    name = "queue"
+    state_type = QueueState
+    trigger_type = QueueTrigger
+
+    @override
+    def decide(self, session: Session, state: QueueState, trigger: QueueTrigger) -> QueueOutcome:
+        return in_full(self.steps(session, state, trigger))
+
+    @override
+    def steps(
+        self, session: Session, state: QueueState, trigger: QueueTrigger
+    ) -> Steps[QueueOutcome]:
+        """Decide what ``decide`` decides, with a pause after each job.
+
+        Between two pauses no more is done than to look at one job, on the session's snapshot.
+        """
+        state = turn_away(refuse(state, trigger.refusals), trigger.turned_away)
+        return (yield from _steps(session, price(state, trigger.priced)))
+
+    @override
+    def summary(
+        self, snapshot: Snapshot, trigger: QueueTrigger, outcome: QueueOutcome
+    ) -> dict[str, object]:
+        """Return the commands, and a digest of queue and reasons."""
+        queue = [(e.job.key, e.value.v, e.reason, e.message) for e in outcome.entries]
+        return {"commands": outcome.commands, "queue": protocol.digest(queue)}
 
 
-def steps(
-    snapshot: Snapshot, memory: QueueState, reading: Reading, params: CoreParameters
-) -> Steps[Cycle]:
-    """Decide what ``cycle`` decides, with a pause after each job.
+QUEUE: Final = QueueDecision()
 
-    Between two pauses no more is done than to look at one job, on the snapshot of the beginning.
-    """
+
+def _steps(session: Session, memory: QueueState) -> Steps[QueueOutcome]:
+    snapshot, reading, params = session.snapshot, session.reading, session.parameters
     seen = yield from _view(snapshot, memory)
     work = _Work(snapshot, params, reading, memory, snapshot.room)
     work.backoff = {k: b for k, b in memory.backoff.items() if k in snapshot.jobs}
@@ -147,10 +184,10 @@ def steps(
         work.commands += unplaceable.shown([entry], snapshot, params, reading.now)
         yield
     told, notices = tell(entries, memory.told, reading.now)
-    return Cycle(
+    return QueueOutcome(
         entries=tuple(entries),
         commands=(*work.commands, *notices),
-        memory=_remember(work, seen, placed, told),
+        state=_remember(work, seen, placed, told),
         wake_after_seconds=_next_deadline(work, line.next_deadline),
         holder=line.holder,
     )

@@ -20,7 +20,7 @@ from extender.core.placement.planner import Plan, Refusal
 from extender.core.placement.refusal_cache import Refusals
 from extender.core.queue import backfill, namespace_shares, order, running_jobs, scheduling_pass
 from extender.core.queue.backfill import RunningJob
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.order import Ranked
 from extender.core.queue.running_jobs import End, Running, Unknown
@@ -240,7 +240,7 @@ UNKNOWN: Final = Estimate(None, "")
 
 
 def estimates(
-    snapshot: Snapshot, cycle: Cycle, params: CoreParameters, reading: Reading
+    snapshot: Snapshot, cycle: QueueOutcome, params: CoreParameters, reading: Reading
 ) -> Mapping[JobKey, Estimate]:
     """Return an estimate for every job in the queue of ``cycle``; a bounded computation.
 
@@ -266,7 +266,9 @@ def estimates(
     return told | _in_order(play, {k: why for k, why in looked.items() if k not in stuck})
 
 
-def _by_plan(snapshot: Snapshot, cycle: Cycle, reading: Reading) -> Mapping[JobKey, Estimate]:
+def _by_plan(
+    snapshot: Snapshot, cycle: QueueOutcome, reading: Reading
+) -> Mapping[JobKey, Estimate]:
     """Return when those start that are admitted and wait for their slot; they play no part."""
     found: dict[JobKey, Estimate] = {}
     waits = [e.job.key for e in cycle.entries if e.reason is Reason.AWAITING_SLOT]
@@ -285,13 +287,13 @@ def _by_plan(snapshot: Snapshot, cycle: Cycle, reading: Reading) -> Mapping[JobK
 
 def _played(
     snapshot: Snapshot,
-    cycle: Cycle,
+    cycle: QueueOutcome,
     params: CoreParameters,
     reading: Reading,
     stuck: Mapping[JobKey, Reason],
     keys: Iterable[JobKey],
 ) -> Play:
-    memory, stale_seconds = cycle.memory, params.agent_reports.stale_seconds
+    memory, stale_seconds = cycle.state, params.agent_reports.stale_seconds
     pending = {key: jobs.view(snapshot, key) for key in keys}
     play = Play(snapshot, params, memory.runs, stuck, reading.now, snapshot.room, pending)
     play.run(running_jobs.running(snapshot, memory, reading, stale_seconds))

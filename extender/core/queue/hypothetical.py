@@ -14,7 +14,7 @@ from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.snapshot import Reservation, Snapshot
 from extender.core.kinds import registry
 from extender.core.nodes.node_table import NodeTable
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, NodeName, Owner, Pod, PodKey, PriorityClass
@@ -75,7 +75,7 @@ def with_job(snapshot: Snapshot, supposed: Supposed, scheduler: str, now: float)
     )
 
 
-def carried_out(snapshot: Snapshot, cycle: Cycle) -> Snapshot:
+def carried_out(snapshot: Snapshot, cycle: QueueOutcome) -> Snapshot:
     """Return the cluster when the pods that a cycle released have their seats."""
     released = _released(snapshot, cycle)
     seats = {
@@ -89,7 +89,7 @@ def carried_out(snapshot: Snapshot, cycle: Cycle) -> Snapshot:
     )
 
 
-def found_by(key: JobKey, snapshot: Snapshot, cycle: Cycle) -> NodeTable:
+def found_by(key: JobKey, snapshot: Snapshot, cycle: QueueOutcome) -> NodeTable:
     """Return the room as a job found it when its turn came in a cycle that placed it."""
     ahead: list[tuple[Pod, ReleasePod, NodeName]] = []
     for pod, one, node in _released(snapshot, cycle):
@@ -117,7 +117,7 @@ def _queued(pod: Pod, scheduler: str, now: float, classes: Mapping[str, Priority
     )
 
 
-def _released(snapshot: Snapshot, cycle: Cycle) -> list[tuple[Pod, ReleasePod, NodeName]]:
+def _released(snapshot: Snapshot, cycle: QueueOutcome) -> list[tuple[Pod, ReleasePod, NodeName]]:
     """Return the pods that were given a seat, in the order in which they were."""
     gangs = [command for command in cycle.commands if isinstance(command, ReleaseGang)]
     return [

@@ -33,7 +33,7 @@ from shared import labels
 from shared.model import JobKey, NodeName, Pod, Uid
 
 
-class Occasion(Struct, frozen=True):
+class QueueView(Struct, frozen=True):
     """What filter is told beside the snapshot.
 
     Attributes:
@@ -45,7 +45,7 @@ class Occasion(Struct, frozen=True):
     monotonic: float
 
 
-NEVER = Occasion(may_plan=False, monotonic=0.0)
+NEVER = QueueView(may_plan=False, monotonic=0.0)
 """An occasion on which nothing is planned."""
 
 
@@ -111,7 +111,7 @@ def grant(
     snapshot: Snapshot,
     pod: Pod,
     names: Sequence[str],
-    occasion: Occasion,
+    occasion: QueueView,
     params: CoreParameters,
 ) -> Grant | None:
     """Return the seat of a pod that ``needs_seat`` and has none; None if it gets none now.
@@ -181,7 +181,7 @@ def _stands(seat: Placeholder, static: NodeFilter, room: NodeTable) -> bool:
 
 
 def _planned(
-    snapshot: Snapshot, pod: Pod, key: JobKey, occasion: Occasion, params: CoreParameters
+    snapshot: Snapshot, pod: Pod, key: JobKey, occasion: QueueView, params: CoreParameters
 ) -> Grant | None:
     """Plan the whole gang, what it still keeps for members that did not fit there included."""
     job = replace(jobs.view(snapshot, key), kept=0)

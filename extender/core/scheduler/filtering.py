@@ -33,7 +33,7 @@ from extender.core.placement.single_pod import SINGLE_PODS
 from extender.core.queue import namespace_shares, slot_gate
 from extender.core.scheduler import direct_gangs
 from extender.core.scheduler.call_errors import CallError
-from extender.core.scheduler.direct_gangs import Grant, Occasion
+from extender.core.scheduler.direct_gangs import Grant, QueueView
 from shared import labels
 from shared.model import NodeName, Pod, PodShape
 
@@ -77,7 +77,7 @@ def filter_nodes(
     pod: Pod,
     names: Sequence[str],
     params: CoreParameters,
-    occasion: Occasion = direct_gangs.NEVER,
+    occasion: QueueView = direct_gangs.NEVER,
 ) -> FilterVerdict:
     """Judge the offered nodes for a pod as kube-scheduler sent it."""
     if pod.scheduler_name != params.scheduler_name:

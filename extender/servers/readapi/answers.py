@@ -23,7 +23,7 @@ from extender.core.explain import Page
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import Book, Standing
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.records import migration_history
 from extender.servers.readapi import manifests, paging
 from extender.servers.readapi.forecasts import Foresight
@@ -111,7 +111,7 @@ class ReadAnswers:
     parameters: CoreParameters
     clock: Clock
     acting: Callable[[], bool]
-    last_cycle: Callable[[], Cycle | None]
+    last_cycle: Callable[[], QueueOutcome | None]
     declined: Callable[[], Sequence[Declined]] = tuple
     rescales_known: Callable[[], Rescales] = lambda: ((), ())
     offers: Offers = field(default_factory=NoOffers)
@@ -187,7 +187,7 @@ class ReadAnswers:
         """Jobs of ours with their members by state."""
         snapshot, cycle, standings = self._seen()
         fresh, now = self._freshness(), self.clock.now()
-        memory = cycle.memory if cycle else None
+        memory = cycle.state if cycle else None
         return await self.lists.run(
             lambda: core_explain.all_jobs(
                 self._with_cache(snapshot),
@@ -328,7 +328,7 @@ class ReadAnswers:
         params, cycle = self.parameters, self.last_cycle()
         return lambda check: core_explain.asked(snapshot, params, cycle, reading, check)
 
-    def _seen(self) -> tuple[Snapshot, Cycle | None, Mapping[JobKey, Standing]]:
+    def _seen(self) -> tuple[Snapshot, QueueOutcome | None, Mapping[JobKey, Standing]]:
         return self.store.snapshot(), self.last_cycle(), self.offers.standings()
 
     def _with_cache(self, snapshot: Snapshot) -> Snapshot:

@@ -8,7 +8,7 @@ from typing import Final
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import forecast
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import Estimate
 from extender.servers.readapi.threads import Threads
 from extender.store.source import SnapshotSource
@@ -32,7 +32,7 @@ class Foresight:
     _again_at: float = 0.0
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def of(self, cycle: Cycle | None) -> Mapping[JobKey, Estimate]:
+    async def of(self, cycle: QueueOutcome | None) -> Mapping[JobKey, Estimate]:
         """Return the estimates for the queue of a cycle, or of one shortly before."""
         if cycle is None:
             return {}
@@ -47,7 +47,7 @@ class Foresight:
                     self._again_at = ended + pause_seconds
         return self._told
 
-    async def _worked_out(self, cycle: Cycle, began: float) -> Mapping[JobKey, Estimate]:
+    async def _worked_out(self, cycle: QueueOutcome, began: float) -> Mapping[JobKey, Estimate]:
         reading = Reading(now=self.clock.now(), monotonic=began)
         snapshot, params = self.store.snapshot(), self.parameters
         return await self.threads.run(lambda: forecast.estimates(snapshot, cycle, params, reading))

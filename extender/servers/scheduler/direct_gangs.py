@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from extender.controllers.schedule import ScheduleLoop
+from extender.controllers.queue import QueueController
 from extender.core.kinds import registry
 from extender.core.scheduler import direct_gangs
-from extender.core.scheduler.direct_gangs import Occasion
+from extender.core.scheduler.direct_gangs import QueueView
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.writers.decision_log.recorder import Recorder
 from shared import labels
@@ -17,7 +17,7 @@ class DirectDesk:
     """Asked before and told after every answer to filter."""
 
     recorder: Recorder
-    schedule: ScheduleLoop
+    schedule: QueueController
 
     def waits(self, pod: Pod) -> bool:
         """Say whether the pod was refused before, and nothing has changed for it since.
@@ -25,14 +25,14 @@ class DirectDesk:
         Waiting pods are asked about again and again, thousands of them whenever anything happens to
         a bound pod: so this looks at nothing but the pod and two tables.
         """
-        if not _is_ours_to_seat(pod, self.schedule.parameters.scheduler_name):
+        if not _is_ours_to_seat(pod, self.schedule.context.parameters.scheduler_name):
             return False
         waiting = self.schedule.is_in_line(registry.job_key(pod))
         return waiting and not self.recorder.store.has_seat(pod.uid)
 
-    def occasion(self, pod: Pod) -> Occasion:
+    def occasion(self, pod: Pod) -> QueueView:
         """Return what filter must know of the queue; the pod is known to the store afterwards."""
-        if pod.scheduler_name != self.schedule.parameters.scheduler_name:
+        if pod.scheduler_name != self.schedule.context.parameters.scheduler_name:
             return direct_gangs.NEVER
         self.recorder.show(pod)
         if labels.PLAN in pod.annotations or pod.scheduling_group:
@@ -40,7 +40,7 @@ class DirectDesk:
         if self.recorder.store.has_seat(pod.uid):
             return direct_gangs.NEVER
         key = registry.job_key(pod)
-        return Occasion(self.schedule.may_plan(key), self.recorder.clock.monotonic())
+        return QueueView(self.schedule.may_plan(key), self.recorder.clock.monotonic())
 
     def take_over(self, pod: Pod, verdict: FilterVerdict) -> None:
         """Keep what was given away, or put the gang that got nothing into the queue."""

@@ -26,7 +26,6 @@ from typing import Final, NamedTuple
 from extender.metrics.extender import ExtenderMetrics, Losing
 from extender.store import recording
 from extender.store.content import Content
-from extender.store.recording import Kind
 from extender.writers.decision_log.segments import SegmentFiles
 from shared.clock import Clock
 from shared.health import Heartbeat
@@ -122,7 +121,7 @@ class LogWriter:
     _segment_bytes: int = 0
     _writing: asyncio.Future[Written] | None = None
     _batch: Batch = field(default_factory=Batch)
-    _pairs: dict[Kind, int] = field(default_factory=dict)
+    _pairs: dict[str, int] = field(default_factory=dict)
     _lost: int = 0
     _rest_seconds: float = FIRST_REST_SECONDS
     _resume_at: float = 0.0
@@ -173,11 +172,11 @@ class LogWriter:
         self._lost += 1
         self.metrics.decision_log_dropped.labels(why=self._why.value).inc()
 
-    def begin_pair(self, kind: Kind) -> None:
+    def begin_pair(self, kind: str) -> None:
         """The first of two lines of a decision was added: the second belongs into that segment."""
         self._pairs[kind] = self.segment
 
-    def end_pair(self, kind: Kind) -> bool:
+    def end_pair(self, kind: str) -> bool:
         """Say whether the second line can be kept; not if a segment had to begin in between."""
         begun = self._pairs.pop(kind, None)
         return self.state is State.OPEN and begun == self.segment

@@ -8,37 +8,16 @@ their number go. A long list is no record: it makes the next one open a segment,
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec.structs import replace
-
 from extender.core.agents import heartbeats
 from extender.core.agents.heartbeats import NodeHeartbeat
-from extender.core.cluster.session import Reading
-from extender.core.cpu_shares.decision import ResizeLook, ResizeOccasion
-from extender.core.cpu_shares.state import ResizeMemory
-from extender.core.decisionlog import abridged
-from extender.core.decisionlog import replay as kept
-from extender.core.decisionlog.replay import (
-    AdmissionInput,
-    CycleInput,
-    LookInput,
-    RequestInput,
-    RescaleInput,
-    ResizeInput,
-)
-from extender.core.elastic.decision import RescaleLook, RescaleOccasion
-from extender.core.elastic.state import RescaleMemory
-from extender.core.migration.decision import Look, MigrationMemory, Occasion
-from extender.core.pricing.history import History
-from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory
-from extender.core.queue.decision import Cycle
-from extender.core.queue.state import QueueState
-from extender.core.scheduler import direct_gangs
+from extender.core.cluster.decision import Decision, OutcomeT, StateT, TriggerT
+from extender.core.cluster.session import Session
+from extender.core.decisionlog.replay import BEGINS, ENDS, DecisionInput
 from extender.core.scheduler.direct_gangs import Grant
-from extender.core.scheduler.filtering import FilterVerdict
+from extender.core.scheduler.requests import NoState
 from extender.metrics.extender import ExtenderMetrics
 from extender.store import recording
 from extender.store.assumed import Act, Assumption
@@ -49,7 +28,6 @@ from extender.store.recording import (
     DeltaRecord,
     ExpireRecord,
     ForgetRecord,
-    Kind,
     OpenSeatsRecord,
     Record,
     ReportRecord,
@@ -92,11 +70,7 @@ class Recorder:
     signatures: Signatures = field(default_factory=Signatures)
     writer: LogWriter | None = field(init=False, default=None)
     _newest: int = 0
-    _memory_due: bool = True
-    _moves_due: bool = True
-    _weights_due: bool = True
-    _rescales_due: bool = True
-    _admission_due: bool = True
+    _continued: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.files is not None:
@@ -196,125 +170,74 @@ class Recorder:
             log.warning("%d writes of ours were never observed", len(late))
             self._keep(ExpireRecord(before))
 
-    def cycle_begins(self, given: CycleInput) -> None:
-        """Keep what a cycle starts from that pauses: the store changes before it ends.
+    def decided(
+        self,
+        decision: Decision[StateT, TriggerT, OutcomeT],
+        session: Session,
+        state: StateT,
+        trigger: TriggerT,
+        outcome: OutcomeT,
+    ) -> None:
+        """Keep a decision that was made at once; ``state`` is what it started from."""
+        if not self._keeps():
+            return
+        kept = decision.shortened(session.snapshot, trigger, outcome)
+        output = decision.summary(session.snapshot, kept, outcome)
+        given = self._input(decision, session, state, kept)
+        self._decision(decision.name, session.reading.now, given, output)
+
+    def begins(
+        self,
+        decision: Decision[StateT, TriggerT, OutcomeT],
+        session: Session,
+        state: StateT,
+        trigger: TriggerT,
+    ) -> None:
+        """Keep what a decision starts from during which the store may change.
 
         No segment begins before it has ended, so that both its lines stand in one; unless one must,
         after a loss or a long list: then the second line is left out.
         """
         if not self._keeps():
             return
-        self._decision("cycle-begins", given.reading.now, self._without_known(given), None)
+        given = self._input(decision, session, state, trigger)
+        self._decision(f"{decision.name}{BEGINS}", session.reading.now, given, None)
         if self.writer is not None:
-            self.writer.begin_pair("cycle-begins")
+            self.writer.begin_pair(decision.name)
 
-    def cycle(self, given: CycleInput, cycle: Cycle, *, begun: bool = False) -> None:
-        """Keep one scheduling cycle.
-
-        Args:
-            given: What it was decided on; the memory is what it started from, without what is new.
-            cycle: What was decided.
-            begun: ``cycle_begins`` has kept what was given.
-        """
-        if begun:
-            if self.writer is not None and self.writer.end_pair("cycle-begins"):
-                self._decision("cycle-ends", self.clock.now(), None, kept.cycle_output(cycle))
-            else:
-                self._memory_due = True
-            return
-        if not self._keeps():
-            return
-        known = self._without_known(given)
-        self._decision("cycle", given.reading.now, known, kept.cycle_output(cycle))
-
-    def _without_known(self, given: CycleInput) -> CycleInput:
-        """Return the input without the memory, if the cycle before left it."""
-        due, self._memory_due = self._memory_due, False
-        return given if due else replace(given, memory=None)
-
-    def looked(self, occasion: Occasion, memory: MigrationMemory, look: Look) -> None:
-        """Keep one look at migrations; ``memory`` is what it started from."""
-        if not self._keeps():
-            return
-        given = LookInput(occasion, memory if self._moves_due else None)
-        self._moves_due = False
-        self._decision("migrate", occasion.reading.now, given, kept.look_output(look))
-
-    def resized(self, occasion: ResizeOccasion, memory: ResizeMemory, look: ResizeLook) -> None:
-        """Keep one look at CPU requests; ``memory`` is what it started from."""
-        if not self._keeps():
-            return
-        given = ResizeInput(occasion, memory if self._weights_due else None)
-        self._weights_due = False
-        self._decision("resize", occasion.reading.now, given, kept.resize_output(look))
-
-    def rescaled(
+    def ends(
         self,
-        occasion: RescaleOccasion,
-        queue: QueueState,
-        memory: RescaleMemory,
-        look: RescaleLook,
+        decision: Decision[StateT, TriggerT, OutcomeT],
+        session: Session,
+        trigger: TriggerT,
+        outcome: OutcomeT,
     ) -> None:
-        """Keep one look at changes of workers; the memories are what it started from."""
-        if not self._keeps():
+        """Keep what came of a decision that ``begins`` was called for."""
+        if self.writer is None or not self.writer.end_pair(decision.name):
+            self._continued.discard(decision.name)
             return
-        due = self._rescales_due
-        given = RescaleInput(occasion, memory if due else None, queue if due else None)
-        self._rescales_due = False
-        self._decision("rescale", occasion.reading.now, given, kept.rescale_output(look))
+        output = decision.summary(session.snapshot, trigger, outcome)
+        self._decision(f"{decision.name}{ENDS}", self.clock.now(), None, output)
 
-    def admission_begins(self, reading: Reading, memory: AdmissionMemory, history: History) -> None:
-        """Keep what a look at admission starts from: it is worked out while the store changes.
-
-        No segment begins before it has ended, so that both its lines stand in one; unless one must,
-        after a loss or a long list: then the second line is left out.
-        """
-        if not self._keeps():
-            return
-        due = self._admission_due
-        given = AdmissionInput(reading, memory if due else None, history if due else None)
-        self._admission_due = False
-        self._decision("admission-begins", reading.now, given, None)
+    def fails(self, decision: Decision[StateT, TriggerT, OutcomeT]) -> None:
+        """Go on without what a decision that began would have decided."""
         if self.writer is not None:
-            self.writer.begin_pair("admission")
+            self.writer.end_pair(decision.name)
+        self._continued.discard(decision.name)
 
-    def admission_ends(self, look: AdmissionLook) -> None:
-        """Keep what a look at admission decided."""
-        if self.writer is not None and self.writer.end_pair("admission"):
-            self._decision("admission", self.clock.now(), None, kept.admission_output(look))
-        else:
-            self._admission_due = True
-
-    def admission_fails(self) -> None:
-        """Go on without what a look would have decided."""
-        if self.writer is not None:
-            self.writer.end_pair("admission")
-        self._admission_due = True
-
-    def filtered(
+    def _input(
         self,
-        pod: Pod,
-        nodes: Sequence[str],
-        verdict: FilterVerdict,
-        occasion: direct_gangs.Occasion = direct_gangs.NEVER,
-    ) -> None:
-        """Keep one answer to filter; of the nodes those that it may depend on."""
-        if not self._keeps():
-            return
-        snapshot = self.store.snapshot()
-        decisive = verdict.passed if verdict.settled else nodes
-        given = RequestInput(pod, abridged.abridged(decisive, snapshot.room.index), occasion)
-        output = kept.verdict_output(verdict, snapshot, given, len(decisive))
-        self._decision("filter", self.clock.now(), given, output)
-
-    def prioritized(
-        self, pod: Pod, nodes: Sequence[str], scores: Sequence[tuple[str, int]]
-    ) -> None:
-        """Keep one answer to prioritize."""
-        if not self._keeps():
-            return
-        given = RequestInput(pod, abridged.abridged(nodes, self.store.snapshot().room.index))
-        self._decision("prioritize", self.clock.now(), given, abridged.scores(scores))
+        decision: Decision[StateT, TriggerT, OutcomeT],
+        session: Session,
+        state: StateT,
+        trigger: TriggerT,
+    ) -> DecisionInput:
+        """Return the input, with states only where the last record does not lead to them."""
+        if decision.name in self._continued or decision.state_type is NoState:
+            return DecisionInput(session.reading, trigger)
+        self._continued.add(decision.name)
+        others = {other.name: session.states.of(other) for other in decision.reads}
+        return DecisionInput(session.reading, trigger, state, others)
 
     def bound(self, pod: Pod, node: NodeName, text: str) -> None:
         """Keep the end of one Binding: "" or the error."""
@@ -324,9 +247,8 @@ class Recorder:
         self._decision("bind", self.clock.now(), given, text)
 
     def start_anew(self) -> None:
-        """The next cycle and looks start from another memory than the last ones left."""
-        self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
-        self._rescales_due = True
+        """The next decisions start from other states than the last ones left."""
+        self._continued.clear()
 
     async def run(self) -> None:
         """Write what was kept once a second; returns only by cancellation, after a last write."""
@@ -344,7 +266,7 @@ class Recorder:
         self._keep(AssumptionRecord(assumption))
         self.store.assume(assumption)
 
-    def _decision(self, kind: Kind, now: float, given: object, output: object) -> None:
+    def _decision(self, kind: str, now: float, given: object, output: object) -> None:
         """Keep a decision, where ``_keeps`` has just said that it can be.
 
         It is asked once for each decision, and before its input is put together: what that must
@@ -392,7 +314,6 @@ class Recorder:
             return True
         if not writer.may_begin():
             return False
-        self._memory_due = self._moves_due = self._weights_due = self._admission_due = True
-        self._rescales_due = True
+        self._continued.clear()
         writer.begin(self.store.held(), self.parameters_hash)
         return True

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.commands import ReleaseGang
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
+from extender.core.queue.decision import QUEUE, QueueTrigger
 from extender.core.queue.state import QueueState
 from extender.store.store import ClusterStore
 from shared import labels
@@ -87,7 +87,9 @@ def cycle(
         for pod in objects.pods(job, number):
             store.apply(Upsert(pod))
     now = EPOCH_SECONDS + max(job.submitted_at for job in jobs) + 1.0
-    outcome = decision.cycle(store.snapshot(), QueueState(), Reading(now, now), params)
+    outcome = QUEUE.decide(
+        Session(store.snapshot(), Reading(now, now), params), QueueState(), QueueTrigger()
+    )
     return tuple(_started(job) for job in outcome.commands if isinstance(job, ReleaseGang))
 
 

@@ -7,7 +7,6 @@ from extender.core.cluster import jobs
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import direct_gangs, filtering
 from extender.store.store import ClusterStore
@@ -15,6 +14,7 @@ from shared import labels, model
 from shared.kube import excess, parse
 from shared.model import JobKey, Requirement, Upsert
 from tests.fakes.builders import make_node, make_pod, make_shape, make_term
+from tests.fakes.deciding import queue_pass
 
 TERMS = "nodeSelectorTerms"
 
@@ -113,7 +113,7 @@ def test_the_job_of_such_a_pod_is_misconfigured_and_the_field_is_named() -> None
             )
         )
     )
-    cycle = decision.cycle(store.snapshot(), QueueState(), Reading(1, 1), CoreParameters())
+    cycle = queue_pass(store.snapshot(), QueueState(), Reading(1, 1), CoreParameters())
     (entry,) = cycle.entries
     assert entry.reason is Reason.MISCONFIGURED
     assert "nodeSelectorTerms: 300 terms, and at most 256 are allowed" in entry.message

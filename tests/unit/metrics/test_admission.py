@@ -10,10 +10,10 @@ from extender.core.cluster.utility import Steps
 from extender.core.parameters.pricing import AdmissionParameters
 from extender.core.pricing import admission
 from extender.core.pricing.outcome import (
-    AdmissionLook,
-    AdmissionMemory,
     Book,
     Ended,
+    PricingOutcome,
+    PricingState,
     Promise,
     Refused,
     Standing,
@@ -38,9 +38,9 @@ PLAN = SlotPlan(
 )
 TAKEN = Standing(JOB, PLAN, payoff=8.0, utility=10.0, bill=2.0, promise=Promise.KEPT)
 WAITS = Standing(JOB, reason=Reason.GANG_DOES_NOT_FIT)
-EMPTY = AdmissionMemory()
+EMPTY = PricingState()
 REFUSED = Refused(era=0, reason=Reason.GANG_DOES_NOT_FIT, message="")
-NOTHING = AdmissionLook((), EMPTY, {}, None, (), (), {}, 0.0)
+NOTHING = PricingOutcome((), EMPTY, {}, None, (), (), {}, 0.0)
 
 
 @pytest.fixture
@@ -63,13 +63,13 @@ def test_a_job_is_admitted_once_with_its_payoff(metrics: ExtenderMetrics) -> Non
     assert offers(metrics) == [1, 0, 0]
     assert value(metrics, "admission_payoff_total") == 8.0
     assert value(metrics, "admission_gain_ratio_bucket", le="0.8") == 1
-    for before, planned in ((AdmissionMemory(plans={JOB: PLAN}), ()), (EMPTY, (JOB,))):
+    for before, planned in ((PricingState(plans={JOB: PLAN}), ()), (EMPTY, (JOB,))):
         metrics.admission.observe(look, before, planned)
     assert offers(metrics) == [1, 0, 0]
 
 
 def test_a_job_is_turned_away_once_until_it_is_forgotten(metrics: ExtenderMetrics) -> None:
-    memory = AdmissionMemory(refused={JOB: REFUSED})
+    memory = PricingState(refused={JOB: REFUSED})
     look = replace(NOTHING, memory=memory, standings={JOB: WAITS})
     metrics.admission.observe(look, EMPTY, ())
     metrics.admission.observe(look, memory, ())
@@ -77,9 +77,9 @@ def test_a_job_is_turned_away_once_until_it_is_forgotten(metrics: ExtenderMetric
 
 
 def test_a_job_that_loses_its_place_is_lost_and_not_turned_away(metrics: ExtenderMetrics) -> None:
-    memory = AdmissionMemory(refused={JOB: REFUSED})
+    memory = PricingState(refused={JOB: REFUSED})
     look = replace(NOTHING, memory=memory, standings={JOB: WAITS})
-    metrics.admission.observe(look, AdmissionMemory(plans={JOB: PLAN}), (JOB,))
+    metrics.admission.observe(look, PricingState(plans={JOB: PLAN}), (JOB,))
     assert offers(metrics) == [0, 0, 1]
 
 

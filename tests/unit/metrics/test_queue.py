@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.priority import Value
 from extender.core.queue.state import QueueState
 from extender.metrics.queue import QueueMetrics
@@ -25,7 +25,7 @@ class Counted:
 
     def look(self, *entries, released=()):
         commands = tuple(ReleaseGang(job=name, pods=(), first=0) for name in released)
-        self.queue.observe(Cycle(entries, commands, QueueState(), None), NOW)
+        self.queue.observe(QueueOutcome(entries, commands, QueueState(), None), NOW)
         return self
 
     def value(self, name, **labels):

@@ -3,22 +3,22 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.core.elastic.state import Ended, Outcome
+from extender.core.elastic.state import Ended, Ending
 from extender.core.records.rescale import Cause, Phase
 from extender.metrics.scaling import ScalingMetrics
 from extender.metrics.series import Series
 from tests.unit.core.elastic.crews import rescale
 
 CASES = {
-    "shrunk": (4, 2, Outcome.DONE, (0, 2)),
-    "grown": (2, 5, Outcome.DONE, (3, 0)),
-    "given back": (2, 5, Outcome.WITHDRAWN, (3, 0)),
-    "aborted": (4, 2, Outcome.ABORTED, (0, 0)),
+    "shrunk": (4, 2, Ending.DONE, (0, 2)),
+    "grown": (2, 5, Ending.DONE, (3, 0)),
+    "given back": (2, 5, Ending.WITHDRAWN, (3, 0)),
+    "aborted": (4, 2, Ending.ABORTED, (0, 0)),
 }
 
 
 @pytest.mark.parametrize(("before", "to", "outcome", "moved"), CASES.values(), ids=CASES)
-def test_what_is_counted(before: int, to: int, outcome: Outcome, moved: tuple[int, int]) -> None:
+def test_what_is_counted(before: int, to: int, outcome: Ending, moved: tuple[int, int]) -> None:
     registry = CollectorRegistry()
     metrics = ScalingMetrics(Series(registry))
     one = rescale(Phase.DONE, before, to, cause=Cause.SLOWS)
@@ -36,4 +36,4 @@ def test_every_cause_and_outcome_is_there_from_the_start() -> None:
     ScalingMetrics(Series(registry))
     (family,) = (f for f in registry.collect() if f.name == "shuntyard_rescales")
     told = {(s.labels["cause"], s.labels["outcome"]) for s in family.samples}
-    assert told == {(c.value, o.value) for c in Cause for o in Outcome}
+    assert told == {(c.value, o.value) for c in Cause for o in Ending}

@@ -7,14 +7,15 @@ import msgspec
 import pytest
 
 from extender.core.cluster.session import Reading
-from extender.core.decisionlog.replay import CycleInput, cycle_output, parameters_hash
+from extender.core.decisionlog.replay import DecisionInput, parameters_hash
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
+from extender.core.queue.decision import QUEUE, QueueTrigger
 from extender.core.queue.state import QueueState
 from extender.store import recording
 from extender.store.recording import DecisionRecord
 from simulator.main import main
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, store_of
 
 NOW = Reading(1000.0, 10.0)
@@ -24,14 +25,16 @@ def lines(params: CoreParameters) -> list[bytes]:
     """Header, checkpoint and one cycle that releases a job."""
     store = store_of(make_node("a"), queued_job("j", 2))
     snapshot = store.snapshot()
-    cycle = decision.cycle(snapshot, QueueState(), NOW, params)
-    given = CycleInput(reading=NOW, refusals=(), memory=QueueState())
+    cycle = queue_pass(snapshot, QueueState(), NOW, params)
+    given = DecisionInput(NOW, QueueTrigger(), QueueState())
     record = DecisionRecord(
-        kind="cycle",
+        kind=QUEUE.name,
         generation=snapshot.generation,
         now=NOW.now,
         input=msgspec.to_builtins(given),
-        output=msgspec.json.decode(msgspec.json.encode(cycle_output(cycle))),
+        output=msgspec.json.decode(
+            msgspec.json.encode(QUEUE.summary(snapshot, QueueTrigger(), cycle))
+        ),
     )
     opening = recording.opening(store.export(), parameters_hash(params))
     return [*opening.splitlines(keepends=True), recording.encode(record)]
@@ -60,7 +63,7 @@ def test_the_first_difference_is_told_with_its_place(
     log.write_bytes(b"".join([*before, wrong, wrong]))
     assert main(["replay", "--log", str(log)]) == 1
     assert capsys.readouterr().out == (
-        f"{log.name}, line 3: cycle of 1970-01-01T00:16:40.000+00:00 on generation 4\n"
+        f"{log.name}, line 3: queue of 1970-01-01T00:16:40.000+00:00 on generation 4\n"
         "  differs at $.commands[0].pods[1].node\n"
         '  recorded: "elsewhere"\n'
         '  replayed: "a"\n'

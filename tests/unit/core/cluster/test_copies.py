@@ -9,12 +9,12 @@ from extender.core.cluster.jobs import State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.store.assumed import Act, Assumption
 from shared import labels
 from shared.model import Delete, Uid, Upsert
 from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of, store_of
 
 NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
@@ -69,11 +69,11 @@ def test_a_copy_waits_while(old, new, want):
 
 def test_a_copy_is_a_member_as_soon_as_the_pod_is_gone():
     store = store_of(NODES, original(deleting=True), copy())
-    cycle = decision.cycle(store.snapshot(), QueueState(), Reading(10, 10), CoreParameters())
+    cycle = queue_pass(store.snapshot(), QueueState(), Reading(10, 10), CoreParameters())
     assert [e.reason for e in cycle.entries] == [Reason.REPLACING]
     assert not any(isinstance(c, ReleaseGang) for c in cycle.commands)
     store.apply(Delete("Pod", original().key, Uid("u")))
-    after = decision.cycle(store.snapshot(), cycle.memory, Reading(11, 11), CoreParameters())
+    after = queue_pass(store.snapshot(), cycle.state, Reading(11, 11), CoreParameters())
     (gang,) = (c for c in after.commands if isinstance(c, ReleaseGang))
     assert [pod.uid for pod in gang.pods] == ["c"]
     store.check_invariants()
@@ -133,7 +133,7 @@ TAKEN_UP = {
 @pytest.mark.parametrize(("pods", "wanted"), TAKEN_UP.values(), ids=TAKEN_UP)
 def test_the_next_cycle_takes_up_a_replacement(pods, wanted):
     store = store_of(NODES, pods)
-    cycle = decision.cycle(store.snapshot(), QueueState(), Reading(10, 10), CoreParameters())
+    cycle = queue_pass(store.snapshot(), QueueState(), Reading(10, 10), CoreParameters())
     found = [c for c in cycle.commands if isinstance(c, DeletePod)]
     want = [DeletePod(pods[0].key, Uid("u"), "replaced", bare=True)] if wanted else []
     assert found == want

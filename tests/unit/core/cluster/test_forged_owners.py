@@ -13,24 +13,21 @@ from msgspec.structs import replace
 from extender.core.agents import requests
 from extender.core.cluster import jobs
 from extender.core.cluster.owners import above
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import decision, slot_plan_proposals
-from extender.core.elastic.decision import RescaleOccasion
-from extender.core.elastic.state import RescaleMemory
-from extender.core.migration import decision as migration_decision
+from extender.core.elastic.decision import ElasticDecision, ElasticTrigger
+from extender.core.elastic.state import ElasticState
 from extender.core.migration.commands import ResumeJob, SuspendJob, WriteStatus
-from extender.core.migration.decision import MigrationMemory, Occasion
+from extender.core.migration.decision import MIGRATION, MigrationState, MigrationTrigger
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.migration import (
     MigrationParameters,
     RebalanceParameters,
     RebalanceWhen,
 )
-from extender.core.pricing import decision as pricing_decision
-from extender.core.pricing.history import History
-from extender.core.pricing.outcome import AdmissionMemory
-from extender.core.queue.state import QueueState
+from extender.core.pricing.decision import PRICING, PricingTrigger
+from extender.core.pricing.outcome import PricingState
 from extender.core.records import plans, profile, slot_plan
 from extender.core.records import rescale as records_rescale
 from extender.core.records.profile import Profile
@@ -108,17 +105,16 @@ def _report(pod: Pod, said: Checkpoint) -> PodReport:
     return make_pod_report(pod.uid, Category.CONVERGED, checkpoint=said, converged_at=1.0)
 
 
-def rescaled(snapshot: Snapshot, to: int) -> decision.RescaleLook:
+def rescaled(snapshot: Snapshot, to: int) -> decision.ElasticOutcome:
     """A look to which it is proposed that every job has so many workers."""
     proposals = tuple(Proposal(key, to, Cause.SAVES_TIME) for key in sorted(snapshot.jobs))
-    occasion = RescaleOccasion(NOW, due=True)
-    return decision.look(
-        snapshot, QueueState(), RescaleMemory(), occasion, PARAMS, lambda *_: proposals
-    )
+    session = Session(snapshot, NOW, PARAMS)
+    decision = ElasticDecision(lambda *_: proposals)
+    return decision.decide(session, ElasticState(), ElasticTrigger(due=True))
 
 
 def admitted(snapshot: Snapshot) -> list[Owner]:
-    look = pricing_decision.look(snapshot, NOW, PARAMS, History(), AdmissionMemory())
+    look = PRICING.decide(Session(snapshot, NOW, PARAMS), PricingState(), PricingTrigger())
     return [command.owner for command in look.commands]
 
 
@@ -175,8 +171,10 @@ BESIDE = [make_pod(f"f{i}", node="a", plan="p", memory="0") for i in range(2)]
 
 
 def migrations(snapshot: Snapshot) -> list[Owner | OwnerReference | None]:
-    look = migration_decision.look(
-        snapshot, MigrationMemory(), Occasion(NOW, choose=True), MIGRATING
+    look = MIGRATION.decide(
+        Session(snapshot, NOW, CoreParameters(migration=MIGRATING)),
+        MigrationState(),
+        MigrationTrigger(choose=True),
     )
     return [c.migration.owner for c in look.commands if hasattr(c, "migration")]
 
@@ -204,11 +202,14 @@ def test_a_migration_of_another_namespace_suspends_and_resumes_no_job(phase) -> 
         make_member(pod), owner=victim, mover=Mover.SUSPEND, phase=phase, job="evil/job/db",
         deadline=NOW.now + 100, hold_until=NOW.now + 100, ask_until=NOW.now + 100, request="r",
     )  # fmt: skip
-    look = migration_decision.look(
-        cluster(victim, pod, replace(one, namespace="evil")),
-        MigrationMemory(),
-        Occasion(NOW, choose=False),
-        MIGRATING,
+    look = MIGRATION.decide(
+        Session(
+            cluster(victim, pod, replace(one, namespace="evil")),
+            NOW,
+            CoreParameters(migration=MIGRATING),
+        ),
+        MigrationState(),
+        MigrationTrigger(choose=False),
     )
     actions = [a for c in look.commands if isinstance(c, WriteStatus) for a in c.actions]
     assert not [a for a in (*look.commands, *actions) if isinstance(a, SuspendJob | ResumeJob)]
@@ -222,8 +223,10 @@ def test_a_suspended_job_is_not_resumed_for_a_migration_of_another_namespace() -
         job=replace(victim.job, suspended=True),
         annotations={labels.MIGRATION: "evil/gone"},
     )
-    look = migration_decision.look(
-        cluster(suspended), MigrationMemory(), Occasion(NOW, choose=False), MIGRATING
+    look = MIGRATION.decide(
+        Session(cluster(suspended), NOW, CoreParameters(migration=MIGRATING)),
+        MigrationState(),
+        MigrationTrigger(choose=False),
     )
     assert look.commands == ()
 

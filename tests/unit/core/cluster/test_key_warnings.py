@@ -7,11 +7,11 @@ from extender.core.cluster.commands import EmitEvent, ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.kinds.base import Owners
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from shared import labels
 from shared.model import JobKey
 from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
 
 NODE = make_node("a")
@@ -96,7 +96,7 @@ def test_a_job_that_starts_at_once_gets_the_event_all_the_same():
     owner = make_owner("j", size=1)
     note = {"shuntyard.io/max-wiat": "1s"}
     pod = make_pod("j-0", owner=owner, annotations=note, gated=True)
-    cycle = decision.cycle(
+    cycle = queue_pass(
         snapshot_of(NODE, owner, pod), QueueState(), Reading(60, 60), CoreParameters()
     )
     assert [type(c) for c in cycle.commands] == [ReleaseGang, EmitEvent]

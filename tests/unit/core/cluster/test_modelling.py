@@ -7,11 +7,11 @@ from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.session import Reading
 from extender.core.nodes.feasibility import accepts
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import filtering
 from shared.model import Entity, Requirement
 from tests.fakes.builders import make_claim, make_node, make_pod, make_shape, make_term, make_volume
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 
 ZONE_A = make_term(Requirement("zone", "In", ("a",)))
@@ -113,9 +113,7 @@ def test_too_many_combinations_are_not_modelled() -> None:
 
 def released(*entities: Entity | list[Entity]) -> list[ReleasePod]:
     """What a cycle releases."""
-    cycle = decision.cycle(
-        snapshot_of(*entities), QueueState(), Reading(1.0, 1.0), CoreParameters()
-    )
+    cycle = queue_pass(snapshot_of(*entities), QueueState(), Reading(1.0, 1.0), CoreParameters())
     return [pod for one in cycle.commands if isinstance(one, ReleaseGang) for pod in one.pods]
 
 

@@ -13,7 +13,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters
-from extender.core.queue import decision, forecast, running_jobs
+from extender.core.queue import forecast, running_jobs
 from extender.core.queue.forecast import Estimate
 from extender.core.queue.running_jobs import End, Source, Unknown
 from extender.core.queue.state import QueueState
@@ -22,6 +22,7 @@ from shared.ending import EndEntry
 from shared.model import Entity, JobKey, NodeName, OwnProgress, Pod
 from shared.progress import NodeReport, PodReport, Progress, Span
 from tests.fakes.builders import make_node, make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.cluster.train_jobs import KEY, train_job
 from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.queue.runs import START, Spec, World
@@ -141,7 +142,7 @@ def test_a_start_estimate_says_that_it_rests_on_a_status() -> None:
     ):
         world = yard(progress, WHOLE)
         snapshot = world.observe()
-        cycle = decision.cycle(snapshot, world.memory, world.reading, PARAMS)
+        cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
         told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
         assert told[WHOLE.key] == want
 

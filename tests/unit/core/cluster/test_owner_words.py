@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from extender.core.pricing.outcome import AdmissionMemory
+from extender.core.pricing.outcome import PricingState
 from extender.core.records import plans, profile, rescale, slot_plan
 from extender.core.records.rescale import Cause, Rescale
 from shared import labels
@@ -99,7 +99,7 @@ def test_a_plan_that_is_none_of_ours_is_none_and_ends_no_look(change: dict[str, 
     with pytest.raises(InputError, match="annotation"):
         slot_plan.read(written)
     yard.write(owner, {labels.SLOT_PLAN: text})
-    yard.memory = AdmissionMemory()
+    yard.memory = PricingState()
     yard.look()
     assert yard.plans()["j"].asked.training == plan["asked"]["training"]  # ours again
 

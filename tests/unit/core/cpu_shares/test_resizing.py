@@ -6,14 +6,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from extender.core.cluster.session import Reading
 from extender.core.cpu_shares import portions
-from extender.core.cpu_shares.commands import Resized, ResizeOutcome
-from extender.core.cpu_shares.decision import PATIENCE_SECONDS, ResizeOccasion
-from extender.core.cpu_shares.state import DEFERRED_SECONDS, FIRST_REST_SECONDS, ResizeMemory
-from extender.core.decisionlog.replay import Replayer, ResizeInput, resize_output
+from extender.core.cpu_shares.commands import Resized, ResizeResult
+from extender.core.cpu_shares.decision import CPU_SHARES, PATIENCE_SECONDS, CpuSharesTrigger
+from extender.core.cpu_shares.state import DEFERRED_SECONDS, FIRST_REST_SECONDS, CpuSharesState
+from extender.core.decisionlog.replay import DecisionInput, Replayer
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
 from shared import labels
@@ -255,7 +256,7 @@ def test_a_silent_agent_gives_everybody_back_in_the_end() -> None:
 
 def test_after_a_restart_notes_tell_what_was_given() -> None:
     yard = settled()
-    yard.memory = ResizeMemory()
+    yard.memory = CpuSharesState()
     yard.turn(THREE, step=100)
     assert yard.requests() == {"x": 1714, "y": 857, "z": 429}
     for i in range(5):  # steps are measured anew: each costs the same, x has the fewest left
@@ -290,7 +291,7 @@ RESTORING: dict[str, tuple[CoreParameters, bool]] = {
 def test_everybody_is_given_back(params: CoreParameters, leaving: bool) -> None:
     yard = settled()
     yard.put(make_migration(make_member(yard.pod("z")), phase=MigrationPhase.CHECKPOINTED))
-    yard.params, yard.memory = params, ResizeMemory()
+    yard.params, yard.memory = params, CpuSharesState()
     look = yard.turn(None, leaving=leaving, due=False)
     assert on("a", look) == [("x", 1000), ("y", 1000), ("z", 1000)]
     assert yard.noted() == set()
@@ -313,7 +314,7 @@ def test_switched_off_nothing_is_ever_changed() -> None:
 def test_a_node_waits_until_its_changes_are_seen() -> None:
     yard = three()
     look = yard.look(THREE)
-    yard.outcomes = tuple(ResizeOutcome(p, Resized.DONE) for p in look.commands[0].pods)
+    yard.outcomes = tuple(ResizeResult(p, Resized.DONE) for p in look.commands[0].pods)
     assert yard.look(THREE).commands == ()
     yard.now += 10
     assert yard.look(THREE).commands == look.commands  # it has not happened after all
@@ -383,15 +384,18 @@ def test_somebody_elses_resize_that_is_deferred_is_not_ours_to_take_back() -> No
 
 def test_a_look_is_decided_again_from_its_record() -> None:
     yard, replayer = three(), Replayer(ON)
-    memory: ResizeMemory | None = yard.memory
+    memory: CpuSharesState | None = yard.memory
     for works in (THREE, THREE, {"x": 400.0, "y": 1.0, "z": 1.0}):
         yard.report(works)
-        occasion = ResizeOccasion(Reading(yard.now + 5, yard.now + 5), True, False, yard.outcomes)
+        trigger = CpuSharesTrigger(True, False, yard.outcomes)
+        reading = Reading(yard.now + 5, yard.now + 5)
         snapshot = yard.store.snapshot()
         look = yard.look()
-        given = msgspec.json.decode(msgspec.json.encode(ResizeInput(occasion, memory)))
-        again = replayer.decide(snapshot, "resize", given)
-        assert msgspec.json.encode(again) == msgspec.json.encode(resize_output(look))
+        state = UNSET if memory is None else memory
+        given = msgspec.json.decode(msgspec.json.encode(DecisionInput(reading, trigger, state)))
+        again = replayer.decide(snapshot, CPU_SHARES.name, given)
+        output = CPU_SHARES.summary(snapshot, trigger, look)
+        assert msgspec.json.encode(again) == msgspec.json.encode(output)
         assert look.commands or works != THREE or yard.noted()
         yard.carry_out(look.commands)
         memory = None

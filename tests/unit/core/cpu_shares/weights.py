@@ -5,11 +5,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from extender.core.cluster.session import Reading
-from extender.core.cpu_shares import decision
-from extender.core.cpu_shares.commands import Resized, ResizeNode, ResizeOutcome, ResizePod
-from extender.core.cpu_shares.decision import ResizeLook, ResizeOccasion
-from extender.core.cpu_shares.state import ResizeMemory
+from extender.core.cluster.session import Reading, Session
+from extender.core.cpu_shares.commands import Resized, ResizeNode, ResizePod, ResizeResult
+from extender.core.cpu_shares.decision import CPU_SHARES, CpuSharesOutcome, CpuSharesTrigger
+from extender.core.cpu_shares.state import CpuSharesState
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
 from extender.store.store import ClusterStore
@@ -75,12 +74,12 @@ class Yard:
     def __init__(self, *pods: Pod, params: CoreParameters = ON, nodes: Iterable[str] = "ab"):
         self.store = ClusterStore(labels.SCHEDULER_NAME)
         self.params = params
-        self.memory = ResizeMemory()
+        self.memory = CpuSharesState()
         self.works: dict[str, float | None] = {}
         self.refused: set[str] = set()
         self.writes: list[tuple[str, int]] = []
         self.now = 1000.0
-        self.outcomes: tuple[ResizeOutcome, ...] = ()
+        self.outcomes: tuple[ResizeResult, ...] = ()
         self.put(*(make_node(name) for name in nodes), *pods)
 
     def put(self, *entities: Entity) -> None:
@@ -109,31 +108,34 @@ class Yard:
 
     def look(
         self, works: Mapping[str, float | None] | None = None, *, due: bool = True, **fields: Any
-    ) -> ResizeLook:
+    ) -> CpuSharesOutcome:
         """Look once, after ``LOOK_SECONDS``; agents report unless ``works`` is None."""
         self.now += LOOK_SECONDS
         leaving = fields.pop("leaving", False)
         if works is not None:
             self.report(works, **fields)
         reading = Reading(self.now, self.now)
-        occasion = ResizeOccasion(reading, due, leaving, self.outcomes)
-        look = decision.look(self.store.snapshot(), self.memory, occasion, self.params)
-        self.memory, self.outcomes = look.memory, ()
+        trigger = CpuSharesTrigger(due, leaving, self.outcomes)
+        session = Session(self.store.snapshot(), reading, self.params)
+        look = CPU_SHARES.decide(session, self.memory, trigger)
+        self.memory, self.outcomes = look.state, ()
         return look
 
-    def turn(self, works: Mapping[str, float | None] | None = None, **fields: Any) -> ResizeLook:
+    def turn(
+        self, works: Mapping[str, float | None] | None = None, **fields: Any
+    ) -> CpuSharesOutcome:
         """Look, and do what is wanted; the watch shows it at once."""
         look = self.look(works, **fields)
         self.carry_out(look.commands)
         return look
 
     def carry_out(self, commands: Iterable[ResizeNode]) -> None:
-        outcomes: list[ResizeOutcome] = []
+        outcomes: list[ResizeResult] = []
         for one in commands:
             whole = True
             for pod in one.pods:
                 if whole or not pod.raises:
-                    outcomes.append(ResizeOutcome(pod, self._resize(pod)))
+                    outcomes.append(ResizeResult(pod, self._resize(pod)))
                     whole = whole and outcomes[-1].result is Resized.DONE
         self.outcomes = tuple(outcomes)
 
@@ -164,7 +166,7 @@ def changed(pod: Pod, asked: ResizePod) -> Pod:
     )
 
 
-def on(node: str, look: ResizeLook) -> list[tuple[str, int]]:
+def on(node: str, look: CpuSharesOutcome) -> list[tuple[str, int]]:
     """Pods and requests that a look wants on a node, in order."""
     wanted = {one.node: one.pods for one in look.commands}.get(NodeName(node), ())
     return [(pod.pod.split("/")[1], pod.to_milli) for pod in wanted]

@@ -7,13 +7,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from extender.core.cluster.owner_changes import ChangeOwner
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.elastic import decision
-from extender.core.elastic.decision import RescaleLook, RescaleOccasion
-from extender.core.elastic.state import RescaleMemory
+from extender.core.elastic.decision import ElasticDecision, ElasticOutcome, ElasticTrigger
+from extender.core.elastic.state import ElasticState
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue.state import QueueState
 from extender.core.records import rescale as records_rescale
 from extender.core.records.rescale import Cause, Phase, Proposal, Rescale
 from shared import labels
@@ -148,17 +146,16 @@ def looked(
     *proposals: Proposal,
     now: float = NOW,
     params: CoreParameters = PARAMS,
-    memory: RescaleMemory | None = None,
+    memory: ElasticState | None = None,
     due: bool = True,
-) -> RescaleLook:
+) -> ElasticOutcome:
     """One look to which these proposals are made."""
-    occasion = RescaleOccasion(Reading(now, 0.0), due)
-    return decision.look(
-        snapshot, QueueState(), memory or RescaleMemory(), occasion, params, lambda *_: proposals
-    )
+    session = Session(snapshot, Reading(now, 0.0), params)
+    decision = ElasticDecision(lambda *_: proposals)
+    return decision.decide(session, memory or ElasticState(), ElasticTrigger(due))
 
 
-def only(look: RescaleLook) -> ChangeOwner:
+def only(look: ElasticOutcome) -> ChangeOwner:
     (command,) = look.commands
     return command
 
@@ -178,9 +175,9 @@ def numbers(command: ChangeOwner) -> int | None:
     return values.pop() if values else None
 
 
-def why(look: RescaleLook) -> dict[str, str]:
+def why(look: ElasticOutcome) -> dict[str, str]:
     """Why jobs do not change, by name."""
-    return {k.rpartition("/")[2]: d.reason for k, d in look.memory.declined.items()}
+    return {k.rpartition("/")[2]: d.reason for k, d in look.state.declined.items()}
 
 
 def names(pods: Sequence[Pod]) -> list[str]:

@@ -8,20 +8,19 @@ from msgspec.structs import replace
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.owner_changes import ChangeOwner
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session, States
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.elastic import decision as elastic_decision
-from extender.core.elastic.decision import RescaleOccasion
+from extender.core.elastic.decision import ElasticDecision, ElasticTrigger
 from extender.core.elastic.sources import proposals
-from extender.core.elastic.state import RescaleMemory
+from extender.core.elastic.state import ElasticState
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QUEUE, QueueOutcome
 from extender.core.queue.state import QueueState
 from extender.core.records.rescale import Proposal
 from shared import labels
 from shared.model import Delete, JobKey, Node, NodeName, Owner, Pod, Upsert
 from tests.fakes.builders import make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import store_of
 from tests.unit.core.elastic.elastic_yard import key_of, owner_of
 
@@ -75,7 +74,7 @@ class World:
         self.params = params or CoreParameters()
         self.specs = {spec.key: spec for spec in specs}
         self.store = store_of(list(nodes))
-        self.memory, self.rescales, self.now = QueueState(), RescaleMemory(), START
+        self.memory, self.rescales, self.now = QueueState(), ElasticState(), START
         self.started: dict[str, float] = {}
         self.counts: dict[str, list[int]] = {}
         self.proposed: list[tuple[Snapshot, tuple[Proposal, ...]]] = []
@@ -101,9 +100,9 @@ class World:
         self.look()
         self.now += STEP_SECONDS
 
-    def cycle(self) -> Cycle:
-        found = decision.cycle(self.store.snapshot(), self.memory, self.reading, self.params)
-        self.memory = found.memory
+    def cycle(self) -> QueueOutcome:
+        found = queue_pass(self.store.snapshot(), self.memory, self.reading, self.params)
+        self.memory = found.state
         for command in found.commands:
             if isinstance(command, ReleaseGang):
                 self._start(command)
@@ -112,11 +111,11 @@ class World:
     def look(self) -> None:
         """One look at the workers, carried out."""
         snapshot = self.store.snapshot()
-        occasion = RescaleOccasion(self.reading, due=True)
-        found = elastic_decision.look(
-            snapshot, self.memory, self.rescales, occasion, self.params, self._propose
-        )
-        self.rescales = found.memory
+        states = States({QUEUE.name: self.memory})
+        session = Session(snapshot, self.reading, self.params, states)
+        trigger = ElasticTrigger(due=True)
+        found = ElasticDecision(self._propose).decide(session, self.rescales, trigger)
+        self.rescales = found.state
         for command in found.commands:
             self._change(command)
 

@@ -120,7 +120,7 @@ def test_what_is_open_counts(cause: Cause, left: int) -> None:
 
 def test_between_times_nothing_begins_and_what_was_said_stands() -> None:
     first = looked(crew(notes={}), propose(2))
-    between = looked(crew(), propose(2), due=False, memory=first.memory)
+    between = looked(crew(), propose(2), due=False, memory=first.state)
     assert between.commands == ()
     assert why(between) == {"j": "NotElastic"}
 
@@ -128,9 +128,9 @@ def test_between_times_nothing_begins_and_what_was_said_stands() -> None:
 def test_a_range_that_nobody_keeps_is_told() -> None:
     alone = make_pod("alone", job="x", node="a", annotations={labels.WORKERS: "1..4"})
     look = looked(yard(alone))
-    (told,) = look.memory.declined.values()
+    (told,) = look.state.declined.values()
     assert (told.job, told.reason) == ("default/group/x", "OwnerNotSupported")
 
 
 def test_a_range_that_its_owner_keeps_is_not_told() -> None:
-    assert looked(several("j")).memory.declined == {}
+    assert looked(several("j")).state.declined == {}

@@ -1,7 +1,7 @@
 """The ledger: what is news, what is history, what is forgotten."""
 
 from extender.core.elastic.speeds import Samples, SpeedMemory
-from extender.core.elastic.state import MOST_ENDED, Ended, Outcome, RescaleMemory, measured
+from extender.core.elastic.state import MOST_ENDED, ElasticState, Ended, Ending, measured
 from extender.core.records.rescale import Cause, Phase
 from tests.unit.core.elastic.crews import NOW, crew, looked, owner_of, rescale, workers, yard
 
@@ -14,48 +14,48 @@ def told(look):
 
 
 def known(snapshot):
-    return looked(snapshot, due=False).memory
+    return looked(snapshot, due=False).state
 
 
 def test_a_change_that_ended_is_told_once() -> None:
     memory = known(crew(rescale=OPEN))
     after = looked(crew(3, rescale=CLOSED), memory=memory, due=False)
-    assert told(after) == [("r", Outcome.DONE, "")]
-    again = looked(crew(3, rescale=CLOSED), memory=after.memory, due=False)
+    assert told(after) == [("r", Ending.DONE, "")]
+    again = looked(crew(3, rescale=CLOSED), memory=after.state, due=False)
     assert again.ended == ()
-    assert again.memory.ended == after.memory.ended == (Ended(CLOSED, Outcome.DONE),)
+    assert again.state.ended == after.state.ended == (Ended(CLOSED, Ending.DONE),)
 
 
 def test_an_abort_says_why() -> None:
     aborted = rescale(Phase.ABORTED, why="CheckpointFailed")
     after = looked(crew(rescale=aborted), memory=known(crew(rescale=OPEN)), due=False)
-    assert told(after) == [("r", Outcome.ABORTED, "CheckpointFailed")]
+    assert told(after) == [("r", Ending.ABORTED, "CheckpointFailed")]
 
 
 def test_what_is_under_way_stays_so() -> None:
     memory = known(crew(rescale=rescale()))
     after = looked(crew(3, rescale=OPEN, pods=4), memory=memory, due=False)
     assert after.ended == ()
-    assert list(after.memory.open.values()) == [OPEN]
+    assert list(after.state.open.values()) == [OPEN]
 
 
 def test_growth_that_was_given_back_is_told_as_such() -> None:
     growing = rescale(Phase.GROWING, 2, 5)
     back = rescale(Phase.SHRINKING, 5, 3, cause=Cause.WITHDRAWN, id="s", at=NOW)
     after = looked(crew(3, rescale=back, pods=5), memory=known(crew(5, rescale=growing, bound=3)))
-    assert told(after) == [("r", Outcome.WITHDRAWN, "")]
+    assert told(after) == [("r", Ending.WITHDRAWN, "")]
     assert after.ended[0].rescale.since == NOW
 
 
 def test_a_change_that_nobody_saw_end_counts_as_done() -> None:
     another = rescale(Phase.ASKED, id="s")
     after = looked(crew(rescale=another), memory=known(crew(rescale=OPEN)), due=False)
-    assert told(after) == [("r", Outcome.DONE, "")]
+    assert told(after) == [("r", Ending.DONE, "")]
 
 
 def test_an_owner_that_goes_takes_its_change_along() -> None:
     after = looked(yard(), memory=known(crew(rescale=OPEN)))
-    assert told(after) == [("r", Outcome.ABORTED, "OwnerGone")]
+    assert told(after) == [("r", Ending.ABORTED, "OwnerGone")]
 
 
 def test_what_ended_before_this_life_is_history_and_no_news() -> None:
@@ -66,14 +66,14 @@ def test_what_ended_before_this_life_is_history_and_no_news() -> None:
     ]
     look = looked(yard(*owners, workers(owners[0])), due=False)
     assert look.ended == ()
-    assert [one.rescale.id for one in look.memory.ended] == ["k", "j"]
-    assert looked(yard(*owners), memory=look.memory).memory.ended == look.memory.ended
+    assert [one.rescale.id for one in look.state.ended] == ["k", "j"]
+    assert looked(yard(*owners), memory=look.state).state.ended == look.state.ended
 
 
 def test_the_ledger_is_bounded() -> None:
-    full = tuple(Ended(rescale(Phase.DONE, id=str(i)), Outcome.DONE) for i in range(MOST_ENDED))
-    memory = RescaleMemory(primed=True, open=known(crew(rescale=OPEN)).open, ended=full)
-    after = looked(crew(3, rescale=CLOSED), memory=memory, due=False).memory
+    full = tuple(Ended(rescale(Phase.DONE, id=str(i)), Ending.DONE) for i in range(MOST_ENDED))
+    memory = ElasticState(primed=True, open=known(crew(rescale=OPEN)).open, ended=full)
+    after = looked(crew(3, rescale=CLOSED), memory=memory, due=False).state
     assert len(after.ended) == MOST_ENDED
     assert (after.ended[0].rescale.id, after.ended[-1].rescale.id) == ("1", "r")
 
@@ -88,13 +88,13 @@ def _speeds(**seconds: float) -> SpeedMemory:
 
 
 def test_the_ledger_learns_what_a_change_did_to_the_speed_and_keeps_it() -> None:
-    memory = RescaleMemory(ended=(Ended(CLOSED, Outcome.DONE),), speeds=_speeds(w4=0.5))
+    memory = ElasticState(ended=(Ended(CLOSED, Ending.DONE),), speeds=_speeds(w4=0.5))
     (one,) = measured(memory).ended
     assert (one.step_seconds_before, one.step_seconds_after) == (0.5, None)
-    later = measured(RescaleMemory(ended=(one,), speeds=_speeds(w4=9.0, w3=0.75))).ended[0]
+    later = measured(ElasticState(ended=(one,), speeds=_speeds(w4=9.0, w3=0.75))).ended[0]
     assert (later.step_seconds_before, later.step_seconds_after) == (0.5, 0.75)
 
 
 def test_of_a_job_that_nobody_measured_nothing_is_said() -> None:
-    memory = RescaleMemory(ended=(Ended(CLOSED, Outcome.DONE),))
+    memory = ElasticState(ended=(Ended(CLOSED, Ending.DONE),))
     assert measured(memory) is memory

@@ -301,7 +301,7 @@ def test_where_nobody_has_a_range_nothing_is_looked_at(monkeypatch) -> None:
     def fail(*_):
         raise AssertionError
 
-    monkeypatch.setattr("extender.core.queue.decision.cycle", fail)
+    monkeypatch.setattr("extender.core.queue.decision.QueueDecision.decide", fail)
     assert proposed(running("v", "aaaa"), STARTER, queued_job("x", 2)) == ()
 
 

@@ -6,11 +6,10 @@ from msgspec.structs import replace as changed
 from extender.core import explain
 from extender.core.agents.report_view import Freshness
 from extender.core.cluster.session import Reading
-from extender.core.elastic.state import Ended, Outcome
+from extender.core.elastic.state import Ended, Ending
 from extender.core.explain import Bargains, slot_plans, workers
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.outcome import Promise, Standing
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.records import rescale, slot_plan
 from extender.core.records.rescale import Cause, Phase, Rescale
@@ -18,6 +17,7 @@ from extender.core.records.slot_plan import Asked, SlotPlan, Span
 from shared import labels
 from shared.model import JobKey, NodeName
 from tests.fakes.builders import make_node, make_owner, make_shape
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 
 PARAMS = CoreParameters()
@@ -75,7 +75,7 @@ def test_who_is_not_admitted_has_a_payoff_and_no_times() -> None:
 def test_the_queue_and_the_jobs_tell_the_same_of_a_job() -> None:
     job = queued_job("big", 3, annotations=ELASTIC)
     snapshot = snapshot_of(NODES, job)
-    cycle = decision.cycle(snapshot, QueueState(), Reading(1.0, 1.0), PARAMS)
+    cycle = queue_pass(snapshot, QueueState(), Reading(1.0, 1.0), PARAMS)
     (key,) = snapshot.jobs
     known = {key: Standing(key, payoff=1.0)}
     (waiting,) = explain.queue(
@@ -116,7 +116,7 @@ def owned(*rescales: Rescale):
 def test_the_ledger_is_in_order_and_an_owners_word_is_the_newer() -> None:
     asked = changed(CHANGE, phase=Phase.ASKED, since=5.0)
     older = changed(CHANGE, id="q", at=1.0, why="NoRoom")
-    past = (Ended(asked, Outcome.DONE), Ended(older, Outcome.WITHDRAWN))
+    past = (Ended(asked, Ending.DONE), Ended(older, Ending.WITHDRAWN))
     told = workers.ledger(snapshot_of(NODES, owned(CHANGE)), past)
     assert [(one.id, one.phase) for one in told] == [("q", "Withdrawn"), ("r", "Done")]
     assert told[0].message.startswith("not all new workers found room")

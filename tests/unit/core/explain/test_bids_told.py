@@ -10,14 +10,14 @@ import pytest
 
 from extender.core import explain
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain import Bargaining
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.pricing import SlotTimeParameters
-from extender.core.pricing import decision
+from extender.core.pricing.decision import PRICING, PricingTrigger
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory
+from extender.core.pricing.outcome import PricingOutcome, PricingState
 from shared import api, labels
 from shared.explanation import StepKind
 from shared.model import JobKey
@@ -43,7 +43,7 @@ def job(name: str, utility: str, *, workers: int = 4, steps: int = 1200, created
     )
 
 
-Seen = tuple[Snapshot, AdmissionLook, History]
+Seen = tuple[Snapshot, PricingOutcome, History]
 
 
 def looked(
@@ -51,13 +51,15 @@ def looked(
     history: History | None = None,
     params: CoreParameters = PARAMS,
     now: Reading = NOW,
-) -> AdmissionLook:
-    return decision.look(snapshot, now, params, history or History(), AdmissionMemory())
+) -> PricingOutcome:
+    return PRICING.decide(
+        Session(snapshot, now, params), PricingState(history=history or History()), PricingTrigger()
+    )
 
 
 def explained(
     snapshot: Snapshot,
-    look: AdmissionLook,
+    look: PricingOutcome,
     history: History,
     params: CoreParameters = PARAMS,
 ) -> api.ExplainResponse:
@@ -81,7 +83,7 @@ def crowded() -> Seen:
     late = job("late", "steps:20m=100", created_at=1.0)
     snapshot = snapshot_of(NODE, first, late)
     look = looked(snapshot)
-    return snapshot, look, History(jobs=look.offered)
+    return snapshot, look, History(jobs=look.state.history.jobs)
 
 
 def test_the_second_job_is_turned_away(crowded: Seen) -> None:
@@ -116,7 +118,7 @@ def test_the_price_has_a_part_for_each_resource_and_slot_and_adds_up(crowded: Se
 
 def test_a_larger_worth_that_is_offered_admits_the_job_and_half_of_it_does_not() -> None:
     rich = [job(f"rich-{i}", "sigmoid:1000,0,10h") for i in range(10)]
-    history = History(jobs=looked(snapshot_of(NODE, *rich)).offered)
+    history = looked(snapshot_of(NODE, *rich)).state.history
     snapshot = snapshot_of(NODE, job("late", "sigmoid:10,0,10h"))
     told = explained(snapshot, looked(snapshot, history), history)
     (step,) = next(c for c in told.changes if "times as much" in c.says).steps
@@ -134,12 +136,12 @@ def test_where_no_slot_is_free_the_slot_is_told_from_which_on_there_is_one() -> 
     snapshot = snapshot_of(NODE, first, late)
     look = looked(snapshot, params=params)
     assert look.standings[JOB].plan is None
-    told = explained(snapshot, look, History(jobs=look.offered), params)
+    told = explained(snapshot, look, History(jobs=look.state.history.jobs), params)
     assert told.price == ()
     assert told.changes == ()  # one free slot is not enough, and it looks no farther ahead
     wide = replace(PARAMS, slot_time=replace(PARAMS.slot_time, horizon=3))
     look = looked(snapshot, params=wide)
-    told = explained(snapshot, look, History(jobs=look.offered), wide)
+    told = explained(snapshot, look, History(jobs=look.state.history.jobs), wide)
     (change,) = told.changes
     assert (change.kind, change.steps[0].at) == (StepKind.WAIT, NOW.now + SLOT)
 
@@ -168,7 +170,7 @@ def test_a_job_whose_utility_is_gone_is_told_which_deadline_would_do() -> None:
     snapshot = snapshot_of(NODE, job("late", "steps:10m=100", created_at=-SLOT))
     look = looked(snapshot)
     assert look.standings[JOB].reason is Reason.UTILITY_GONE
-    told = explained(snapshot, look, History(jobs=look.offered))
+    told = explained(snapshot, look, History(jobs=look.state.history.jobs))
     (change,) = told.changes
     again = snapshot_of(NODE, job("late", change.steps[0].after, created_at=-SLOT))
-    assert looked(again, History(jobs=look.offered)).standings[JOB].plan is not None
+    assert looked(again, History(jobs=look.state.history.jobs)).standings[JOB].plan is not None

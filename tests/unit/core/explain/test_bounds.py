@@ -10,13 +10,13 @@ from extender.core.cluster.session import Reading
 from extender.core.explain.trial import LEAST_PLACEMENTS, MOST_PLACEMENTS, Trials
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.servers.readapi.answers import ReadAnswers
 from shared.errors import InputError
 from shared.model import JobKey
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.fakes.clock import FakeClock
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, snapshot_of, store_of
 from tests.unit.core.explain.situations import running
 
@@ -31,7 +31,7 @@ def test_a_large_gang_on_many_nodes_is_explained_by_few_placements(
     nodes = [make_node(f"n{i:04}", cpu="8", unschedulable=i % 2 == 0) for i in range(400)]
     others = running("other", [node.name for node in nodes], cpu="5")
     snapshot = snapshot_of(nodes, others, queued_job("j", 300, cpu="4", memory="20Gi"))
-    cycle = decision.cycle(snapshot, QueueState(), NOW, PARAMS)
+    cycle = queue_pass(snapshot, QueueState(), NOW, PARAMS)
     calls: list[int] = []
     plan = planner.plan
     monkeypatch.setattr(planner, "plan", lambda *a, **k: calls.append(1) or plan(*a, **k))

@@ -9,12 +9,12 @@ from extender.core.agents.report_view import Freshness
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import ScoringWeights
-from extender.core.queue import decision as queue_decision
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import prioritizing
 from shared import labels
 from shared.model import JobKey
 from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 
 PARAMS = CoreParameters()
@@ -30,9 +30,7 @@ NODES = [
 def test_the_queue_shows_position_value_terms_and_reason():
     small = queued_job("small", 2, created_at=60.0, annotations={labels.MAX_WAIT: "2m"})
     big = queued_job("big", 9, created_at=40.0)
-    cycle = queue_decision.cycle(
-        snapshot_of(NODES, small, big), QueueState(), Reading(100, 100), PARAMS
-    )
+    cycle = queue_pass(snapshot_of(NODES, small, big), QueueState(), Reading(100, 100), PARAMS)
     told = explain.queue(cycle, PARAMS, now=100.0, acting=True)
     assert (told.order, told.acting, told.generated_at) == ("cps", True, 100.0)
     assert [entry.position for entry in told.entries] == [1, 2]
@@ -72,7 +70,7 @@ def test_jobs_show_their_members_by_state():
 def test_a_pod_is_explained_by_every_term_of_every_node_that_could_take_it():
     waiting = queued_job("j", 2)
     snapshot = snapshot_of([NODES[0], make_node("d", cpu="8")], waiting)
-    cycle = queue_decision.cycle(snapshot, QueueState(), Reading(1, 1), PARAMS)
+    cycle = queue_pass(snapshot, QueueState(), Reading(1, 1), PARAMS)
     told = explain.pod(explain.asked(snapshot, PARAMS, cycle, NOW), waiting[1])
     assert (told.state, told.reason) == ("gated", "Releasing")
     assert [terms.node for terms in told.nodes] == ["a", "d"]
@@ -97,7 +95,7 @@ def test_the_decision_on_the_pod_is_repeated():
 def test_a_pod_says_why_its_job_waits_and_what_would_make_it_run():
     waiting = queued_job("j", 2, cpu="5")
     snapshot = snapshot_of([make_node("a", cpu="8")], queued_job("before", 9), waiting)
-    cycle = queue_decision.cycle(snapshot, QueueState(), Reading(1, 1), PARAMS)
+    cycle = queue_pass(snapshot, QueueState(), Reading(1, 1), PARAMS)
     asked = explain.asked(snapshot, PARAMS, cycle, NOW)
     told = explain.pod(asked, waiting[1])
     assert (told.pod, told.needs, told.fits, told.short) == ("j-0", 2, 1, {"cpu": 2000})

@@ -11,11 +11,11 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.queue import decision
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from shared import api
 from shared.explanation import Change, StepKind
 from shared.model import PodKey
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.explain.applying import applied
 from tests.unit.core.explain.situations import SITUATIONS, Situation
@@ -36,9 +36,9 @@ _KEPT = {id(s) for s in SITUATIONS.values()}
 ALL = pytest.mark.parametrize("s", SITUATIONS.values(), ids=SITUATIONS.keys())
 
 
-def cycled(s: Situation) -> tuple[Snapshot, Cycle]:
+def cycled(s: Situation) -> tuple[Snapshot, QueueOutcome]:
     snapshot = snapshot_of(s.entities)
-    return snapshot, decision.cycle(snapshot, s.memory, Reading(s.now, s.now), s.params)
+    return snapshot, queue_pass(snapshot, s.memory, Reading(s.now, s.now), s.params)
 
 
 _TOLD: dict[int, api.ExplainResponse] = {}

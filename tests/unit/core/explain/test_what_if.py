@@ -10,7 +10,6 @@ from extender.core import explain
 from extender.core.cluster.session import Reading
 from extender.core.explain.what_if import LEFT_TO_KUBE_SCHEDULER
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.hypothetical import Supposed
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
@@ -18,6 +17,7 @@ from shared import api, labels
 from shared.errors import InputError
 from shared.model import Entity
 from tests.fakes.builders import make_node, make_priority_class
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 
 PARAMS = CoreParameters()
@@ -42,7 +42,7 @@ def job(
 
 def what_if(mine: Supposed, *entities: Entity | list[Entity]) -> api.WhatIfResponse:
     snapshot = snapshot_of(NODES, *entities)
-    cycle = decision.cycle(snapshot, QueueState(), NOW, PARAMS)
+    cycle = queue_pass(snapshot, QueueState(), NOW, PARAMS)
     return explain.what_if(explain.asked(snapshot, PARAMS, cycle, NOW), mine, acting=True)
 
 

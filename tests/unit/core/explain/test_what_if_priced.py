@@ -5,12 +5,12 @@ from typing import Any
 
 from extender.core import explain
 from extender.core.cluster.session import Reading
-from extender.core.queue import decision
 from extender.core.queue.forecast import BY_PLAN
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
 from shared import api, labels
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job, training
 
 
@@ -33,7 +33,7 @@ def asked_about(
     body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
     mine = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
-    cycle = decision.cycle(snapshot, QueueState(), reading, world.params)
+    cycle = queue_pass(snapshot, QueueState(), reading, world.params)
     asked = explain.asked(snapshot, world.params, cycle, reading)
     book = world.last.book if world.last else None
     return explain.what_if(asked, mine, acting=True, book=book, history=world.history)

@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from extender.core.agents import requests
 from extender.core.agents.requests import Ask, Cancel
 from extender.core.cluster.replacements import new_name
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import decision
 from extender.core.migration.commands import (
     EvictPod,
     Inspect,
@@ -28,8 +27,9 @@ from extender.core.migration.commands import (
     SuspendJob,
     WriteStatus,
 )
-from extender.core.migration.decision import MigrationMemory, Occasion
+from extender.core.migration.decision import MIGRATION, MigrationState, MigrationTrigger
 from extender.core.migration.stepping import Attempt
+from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.records import migrations
 from extender.core.records.migration_reasons import MigrationReason as R
@@ -231,8 +231,9 @@ def commands(world: World) -> tuple[Any, ...]:
     """What a look decides now; time-outs of failed tries are over."""
     attempts = {} if world.attempt is None else {world.migration.key: world.attempt}
     reading = Reading(world.now, 1.0)
-    memory = MigrationMemory(attempts=attempts)
-    return decision.look(snapshot(world), memory, Occasion(reading, choose=False), PARAMS).commands
+    memory = MigrationState(attempts=attempts)
+    session = Session(snapshot(world), reading, CoreParameters(migration=PARAMS))
+    return MIGRATION.decide(session, memory, MigrationTrigger(choose=False)).commands
 
 
 def looks(world: World) -> Iterator[tuple[str, World]]:

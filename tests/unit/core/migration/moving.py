@@ -6,11 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import decision
 from extender.core.migration.commands import CreateMigration
-from extender.core.migration.decision import Look, MigrationMemory, Occasion
+from extender.core.migration.decision import (
+    MIGRATION,
+    MigrationOutcome,
+    MigrationState,
+    MigrationTrigger,
+)
+from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.migration import (
     MigrationParameters,
     RebalanceParameters,
@@ -116,22 +121,24 @@ def yard(
 def looked(
     snapshot: Snapshot,
     params: MigrationParameters = ALGORITHM_2,
-    memory: MigrationMemory | None = None,
-    **occasion: Any,
-) -> Look:
-    given = Occasion(Reading(NOW, MONOTONIC), **{"choose": True, **occasion})
-    return decision.look(snapshot, memory or MigrationMemory(), given, params)
+    memory: MigrationState | None = None,
+    **trigger: Any,
+) -> MigrationOutcome:
+    given = MigrationTrigger(**{"choose": True, **trigger})
+    parameters = CoreParameters(migration=params)
+    session = Session(snapshot, Reading(NOW, MONOTONIC), parameters)
+    return MIGRATION.decide(session, memory or MigrationState(), given)
 
 
-def made(look: Look) -> list[Migration]:
+def made(look: MigrationOutcome) -> list[Migration]:
     return [c.migration for c in look.commands if isinstance(c, CreateMigration)]
 
 
-def moves(look: Look) -> list[tuple[str, str, str]]:
+def moves(look: MigrationOutcome) -> list[tuple[str, str, str]]:
     """Pod, source, target of every migration that begins."""
     return [(m.pod, m.source, m.target) for one in made(look) for m in one.members]
 
 
-def reasons(look: Look) -> dict[str, str]:
+def reasons(look: MigrationOutcome) -> dict[str, str]:
     """Why jobs stay, by the job's own name."""
-    return {k.rpartition("/")[2]: d.reason for k, d in look.memory.declined.items()}
+    return {k.rpartition("/")[2]: d.reason for k, d in look.state.declined.items()}

@@ -6,14 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.migration.commands import (
+    CommandResult,
     CreateMigration,
     EvictPod,
-    Outcome,
     RemoveMigration,
     Result,
     ResumeJob,
 )
-from extender.core.migration.decision import MigrationMemory
+from extender.core.migration.decision import MigrationState
 from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.migration import (
     GainParameters,
@@ -189,7 +189,7 @@ def test_what_a_move_costs_is_measured():
 
 
 def test_an_opted_in_job_of_which_nothing_is_known_says_so_until_something_is():
-    memory = looked(yard({"a": ["m:?", Train("n", None, annotations={})], "b": []})).memory
+    memory = looked(yard({"a": ["m:?", Train("n", None, annotations={})], "b": []})).state
     assert {key: d.reason for key, d in memory.declined.items()} == {"default/pod/m": "NoProgress"}
     assert reasons(looked(yard({"a": ["m", "n"], "b": []}), memory=memory)) == {}
 
@@ -283,7 +283,7 @@ def test_after_a_migration_a_job_rests_longer_after_each_abort():
 
 def test_staying_uses_the_move_up_unless_it_shall_not():
     nodes = {"a": ["m:CC", "f1"], "b": ["x"]}
-    memory = looked(yard(nodes)).memory
+    memory = looked(yard(nodes)).state
     assert memory.stayed == {"default-m": NOW}
     assert reasons(looked(yard(CROWD), memory=memory)) == {"m": "MovesUsedUp"}
     params = with_fields(ALGORITHM_2, target=TargetParameters(stay_counts_as_move=False))
@@ -378,31 +378,31 @@ def evicting():
 
 def test_a_failed_try_is_repeated_with_a_pause_that_grows_up_to_ten_seconds():
     snapshot, one = evicting()
-    memory = looked(snapshot, choose=False).memory
+    memory = looked(snapshot, choose=False).state
     pauses = []
     for _ in range(6):
-        outcome = Outcome(one.key, Result.REFUSED, R.DISRUPTION_BUDGET, "no")
-        look = looked(snapshot, memory=memory, choose=False, outcomes=(outcome,))
+        outcome = CommandResult(one.key, Result.REFUSED, R.DISRUPTION_BUDGET, "no")
+        look = looked(snapshot, memory=memory, choose=False, results=(outcome,))
         assert look.commands == ()
-        memory = look.memory
+        memory = look.state
         pauses.append(memory.attempts[one.key].until - MONOTONIC)
     assert pauses == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
 
 def test_the_servers_own_pause_counts_where_it_is_longer():
     snapshot, one = evicting()
-    outcome = Outcome(one.key, Result.REFUSED, R.DISRUPTION_BUDGET, "no", 7.0)
-    look = looked(snapshot, choose=False, outcomes=(outcome,))
-    assert look.memory.attempts[one.key].until == MONOTONIC + 7.0
+    outcome = CommandResult(one.key, Result.REFUSED, R.DISRUPTION_BUDGET, "no", 7.0)
+    look = looked(snapshot, choose=False, results=(outcome,))
+    assert look.state.attempts[one.key].until == MONOTONIC + 7.0
     assert [type(c) for c in looked(snapshot, choose=False).commands] == [EvictPod]
 
 
 def test_what_is_remembered_of_what_is_gone_is_forgotten():
-    memory = MigrationMemory(
+    memory = MigrationState(
         attempts={"default/x": None}, stayed={"x": 1.0}, declined={"default/pod/x": None}
     )
-    kept = looked(yard({"a": []}), memory=memory, choose=False).memory
-    assert kept == MigrationMemory()
+    kept = looked(yard({"a": []}), memory=memory, choose=False).state
+    assert kept == MigrationState()
 
 
 def test_a_cordoned_node_is_no_target():

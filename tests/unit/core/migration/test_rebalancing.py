@@ -4,7 +4,7 @@ from dataclasses import replace as with_fields
 
 from msgspec.structs import replace
 
-from extender.core.migration.decision import MigrationMemory
+from extender.core.migration.decision import MigrationState
 from extender.core.parameters.migration import (
     MigrationParameters,
     MigrationPolicy,
@@ -63,7 +63,7 @@ def test_a_migrated_job_goes_to_a_node_that_ran_empty_once():
 
 def test_a_job_that_was_left_where_it_is_may_be_rebalanced_too():
     nodes = {"a": ["m:CC", "f1", "f2"], "b": []}
-    memory = MigrationMemory(stayed={"default-m": NOW - 100})
+    memory = MigrationState(stayed={"default-m": NOW - 100})
     (one,) = made(looked(yard(nodes), ALGORITHM_3, memory))
     assert one.trigger is Trigger.REBALANCE
 

@@ -6,13 +6,13 @@ from msgspec.structs import replace
 from extender.core.cluster.commands import ReleaseGang, SetQueuedCondition
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.records import migrations
 from shared import labels
 from shared.model import MigrationPhase as P
 from shared.model import Mover
 from tests.fakes.builders import make_node, make_owner, make_pod, make_shape
+from tests.fakes.deciding import queue_pass
 from tests.fakes.migrations import make_member, make_migration
 from tests.unit.core.clusters import queued_job, store_of
 
@@ -88,7 +88,7 @@ def test_what_is_kept_and_given_back_leaves_the_room_as_it_was():
 
 def cycle(*entities):
     store = store_of(NODES, [SET], *entities)
-    return decision.cycle(store.snapshot(), QueueState(), Reading(100, 100), CoreParameters())
+    return queue_pass(store.snapshot(), QueueState(), Reading(100, 100), CoreParameters())
 
 
 def released(found):

@@ -5,12 +5,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.pricing import SlotTimeParameters
-from extender.core.pricing import decision
+from extender.core.pricing.decision import PRICING, PricingTrigger
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import AdmissionLook, AdmissionMemory
+from extender.core.pricing.outcome import PricingOutcome, PricingState
 from extender.core.queue import slot_gate
 from extender.core.records import plans
 from extender.core.records.slot_plan import SlotPlan
@@ -98,8 +98,8 @@ class PricedYard:
         self.params = parameters
         self.now = START
         self.history = History()
-        self.memory = AdmissionMemory()
-        self.last: AdmissionLook | None = None
+        self.memory = PricingState()
+        self.last: PricingOutcome | None = None
         self._versions = 1
         self._like: dict[str, Pod] = {}
         self.add(*nodes)
@@ -116,11 +116,13 @@ class PricedYard:
     def remove(self, entity: Any) -> None:
         self.store.apply(Delete(type(entity).__name__, entity.key, entity.uid))
 
-    def look(self, *, apply: bool = True) -> AdmissionLook:
+    def look(self, *, apply: bool = True) -> PricingOutcome:
         reading = Reading(self.now, self.now)
         snapshot = self.store.snapshot()
-        look = decision.look(snapshot, reading, self.params, self.history, self.memory)
-        self.memory = look.memory
+        state = replace(self.memory, history=self.history)
+        session = Session(snapshot, reading, self.params)
+        look = PRICING.decide(session, state, PricingTrigger())
+        self.memory = look.state
         self.last = look
         for command in look.commands if apply else ():
             self.write(command.owner, command.annotations)

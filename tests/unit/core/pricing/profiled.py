@@ -4,13 +4,13 @@ from msgspec.structs import replace
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading
-from extender.core.queue import decision
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.state import QueueState
 from extender.core.records import profile
 from extender.core.records.profile import Profile
 from shared.model import JobKey
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.pricing.priced import PricedYard, params, priced_job
 
@@ -35,10 +35,10 @@ class ProfileYard(PricedYard):
         self.add(*jobs)
         self.steps = {}
 
-    def cycle(self) -> Cycle:
+    def cycle(self) -> QueueOutcome:
         memory = QueueState(priced=self.last.unplanned if self.last else {})
         reading = Reading(self.now, self.now)
-        return decision.cycle(self.store.snapshot(), memory, reading, self.params)
+        return queue_pass(self.store.snapshot(), memory, reading, self.params)
 
     def reasons(self):
         return {entry.job.name: entry.reason for entry in self.cycle().entries}

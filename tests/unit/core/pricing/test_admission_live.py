@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from extender.core.cluster.reasons import Reason
 from extender.core.parameters.pricing import AdmissionParameters, Replanning, Unmeasured
-from extender.core.pricing.history import History, with_jobs
-from extender.core.pricing.outcome import AdmissionMemory, Promise
+from extender.core.pricing.history import History
+from extender.core.pricing.outcome import PricingState, Promise
 from extender.core.records import plans, slot_plan
 from shared import labels
 from tests.fakes.builders import make_node, make_pod, make_shape
@@ -36,7 +36,7 @@ def test_a_job_is_admitted_and_its_plan_is_written_on_its_owner():
     assert world.counts("a") == {1: 4, 2: 4}
     assert (command.event.reason, standing(world, "a").promise) == ("Admitted", Promise.KEPT)
     assert look.wake_at == START + SLOT
-    assert look.offered[0].uid == command.owner.uid
+    assert look.state.history.jobs[0].uid == command.owner.uid
 
 
 def test_what_is_written_is_not_written_again():
@@ -51,7 +51,7 @@ def test_what_is_on_its_way_counts_as_written():
     world = yard(priced_job("a", 2, most=4, work=8))
     first = world.look(apply=False)
     assert world.look(apply=False).commands == ()
-    assert world.last.memory.plans == first.memory.plans
+    assert world.last.state.plans == first.state.plans
 
 
 def test_a_plan_that_was_never_written_is_made_again():
@@ -78,9 +78,9 @@ def test_a_second_job_takes_what_the_first_leaves():
 def test_a_job_that_is_worth_too_little_is_turned_away_with_its_payoff():
     rich = [priced_job(f"r{i}", 4, work=4, utility="sigmoid:100,0,1h") for i in range(9)]
     world = yard(*rich, count=2)
-    world.history = with_jobs(History(), world.look(apply=False).offered)
+    world.history = world.look(apply=False).state.history
     world = yard(priced_job("poor", 4, work=4, utility="sigmoid:1,0,1h"))
-    world.history = with_jobs(History(), yard(*rich).look().offered)
+    world.history = yard(*rich).look().state.history
     look = world.look()
     told = standing(world, "poor")
     assert (look.commands, told.reason) == ((), Reason.PAYOFF_TOO_LOW)
@@ -103,7 +103,7 @@ def test_whoever_was_turned_away_is_asked_again_when_a_job_ends_early():
     world.look()
     assert standing(world, "b").reason is Reason.PAYOFF_TOO_LOW
     again = world.look()
-    assert again.memory.refused == world.memory.refused
+    assert again.state.refused == world.memory.refused
     world.finish("a")
     look = world.look()
     assert [one.plan.job for one in look.ended] == ["default/job/a"]
@@ -254,7 +254,7 @@ def test_another_length_of_slots_keeps_the_times_and_asks_where_again():
     world = yard(priced_job("a", 4, work=8), count=1)
     world.look()
     world.params = params(slot_seconds=SLOT / 2, horizon=20)
-    world.memory = AdmissionMemory()
+    world.memory = PricingState()
     world.look()
     plan = world.plans()["a"]
     assert plan.slot_seconds == SLOT / 2
@@ -298,8 +298,8 @@ def test_a_job_that_ends_teaches_how_long_its_steps_take():
     world.now += 1.5 * SLOT  # it is faster than it said: two workers for a slot and a half
     world.finish("train-1")
     look = world.look()
-    assert look.step_seconds == {"default/job/train": 3 * SLOT / (4 * 2)}
-    assert world.look().step_seconds == {}
+    assert look.state.history.step_seconds == {"default/job/train": 3 * SLOT / (4 * 2)}
+    assert world.look().state.history.step_seconds == {}
 
 
 def test_a_gang_that_is_not_whole_is_not_offered():

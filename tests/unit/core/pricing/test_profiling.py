@@ -8,7 +8,7 @@ from extender.core.cluster.session import Reading
 from extender.core.elastic import slot_plan_proposals
 from extender.core.parameters.pricing import Unmeasured
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import AdmissionMemory
+from extender.core.pricing.outcome import PricingState
 from extender.core.records.rescale import Cause, Proposal
 from shared import labels
 from shared.errors import InputError
@@ -92,7 +92,9 @@ def test_people_are_told_of_it_once():
         world.train("a", 20)
         look = world.look()
         told += world.events(look)
-        world.history = History(step_seconds=look.step_seconds or world.history.step_seconds)
+        world.history = History(
+            step_seconds=look.state.history.step_seconds or world.history.step_seconds
+        )
     assert told == ["Profiled"]
     assert world.history.step_seconds == {"default/job/a": pytest.approx(2.0)}
 
@@ -257,13 +259,13 @@ def test_another_life_goes_on_from_what_stands_on_the_owner():
     since = world.run("a").since
     world.train("a", 50)
     world.look()
-    world.memory = AdmissionMemory()
+    world.memory = PricingState()
     world.train("a", 49)
     world.look()
     assert world.run("a").since == since
     world.measure("a", step_seconds=2.0)
     assert (world.run("a").told, world.run("a").step_seconds) == (True, 2.0)
-    world.memory = AdmissionMemory()
+    world.memory = PricingState()
     next_slot(world)
     assert "a" in world.plans()
 
@@ -338,7 +340,7 @@ def test_metrics_that_cannot_be_true_are_no_result(total, lacks):
     for _ in range(8):
         world.train("a", 10, total=total)
         look = world.look()
-    assert (world.run("a").batch_seconds, look.step_seconds) == (None, {})
+    assert (world.run("a").batch_seconds, look.state.history.step_seconds) == (None, {})
     assert lacks in world.standing("a").profile.lacks
 
 
@@ -358,11 +360,11 @@ def test_a_result_whose_write_was_refused_is_written_later():
     while not world.events(look := world.look(apply=False)):
         world.train("a", 10)
     assert world.events(look) == ["Profiled"]
-    world.history = History(step_seconds=look.step_seconds)
+    world.history = History(step_seconds=look.state.history.step_seconds)
     assert world.run("a").batch_seconds is None
     again = world.look()
     assert world.events(again) == ["Profiled"]
-    assert world.run("a").batch_seconds == look.step_seconds["default/job/a"]
+    assert world.run("a").batch_seconds == look.state.history.step_seconds["default/job/a"]
     assert world.look().commands == ()
     assert world.standing("a").reason is Reason.AWAITING_PRICE
 
@@ -372,6 +374,6 @@ def test_as_a_slot_begins_the_owner_is_written_once():
     world.look()
     while not world.events(look := world.look(apply=False)):
         world.train("a", 10)
-    world.history = History(step_seconds=look.step_seconds)
+    world.history = History(step_seconds=look.state.history.step_seconds)
     assert world.events(next_slot(world)) == ["Admitted"]
     assert "a" in world.plans()

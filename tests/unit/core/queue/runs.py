@@ -10,12 +10,12 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.state import QueueState
 from shared import labels
 from shared.model import Delete, Entity, JobKey, Upsert
 from tests.fakes.builders import make_owner, make_pod, make_shape
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import store_of
 
 START: Final = 1000.0
@@ -122,11 +122,11 @@ class World:
                 self.store.apply(Upsert(replace(pod, phase="Succeeded")))
         return self.store.snapshot()
 
-    def cycle(self) -> Cycle:
+    def cycle(self) -> QueueOutcome:
         """One cycle now, carried out."""
         snapshot = self.observe()
-        cycle = decision.cycle(snapshot, self.memory, self.reading, self.params)
-        self.memory = cycle.memory
+        cycle = queue_pass(snapshot, self.memory, self.reading, self.params)
+        self.memory = cycle.state
         if cycle.holder is not None:
             self.holders.append((self.now, cycle.holder.job.rpartition("/")[2]))
         for command in cycle.commands:

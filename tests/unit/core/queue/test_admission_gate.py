@@ -9,13 +9,13 @@ from extender.core.cluster.session import Reading
 from extender.core.elastic import slot_plan_proposals
 from extender.core.parameters.pricing import Unmeasured as WhenUnmeasured
 from extender.core.parameters.pricing import WhenGone
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.records import slot_plan
 from extender.core.records.rescale import Cause
 from shared import labels
 from shared.model import WorkerCount
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job
 from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
 
@@ -29,7 +29,7 @@ def yard(*jobs, count=2, cpu=4, **said):
 def cycle(world):
     reading = Reading(world.now, world.now)
     memory = QueueState(priced=world.last.unplanned if world.last else {})
-    return decision.cycle(world.store.snapshot(), memory, reading, world.params)
+    return queue_pass(world.store.snapshot(), memory, reading, world.params)
 
 
 def reasons(world):

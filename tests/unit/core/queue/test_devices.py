@@ -17,6 +17,7 @@ from shared.devices import served_resources
 from shared.kube import device_classes
 from shared.model import Delete, Entity, JobKey, Pod, Upsert
 from tests.fakes.builders import make_device_class, make_node, make_owner, make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, snapshot_of, store_of
 
 GPU = "example.com/gpu"
@@ -28,11 +29,11 @@ PARAMS = CoreParameters()
 ASKS = {GPU: "1"}
 
 
-def cycle(*entities: Entity | list[Entity]) -> decision.Cycle:
-    return decision.cycle(snapshot_of(*entities), QueueState(), Reading(10, 10), PARAMS)
+def cycle(*entities: Entity | list[Entity]) -> decision.QueueOutcome:
+    return queue_pass(snapshot_of(*entities), QueueState(), Reading(10, 10), PARAMS)
 
 
-def released(found: decision.Cycle) -> tuple[ReleasePod, ...]:
+def released(found: decision.QueueOutcome) -> tuple[ReleasePod, ...]:
     (gang,) = [command for command in found.commands if isinstance(command, ReleaseGang)]
     return gang.pods
 

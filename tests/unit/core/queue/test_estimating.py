@@ -4,9 +4,10 @@ import pytest
 
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters
-from extender.core.queue import decision, forecast
+from extender.core.queue import forecast
 from extender.core.queue.forecast import Estimate
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.queue.runs import START, Spec, World
 
 PARAMS = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=None))
@@ -20,7 +21,7 @@ def estimates(*specs: Spec, after: float = 5.0) -> dict[str, Estimate]:
     world = World(NODES, specs, PARAMS).run(until=START + after)
     world.now = START + after
     snapshot = world.observe()
-    cycle = decision.cycle(snapshot, world.memory, world.reading, PARAMS)
+    cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
     told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
     return {
         key.rpartition("/")[2]: Estimate(one.starts_at and one.starts_at - START, one.why)
@@ -93,7 +94,7 @@ def test_a_job_that_has_run_too_long_has_no_end() -> None:
     world = World(NODES, [late, FULL[1], wide("w")], PARAMS).run(until=START + 5.0)
     world.now = START + 60.0
     snapshot = world.store.snapshot()  # r0 has not ended, whatever it said
-    cycle = decision.cycle(snapshot, world.memory, world.reading, PARAMS)
+    cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
     told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
     assert [one.why for one in told.values()] == [
         "waits for default/r0, whose end is unknown: overrun"

@@ -1,10 +1,11 @@
 """When an admitted job starts: as its slot plan says, whoever waits before it."""
 
 from extender.core.cluster.session import Reading
-from extender.core.queue import decision, forecast
+from extender.core.queue import forecast
 from extender.core.queue.forecast import BY_PLAN, NO_SLOT, Estimate
 from extender.core.queue.state import QueueState
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job
 from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
 
@@ -18,7 +19,7 @@ def yard(*jobs, **said):
 
 def estimates(world) -> dict[str, Estimate]:
     reading, snapshot = Reading(world.now, world.now), world.store.snapshot()
-    cycle = decision.cycle(snapshot, QueueState(), reading, world.params)
+    cycle = queue_pass(snapshot, QueueState(), reading, world.params)
     told = forecast.estimates(snapshot, cycle, world.params, reading)
     return {key.rpartition("/")[2]: one for key, one in told.items()}
 

@@ -14,11 +14,11 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import Level, TopologyParameters
 from extender.core.placement import planner, topology_demand
 from extender.core.placement.unschedulable import Misfit
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from shared import foreign_labels, labels
 from shared.model import Requirement
 from tests.fakes.builders import make_node, make_owner, make_pod, make_shape, make_term, pinned_to
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 from tests.unit.core.policies.racks import RACK, ZONE, racks
 
@@ -30,7 +30,7 @@ PARAMS = CoreParameters()
 
 
 def cycle(*entities, params=PARAMS):
-    return decision.cycle(snapshot_of(*entities), QueueState(), Reading(10, 10), params)
+    return queue_pass(snapshot_of(*entities), QueueState(), Reading(10, 10), params)
 
 
 def released(found):

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from extender.core.cluster.commands import DeletePod
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.store.store import ClusterStore
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_node, make_owner, make_pod, pinned_to
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import released_job, store_of
 
 PARAMS = CoreParameters()
@@ -32,9 +32,9 @@ def lose(store, pod):
 def cycles(store, memory, *moments):
     deleted = []
     for at in moments:
-        cycle = decision.cycle(store.snapshot(), memory, Reading(at, at), PARAMS)
+        cycle = queue_pass(store.snapshot(), memory, Reading(at, at), PARAMS)
         deleted += [c.uid for c in cycle.commands if isinstance(c, DeletePod)]
-        memory = cycle.memory
+        memory = cycle.state
     return deleted, memory
 
 

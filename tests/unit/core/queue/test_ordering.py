@@ -7,11 +7,11 @@ from extender.core.cluster.session import Reading
 from extender.core.explain import lists
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order, WeightingParameters
-from extender.core.queue import decision
 from extender.core.queue import order as queue_order
 from extender.core.queue.state import QueueState
 from shared import labels
 from tests.fakes.builders import make_namespace, make_node, make_pod, make_quota
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, snapshot_of
 
 
@@ -95,7 +95,7 @@ def test_the_key_is_made_of_class_user_and_what_the_pods_ask_for():
 def test_the_read_api_shows_the_key_of_the_order_beside_v(order):
     params = CoreParameters(order=order)
     snapshot = snapshot_of(*QUEUE[1:])  # without a node, so that all wait
-    cycle = decision.cycle(snapshot, QueueState(), Reading(10, 10), params)
+    cycle = queue_pass(snapshot, QueueState(), Reading(10, 10), params)
     answer = lists.queue(cycle, params, now=10, acting=True)
     shown = {entry.job: entry.weight for entry in answer.entries}
     assert {entry.job: round(entry.v) for entry in answer.entries} == V

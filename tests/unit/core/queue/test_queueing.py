@@ -15,7 +15,6 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState, refuse
 from shared import labels
 from shared.model import Delete, Upsert
@@ -28,6 +27,7 @@ from tests.fakes.builders import (
     make_quota,
     pinned_to,
 )
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of, store_of
 
 PARAMS = CoreParameters()
@@ -36,7 +36,7 @@ NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
 
 def run(*entities, memory=None, at=100.0, params=PARAMS):
     snapshot = snapshot_of(*entities)
-    return decision.cycle(snapshot, memory or QueueState(), Reading(at, at), params)
+    return queue_pass(snapshot, memory or QueueState(), Reading(at, at), params)
 
 
 def of_kind(cycle, kind):
@@ -137,7 +137,7 @@ def test_a_reason_is_told_once_by_event_and_condition():
     conditions = of_kind(first, SetQueuedCondition)
     assert len(conditions) == 9
     told = [gang[0], *(replace(p, queued_reason=conditions[0].reason.value) for p in gang[1:])]
-    again = run(NODES, told, memory=first.memory)
+    again = run(NODES, told, memory=first.state)
     assert of_kind(again, EmitEvent) == of_kind(again, SetQueuedCondition) == []
 
 
@@ -145,7 +145,7 @@ def test_a_young_job_is_not_told_why_it_waits_unless_somebody_must_act():
     young = queued_job("young", 9, created_at=99.0)
     assert of_kind(run(NODES, young), EmitEvent) == []
     cycle = run(NODES, young)
-    later = run(NODES, young, memory=cycle.memory, at=103.0)
+    later = run(NODES, young, memory=cycle.state, at=103.0)
     assert [e.reason for e in on_owners(later)] == [Reason.GANG_DOES_NOT_FIT]
     wrong = make_gang("w", workers=2, gated=True, created_at=99.0)
     assert [e.reason for e in on_owners(run(NODES, wrong))] == [Reason.GANG_SIZE_UNKNOWN]
@@ -194,7 +194,7 @@ def test_a_bad_user_priority_is_told_once_and_holds_nobody_back():
     (event,) = on_owners(cycle)
     assert (event.reason, event.warning) == ("AnnotationIgnored", True)
     assert "shuntyard.io/user-priority" in event.message
-    again = run(NODES, queued_job("j", 9), namespace, memory=cycle.memory)
+    again = run(NODES, queued_job("j", 9), namespace, memory=cycle.state)
     assert [e.reason for e in on_owners(again)] == ["GangDoesNotFit"]
 
 
@@ -229,10 +229,10 @@ def test_a_lost_pin_is_given_time_then_the_pod_is_deleted():
     first = run(NODES, job[0], pod, at=100.0)
     assert of_kind(first, DeletePod) == []
     assert first.wake_after_seconds == PARAMS.pin_lost_seconds
-    later = run(NODES, job[0], pod, memory=first.memory, at=100.0 + PARAMS.pin_lost_seconds)
+    later = run(NODES, job[0], pod, memory=first.state, at=100.0 + PARAMS.pin_lost_seconds)
     (deletion,) = of_kind(later, DeletePod)
     assert (deletion.uid, deletion.cause, deletion.bare) == (pod.uid, "pin-lost", False)
-    assert later.memory.backoff["default/job/j"] == Backoff(130.0 + PARAMS.backoff_seconds, 1)
+    assert later.state.backoff["default/job/j"] == Backoff(130.0 + PARAMS.backoff_seconds, 1)
 
 
 def test_a_job_that_gave_its_seats_back_waits():
@@ -240,7 +240,7 @@ def test_a_job_that_gave_its_seats_back_waits():
     cycle = run(NODES, queued_job("j", 2), memory=memory, at=100.0)
     assert reasons(cycle)["j"] == Reason.BACKING_OFF
     assert cycle.wake_after_seconds == 10.0
-    assert released(run(NODES, queued_job("j", 2), memory=cycle.memory, at=110.0)) == ["j"]
+    assert released(run(NODES, queued_job("j", 2), memory=cycle.state, at=110.0)) == ["j"]
 
 
 def broken(size=4):
@@ -255,11 +255,11 @@ def test_a_broken_burst_is_dissolved_when_its_members_cannot_be_seated():
     begun = run(NODES, job, at=100.0)
     assert of_kind(begun, DeletePod) == []
     patience = PARAMS.bind_burst_seconds
-    partial = run(*entities, memory=begun.memory, at=101.0)
+    partial = run(*entities, memory=begun.state, at=101.0)
     assert of_kind(partial, DeletePod) == []
-    cycle = run(*entities, memory=partial.memory, at=101.0 + patience)
+    cycle = run(*entities, memory=partial.state, at=101.0 + patience)
     assert [c.cause for c in of_kind(cycle, DeletePod)] == ["partial-gang"] * 2
-    assert cycle.memory.backoff["default/job/j"].strikes == 1
+    assert cycle.state.backoff["default/job/j"].strikes == 1
 
 
 def test_a_burst_that_goes_on_is_not_broken_however_long_it_takes():
@@ -268,7 +268,7 @@ def test_a_burst_that_goes_on_is_not_broken_however_long_it_takes():
         job = released_job("j", ["a", "a", "b", "b"], bound=bound)
         cycle = run(NODES, job, memory=memory, at=(rest - 1) * bound)
         assert of_kind(cycle, DeletePod) == []
-        memory = cycle.memory
+        memory = cycle.state
     cycle = run(NODES, job, memory=memory, at=(rest - 1) * 3 + rest)
     assert len(of_kind(cycle, DeletePod)) == 4
 
@@ -280,7 +280,7 @@ def test_a_member_that_is_bound_a_second_time_is_no_progress():
         job = released_job("j", ["a", "a", "b", "b"], bound=bound)
         cycle = run(NODES, job, memory=memory, at=turn * rest / 4)
         deleted += of_kind(cycle, DeletePod)
-        memory = cycle.memory
+        memory = cycle.state
     assert deleted
 
 
@@ -296,19 +296,19 @@ def test_a_broken_burst_is_completed_when_its_members_can_be_seated():
 
 def test_a_gang_that_was_whole_keeps_its_members_when_it_loses_one():
     store = store_of(NODES, released_job("j", ["a", "a", "b"], bound=3))
-    cycle = decision.cycle(store.snapshot(), QueueState(), Reading(0, 0), PARAMS)
+    cycle = queue_pass(store.snapshot(), QueueState(), Reading(0, 0), PARAMS)
     lost = released_job("j", ["a", "a", "b"], bound=3)[3]
     store.apply(Delete("Pod", lost.key, lost.uid))
     store.apply(Upsert(make_pod("j-new", owner=make_owner("j", size=3), gated=True, cpu="64")))
     for at in (100.0, 1000.0):
-        cycle = decision.cycle(store.snapshot(), cycle.memory, Reading(at, at), PARAMS)
+        cycle = queue_pass(store.snapshot(), cycle.state, Reading(at, at), PARAMS)
         assert of_kind(cycle, DeletePod) == []
 
 
 def test_after_a_restart_a_gang_with_bound_and_seated_members_of_one_plan_is_partial():
     job = released_job("j", ["a", "a", "b"], bound=1)
     cycle = run(NODES, job)
-    assert "default/job/j" in cycle.memory.partial_since
+    assert "default/job/j" in cycle.state.partial_since
     assert of_kind(cycle, DeletePod) == []
 
 
@@ -318,8 +318,8 @@ def test_a_member_refused_by_the_kubelet_was_never_placed():
     new = make_pod("j-new", owner=job[0], gated=True, cpu="64")
     memory = QueueState(known=frozenset({"default/job/j"}), complete=frozenset({"default/job/j"}))
     cycle = run(NODES, job[:3], failed, new, memory=memory)
-    assert "default/job/j" in cycle.memory.partial_since
-    later = run(NODES, job[:3], failed, new, memory=cycle.memory, at=200.0)
+    assert "default/job/j" in cycle.state.partial_since
+    later = run(NODES, job[:3], failed, new, memory=cycle.state, at=200.0)
     assert {c.uid for c in of_kind(later, DeletePod)} == {p.uid for p in job[1:3]}
 
 
@@ -331,7 +331,7 @@ def test_half_released_members_are_given_back_if_the_rest_never_fits():
     first = run(NODES, owner, seated, rest, blocker, at=0.0)
     assert released(first) == []
     later = run(
-        NODES, owner, seated, rest, blocker, memory=first.memory, at=PARAMS.bind_burst_seconds
+        NODES, owner, seated, rest, blocker, memory=first.state, at=PARAMS.bind_burst_seconds
     )
     assert {c.uid for c in of_kind(later, DeletePod)} == {p.uid for p in seated}
 
@@ -348,17 +348,17 @@ def test_a_cycle_is_a_function_of_its_arguments():
     entities = [NODES, queued_job("one", 5), queued_job("two", 2, created_at=1.0)]
     one, two = run(*entities), run(*reversed(entities))
     assert one.commands == two.commands
-    assert one.memory == two.memory
+    assert one.state == two.state
 
 
 def test_a_seat_taken_in_flight_is_not_given_twice():
     store = store_of(NODES, queued_job("j", 4))
-    first = decision.cycle(store.snapshot(), QueueState(), Reading(0, 0), PARAMS)
+    first = queue_pass(store.snapshot(), QueueState(), Reading(0, 0), PARAMS)
     pods = store.snapshot().pods
     for release in of_kind(first, ReleaseGang)[0].pods:
         store.assume_seat(pods[release.pod], release.node, plan=release.plan, plan_size=4, at=0.0)
     store.apply(Upsert(make_node("c")))
-    second = decision.cycle(store.snapshot(), first.memory, Reading(1, 1), PARAMS)
+    second = queue_pass(store.snapshot(), first.state, Reading(1, 1), PARAMS)
     assert of_kind(second, ReleaseGang) == []
     store.check_invariants()
 

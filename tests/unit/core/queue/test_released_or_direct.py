@@ -7,10 +7,11 @@ from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang
 from extender.core.cluster.jobs import State
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision, repair
+from extender.core.queue import repair
 from extender.core.queue.state import QueueState
 from shared import labels
 from tests.fakes.builders import make_node, make_owner, make_pod, make_shape, pinned_to
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
 
 PINNED = make_shape(affinity=pinned_to("n1", "n2"))
@@ -92,7 +93,7 @@ def test_a_gang_that_only_others_gate_gets_no_seats():
     owner = make_owner("j", size=2)
     pods = [gated_by("example.com/mine", name=f"j-{i}", owner=owner) for i in range(2)]
     snapshot = snapshot_of(make_node("n1", cpu="4"), owner, *pods)
-    cycle = decision.cycle(snapshot, QueueState(), Reading(100, 100), CoreParameters())
+    cycle = queue_pass(snapshot, QueueState(), Reading(100, 100), CoreParameters())
     assert [c for c in cycle.commands if isinstance(c, ReleaseGang)] == []
     assert [entry.reason.value for entry in cycle.entries] == ["AdmissionGated"]
 

@@ -8,13 +8,14 @@ from extender.core.cluster.session import Reading
 from extender.core.explain import namespaces
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters, FairShareParameters
-from extender.core.queue import decision, namespace_shares
+from extender.core.queue import namespace_shares
 from extender.core.queue.fair_share import Entitlement
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import filtering
 from shared import labels
 from shared.model import JobKey
 from tests.fakes.builders import make_gang, make_namespace, make_node, make_pod, make_quota
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 
 ON = CoreParameters(fair_share=FairShareParameters(enabled=True))
@@ -92,7 +93,7 @@ def test_it_is_told_by_an_event_on_the_waiting_job_where_it_counts(params):
 
 
 def decided(entities, params=ON, at=100.0):
-    return decision.cycle(snapshot_of(*entities), QueueState(), Reading(at, at), params)
+    return queue_pass(snapshot_of(*entities), QueueState(), Reading(at, at), params)
 
 
 def held(*entities):
@@ -201,7 +202,7 @@ def test_the_table_of_namespaces():
     space = make_namespace(annotations=noted("2", "0.125", "0.25"))
     running = released_job("runs", ["n"] * 2, bound=1, memory="50Gi")
     snapshot = snapshot_of(NODE, space, *running, *queued_job("waits", 9))
-    cycle = decision.cycle(snapshot, QueueState(), Reading(100, 100), ON)
+    cycle = queue_pass(snapshot, QueueState(), Reading(100, 100), ON)
     (entry,) = namespaces(snapshot, cycle, ON, now=100, acting=True).entries
     assert (entry.waiting, entry.running, entry.share) == (1, 1, 1.0)
     assert entry.held == {"cpu": 2000, "memory": 100 * 2**30, "pods": 2}

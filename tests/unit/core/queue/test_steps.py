@@ -2,15 +2,17 @@
 
 import pytest
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.steps import Paused, further
 from extender.core.nodes.feasibility import NodeFilter
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import decision
+from extender.core.queue.decision import QUEUE, QueueTrigger
 from extender.core.queue.state import QueueState
 from shared import labels
 from shared.model import Pod, Requirement
 from tests.fakes.builders import make_node, make_pod, make_shape, make_term
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
 
 NODES = tuple(make_node(f"n{i:02}", cpu="4", labels={"zone": f"{i % 3}"}) for i in range(30))
@@ -55,9 +57,11 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
-def looks_between_pauses(looks: list[object], *entities: Pod) -> tuple[decision.Cycle, int]:
+def looks_between_pauses(looks: list[object], *entities: Pod) -> tuple[decision.QueueOutcome, int]:
     """Return what a cycle in steps decides, and how many looks there were from pause to pause."""
-    steps = decision.steps(snapshot_of(*NODES, *entities), QueueState(), NOW, PARAMS)
+    steps = QUEUE.steps(
+        Session(snapshot_of(*NODES, *entities), NOW, PARAMS), QueueState(), QueueTrigger()
+    )
     most, before = 0, 0
     while isinstance(cycle := further(steps), Paused):
         most, before = max(most, len(looks) - before), len(looks)
@@ -82,6 +86,6 @@ def test_one_class_at_most_is_looked_at_between_two_pauses(looks, entities) -> N
 def test_pauses_change_nothing_and_every_job_has_its_turn(looks, entities) -> None:
     """Order, reasons and commands are those of a cycle without pauses (defect A6)."""
     in_steps, _ = looks_between_pauses(looks, *entities)
-    at_once = decision.cycle(snapshot_of(*NODES, *entities), QueueState(), NOW, PARAMS)
+    at_once = queue_pass(snapshot_of(*NODES, *entities), QueueState(), NOW, PARAMS)
     assert in_steps == at_once
     assert len(in_steps.entries) == len({entity.labels[labels.JOB] for entity in entities})

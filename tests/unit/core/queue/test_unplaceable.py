@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from extender.core.cluster.commands import EmitEvent, OpenGate, ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from shared import labels
 from shared.model import Upsert
 from tests.fakes.builders import make_node, make_pod, make_shape
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of, store_of
 
 PARAMS = CoreParameters(show_unplaceable_seconds=60.0)
@@ -19,7 +19,7 @@ FULL = released_job("full", ["a", "b"], bound=2, cpu="3")
 
 
 def shown(*entities, params=PARAMS, at=60.0):
-    cycle = decision.cycle(snapshot_of(*entities), QueueState(), Reading(at, at), params)
+    cycle = queue_pass(snapshot_of(*entities), QueueState(), Reading(at, at), params)
     return [command for command in cycle.commands if isinstance(command, OpenGate)]
 
 
@@ -69,7 +69,7 @@ def test_it_keeps_it_for_a_while_and_by_default_for_ever():
 
 def test_the_owner_is_told():
     snapshot = snapshot_of(NODES, SHOWN["a pod is larger than any node"])
-    cycle = decision.cycle(snapshot, QueueState(), Reading(60, 60), PARAMS)
+    cycle = queue_pass(snapshot, QueueState(), Reading(60, 60), PARAMS)
     events = [c for c in cycle.commands if isinstance(c, EmitEvent) and c.about.kind != "Pod"]
     assert len({event.action for event in events}) == 2  # neither takes the other's place in line
     told = [event.reason for event in events]
@@ -80,15 +80,15 @@ def test_without_the_gate_it_has_no_seats_until_there_are_nodes_for_all_of_it():
     store = store_of(NODES, SHOWN["the gang is larger than the cluster"])
     memory, at = QueueState(), 60.0
     for _ in range(3):
-        cycle = decision.cycle(store.snapshot(), memory, Reading(at, at), PARAMS)
+        cycle = queue_pass(store.snapshot(), memory, Reading(at, at), PARAMS)
         assert [c for c in cycle.commands if isinstance(c, ReleaseGang)] == []
         for command in cycle.commands:
             if isinstance(command, OpenGate):
                 pods = store.snapshot().pods
                 for key, _ in command.pods:
                     store.apply(Upsert(replace(pods[key], gates=())))
-        memory, at = cycle.memory, at + 31.0
+        memory, at = cycle.state, at + 31.0
     store.apply(Upsert(make_node("c", cpu="1")))
-    cycle = decision.cycle(store.snapshot(), memory, Reading(at, at), PARAMS)
+    cycle = queue_pass(store.snapshot(), memory, Reading(at, at), PARAMS)
     (gang,) = [c for c in cycle.commands if isinstance(c, ReleaseGang)]
     assert [pod.direct for pod in gang.pods] == [True] * 9

@@ -9,7 +9,7 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters
-from extender.core.queue.decision import Cycle
+from extender.core.queue.decision import QueueOutcome
 from shared import labels
 from shared.model import Delete, JobKey, Pod, Upsert
 from tests.fakes.builders import make_gang, make_node, make_pod
@@ -26,18 +26,18 @@ def small(name: str, comes_at: float, **more: object) -> Spec:
     return Spec(name, cpu="2", comes_at=comes_at, **more)  # type: ignore[arg-type] - passed through
 
 
-def at(seconds: float, *specs: Spec, params: CoreParameters = PARAMS) -> tuple[World, Cycle]:
+def at(seconds: float, *specs: Spec, params: CoreParameters = PARAMS) -> tuple[World, QueueOutcome]:
     """Run up to a moment, and one cycle more at it."""
     world = World(NODES, specs, params).run(until=START + seconds - 0.5)
     world.now = START + seconds
     return world, world.cycle()
 
 
-def reasons(cycle: Cycle) -> dict[str, Reason]:
+def reasons(cycle: QueueOutcome) -> dict[str, Reason]:
     return {entry.job.name: entry.reason for entry in cycle.entries}
 
 
-def holder(cycle: Cycle) -> str | None:
+def holder(cycle: QueueOutcome) -> str | None:
     return cycle.holder.job.rpartition("/")[2] if cycle.holder else None
 
 

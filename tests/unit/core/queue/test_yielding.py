@@ -6,12 +6,12 @@ from msgspec.structs import replace
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.records import workers
 from extender.core.records.rescale import Phase
 from shared.model import Uid
 from tests.fakes.builders import make_node
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.elastic.elastic_yard import changing, key_of, more_workers, running, waiting
 
@@ -25,7 +25,7 @@ LEAVING = changing(VICTIM, 2, starts=STARTER)
 def cycle(*entities, now=NOW, memory=None, params=None):
     snapshot = snapshot_of(NODE, *entities)
     reading = Reading(now, now)
-    return decision.cycle(snapshot, memory or QueueState(), reading, params or CoreParameters())
+    return queue_pass(snapshot, memory or QueueState(), reading, params or CoreParameters())
 
 
 def reasons(found):

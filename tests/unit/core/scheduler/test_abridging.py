@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.core.decisionlog import abridged
+from extender.core.scheduler import abridged
 from extender.core.scheduler.filtering import FilterVerdict
 
 EVERY = {f"node-{i:04}": i for i in range(200)}

@@ -9,20 +9,21 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
-from extender.core.queue import decision, repair, scheduling_pass
+from extender.core.queue import repair, scheduling_pass
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState, turn_away
 from extender.core.scheduler import binding, call_errors, direct_gangs, filtering
-from extender.core.scheduler.direct_gangs import Occasion
+from extender.core.scheduler.direct_gangs import QueueView
 from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_gang, make_node, make_owner, make_pod
+from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, snapshot_of, store_of
 
 PARAMS = CoreParameters()
 NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
 NAMES = ("a", "b")
-NOW = Occasion(may_plan=True, monotonic=10.0)
+NOW = QueueView(may_plan=True, monotonic=10.0)
 KEY = "default/job/j"
 
 
@@ -161,7 +162,7 @@ def test_seats_nobody_came_for_are_overdue():
     assert direct_gangs.overdue(store.snapshot(), late, PARAMS) == (KEY,)
     second = make_pod("j-1", owner=gang[0], index=1)
     store.apply(Upsert(second))
-    ask(store, second, Occasion(may_plan=False, monotonic=20.0))
+    ask(store, second, QueueView(may_plan=False, monotonic=20.0))
     assert direct_gangs.overdue(store.snapshot(), late, PARAMS) == ()
     for pod in (gang[1], second):
         store.apply(Delete("Pod", pod.key, pod.uid))
@@ -169,7 +170,7 @@ def test_seats_nobody_came_for_are_overdue():
 
 
 def cycle(store, memory=None, at=100.0):
-    return decision.cycle(store.snapshot(), memory or QueueState(), Reading(at, at), PARAMS)
+    return queue_pass(store.snapshot(), memory or QueueState(), Reading(at, at), PARAMS)
 
 
 def of_kind(found, kind):
@@ -195,7 +196,7 @@ def test_a_gang_whose_seats_are_kept_does_not_stand_in_the_queue():
     ask(store, gang[1])
     found = cycle(store, turn_away(QueueState(), [KEY]), at=10.0)
     assert (found.entries, found.commands) == ((), ())
-    later = cycle(store, found.memory, at=10.0 + PARAMS.bind_burst_seconds)
+    later = cycle(store, found.state, at=10.0 + PARAMS.bind_burst_seconds)
     assert later.commands == ()
 
 
@@ -205,13 +206,13 @@ def test_members_whose_others_never_came_give_their_seats_back():
     ask(store, gang[1])
     first = cycle(store, at=10.0)
     store.close_seats(KEY)
-    second = cycle(store, first.memory, at=50.0)
+    second = cycle(store, first.state, at=50.0)
     assert second.commands == ()
-    third = cycle(store, second.memory, at=50.0 + PARAMS.bind_burst_seconds)
+    third = cycle(store, second.state, at=50.0 + PARAMS.bind_burst_seconds)
     assert [(c.uid, c.annotated) for c in of_kind(third, ClearSeat)] == [
         (pod.uid, False) for pod in gang[1:]
     ]
-    assert KEY in third.memory.turned_away
+    assert KEY in third.state.turned_away
     assert of_kind(third, DeletePod) == []
 
 
@@ -227,13 +228,13 @@ def test_a_promised_seat_whose_node_is_gone_is_written_down_elsewhere():
 def test_a_direct_seat_that_fits_nowhere_is_taken_back_and_the_pod_is_left():
     store = store_of(NODES, members(1, seat="gone", plan="p", annotations={labels.DIRECT: "true"}))
     first = cycle(store)
-    later = cycle(store, first.memory, at=100.0 + PARAMS.pin_lost_seconds)
+    later = cycle(store, first.state, at=100.0 + PARAMS.pin_lost_seconds)
     assert of_kind(later, RewriteSeat) != [] or of_kind(later, ClearSeat) != []
     full = [make_pod(f"x-{n}", node=n, cpu="4", scheduler_name="other") for n in NAMES]
     for pod in full:
         store.apply(Upsert(pod))
     first = cycle(store)
-    later = cycle(store, first.memory, at=100.0 + PARAMS.pin_lost_seconds)
+    later = cycle(store, first.state, at=100.0 + PARAMS.pin_lost_seconds)
     (taken,) = of_kind(later, ClearSeat)
     assert taken.annotated
     assert of_kind(later, DeletePod) == []
@@ -303,7 +304,7 @@ def test_in_tree_members_are_bound_as_they_come_and_never_mended():
     assert burst == binding.Burst((), (pods[1].uid, pods[2].uid))
     first = cycle(store)
     assert first.entries == ()
-    assert cycle(store, first.memory, at=1000.0).commands == ()
+    assert cycle(store, first.state, at=1000.0).commands == ()
 
 
 WAITING = {

@@ -7,24 +7,21 @@ so it decides what it would have decided without a pause. Filter plans no gang u
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from extender.controllers.change_notifier import rung
+from typing_extensions import override
+
+from extender.controllers.base import Controller
+from extender.controllers.change_notifier import changed
 from extender.core.cluster.commands import Command
-from extender.core.cluster.session import Reading
-from extender.core.cluster.steps import Paused, Steps, further
-from extender.core.decisionlog.replay import CycleInput
-from extender.core.parameters.combined import CoreParameters
-from extender.core.queue import decision, namespace_shares, overtaken
-from extender.core.queue.decision import Cycle
-from extender.core.queue.state import Priced, QueueState, price, refuse, turn_away
+from extender.core.cluster.session import Session
+from extender.core.cluster.steps import Paused, further
+from extender.core.queue import namespace_shares, overtaken
+from extender.core.queue.decision import QUEUE, QueueDecision, QueueOutcome, QueueTrigger
+from extender.core.queue.state import Priced, QueueState
 from extender.core.scheduler import direct_gangs
-from extender.metrics.extender import ExtenderMetrics
-from extender.writers.decision_log.recorder import Recorder
 from extender.writers.execute import Executor
-from shared.clock import Clock
-from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, Uid
 
 ASSUMPTION_SECONDS = 30.0
@@ -63,8 +60,8 @@ def settling_seconds(settle_seconds: float, cycle_seconds: float) -> float:
     return max(settle_seconds, own_share)
 
 
-@dataclass
-class ScheduleLoop:
+@dataclass(kw_only=True)
+class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
     """See the module.
 
     Attributes:
@@ -75,78 +72,80 @@ class ScheduleLoop:
         last: The last cycle, for the read API; None before the first.
     """
 
+    decision: QueueDecision = QUEUE
     executor: Executor
-    recorder: Recorder
-    parameters: CoreParameters
-    clock: Clock
-    acting: Callable[[], bool]
-    metrics: ExtenderMetrics
-    heartbeat: Heartbeat
     changed: asyncio.Event
     settle_seconds: float
     interval_seconds: float
-    last: Cycle | None = None
-    memory: QueueState = field(default_factory=QueueState)
+    last: QueueOutcome | None = None
     refusals: list[tuple[Uid, NodeName]] = field(default_factory=list)
     turned_away: set[JobKey] = field(default_factory=set)
     priced: Mapping[JobKey, Priced] | None = None
-    _cycle_seconds: float = 0.0
-    _deciding: bool = False
-    _judged: Cycle | None = None
-    _free: bool = False
+    _pass_seconds: float = field(init=False, default=0.0)
+    _deciding: bool = field(init=False, default=False)
+    _judged: QueueOutcome | None = field(init=False, default=None)
+    _free: bool = field(init=False, default=False)
 
-    async def run(self) -> None:
-        """Run cycles; returns only by cancellation."""
-        while True:
-            await self._wait()
-            self.heartbeat.beat()
-            if not self.acting():
-                self._stand_by()
-                continue
-            commands = await self.decide()
-            await self.executor.carry_out(commands)
+    @override
+    async def reconcile(self) -> None:
+        if not self.context.leads():
+            self.stand_by()
+            return
+        await self.executor.carry_out(await self.pass_())
 
-    async def decide(self) -> tuple[Command, ...]:
-        """Run one cycle on what is known now; return what of it can be carried out."""
-        reading = Reading(self.clock.now(), self.clock.monotonic())
-        self.recorder.expire(reading.monotonic - ASSUMPTION_SECONDS)
+    @override
+    def trigger(self, session: Session) -> QueueTrigger:
+        """Return what happened since the last pass."""
         refusals, self.refusals = tuple(self.refusals), []
         turned_away, self.turned_away = tuple(sorted(self.turned_away)), set()
-        memory = turn_away(refuse(self.memory, refusals), turned_away)
         priced, self.priced = self.priced, None
-        memory = price(memory, priced)
-        self._close_seats(reading.monotonic)
-        snapshot = self.recorder.store.snapshot()
-        given = CycleInput(reading, refusals, self.memory, turned_away, priced)
-        steps = decision.steps(snapshot, memory, reading, self.parameters)
-        cycle = await self._in_slices(steps, given)
-        self.metrics.queue.cycle_seconds.observe(self._cycle_seconds)
-        self.memory, self.last = cycle.memory, cycle
-        self.metrics.queue.observe(cycle, reading.now)
-        now = self.recorder.store.snapshot()
-        if now is snapshot:
-            return cycle.commands
-        return overtaken.without_overtaken(cycle.commands, snapshot, now)
+        return QueueTrigger(refusals, turned_away, priced)
 
-    async def _in_slices(self, steps: Steps[Cycle], given: CycleInput) -> Cycle:
-        """Take the steps of a cycle, and pause between slices; keep in the log what came of it."""
-        self._cycle_seconds, began = 0.0, self.clock.monotonic()
+    async def pass_(self) -> tuple[Command, ...]:
+        """Run one pass on what is known now; return what of it can be carried out."""
+        reading, recorder = self.context.reading(), self.context.recorder
+        recorder.expire(reading.monotonic - ASSUMPTION_SECONDS)
+        self._close_seats(reading.monotonic)
+        session = self.context.session(QUEUE, reading)
+        outcome = await self._in_slices(session, self.trigger(session))
+        queue = self.context.metrics.queue
+        queue.cycle_seconds.observe(self._pass_seconds)
+        self.take_over(session, outcome)
+        self.last = outcome
+        queue.observe(outcome, reading.now)
+        now = recorder.store.snapshot()
+        if now is session.snapshot:
+            return outcome.commands
+        return overtaken.without_overtaken(outcome.commands, session.snapshot, now)
+
+    @override
+    async def carry_out(self, outcome: QueueOutcome) -> None:
+        await self.executor.carry_out(outcome.commands)
+
+    async def _in_slices(self, session: Session, trigger: QueueTrigger) -> QueueOutcome:
+        """Take the steps of a pass, with pauses between slices; record what came of it."""
+        clock, recorder, state = self.context.clock, self.context.recorder, self.state
+        steps = self.decision.steps(session, state, trigger)
+        self._pass_seconds, began = 0.0, clock.monotonic()
         try:
-            while isinstance(cycle := further(steps), Paused):
-                if self.clock.monotonic() - began < SLICE_SECONDS:
+            while isinstance(outcome := further(steps), Paused):
+                if clock.monotonic() - began < SLICE_SECONDS:
                     continue
                 if not self._deciding:
                     self._deciding = True
-                    self.recorder.cycle_begins(given)
-                self._cycle_seconds += self.clock.monotonic() - began
+                    recorder.begins(QUEUE, session, state, trigger)
+                self._pass_seconds += clock.monotonic() - began
                 self.heartbeat.beat()
                 await asyncio.sleep(REST_SECONDS)
-                began = self.clock.monotonic()
-            self._cycle_seconds += self.clock.monotonic() - began
-            self.recorder.cycle(given, cycle, begun=self._deciding)
+                began = clock.monotonic()
+            self._pass_seconds += clock.monotonic() - began
+            if self._deciding:
+                recorder.ends(QUEUE, session, trigger, outcome)
+            else:
+                recorder.decided(QUEUE, session, state, trigger, outcome)
         finally:
             self._deciding = False
-        return cycle
+        return outcome
 
     def refuse(self, uid: Uid, node: NodeName) -> None:
         """Tell the next cycle that kube-scheduler did not offer a pod's planned node."""
@@ -160,13 +159,13 @@ class ScheduleLoop:
 
     def price(self, priced: Mapping[JobKey, Priced]) -> None:
         """Tell the next cycle how jobs with a utility stand that have no plan."""
-        if priced != (self.memory.priced if self.priced is None else self.priced):
+        if priced != (self.state.priced if self.priced is None else self.priced):
             self.priced = priced
             self.changed.set()
 
     def is_in_line(self, job: JobKey) -> bool:
         """Say whether the cycle, not filter, gives this direct gang its seats."""
-        return job in self.turned_away or job in self.memory.turned_away
+        return job in self.turned_away or job in self.state.turned_away
 
     def may_plan(self, job: JobKey) -> bool:
         """Say whether filter may plan a direct gang: nobody is overtaken by it."""
@@ -174,10 +173,10 @@ class ScheduleLoop:
             return False
         if not self._nobody_lacks_room():
             return False
-        snapshot = self.recorder.store.snapshot()
-        if namespace_shares.has_limit(snapshot, job.partition("/")[0], self.parameters):
+        snapshot = self.context.recorder.store.snapshot()
+        if namespace_shares.has_limit(snapshot, job.partition("/")[0], self.context.parameters):
             return False  # what its namespace holds is counted in cycles
-        return not direct_gangs.unjudged(snapshot, self.memory.known)
+        return not direct_gangs.unjudged(snapshot, self.state.known)
 
     def _nobody_lacks_room(self) -> bool:
         """As the last cycle saw it; it is asked for every gang, so it is looked at once a cycle."""
@@ -188,23 +187,24 @@ class ScheduleLoop:
         return self._free
 
     def _close_seats(self, monotonic: float) -> None:
-        snapshot = self.recorder.store.snapshot()
-        for job in direct_gangs.overdue(snapshot, monotonic, self.parameters):
+        snapshot = self.context.recorder.store.snapshot()
+        for job in direct_gangs.overdue(snapshot, monotonic, self.context.parameters):
             log.info("%s: not all members of the gang came", job)
-            self.recorder.close_seats(job)
+            self.context.recorder.close_seats(job)
 
-    def _stand_by(self) -> None:
-        """Forget: whoever acts meanwhile changes what was remembered here."""
-        self.memory, self.last = QueueState(), None
-        self.metrics.queue.forget()
+    @override
+    def stand_by(self) -> None:
+        self.last = None
+        self.context.metrics.queue.forget()
         self.turned_away.clear()
         self.priced = None
-        self.recorder.forget_promises()
-        self.recorder.start_anew()
+        self.context.recorder.forget_promises()
+        self.forget()
 
-    async def _wait(self) -> None:
+    @override
+    async def wait(self) -> None:
         ahead = self.last.wake_after_seconds if self.last else None
-        pause = pause_seconds(self.interval_seconds, self._cycle_seconds)
+        pause = pause_seconds(self.interval_seconds, self._pass_seconds)
         patience = pause if ahead is None else min(pause, ahead)
-        settle = settling_seconds(self.settle_seconds, self._cycle_seconds)
-        await rung(self.changed, within_seconds=patience, settle_seconds=settle)
+        settle = settling_seconds(self.settle_seconds, self._pass_seconds)
+        await changed(self.changed, within_seconds=patience, settle_seconds=settle)

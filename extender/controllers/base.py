@@ -1,0 +1,137 @@
+"""The loop around one decision: wait, decide, record, carry out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+from extender.core.cluster.decision import Decision, OutcomeT, StateT, TriggerT
+from extender.core.cluster.session import HasState, Reading, Session, States, StateT_co
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.combined import CoreParameters
+from extender.metrics.extender import ExtenderMetrics
+from extender.writers.decision_log.recorder import Recorder
+from shared.clock import Clock
+from shared.health import Heartbeat
+
+
+class StateBoard:
+    """The latest state of each decision, for the decisions that read it."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Any] = {}
+
+    def put(self, decision: HasState[StateT_co], state: object) -> None:
+        """Keep the state that a pass left."""
+        self._by_name[decision.name] = state
+
+    def of(self, decision: HasState[StateT_co]) -> StateT_co:
+        """Return the latest state of a decision; its first state if it was never made."""
+        return States(self._by_name).of(decision)
+
+    def read_by(self, decision: Decision[Any, Any, Any]) -> States:
+        """Return the states that a decision reads; later passes do not change them."""
+        return States({other.name: self.of(other) for other in decision.reads})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionContext:
+    """What all controllers share.
+
+    Attributes:
+        leads: Whether this replica is the leader now.
+    """
+
+    recorder: Recorder
+    parameters: CoreParameters
+    clock: Clock
+    leads: Callable[[], bool]
+    metrics: ExtenderMetrics
+    states: StateBoard = field(default_factory=StateBoard)
+
+    def reading(self) -> Reading:
+        """Read the clocks."""
+        return Reading(self.clock.now(), self.clock.monotonic())
+
+    def session(
+        self,
+        decision: Decision[Any, Any, Any],
+        reading: Reading,
+        snapshot: Snapshot | None = None,
+    ) -> Session:
+        """Return the session of a pass that begins now, by default on the newest snapshot."""
+        if snapshot is None:
+            snapshot = self.recorder.store.snapshot()
+        return Session(snapshot, reading, self.parameters, self.states.read_by(decision))
+
+
+@dataclass(kw_only=True)
+class Controller(ABC, Generic[StateT, TriggerT, OutcomeT]):
+    """Makes one decision again and again while this replica is the leader.
+
+    Attributes:
+        decision: Which.
+        context: What all controllers share.
+        heartbeat: Beats in every round.
+    """
+
+    decision: Decision[StateT, TriggerT, OutcomeT]
+    context: DecisionContext
+    heartbeat: Heartbeat
+
+    @property
+    def state(self) -> StateT:
+        """What the last pass left."""
+        return self.context.states.of(self.decision)
+
+    async def run(self) -> None:
+        """Wait for a reason to decide, decide, carry out; returns only by cancellation."""
+        while True:
+            await self.wait()
+            self.heartbeat.beat()
+            await self.reconcile()
+
+    async def reconcile(self) -> None:
+        """Make one pass, or forget what another leader may change meanwhile."""
+        if not self.context.leads():
+            self.stand_by()
+        elif (outcome := self.decide()) is not None:
+            await self.carry_out(outcome)
+
+    def decide(self) -> OutcomeT | None:
+        """Decide on the newest snapshot and record it; None if there is nothing to decide."""
+        session = self.context.session(self.decision, self.context.reading())
+        trigger = self.trigger(session)
+        if trigger is None:
+            return None
+        state = self.state
+        outcome = self.decision.decide(session, state, trigger)
+        self.context.recorder.decided(self.decision, session, state, trigger, outcome)
+        self.take_over(session, outcome)
+        return outcome
+
+    def take_over(self, session: Session, outcome: OutcomeT) -> None:
+        """Keep the state of a pass, and count what it decided."""
+        del session
+        self.context.states.put(self.decision, outcome.state)
+
+    def forget(self) -> None:
+        """Begin again from the first state."""
+        self.context.states.put(self.decision, self.decision.first_state())
+        self.context.recorder.start_anew()
+
+    @abstractmethod
+    async def wait(self) -> None:
+        """Return when a pass is due."""
+
+    @abstractmethod
+    def trigger(self, session: Session) -> TriggerT | None:
+        """Return what the pass is given; None if there is nothing to decide."""
+
+    @abstractmethod
+    async def carry_out(self, outcome: OutcomeT) -> None:
+        """Make the writes that were decided."""
+
+    @abstractmethod
+    def stand_by(self) -> None:
+        """Forget what another leader may change meanwhile."""

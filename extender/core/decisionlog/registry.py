@@ -1,0 +1,25 @@
+"""All decisions, by their kind in the decision log. A new decision is one line here."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from extender.core.cluster.decision import Decision
+from extender.core.cpu_shares.decision import CPU_SHARES
+from extender.core.elastic.decision import ELASTIC
+from extender.core.migration.decision import MIGRATION
+from extender.core.pricing.decision import PRICING
+from extender.core.queue.decision import QUEUE
+from extender.core.scheduler.requests import FILTER, PRIORITIZE
+
+DECISIONS: Final[Mapping[str, Decision[Any, Any, Any]]] = {
+    decision.name: decision
+    for decision in (
+        QUEUE,
+        MIGRATION,
+        ELASTIC,
+        CPU_SHARES,
+        PRICING,
+        FILTER,
+        PRIORITIZE,
+    )
+}

@@ -1,0 +1,14 @@
+"""Passes of decisions without a controller."""
+
+from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.combined import CoreParameters
+from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
+from extender.core.queue.state import QueueState
+
+
+def queue_pass(
+    snapshot: Snapshot, state: QueueState, reading: Reading, parameters: CoreParameters
+) -> QueueOutcome:
+    """Return one pass of the queue since which nothing happened but the snapshot."""
+    return QUEUE.decide(Session(snapshot, reading, parameters), state, QueueTrigger())
