@@ -23,7 +23,7 @@ Run = Callable[[Lock], "subprocess.CompletedProcess[str]"]
 
 @dataclass(frozen=True)
 class Audit:
-    """What is known of the packages of one lock.
+    """Known vulnerabilities of the packages of one lock.
 
     Attributes:
         vulnerable: A line for each vulnerability: package, version, id, versions with the fix.
@@ -49,7 +49,7 @@ def run(lock: Lock) -> "subprocess.CompletedProcess[str]":
 
 
 def audit(lock: Lock, run: Run = run) -> Audit:
-    """Return what is known of a lock's packages.
+    """Return the known vulnerabilities of a lock's packages.
 
     Raises:
         ReleaseError: pip-audit failed for another reason than a missing network.

@@ -32,8 +32,8 @@ def ask(command: Sequence[str]) -> str:
     except FileNotFoundError:
         raise ReleaseError(f"{command[0]} is missing") from None
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        said = (error.stderr or "") if isinstance(error.stderr, str) else ""
-        raise ReleaseError(f"{' '.join(command)}: {said.strip() or error}") from None
+        output = (error.stderr or "") if isinstance(error.stderr, str) else ""
+        raise ReleaseError(f"{' '.join(command)}: {output.strip() or error}") from None
     return done.stdout
 
 
@@ -119,7 +119,7 @@ def _by_tag(document: Any) -> Iterator[str]:
                 yield f"image {program} has no digest"
         return
     for reference in _images(document):
-        # kube-scheduler is the cluster's own version: who installs names it
+        # kube-scheduler has the cluster's version, which the administrator sets
         if reference != "kube-scheduler" and not is_by_digest(reference):
             yield f"image {reference} is named by tag"
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from devcluster.process_node.errors import AddressError
 
-_FIRST_BLOCK: Final = 16  # leaves 127.0 to 127.15 to what machines use loopback addresses for
+_FIRST_BLOCK: Final = 16  # leaves 127.0 to 127.15 to other uses of loopback addresses
 _BLOCKS: Final = 256 - _FIRST_BLOCK
 _HOSTS: Final = range(1, 255)
 
@@ -29,9 +29,9 @@ class Block:
     """
 
     def __init__(self, directory: Path) -> None:
-        wish = zlib.crc32(str(directory).encode())
+        preferred = zlib.crc32(str(directory).encode())
         for offset in range(_BLOCKS):
-            number = _FIRST_BLOCK + (wish + offset) % _BLOCKS
+            number = _FIRST_BLOCK + (preferred + offset) % _BLOCKS
             lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             with contextlib.suppress(OSError):
                 lock.bind(f"\0shuntyard-127.{number}")
@@ -42,15 +42,15 @@ class Block:
         raise AddressError("all address blocks 127.16 to 127.255 are taken on this machine")
 
     def close(self) -> None:
-        """Give the block back."""
+        """Release the block."""
         self._lock.close()
 
 
 class NodeAddresses:
     """The addresses of one node's pods: ``127.B.N.2`` and up; the node itself has ``127.B.N.1``.
 
-    An address is given out again as late as possible, so that a name that was resolved just before
-    a pod ended does not lead to another pod.
+    An address is reused as late as possible, so that a name that was resolved just before a pod
+    ended does not lead to another pod.
     """
 
     def __init__(self, block: int, node_index: int) -> None:

@@ -1,4 +1,4 @@
-"""What a node asks of and tells the API server."""
+"""A node's reads and writes at the API server."""
 
 import base64
 from collections.abc import Mapping
@@ -41,17 +41,17 @@ class _TokenRequest(Wire, frozen=True):
 
 
 class NodeApi:
-    """The API server, in the words of a node. Every method raises ``ApiError``.
+    """A node's client of the API server. Every method raises ``ApiError``.
 
     Args:
-        client: The way there.
+        client: Its connection.
     """
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
     async def register(self, manifest: Mapping[str, Any]) -> str:
-        """Create the Node, or give the one of that name its labels; return its uid."""
+        """Create the Node, or set the labels of an existing one; return its uid."""
         try:
             created = await self._client.post(paths.NODES, manifest)
         except AlreadyExistsError:
@@ -61,7 +61,7 @@ class NodeApi:
         return msgspec.json.decode(created, type=_Named).metadata.uid
 
     async def report_node(self, name: str, status: Mapping[str, Any]) -> None:
-        """Patch the Node's status; other people's conditions stay."""
+        """Patch the Node's status; conditions of others stay."""
         path = f"{paths.node(name)}/status"
         await self._client.patch(path, {"status": status}, kind=PatchKind.STRATEGIC)
 
@@ -93,9 +93,9 @@ class NodeApi:
         body = await self._get(namespace, "configmaps", name)
         if body is None:
             return None
-        found = msgspec.json.decode(body, type=_ConfigMap)
-        texts = {key: value.encode() for key, value in (found.data or {}).items()}
-        return texts | _decoded(found.binary_data)
+        config_map = msgspec.json.decode(body, type=_ConfigMap)
+        texts = {key: value.encode() for key, value in (config_map.data or {}).items()}
+        return texts | _decoded(config_map.binary_data)
 
     async def secret(self, namespace: str, name: str) -> Data | None:
         """Return the data of a Secret; None if there is none."""
@@ -111,24 +111,24 @@ class NodeApi:
         body = await self._get(namespace, "persistentvolumeclaims", claim)
         if body is None:
             raise ConfigError(f'persistentvolumeclaim "{claim}" not found')
-        found = msgspec.json.decode(body)
-        volume = found["spec"].get("volumeName")
-        if not volume or (found.get("status") or {}).get("phase") != "Bound":
+        claimed = msgspec.json.decode(body)
+        volume = claimed["spec"].get("volumeName")
+        if not volume or (claimed.get("status") or {}).get("phase") != "Bound":
             raise ConfigError(f'persistentvolumeclaim "{claim}" is not bound')
         raw = await self._client.get(f"{_CORE}/persistentvolumes/{volume}")
         spec: Mapping[str, Any] = msgspec.json.decode(raw)["spec"]
         return spec
 
-    async def token(self, pod: PodObject, wanted: TokenFile) -> tuple[str, str]:
+    async def token(self, pod: PodObject, file: TokenFile) -> tuple[str, str]:
         """Return a token of the pod's ServiceAccount, bound to the pod, and when it expires.
 
         Raises:
-            ConfigError: The server does not give one.
+            ConfigError: The server does not issue one.
         """
         meta = pod.metadata
         spec = {
-            "audiences": [wanted.audience] if wanted.audience else [],
-            "expirationSeconds": wanted.expiration_seconds or DEFAULT_TOKEN_SECONDS,
+            "audiences": [file.audience] if file.audience else [],
+            "expirationSeconds": file.expiration_seconds or DEFAULT_TOKEN_SECONDS,
             "boundObjectRef": {
                 "kind": "Pod",
                 "apiVersion": "v1",

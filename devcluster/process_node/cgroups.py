@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class Hierarchy(Protocol):
-    """A place in the tree of cgroups where we may make groups, and how quotas are written there."""
+    """A place in the cgroup tree where groups can be created, and the format of quotas there."""
 
     base: Path
 
@@ -68,7 +68,7 @@ class Version1(Hierarchy):
 
 
 class Version2(Hierarchy):
-    """The unified hierarchy: a group passes the controller on before its children have it."""
+    """The unified hierarchy: a group must delegate the controller to its children."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -87,13 +87,13 @@ class Version2(Hierarchy):
 
 
 class CgroupBudget(CpuBudget):
-    """One node's budget: a group per pod, each with its part as its quota.
+    """One node's budget: a group per pod, each with its share as its quota.
 
     Args:
         hierarchy: Where groups may be made.
         cluster: Name of the cluster's group.
         node: Name of the node.
-        budget_cores: What all pods of the node may use together.
+        budget_cores: For all pods of the node together.
     """
 
     mechanism = "cgroup"
@@ -186,7 +186,7 @@ def remove_tree(group: Path) -> None:
 
 
 def find(cluster: str) -> Hierarchy | None:
-    """Return where we may make groups with CPU quotas; None where we may not."""
+    """Return a place where groups with CPU quotas can be created; None without one."""
     version_1 = Path("/sys/fs/cgroup/cpu")
     own = _own_groups()
     candidates: list[Hierarchy] = []
@@ -198,20 +198,20 @@ def find(cluster: str) -> Hierarchy | None:
         candidates += (
             [Version2(mine), Version2(mine.parent)] if mine != unified else [Version2(mine)]
         )
-    return next((one for one in candidates if _works(one, cluster)), None)
+    return next((hierarchy for hierarchy in candidates if _works(hierarchy, cluster)), None)
 
 
 def _own_groups() -> dict[str, str]:
     """Return our own group by controller; version 2 has the empty name."""
-    found: dict[str, str] = {}
+    groups: dict[str, str] = {}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
-        found |= dict.fromkeys(controllers.split(","), path.lstrip("/"))
-    return found
+        groups |= dict.fromkeys(controllers.split(","), path.lstrip("/"))
+    return groups
 
 
 def _works(hierarchy: Hierarchy, cluster: str) -> bool:
-    """Try everything that a budget does, with a process that ends at once."""
+    """Test everything that a budget does, with a short-lived process."""
     outer = hierarchy.base / f"{cluster}-probe"
     try:
         hierarchy.make(outer)

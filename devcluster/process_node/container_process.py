@@ -14,12 +14,12 @@ from devcluster.process_node.sandbox import EntrySpec
 from shared.clock import Clock
 
 _READ_BYTES: Final = 64 * 1024
-# What is still in the pipes after everybody who could write has been killed.
+# For the rest in the pipes after all writers have been killed.
 _DRAIN_SECONDS: Final = 1.0
 
 
 class Pump:
-    """Carries one stream of a container from its pipe into the log file, as it comes."""
+    """Copies one stream of a container from its pipe to the log file, as data arrives."""
 
     def __init__(self, descriptor: int, stream: Stream, log: LogFile, clock: Clock) -> None:
         self.done = asyncio.Event()
@@ -38,7 +38,7 @@ class Pump:
             self.close()
 
     def close(self) -> None:
-        """Write what has no line end yet, and stop."""
+        """Write the incomplete last line, and stop."""
         if not self.done.is_set():
             asyncio.get_running_loop().remove_reader(self._descriptor)
             os.close(self._descriptor)
@@ -73,16 +73,16 @@ class ContainerProcess:
 def launch(
     spec: EntrySpec, directory: Path, log_path: Path, clock: Clock
 ) -> tuple[ContainerProcess, int]:
-    """Start a container; its entry program says on the returned descriptor what goes wrong.
+    """Start a container; its entry program writes errors to the returned descriptor.
 
     Args:
         spec: What to run.
         directory: For the entry's spec file.
-        log_path: Where its output goes.
+        log_path: For its output.
         clock: Stamps the lines.
 
     Raises:
-        OSError: There is no room for another process, file or descriptor.
+        OSError: The limit of processes, files or descriptors is reached.
     """
     log = LogFile(log_path)
     output, output_end = os.pipe()

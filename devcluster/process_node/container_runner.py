@@ -1,4 +1,4 @@
-"""Runs one container of a pod again and again, as its restart policy says, until it shall end."""
+"""Runs the containers of a pod, each with restarts by its policy, until they must end."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ _CONFIG_RETRY_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a container needs of its node."""
+    """Services of the node for its containers."""
 
     clock: Clock
     budget: CpuBudget
@@ -35,8 +35,8 @@ class Machine:
 class RunnerTask:
     """One container and how to run it.
 
-    ``spec`` makes what to start anew for each run; ``log_path`` gives the file of a run by its
-    number; ``changed`` is called after each change of ``record``.
+    ``spec`` builds the command for each run; ``log_path`` returns the file of a run by its number;
+    ``changed`` is called after each change of ``record``.
     """
 
     pod: str
@@ -53,9 +53,9 @@ class ContainerRunner:
     """Runs one container.
 
     Args:
-        task: What to run.
-        machine: Where.
-        ending: When to stop.
+        task: The container.
+        machine: Services of its node.
+        ending: Its request to stop.
 
     Attributes:
         started: Set when it runs for the first time.
@@ -121,7 +121,7 @@ class ContainerRunner:
 
     @contextmanager
     def _counted(self, process: Process) -> Iterator[None]:
-        """Let the node know of a process as long as it runs."""
+        """Register a process with the node while it runs."""
         if process.identity is not None:
             self._machine.records.add(process.identity)
         self._machine.budget.started(self._task.pod, process.pid)
@@ -135,7 +135,7 @@ class ContainerRunner:
     async def _until_over(
         self, container: ContainerProcess, channel: int, started_at: float
     ) -> str:
-        """Return when the process has ended; with what kept the command from starting, if so."""
+        """Wait until the process has ended; return the error if the command could not start."""
         process = container.process
         try:
             await await_started(channel)
@@ -192,7 +192,7 @@ class ContainerSequence:
     async def _initialise(
         self, sidecars: asyncio.TaskGroup, ending: Ending, sidecars_ending: Ending
     ) -> bool:
-        """Run the init containers; False if one failed for good or the pod shall end."""
+        """Run the init containers; False if one failed for good or the pod must end."""
         usual = "Never" if self._pod.spec.restart_policy == "Never" else "OnFailure"
         pairs = zip(self._pod.spec.init_containers or (), self._record.init_containers, strict=True)
         for container, record in pairs:

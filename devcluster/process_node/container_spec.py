@@ -1,4 +1,4 @@
-"""What one container is started with: its variables, words and mounts."""
+"""The command, variables and mounts of one container."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ HOSTS_VARIABLE: Final = "SHUNTYARD_HOSTS_FILE"
 
 @dataclass(frozen=True, slots=True)
 class PodPlace:
-    """Where a pod lives on this machine."""
+    """The directories of a pod on this machine."""
 
     directory: Path
     mode: str

@@ -4,10 +4,10 @@ Each running pod gets the node's budget divided by their number, whether the oth
 not: so a pod's speed depends on how many pods its node has, and on nothing else. The one exception
 is a pod whose CPU request was changed in place (``shared.pod_cpu``): it counts as many times as its
 request is of what was given, as on a real node requests are the weights. So what pods ask for at
-their start makes no difference, and what is done to their requests later does.
+their start makes no difference; later changes of their requests do.
 
 Two mechanisms: cgroup quotas (``cgroups``), or stopping and continuing process groups in turn
-(``slices``). Pods of a DaemonSet serve the node and stand beside the budget, as a real node
+(``slices``). Pods of a DaemonSet serve the node and are outside the budget, as a real node
 reserves CPU for them.
 """
 
@@ -34,11 +34,11 @@ class CpuBudget(Protocol):
         ...
 
     def weigh(self, pod: str, weight: float) -> None:
-        """Count a pod so many times, from now on, running or not; 1 unless this was called."""
+        """Set the weight of a pod, running or not; the default is 1."""
         ...
 
     def started(self, pod: str, group: int) -> None:
-        """Take in a process group of a running pod."""
+        """Add a process group of a running pod."""
         ...
 
     def ended(self, pod: str, group: int) -> None:
@@ -50,16 +50,16 @@ class CpuBudget(Protocol):
         ...
 
     async def run(self) -> None:
-        """Do what has to be done all the time; returns only by cancellation."""
+        """Run the periodic work; returns only by cancellation."""
         ...
 
     def close(self) -> None:
-        """Leave nothing behind; everything has ended."""
+        """Clean up; all processes have ended."""
         ...
 
 
 class Unbudgeted:
-    """For pods that stand beside the budget: as if there were none."""
+    """For pods outside the budget: no limit."""
 
     mechanism = "none"
 
@@ -71,19 +71,19 @@ class Unbudgeted:
         """Count nothing."""
 
     def started(self, _pod: str, _group: int) -> None:
-        """Take in nothing."""
+        """Add nothing."""
 
     def ended(self, _pod: str, _group: int) -> None:
         """Forget nothing."""
 
     def leave(self, _pod: str) -> None:
-        """Give back nothing."""
+        """Release nothing."""
 
     async def run(self) -> None:
         """Return: there is nothing to do."""
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Clean up nothing."""
 
 
 def share_cores(budget_cores: float, weights: Mapping[str, float]) -> dict[str, float]:
@@ -93,7 +93,7 @@ def share_cores(budget_cores: float, weights: Mapping[str, float]) -> dict[str, 
 
 
 def weight(pod: PodObject) -> float:
-    """Return how many times a pod counts: its CPU request over what was given; 1 as a rule."""
+    """Return the weight of a pod: its CPU request over the one it was created with; usually 1."""
     given = pod_cpu.parse_given(pod.metadata.annotations or {})
     for container in pod.spec.containers if given else ():
         if given is not None and container.name == given.container and container.resources:

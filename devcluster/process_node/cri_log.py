@@ -13,12 +13,12 @@ Stream = Literal["stdout", "stderr"]
 
 
 def pod_logs(node_directory: Path) -> Path:
-    """Return what stands for ``/var/log/pods`` of a node."""
+    """Return the directory that serves as ``/var/log/pods`` of a node."""
     return node_directory / "logs" / "pods"
 
 
 def log_path(node_directory: Path, pod: tuple[str, str, str], container: str, restart: int) -> Path:
-    """Return where the output of one run of a container goes; ``pod``: namespace, name and uid."""
+    """Return the log file of one run of a container; ``pod``: namespace, name and uid."""
     return pod_logs(node_directory) / "_".join(pod) / container / f"{restart}.log"
 
 
@@ -45,7 +45,7 @@ class LineCutter:
         return b"".join(written)
 
     def close(self, moment: float) -> bytes:
-        """Return what came after the last line end, as a line of its own."""
+        """Return the rest after the last line end as a line."""
         rest, self._rest = self._rest, b""
         return self._line(rest, moment) if rest else b""
 

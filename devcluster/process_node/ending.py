@@ -1,4 +1,4 @@
-"""That something shall end, and how long it may take."""
+"""A request to end, with a deadline."""
 
 import asyncio
 import math
@@ -9,7 +9,7 @@ from shared.clock import Clock
 
 
 class Ending:
-    """A request to end with a deadline that can only come nearer.
+    """A request to end whose deadline can only become earlier.
 
     Args:
         clock: Measures the deadline.
@@ -22,7 +22,7 @@ class Ending:
         self._deadline = math.inf
 
     def request(self, grace_seconds: float) -> None:
-        """Ask to end within ``grace_seconds`` from now, or earlier if that was asked before."""
+        """Ask to end within ``grace_seconds`` from now, or at an earlier deadline."""
         deadline = self._clock.monotonic() + grace_seconds
         if deadline < self._deadline:
             self._deadline = deadline

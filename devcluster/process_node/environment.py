@@ -40,7 +40,7 @@ _KEYED: Final = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a pod and its node are reached."""
+    """Addresses of a pod and its node."""
 
     pod_ip: str
     host_ip: str
@@ -74,7 +74,7 @@ def field_value(pod: PodObject, path: str, addresses: Addresses) -> str:
 
 
 def _lines(entries: Mapping[str, str]) -> str:
-    """One ``key="value"`` a line, escaped as Go's ``%q`` does for the common cases."""
+    """Return a line ``key="value"`` for each entry, escaped like Go's ``%q`` in common cases."""
     escaped = {
         key: value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         for key, value in sorted(entries.items())
@@ -93,13 +93,13 @@ def resource_value(
         ConfigError: The container or the resource is not known.
     """
     name = ref.container_name or container
-    everybody = (*pod.spec.containers, *(pod.spec.init_containers or ()))
-    found = next((one for one in everybody if one.name == name), None)
+    containers = (*pod.spec.containers, *(pod.spec.init_containers or ()))
+    spec = next((one for one in containers if one.name == name), None)
     kind, _, resource = ref.resource.partition(".")
-    if found is None or kind not in {"limits", "requests"}:
+    if spec is None or kind not in {"limits", "requests"}:
         raise ConfigError(f"resourceFieldRef {ref.resource!r} of container {name!r} does not exist")
-    limits = (found.resources.limits if found.resources else None) or {}
-    requests = (found.resources.requests if found.resources else None) or {}
+    limits = (spec.resources.limits if spec.resources else None) or {}
+    requests = (spec.resources.requests if spec.resources else None) or {}
     amount = limits.get(resource, allocatable.get(resource, "0"))
     if kind == "requests":
         amount = requests.get(resource, limits.get(resource, "0"))
@@ -116,7 +116,7 @@ Data = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What was fetched for a pod: the data of each object, None where it does not exist."""
+    """Objects that were fetched for a pod: their data, None where one does not exist."""
 
     config_maps: Mapping[str, Data | None] = field(default_factory=dict)
     secrets: Mapping[str, Data | None] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the node adds: addresses, allocatable resources, and its own variables."""
+    """Values of the node: addresses, allocatable resources, and its own variables."""
 
     addresses: Addresses
     allocatable: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What can go wrong on a process node.
+"""Errors of a process node.
 
 ::
 
@@ -13,7 +13,7 @@ from devcluster.errors import DevclusterError
 
 
 class ProcessNodeError(DevclusterError):
-    """Every error of a process node."""
+    """Base of all errors of a process node."""
 
 
 class ConfigError(ProcessNodeError):
@@ -21,11 +21,11 @@ class ConfigError(ProcessNodeError):
 
 
 class RefusedError(ProcessNodeError):
-    """The pod asks for something that a process node does not have.
+    """The pod needs a feature that a process node lacks.
 
     Args:
         reason: One word for the waiting state, e.g. ``VolumeNotSupported``.
-        message: What was asked for, and what would work.
+        message: The feature, and an alternative.
     """
 
     def __init__(self, reason: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Puts a node process together: all nodes in one event loop, one TaskGroup around everything."""
+"""Assembles a node process: all nodes in one event loop, in one TaskGroup."""
 
 import asyncio
 import logging
@@ -33,14 +33,14 @@ from shared.kube.client import KubeClient
 from shared.kube.reflector import Reflector
 
 STOP_SECONDS: Final = 5.0
-"""At most this long containers may take to end when the node process is told to end."""
+"""Longest time for containers to end when the node process ends."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What was found out about this machine before the event loop started."""
+    """Properties of this machine, determined before the event loop starts."""
 
     mode: str
     hierarchy: Hierarchy | None
@@ -48,7 +48,7 @@ class Ground:
 
 
 def survey(options: Options) -> Ground:
-    """Find out how containers can be run here. Blocks; may take a second.
+    """Determine how containers can run here. Blocks; may take a second.
 
     Raises:
         AddressError: No address block is free.
@@ -103,7 +103,7 @@ class NodeProcess:
         self._names = Names(self._named)
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Run all nodes until ``stop`` is set; leaves nothing behind.
+        """Run all nodes until ``stop`` is set, then clean up.
 
         Raises:
             ExceptionGroup: A part failed; everything was ended.

@@ -1,4 +1,4 @@
-"""Keeps every pod's hosts file current: who is behind which headless Service."""
+"""Keeps every pod's hosts file up to date: the pods behind each headless Service."""
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -106,7 +106,7 @@ class _ServiceObject(Wire, frozen=True):
 
 
 class ServiceEntity(Owner, frozen=True, kw_only=True, tag=True):
-    """A Service as the reflector carries it; ``headless`` is None for any other Service."""
+    """A Service in the reflector's form; ``headless`` is None for any other Service."""
 
     headless: Any = None
 
@@ -135,7 +135,7 @@ SERVICES: Final = ResourceKind("Service", "Service", _PATH, _decode, "Service/{}
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A pod of this process: how it is found, and where it finds others."""
+    """A pod of this process: its names, and its hosts file."""
 
     endpoint: Endpoint
     hosts_file: Path
@@ -156,11 +156,11 @@ class Names:
     def reflector(
         self, client: KubeClient, clock: Clock, rng: random.Random, report: Report
     ) -> Reflector:
-        """Return the loop that follows the Services."""
+        """Return the loop that watches the Services."""
         return Reflector(client, SERVICES, self.apply, clock=clock, rng=rng, report=report)
 
     def apply(self, delta: Delta) -> None:
-        """Take in a change of the Services."""
+        """Apply a change of the Services."""
         match delta:
             case Replace():
                 self._services = {}

@@ -1,4 +1,4 @@
-"""One node: takes in its pods, gives each a worker, and stays registered."""
+"""One node: starts a worker for each of its pods, and stays registered."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class NodePod(Pod, frozen=True, kw_only=True, tag=True):
-    """A pod as the reflector carries it: the slim entity and the object as its node needs it."""
+    """A pod in the reflector's form: the slim entity and the object that its node needs."""
 
     whole: Any = None
 
@@ -44,7 +44,7 @@ NODE_PODS: Final = ResourceKind("Pod", "Pod", paths.PODS, _decode, "{}/{}".forma
 
 @dataclass(slots=True)
 class _Resident:
-    """A pod whose object or worker is still there."""
+    """A pod whose object or worker still exists."""
 
     worker: PodWorker
     task: asyncio.Task[None]
@@ -53,7 +53,7 @@ class _Resident:
 
     @property
     def active(self) -> bool:
-        """Whether it takes room on the node."""
+        """Whether it uses resources of the node."""
         return not self.worker.over.is_set()
 
 
@@ -83,7 +83,7 @@ class ProcessNode:
         self._residents: dict[str, _Resident] = {}
 
     def apply(self, delta: Delta) -> None:
-        """Take in a change of the node's pods."""
+        """Apply a change of the node's pods."""
         match delta:
             case Upsert():
                 self._take(delta.entity)
@@ -160,7 +160,7 @@ class ProcessNode:
             one.worker.stop(most_seconds)
         for one in residents:
             await one.worker.over.wait()
-            one.task.cancel()  # what is left is telling the API server
+            one.task.cancel()  # only the report to the API server is left
 
 
 def _arrival(pod: NodePod) -> tuple[bool, float, str]:
@@ -169,5 +169,5 @@ def _arrival(pod: NodePod) -> tuple[bool, float, str]:
 
 
 def node_directory(directory: Path, name: str) -> Path:
-    """Return where a node keeps its files."""
+    """Return the directory of a node."""
     return directory / name

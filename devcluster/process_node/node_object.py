@@ -1,4 +1,4 @@
-"""The Node object and the Lease of a process node (pure)."""
+"""The Node object and the Lease of a process node, and their renewal."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def allocatable(options: NodeOptions) -> dict[str, str]:
-    """Return what a node offers, as quantities."""
+    """Return the allocatable resources of a node, as quantities."""
     return {
         "cpu": options.cpu,
         "memory": options.memory,
@@ -34,7 +34,7 @@ def allocatable(options: NodeOptions) -> dict[str, str]:
 
 
 def allocatable_base_units(options: NodeOptions) -> dict[str, int]:
-    """Return what a node offers in base units (milli-CPU, bytes, pieces)."""
+    """Return the allocatable resources of a node in base units (milli-CPU, bytes, counts)."""
     return {key: quantity.base_units(key, text) for key, text in allocatable(options).items()}
 
 
@@ -97,7 +97,7 @@ def status(
 
 def stopped_status(now: float) -> dict[str, Any]:
     """Return the status of a node whose process ends."""
-    ready = _condition("Ready", "False", "ProcessNodeStopped", "the node process was told to end")
+    ready = _condition("Ready", "False", "ProcessNodeStopped", "the node process ends")
     return {"conditions": [ready | {"lastTransitionTime": stamps.seconds(now)}]}
 
 
@@ -144,15 +144,18 @@ logger = logging.getLogger(__name__)
 
 
 class Registration:
-    """One node's presence.
+    """Registers one node and keeps it alive for the node lifecycle controller.
+
+    Admission taints a new Node ``not-ready``; the controller removes the taint when it sees the
+    Ready condition, and adds it again when neither Lease nor status is renewed.
 
     Args:
         options: The node.
         host_ip: Its address.
-        notes: How it works, for people: shown in the Ready condition.
+        notes: Properties of the node, shown in the Ready condition.
         api: The API server.
-        clock: Stamps.
-        rng: Jitter of retries.
+        clock: For time stamps.
+        rng: For the jitter of retries.
 
     Attributes:
         registered: Set when the node is there and ready.
@@ -179,7 +182,7 @@ class Registration:
         self._status_due_at = clock.monotonic()
 
     async def run(self) -> None:
-        """Register, then renew; no answer of the server ends it."""
+        """Register, then renew; errors of the server do not end it."""
         while True:
             try:
                 await self._renew()
@@ -202,7 +205,7 @@ class Registration:
             self.registered.set()
 
     async def farewell(self) -> None:
-        """Say that the node ends, if the server listens."""
+        """Report that the node ends, if the server answers."""
         stopped = stopped_status(self._clock.now())
         try:
             async with asyncio.timeout(FAREWELL_SECONDS):

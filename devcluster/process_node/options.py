@@ -1,4 +1,4 @@
-"""What a node process is told on its command line."""
+"""The command line of a node process."""
 
 import argparse
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _NODE_FORMAT: Final = "NAME:CPU:MEMORY, e.g. worker-0:4:8Gi"
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """One node: its name and what it offers, as quantities."""
+    """One node: its name and its resources, as quantities."""
 
     name: str
     cpu: str
@@ -24,7 +24,7 @@ class NodeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Everything a node process is told.
+    """The options of a node process.
 
     ``cpu_budget_cores`` is what the pods of one node may really use together, whatever the node
     offers to the scheduler. ``cpu_mechanism`` and ``sandbox`` are found out when they are ``auto``.

@@ -1,4 +1,4 @@
-"""Puts together what one pod's worker works with."""
+"""Assembles the worker of a pod."""
 
 import random
 import shutil
@@ -47,11 +47,11 @@ class Assembly:
     changed: Callable[[], None]
 
     def place(self, pod: PodObject) -> PodPlace:
-        """Return where a pod lives."""
+        """Return the directories of a pod."""
         return PodPlace(self.directory / "pods" / pod.metadata.uid, self.mode)
 
     def forget_others(self, uids: Collection[str]) -> None:
-        """Remove what pods have left that are gone since an earlier run of this program."""
+        """Remove the files of pods that disappeared since an earlier run of this program."""
         for directory in (self.directory / "pods").glob("*"):
             if directory.name not in uids:
                 shutil.rmtree(directory, ignore_errors=True)

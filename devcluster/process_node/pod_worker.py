@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PodParts:
-    """What a worker works with: each part knows one side of the pod.
+    """The parts of a worker, each for one aspect of the pod.
 
     ``changed`` is called after each change of the record, ``over`` once when nothing of the pod
     runs any more. ``directory`` holds what belongs to the pod alone and goes then.
@@ -68,11 +68,11 @@ class PodWorker:
 
     @property
     def record(self) -> PodRecord:
-        """What happened so far."""
+        """The record so far."""
         return self._parts.record
 
     def update(self, pod: PodObject) -> None:
-        """Take in the object as it is now."""
+        """Apply a change of the object."""
         if pod.metadata.annotations != self.pod.metadata.annotations or (
             pod.metadata.labels != self.pod.metadata.labels
         ):
@@ -85,15 +85,15 @@ class PodWorker:
             self._dismissed.set()
 
     def _size(self) -> bool:
-        """Grant what the pod asks for now, which may have changed in place; True if it has."""
-        asked = {
+        """Grant the pod's current resources; True if they were resized in place."""
+        requested = {
             container.name: container.resources.granted() if container.resources else {}
             for container in (*(self.pod.spec.init_containers or ()), *self.pod.spec.containers)
         }
         records = (*self.record.init_containers, *self.record.containers)
-        changed = [one for one in records if one.resources != asked.get(one.name, {})]
+        changed = [one for one in records if one.resources != requested.get(one.name, {})]
         for one in changed:
-            one.resources = asked.get(one.name, {})
+            one.resources = requested.get(one.name, {})
         if not self.over.is_set():
             self._parts.machine.budget.weigh(self.pod.metadata.uid, cpu_budget.weight(self.pod))
         return bool(changed)
@@ -109,7 +109,7 @@ class PodWorker:
         self._dismissed.set()
 
     async def run(self) -> None:
-        """Return when nothing runs any more and the object is gone or no longer ours to write."""
+        """Return when nothing runs any more and the object is gone or must not be written."""
         async with asyncio.TaskGroup() as group:
             reporting = group.create_task(self._parts.reporter.run())
             if not self._arrived_finished:
@@ -158,7 +158,7 @@ class PodWorker:
                 task.cancel()
 
     async def _make_volumes(self) -> bool:
-        """Make the volumes, as often as it takes; False if the pod shall end before that."""
+        """Create the volumes, with retries; False if the pod must end before that."""
         while not self._ending.requested.is_set():
             try:
                 await self._parts.volumes.make()

@@ -1,4 +1,4 @@
-"""One child process in a process group of its own, and what can be told of processes by number."""
+"""Child processes in their own process groups, identified for certain, and recorded on disk."""
 
 import asyncio
 import contextlib
@@ -64,7 +64,7 @@ class Process:
         asyncio.get_running_loop().add_reader(self._pidfd, self._reap)
 
     def _reap(self) -> None:
-        """End what is left of the group while the dead leader still keeps its number, then reap."""
+        """End the rest of the group while the dead leader still holds its number, then reap it."""
         signal_group(self.pid, signal.SIGKILL)
         if self._popen.poll() is None:
             return
@@ -78,7 +78,7 @@ class Process:
         return self._popen.returncode or 0
 
     def terminate(self) -> None:
-        """Ask the main process alone to end."""
+        """Terminate the main process only."""
         if not self.exited.is_set():
             self._popen.terminate()
 
@@ -89,13 +89,13 @@ class Process:
 
 
 def signal_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to a process group; no matter if nobody is left in it."""
+    """Send a signal to a process group, which may be empty."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
 
 
 def identity(pid: int) -> Identity | None:
-    """Return who has this number now; None if nobody (or a zombie) has."""
+    """Return the process of this number; None if there is none, or a zombie."""
     fields = _stat(pid)
     if not fields or fields[_STATE_FIELD] == "Z":
         return None
@@ -103,7 +103,7 @@ def identity(pid: int) -> Identity | None:
 
 
 def boot() -> str:
-    """Return what distinguishes this boot of the machine from others."""
+    """Return the id of this boot of the machine."""
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -160,7 +160,7 @@ class Records:
 
 
 def _is_ours(recorded: Identity) -> bool:
-    """Its number belongs to it, or to nobody: a group keeps its number from being given away."""
+    """Return True if the number is still its own, or unused: a group keeps its number reserved."""
     if recorded.boot != boot():
         return False
     now = identity(recorded.pid)

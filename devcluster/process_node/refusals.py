@@ -1,4 +1,4 @@
-"""What a process node cannot do for a pod, and what it leaves out (pure).
+"""Features of pods that a process node refuses or ignores (pure).
 
 ====================================================  ==============================================
 asked for                                             here
@@ -33,20 +33,20 @@ Requests = Iterable[tuple[str, int]]
 
 
 def verdict(
-    wanted: Requests, present: Iterable[Requests], allocatable: Mapping[str, int]
+    requested: Requests, present: Iterable[Requests], allocatable: Mapping[str, int]
 ) -> tuple[str, str] | None:
     """Return reason and message if a pod does not fit beside those present; None if it does.
 
     Args:
-        wanted: Effective requests of the pod in base units, ``pods`` included.
+        requested: Effective requests of the pod in base units, ``pods`` included.
         present: Those of the pods that have not ended.
-        allocatable: What the node offers, in base units.
+        allocatable: Of the node, in base units.
     """
     used: dict[str, int] = {}
     for requests in present:
         for resource, amount in requests:
             used[resource] = used.get(resource, 0) + amount
-    for resource, amount in wanted:
+    for resource, amount in requested:
         capacity, taken = allocatable.get(resource, 0), used.get(resource, 0)
         if taken + amount > capacity:
             amounts = f"requested: {amount}, used: {taken}, capacity: {capacity}"
@@ -59,7 +59,7 @@ def refuse(pod: PodObject) -> None:
     """Make sure that a process node can run this pod at all.
 
     Raises:
-        RefusedError: It cannot; says what was asked for.
+        RefusedError: It cannot; the message names the feature.
     """
     if pod.spec.resource_claims:
         raise RefusedError("FeatureNotSupported", "a process node has no resource claims")
@@ -82,11 +82,13 @@ def _refuse_container(container: Container) -> None:
 
 
 def left_out(pod: PodObject) -> tuple[str, ...]:
-    """Return what this pod asks for and does not get, for the log."""
-    found = [name for name, asked in _of_pod(pod) if asked]
+    """Return the features that this pod requests and does not get, for the log."""
+    ignored = [name for name, is_set in _of_pod(pod) if is_set]
     for container in (*(pod.spec.init_containers or ()), *pod.spec.containers):
-        found += [f"{container.name}.{name}" for name, asked in _of_container(container) if asked]
-    return tuple(found)
+        ignored += [
+            f"{container.name}.{name}" for name, is_set in _of_container(container) if is_set
+        ]
+    return tuple(ignored)
 
 
 def _of_pod(pod: PodObject) -> Iterator[tuple[str, bool]]:

@@ -1,4 +1,4 @@
-"""Tells the API server what became of one pod: the latest status, until it is in."""
+"""Reports the latest status of one pod to the API server, with retries."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ class Reporter:
 
     Args:
         pod: The pod as first seen.
-        record: What happened to it; somebody else changes it and calls ``changed``.
+        record: Its state; the worker changes it and calls ``changed``.
         api: The API server.
         clock: Stamps conditions.
         backoff: Makes a fresh back-off for each write.
@@ -61,7 +61,7 @@ class Reporter:
             await self.report()
 
     async def report(self) -> None:
-        """Return when the server has the present status, or the pod is gone."""
+        """Return when the server has the current status, or the pod is gone."""
         async with self._lock:
             rendered = status.render(self._record, self._conditions, self._clock.now())
             if rendered != self._sent:
@@ -75,7 +75,7 @@ class Reporter:
             await self._until_done(lambda: self._api.remove_pod(self._pod))
 
     async def _until_done(self, write: Callable[[], Any]) -> None:
-        """Repeat a write until it is in, refused for good, or the pod is gone."""
+        """Repeat a write until it succeeds, fails for good, or the pod is gone."""
         backoff = self._backoff()
         while not self.gone.is_set():
             try:

@@ -1,4 +1,4 @@
-"""How a container's process sees the machine: which of three modes, and what it is told to do.
+"""A container's view of the machine: one of three modes, and the input of its entry program.
 
 ================  ==================================================================================
 mode              what a container gets
@@ -7,7 +7,7 @@ privileged        a mount and UTS namespace: volumes at their real paths, its ow
                   ``/etc/hosts``; needs CAP_SYS_ADMIN
 user-namespace    the same inside a user namespace; needs no privilege, where the kernel allows it
 rewrite           no namespace: mount paths in command, args, env and workingDir become host paths;
-                  names of headless Services stand in the file that SHUNTYARD_HOSTS_FILE names and
+                  names of headless Services are in the file that SHUNTYARD_HOSTS_FILE names and
                   are not resolved; ``readOnly`` and the host name have no effect
 ================  ==================================================================================
 
@@ -29,7 +29,7 @@ import msgspec
 
 from devcluster.process_node.errors import RefusedError
 
-# Programs look here without being told; nobody can redirect them by rewriting texts.
+# Programs use this path by default; rewriting texts cannot redirect them.
 _SYSTEM_PLACES: Final = tuple(
     PurePosixPath(f"/{name}")
     for name in ("bin", "boot", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr")
@@ -53,7 +53,7 @@ def rewrite(text: str, places: Mapping[str, str]) -> str:
 
 
 def refuse_unworkable(container: str, places: Iterable[str], texts: Sequence[str]) -> None:
-    """Make sure that a container can work when only its texts are rewritten.
+    """Check that a container can work when only its texts are rewritten.
 
     Raises:
         RefusedError: A mount path is ``/`` or below a directory of the system, or no command,

@@ -69,7 +69,7 @@ def _enter_namespaces(hostname: str, *, user: bool) -> None:
 
 
 def rebuilt_directories(targets: list[Path]) -> set[Path]:
-    """Return the host directories in which a mount point is missing, with all their ancestors."""
+    """Return the host directories that lack a mount point, with all their ancestors."""
     rebuilt = {_ROOT}
     for target in targets:
         if not os.path.lexists(target):
@@ -100,7 +100,7 @@ def _bind_children(host: Path, new_root: Path, rebuilt: set[Path]) -> None:
                 _make_mount_point(place, directory=child.is_dir())
                 _mount(child, place, _MS_BIND | _MS_REC)
         except OSError as error:
-            # Somebody else may remove a file while we walk; a mount marked unbindable says EINVAL.
+            # Another process may remove a file meanwhile; a mount marked unbindable raises EINVAL.
             if error.errno not in {errno.ENOENT, errno.EINVAL}:
                 raise
 
@@ -134,7 +134,7 @@ def _by_path(pair: tuple[Path, dict[str, Any]]) -> Path:
 
 
 def _reset_signals() -> None:
-    """Undo what Python did at its start: it ignores SIGPIPE, and exec would keep that."""
+    """Restore SIGPIPE, which Python ignores at its start, and exec would keep ignoring."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
 
@@ -161,7 +161,7 @@ def run(spec: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Read the spec, run it, and tell the node process what went wrong."""
+    """Read the spec, run it, and report errors to the node process."""
     channel = int(sys.argv[2])
     os.set_inheritable(channel, False)
     try:

@@ -24,7 +24,7 @@ from shared.clock import Clock
 # Long against the event loop's own delays (about 1 ms), short against a training step's patience.
 TICK_SECONDS: Final = 0.01
 MOST_SAVED_SECONDS: Final = 0.02
-"""Unused CPU time that a pod may keep for later: what a cgroup's period would allow."""
+"""Unused CPU time that a pod may save up, as a cgroup's period would allow."""
 SCAN_SECONDS: Final = 0.5
 _CPU_CLOCK_OF_PROCESS: Final = 2  # CPUCLOCK_SCHED of <linux/posix-timers.h>
 
@@ -51,7 +51,7 @@ class _Pod:
         return total
 
     def find(self, pids: Iterable[int]) -> None:
-        """Count these processes too; what they used before belongs to the pod."""
+        """Count these processes too; their earlier CPU time counts for the pod."""
         for pid in pids:
             self.used_seconds.setdefault(pid, 0.0)
 
@@ -117,7 +117,7 @@ class SliceBudget(CpuBudget):
             before = now
 
     def tick(self, passed_seconds: float) -> None:
-        """Let every pod earn and pay, and stop or continue it."""
+        """Credit and debit every pod, and stop or continue it."""
         weights = {name: self._weights.get(name, USUAL_WEIGHT) for name in self._pods}
         shares = share_cores(self._budget_cores, weights)
         for name, pod in self._pods.items():

@@ -70,7 +70,7 @@ class EnvFromSource(Wire, frozen=True):
 
 
 class VolumeMount(Wire, frozen=True):
-    """Where a container sees a volume."""
+    """The mount of a volume in a container."""
 
     name: str
     mount_path: str
@@ -86,7 +86,7 @@ class Resources(Wire, frozen=True):
     limits: Mapping[str, str | int] | None = None
 
     def granted(self) -> dict[str, Mapping[str, str | int]]:
-        """Return what there is of both, as a status has it."""
+        """Return those that are set, in the form of a status."""
         found = {"requests": self.requests, "limits": self.limits}
         return {name: amounts for name, amounts in found.items() if amounts}
 
@@ -156,7 +156,7 @@ class ObjectMeta(Wire, frozen=True):
 
 
 class PodStatus(Wire, frozen=True):
-    """What somebody reported before; kept raw where it is only carried on."""
+    """An earlier status; raw where it is only copied."""
 
     phase: str = "Pending"
     start_time: str | None = None
@@ -166,7 +166,7 @@ class PodStatus(Wire, frozen=True):
 
 
 class PodObject(Wire, frozen=True):
-    """A pod as its node sees it."""
+    """The fields of a pod that its node uses."""
 
     metadata: ObjectMeta
     spec: PodSpec = PodSpec()

@@ -1,4 +1,4 @@
-"""What a node reports about a pod: the phase, the conditions and the container statuses (pure).
+"""The status of a pod: phase, conditions and container statuses (pure).
 
 Source:
     The kubelet's ``getPhase``, ``convertStatusToAPIStatus`` and ``status.Generate*Condition``.
@@ -50,7 +50,7 @@ State = Waiting | Running | Terminated
 
 @dataclass(slots=True)
 class ContainerRecord:
-    """What happened to one container so far; the worker writes it.
+    """Record of one container; the worker writes it.
 
     ``resources`` are its requests and limits as its node grants them: always what the pod asks for.
     """
@@ -72,9 +72,9 @@ class ContainerRecord:
 
 @dataclass(slots=True)
 class PodRecord:
-    """What happened to a pod so far; the worker writes it.
+    """Record of a pod; the worker writes it.
 
-    ``verdict`` is a reason and a message that end the pod as Failed whatever its containers say
+    ``verdict`` is a reason and a message that end the pod as Failed, whatever its containers
     (``OutOfcpu``, ``DeadlineExceeded``). ``ended``: no container of it will be started again.
     """
 
@@ -280,7 +280,7 @@ def _present(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def resume(record: ContainerRecord, reported: Mapping[str, Any], now: float) -> None:
-    """Take over what was reported of a container before this node process started.
+    """Restore the record of a container from the status before this node process started.
 
     A container that was running then is gone now: kubelet's ``ContainerStatusUnknown``, code 137.
     """

@@ -67,30 +67,30 @@ def _files_of(
 
 
 def _object_files(
-    kind: str, name: str, wanted: ObjectFiles, store: Mapping[str, Data | None], mode: int
+    kind: str, name: str, files: ObjectFiles, store: Mapping[str, Data | None], mode: int
 ) -> dict[str, File]:
     data = store.get(name)
     if data is None:
-        if wanted.optional:
+        if files.optional:
             return {}
         raise ConfigError(f'{kind} "{name}" not found')
-    if wanted.items is None:
+    if files.items is None:
         return {key: File(value, mode) for key, value in data.items()}
-    missing = [item.key for item in wanted.items if item.key not in data]
-    if missing and not wanted.optional:
+    missing = [item.key for item in files.items if item.key not in data]
+    if missing and not files.optional:
         raise ConfigError(f'{kind} "{name}" has no key "{missing[0]}"')
     return {
         item.path: File(data[item.key], mode if item.mode is None else item.mode)
-        for item in wanted.items
+        for item in files.items
         if item.key in data
     }
 
 
 def _downward_files(
-    pod: PodObject, wanted: DownwardFiles, around: Surroundings, mode: int
+    pod: PodObject, files: DownwardFiles, around: Surroundings, mode: int
 ) -> dict[str, File]:
     found = {}
-    for item in wanted.items or ():
+    for item in files.items or ():
         if item.field_ref is not None:
             text = field_value(pod, item.field_ref.field_path, around.addresses)
         elif item.resource_field_ref is not None:

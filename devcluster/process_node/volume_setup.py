@@ -1,4 +1,4 @@
-"""Makes the volumes of a pod on disk, and keeps their files current."""
+"""Creates the volumes of a pod on disk, and keeps their files up to date."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,7 +58,7 @@ class VolumeSetup:
         self._tokens: dict[TokenFile, tuple[str, float]] = {}
 
     async def make(self) -> None:
-        """Fetch what is needed and make every volume; may be called again after an error.
+        """Fetch the sources and create every volume; may be called again after an error.
 
         Raises:
             ConfigError: Something is missing (yet); names the volume or object.
@@ -85,7 +85,7 @@ class VolumeSetup:
                 await self._write_files(name, plan)
 
     def read_only(self, name: str) -> bool:
-        """Whether nobody may write to a volume, whatever its mounts say."""
+        """Return True if a volume is read-only, whatever its mounts."""
         plan = self._plans[name]
         return isinstance(plan, Files) or (isinstance(plan, Claim) and bool(plan.read_only))
 
@@ -120,25 +120,25 @@ class VolumeSetup:
                 return await self._write_files(name, plan)
 
     async def _write_files(self, name: str, plan: Files) -> Path:
-        wanted = [one.service_account_token for one in plan.sources if one.service_account_token]
-        tokens = {one: await self._token(one) for one in wanted}
+        requested = (source.service_account_token for source in plan.sources)
+        tokens = {file: await self._token(file) for file in requested if file}
         files = volume_files.files(self.pod, plan, self.sources, self._around, tokens)
         place = self._directory / name
         volume_files.write(place, files)
         return place
 
-    async def _token(self, wanted: TokenFile) -> str:
-        token, due_at = self._tokens.get(wanted, ("", 0.0))
+    async def _token(self, file: TokenFile) -> str:
+        token, due_at = self._tokens.get(file, ("", 0.0))
         now = self._clock.now()
         if now >= due_at:
-            token, expires = await self._api.token(self.pod, wanted)
+            token, expires = await self._api.token(self.pod, file)
             due_at = now + TOKEN_LIFE_RATIO * (stamps.parse(expires) - now)
-            self._tokens[wanted] = (token, due_at)
+            self._tokens[file] = (token, due_at)
         return token
 
 
 def host_path(plan: HostPath) -> Path:
-    """Return the path of a hostPath volume after checking, or creating, what its type says.
+    """Return the path of a hostPath volume after checking, or creating, it by its type.
 
     Raises:
         ConfigError: It is not of its type.

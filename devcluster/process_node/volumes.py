@@ -1,4 +1,4 @@
-"""What each volume of a pod is made of (pure): a plan that ``volume_setup`` carries out.
+"""Plans of a pod's volumes (pure), which ``volume_setup`` carries out.
 
 =============================================  =====================================================
 volume                                         here
@@ -43,7 +43,7 @@ class DownwardItem(Wire, frozen=True):
 
 
 class ObjectFiles(Wire, frozen=True):
-    """Files from a ConfigMap or Secret; a secret volume says ``secretName`` for ``name``."""
+    """Files from a ConfigMap or Secret; a secret volume has ``secretName`` instead of ``name``."""
 
     name: str = ""
     secret_name: str = ""
@@ -114,7 +114,7 @@ Plan = EmptyDirectory | HostPath | Claim | Files
 
 
 def plan(pod: PodObject) -> dict[str, Plan]:
-    """Return what to make for each volume of a pod, by the volume's name.
+    """Return the plan of each volume of a pod, by name.
 
     Raises:
         RefusedError: A volume is of a kind that a process node does not have; names the volume.

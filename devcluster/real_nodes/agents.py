@@ -26,7 +26,7 @@ def shared_volume(namespace: str, claim: str, directory: Path) -> tuple[Manifest
     A volume has one claim, so a directory has a volume for each: ``<namespace>-<claim>``.
     """
     common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
-    size = {"storage": "1Gi"}  # nobody holds anybody to it
+    size = {"storage": "1Gi"}  # not enforced
     place = {"hostPath": {"path": str(directory), "type": "Directory"}}
     name = f"{namespace}-{claim}"
     reference = {"namespace": namespace, "name": claim}
@@ -55,10 +55,9 @@ def manifests(
     """Return the agents' manifests, in the order to apply them.
 
     Args:
-        layout: The cluster's directory; its ``volume`` is what the agents' claim gets.
-        urls: Where the replicas of the extender listen for agents.
-        cores: What a node offers. An agent sees all of the machine, other nodes' pods too, so it
-            is told.
+        layout: The cluster's directory; its ``volume`` is bound to the agents' claim.
+        urls: URLs at which the replicas of the extender listen for agents.
+        cores: Of a node. Agents cannot measure it, because they see the whole machine.
         settings: Settings of the agents that differ from their defaults.
     """
     decided = {
@@ -66,10 +65,10 @@ def manifests(
         "sampling": {"cores": cores},
         "api": {"listen_host": "0.0.0.0"},  # noqa: S104 - its pod's own; the kubelet probes there
     }
-    said = yaml.safe_dump(merged(decided, settings))
+    config = yaml.safe_dump(merged(decided, settings))
     return [
         *bootstrap.deploy_manifests("base/namespaces.yaml"),
-        config_map(NAME, {"agent.yaml": said}),
+        config_map(NAME, {"agent.yaml": config}),
         config_map(AUTHORITY, {"ca.crt": layout.authority.read_text()}),
         *shared_volume(NAMESPACE, CLAIM, layout.volume),
         *(_adapted(one) for one in bootstrap.deploy_manifests("base/agent.yaml")),
@@ -90,8 +89,8 @@ async def start(
         TimeoutError: Not all became ready.
     """
     offered = [await _cores(client, name) for name in names]
-    wanted = manifests(layout, urls=urls, cores=min(offered), settings=settings)
-    await api.apply(client, wanted)
+    objects = manifests(layout, urls=urls, cores=min(offered), settings=settings)
+    await api.apply(client, objects)
     path = paths.namespaced("/apis/apps/v1/daemonsets", NAMESPACE, NAME)
 
     async def ready() -> bool:

@@ -1,4 +1,4 @@
-"""Running programs of the system, with an error that says what they said."""
+"""Runs programs of the system, with their output in errors."""
 
 import subprocess
 

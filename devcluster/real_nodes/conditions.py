@@ -1,4 +1,4 @@
-"""What a machine must be and have for real nodes; what is lacking is said in words."""
+"""Requirements of real nodes on the machine, and installing their Debian packages on request."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from devcluster.real_nodes import control_groups
 from devcluster.real_nodes.commands import succeeds
 
 VARIABLE: Final = "SHUNTYARD_INSTALL_PACKAGES"
-"""``1`` lets ``up`` and the tests install what is missing."""
+"""``1`` makes ``up`` and the tests install missing packages."""
 COMMAND: Final = "python -m devcluster install-real-nodes"
 PACKAGES: Final = (
     "busybox-static",
@@ -42,7 +42,7 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name in PACKAGES if name not in installed)
 
 
-def wanted(environ: Mapping[str, str] = os.environ) -> bool:
+def requested(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether the environment asks for the packages to be installed."""
     return environ.get(VARIABLE) == "1"
 
@@ -51,7 +51,7 @@ def install(names: tuple[str, ...], report: Callable[[str], None]) -> None:
     """Install packages by apt-get, from where this machine's apt gets its packages.
 
     Raises:
-        MachineError: It did not work; the message ends with what apt-get said.
+        MachineError: It failed; the message ends with the output of apt-get.
     """
     report(f"installing {', '.join(names)} by apt-get")
     environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
@@ -61,8 +61,8 @@ def install(names: tuple[str, ...], report: Callable[[str], None]) -> None:
     except FileNotFoundError:
         raise MachineError("there is no apt-get: real nodes need Debian or Ubuntu") from None
     if done.returncode != 0:
-        said = done.stderr.strip() or done.stdout.strip()
-        raise MachineError(f"{' '.join(command)} failed (is `apt-get update` due?):\n{said}")
+        output = done.stderr.strip() or done.stdout.strip()
+        raise MachineError(f"{' '.join(command)} failed (is `apt-get update` due?):\n{output}")
 
 
 _LOOP: Final = Path("/dev/loop-control")
@@ -84,7 +84,7 @@ def why_not(
     if os.geteuid() != 0:
         return ("you are not root",)
     lacking = missing()
-    if lacking and wanted(environ):
+    if lacking and requested(environ):
         install(lacking, report)
         lacking = missing()
     return (*_packages(lacking), *_kernel())
@@ -94,7 +94,7 @@ def require(report: Callable[[str], None] = print) -> None:
     """Make sure that there can be real nodes here.
 
     Raises:
-        MachineError: There cannot; the message says why.
+        MachineError: There cannot; the message has the reasons.
     """
     reasons = why_not(os.environ, report)
     if reasons:
@@ -111,7 +111,7 @@ def _packages(lacking: tuple[str, ...]) -> tuple[str, ...]:
 def _kernel() -> tuple[str, ...]:
     reasons = []
     if not control_groups.version_1():
-        reasons.append("control groups are of version 2 only, which nobody has tried yet")
+        reasons.append("control groups are of version 2 only, which is untested")
     if not succeeds("unshare", *_NAMESPACES, "true"):
         reasons.append("the kernel does not let you make namespaces (`unshare`)")
     if not _LOOP.exists():

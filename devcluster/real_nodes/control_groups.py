@@ -1,4 +1,4 @@
-"""The control groups that real nodes live in: one below ``shuntyard-real`` in every hierarchy.
+"""The control groups of real nodes: one below ``shuntyard-real`` in every hierarchy.
 
 Only version 1 (also beside an empty version 2, "hybrid"): the kubelet is told so.
 
@@ -41,7 +41,7 @@ def groups(node: str) -> tuple[Path, ...]:
 
 
 def make(node: str) -> None:
-    """Make a node's groups."""
+    """Create a node's groups."""
     for group in groups(node):
         group.mkdir(parents=True, exist_ok=True)
         _fill_cpuset(group.parent)
@@ -49,7 +49,7 @@ def make(node: str) -> None:
 
 
 def _fill_cpuset(group: Path) -> None:
-    """Nothing can enter a cpuset without CPUs, and a new one has none."""
+    """Fill a new cpuset, because no process can enter one without CPUs."""
     for name in ("cpuset.cpus", "cpuset.mems"):
         if (group / name).exists() and not (group / name).read_text().strip():
             (group / name).write_text((group.parent / name).read_text())

@@ -1,4 +1,4 @@
-"""A small Debian root directory, made by debootstrap from where this machine's apt looks."""
+"""A small Debian root directory, made from this machine's apt sources, and its image layer."""
 
 import shutil
 import time
@@ -64,8 +64,8 @@ def make_root(root: Path, packages: Sequence[str] = PACKAGES) -> None:
     """Make a root directory with Python in it; takes most of a minute.
 
     Args:
-        root: The directory; it must not be there yet.
-        packages: What is in it beside the essential packages.
+        root: The directory; it must not exist yet.
+        packages: Beside the essential packages.
 
     Raises:
         MachineError: debootstrap failed.

@@ -1,7 +1,7 @@
-"""The project's Dockerfiles, built here by buildah on a stand-in for their base image.
+"""The project's Dockerfiles, built by buildah on a substitute for their base image.
 
-The stand-in is called like the base and is Debian with its own Python: no registry is asked. What
-is built rests on it, and is for tests alone.
+The substitute has the name of the base and is Debian with its own Python, so that no registry is
+needed. The results are for tests only.
 """
 
 import os
@@ -24,7 +24,7 @@ _ROOT: Final = Path(__file__).parents[2]
 _PACKAGES: Final = (*debian.PACKAGES, "python3-venv", "python3-pip")
 _LENT: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
 _SECONDS: Final = 3600.0
-"""A build takes two minutes of CPU: a quarter of an hour where a dozen programs want it, too."""
+"""A build takes two minutes of CPU: a quarter of an hour on a busy machine."""
 
 
 def why_not() -> tuple[str, ...]:
@@ -42,18 +42,18 @@ def why_not() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Builder:
-    """A store of images of its own, so that nobody else's are touched.
+    """A separate store of images.
 
     Attributes:
         directory: The store, below the cache: the base is made once.
-        report: Told what takes long.
+        report: Takes progress lines.
     """
 
     directory: Path
     report: Callable[[str], None]
 
     def kept(self, name: str) -> str:
-        """Return what one of `IMAGES` is called, built only if its sources have changed.
+        """Return the tag of one of `IMAGES`, built only if its sources have changed.
 
         Raises:
             MachineError: debootstrap or buildah failed.
@@ -68,7 +68,7 @@ class Builder:
         return tag
 
     def build(self, name: str) -> str:
-        """Build one of `IMAGES` from this checkout and return what it is called.
+        """Build one of `IMAGES` from this checkout and return its tag.
 
         Raises:
             MachineError: debootstrap or buildah failed.
@@ -80,7 +80,7 @@ class Builder:
         return tag
 
     def run(self, image: str, *command: str) -> str:
-        """Run a command as the image's own user in a container of its own; return what it says.
+        """Run a command as the image's own user in a container of its own; return its output.
 
         Raises:
             MachineError: It failed.
@@ -95,20 +95,20 @@ class Builder:
         """Write an image to an archive that containerd imports, and return it.
 
         Args:
-            image: What `build` called it.
-            archive: Where; what was there is replaced.
-            name: What it is called in the archive; empty: as here.
+            image: Its tag.
+            archive: File to replace.
+            name: Its name in the archive; empty: its tag.
         """
         archive.unlink(missing_ok=True)
         self._buildah("push", "--quiet", image, f"docker-archive:{archive}:{name or image}")
         return archive
 
     def inspect(self, image: str, template: str) -> str:
-        """Return what a Go template finds in the image's description."""
+        """Return the result of a Go template on the image's description."""
         return self._buildah("inspect", "--type=image", f"--format={template}", image).strip()
 
     def _build(self, name: str, tag: str) -> None:
-        """Build it; an image that was called so before is removed, and that takes no room."""
+        """Build it; an earlier image of this tag is removed."""
         self.report(f"building {name} by buildah")
         options = ("--pull-never", "--isolation=chroot", "--network=host", "--timestamp=0")
         files = ("--file", str(_dockerfile(name)), "--tag", tag, str(_ROOT))
@@ -116,7 +116,7 @@ class Builder:
         self._buildah("rmi", "--prune")
 
     def _forget(self, name: str) -> None:
-        """Remove what was kept of older sources."""
+        """Remove the images of older sources."""
         listed = ("images", "--noheading", "--format", "{{.Name}}:{{.Tag}}")
         for tag in self._buildah(*listed).split():
             if tag.startswith(f"localhost/{name}:"):
@@ -125,7 +125,7 @@ class Builder:
     def _ensure_base(self) -> None:
         if succeeds(*self._command("inspect", "--type=image", BASE)):
             return
-        self.report("making a stand-in for the base image by debootstrap (once; a minute or two)")
+        self.report("making a substitute for the base image by debootstrap (once; a minute or two)")
         root = self.directory / "root"
         shutil.rmtree(root, ignore_errors=True)  # of a build that was killed
         try:
@@ -158,5 +158,5 @@ def _dockerfile(name: str) -> Path:
 
 
 def _volumes() -> tuple[str, ...]:
-    """Lend the build what pip needs here to reach its index; nothing of it stays in the image."""
+    """Mount the files that pip needs to reach its index; they do not stay in the image."""
     return tuple(f"--volume={file}:{file}:ro" for file in _LENT if Path(file).is_file())

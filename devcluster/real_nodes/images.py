@@ -1,4 +1,4 @@
-"""The images of real nodes, made here: there is no registry, and none is named.
+"""The images of real nodes, made here, without a registry.
 
 ============================  =================================================================
 image                         content
@@ -39,12 +39,12 @@ _LENGTH: Final = 16
 
 
 def key(root: Path, dockerfile: Path, base: str) -> str:
-    """Return the word for the files that a Dockerfile copies, itself, and its base.
+    """Return a hash of the files that a Dockerfile copies, itself, and its base.
 
     Args:
         root: The directory that it copies from.
-        dockerfile: It.
-        base: What the base image is known by.
+        dockerfile: Its path.
+        base: Id of the base image.
     """
     digest = hashlib.sha256(f"{base}\n".encode())
     for file in (dockerfile, *_copied(root, dockerfile.read_text())):
@@ -62,7 +62,7 @@ def _copied(root: Path, dockerfile: str) -> Iterator[Path]:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """Yield a file, or those of a directory but for what Python leaves there (.dockerignore)."""
+    """Yield a file, or those of a directory without Python's caches (.dockerignore)."""
     if not place.is_dir():
         yield place
         return
@@ -130,7 +130,7 @@ _READABLE: Final = 0o644
 def ensure_layers(
     report: Callable[[str], None], environ: Mapping[str, str] = os.environ
 ) -> tuple[Path, ...]:
-    """Return the lower layers of `SHUNTYARD`, made and kept in the cache if they are not there.
+    """Return the lower layers of `SHUNTYARD`, made and cached if missing.
 
     Raises:
         MachineError: debootstrap or pip failed.
@@ -197,7 +197,7 @@ def _code_layer(layer: Path) -> Path:
 
 
 def metadata(pyproject: str) -> tuple[str, str]:
-    """Return stem and text of what an installed distribution says of itself: name and version."""
+    """Return stem and text of a distribution's metadata: name and version."""
     project = tomllib.loads(pyproject)["project"]
     name, version = project["name"], project["version"]
     text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"

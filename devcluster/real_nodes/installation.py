@@ -1,7 +1,7 @@
-"""Shuntyard installed on real nodes as its users install it: three images, one kustomization.
+"""Installs Shuntyard on real nodes as users do: three images, one kustomization.
 
 The images of extender and agent are built from our Dockerfiles, that of kube-scheduler is its
-program and nothing else. No registry is asked: nodes have the images before they are named.
+program only. No registry is needed: nodes get the images first.
 """
 
 import os
@@ -21,30 +21,30 @@ from devcluster.real_nodes.dockerfiles import Builder
 
 REGISTRY: Final = "localhost"
 IMAGES: Final = (*dockerfiles.IMAGES, "kube-scheduler")
-"""As deploy/base calls them."""
+"""Their names in deploy/base."""
 
 SYSTEM: Final = "shuntyard-system"
 AGENTS: Final = "shuntyard-agents"
 _WORKLOADS: Final = {SYSTEM: "deployment/shuntyard-extender", AGENTS: "daemonset/shuntyard-agent"}
 _READY_SECONDS: Final = 900
-"""For two replicas, or for what is deleted, on a machine that dozens of programs share."""
+"""For two replicas, or for a deletion, on a busy machine."""
 _FILES: Final = {SYSTEM: ("shuntyard-extender", "extender.yaml"),
                  AGENTS: ("shuntyard-agent", "agent.yaml")}  # fmt: skip
 
 
 def image(name: str, tag: str) -> str:
-    """Return what one of `IMAGES` is called on the nodes."""
+    """Return the name of one of `IMAGES` on the nodes."""
     return f"{REGISTRY}/{name}:{tag}"
 
 
 def write_archives(
     directory: Path, builder: Builder, scheduler: Path, tag: str
 ) -> Mapping[str, Path]:
-    """Return the archives of all images, by the names of `IMAGES`; what is there is not built.
+    """Return the archives of all images, by the names of `IMAGES`; existing ones stay.
 
     Args:
-        directory: Where the archives go.
-        builder: Who runs the Dockerfiles.
+        directory: For the archives.
+        builder: Builds the Dockerfiles.
         scheduler: The program kube-scheduler.
         tag: Of all three.
 
@@ -70,10 +70,10 @@ def write_archives(
 
 @dataclass(frozen=True)
 class Installation:
-    """A kustomization of a user's own, and what kubectl does with it.
+    """A user's own kustomization, applied by kubectl.
 
     Attributes:
-        directory: Where it lies.
+        directory: Of the kustomization.
         kubeconfig: An administrator's.
     """
 
@@ -88,11 +88,11 @@ class Installation:
         settings: Mapping[str, Any] | None = None,
         agent_settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write the kustomization: everything, with images and a directory of ours.
+        """Write the kustomization, with our images and volume.
 
         Args:
             tag: Of the images.
-            volume: What the agents' volume is, on every node.
+            volume: The agents' volume on every node.
             settings: Settings of the extender that differ from those of deploy/base.
             agent_settings: The same of the agents.
         """
@@ -134,7 +134,7 @@ class Installation:
         """Run kubectl as an administrator and return its output.
 
         Raises:
-            MachineError: It failed; the message ends with what it said.
+            MachineError: It failed; the message ends with its output.
         """
         way = ("kubectl", "--kubeconfig", str(self.kubeconfig))
         return run(*way, *arguments, seconds=2.0 * _READY_SECONDS)
@@ -161,5 +161,5 @@ def _kustomization(directory: Path, tag: str, volume: Path) -> Mapping[str, Any]
 
 
 def _seen_from(directory: Path, part: str) -> str:
-    """Return a part of deploy/ as kustomize wants it: it takes no absolute paths."""
+    """Return a part of deploy/ as a relative path, because kustomize takes no absolute ones."""
     return os.path.relpath(DEPLOY / part, directory.resolve())

@@ -17,10 +17,10 @@ _EVICTION_BYTES: Final = 100 * 2**20
 _NAMES: Final[Mapping[str, Any]] = {
     "clusterDNS": [services.DNS_ADDRESS],
     "clusterDomain": services.DOMAIN,
-    "resolvConf": "",  # there is no way to where other names lead
+    "resolvConf": "",  # other names cannot be reached
 }
 _LEASE_SHARE: Final = 0.8
-"""A Lease is that part of the grace period, as upstream's 40 s are of 50 s."""
+"""Share of a Lease in the grace period, as upstream's 40 s of 50 s."""
 
 
 def config(
@@ -32,16 +32,16 @@ def config(
 ) -> Mapping[str, Any]:
     """Return the configuration of each of these nodes' kubelets.
 
-    A kubelet believes that it has the whole machine; what a node shall not offer is reserved.
+    A kubelet assumes the whole machine; what a node must not offer is reserved.
 
     Args:
-        nodes: What they offer.
-        authority: Who signs the certificates of the kubelet's clients.
-        server: What the kubelet shows them.
-        node_grace_seconds: After how long without a renewed Lease the node is NotReady.
+        nodes: Their resources.
+        authority: CA of the kubelet's clients.
+        server: Certificate of the kubelet.
+        node_grace_seconds: Time without a renewed Lease until the node is NotReady.
 
     Raises:
-        InputError: They shall offer more than the machine has.
+        InputError: They would offer more than the machine has.
 
     Source:
         https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
@@ -73,7 +73,7 @@ def config(
             "nodefs.available": "1%",
             "imagefs.available": "1%",
         },
-        "imageGCHighThresholdPercent": 100,  # never: nobody could bring an image back
+        "imageGCHighThresholdPercent": 100,  # never: a removed image could not be pulled again
         "nodeLeaseDurationSeconds": int(node_grace_seconds * _LEASE_SHARE),
         "nodeStatusUpdateFrequency": "2s",
         "nodeStatusReportFrequency": "2s",
@@ -81,7 +81,7 @@ def config(
 
 
 def machine_reserves(nodes: RealNodes) -> Mapping[str, str]:
-    """Return what a node on this machine keeps to itself.
+    """Return the reserved resources of a node on this machine.
 
     Raises:
         InputError: The machine does not have so much as the node shall offer.
@@ -90,7 +90,7 @@ def machine_reserves(nodes: RealNodes) -> Mapping[str, str]:
 
 
 def reserved(nodes: RealNodes, cores: int, total_bytes: int) -> Mapping[str, str]:
-    """Return what a node keeps to itself, so that it offers what was ordered.
+    """Return the reserved resources of a node, so that it offers the requested ones.
 
     Raises:
         InputError: The machine does not have so much.

@@ -1,4 +1,4 @@
-"""The real nodes of a cluster, as whoever stands in the machine room handles them."""
+"""The real nodes of a cluster: start, power failure, partition, restart of a kubelet."""
 
 import contextlib
 import signal
@@ -39,7 +39,7 @@ _KUBELET_SECONDS: Final = 10.0
 
 
 class Machines:
-    """Real nodes: power, cable, kubelet. One cluster of a machine may have some.
+    """Real nodes: power, cable, kubelet. One cluster per machine can have some.
 
     Synchronous, like `devcluster.cluster.Cluster`, which lends it as ``machines``.
 
@@ -63,10 +63,10 @@ class Machines:
         return {name: RealNode(name, int(text)) for name, text in numbers.items() if text}
 
     def prepare(self, nodes: RealNodes) -> str:
-        """Make this machine ready for such nodes; returns where they will reach it.
+        """Prepare this machine for such nodes; return its address for them.
 
         Raises:
-            InputError: They shall offer more than the machine has.
+            InputError: They would offer more than the machine has.
             MachineError: It cannot have real nodes; the message says why.
         """
         kubelet_config.machine_reserves(nodes)
@@ -111,7 +111,7 @@ class Machines:
         self._report(f"{nodes.count} real nodes are Ready ({SystemClock().now() - begun:.1f} s)")
 
     def revive(self) -> None:
-        """Make again what the nodes of a cluster need and a restart of the machine removes."""
+        """Restore what a restart of the machine removes and the nodes need."""
         site.occupy(self._layout, self._report)
         if nodes := self.nodes():
             site.prepare(self._layout)
@@ -131,10 +131,10 @@ class Machines:
         """
         self._layout.volume.mkdir(exist_ok=True)
         urls = replicas.agents_urls(self._supervisor, self._layout)
-        names, wanted = self.nodes().keys(), settings or {}
+        names, changed = self.nodes().keys(), settings or {}
         api.call(
             self._layout.kubeconfig,
-            lambda client: agents.start(client, self._layout, names, urls=urls, settings=wanted),
+            lambda client: agents.start(client, self._layout, names, urls=urls, settings=changed),
         )
 
     def load(self, archive: Path, image: str, *names: str) -> None:
@@ -156,7 +156,7 @@ class Machines:
                 containerd.name(pid, image, *names)
 
     def power_off(self, name: str) -> None:
-        """End all of a node at once, as a power failure does; the cluster is not told.
+        """End all of a node at once, like a power failure, without notice to the cluster.
 
         Raises:
             ClusterStateError: There is no such node, or it does not run.
@@ -179,7 +179,7 @@ class Machines:
         self.await_ready(name, begun)
 
     def partition(self, name: str) -> None:
-        """Take a node's cable down: its pods run on, and nobody hears of it.
+        """Cut a node's cable: its pods run on, unreachable.
 
         Raises:
             ClusterStateError: There is no such node.
@@ -188,13 +188,13 @@ class Machines:
         network.cut(self._node(name))
 
     def heal(self, name: str) -> None:
-        """Take a node's cable up again; does not wait until the node is Ready.
+        """Restore a node's cable; does not wait until the node is Ready.
 
         Raises:
             ClusterStateError: There is no such node.
             MachineError: It does not run.
         """
-        network.mend(self._node(name))
+        network.restore(self._node(name))
 
     def restart_kubelet(self, name: str) -> None:
         """End a node's kubelet; a second later there is a new one. Waits until it reports Ready.
@@ -222,7 +222,7 @@ class Machines:
         raise ClusterStateError(f"{name} has no kubelet at the moment")
 
     def pod_logs(self, name: str) -> Path:
-        """Return what is ``/var/log/pods`` in a node."""
+        """Return the directory that is ``/var/log/pods`` in a node."""
         return self._layout.real_node(name) / "pods"
 
     def await_ready(self, name: str, begun: float) -> None:

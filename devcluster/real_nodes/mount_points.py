@@ -1,6 +1,6 @@
-"""Directories that a kubelet insists on; every node mounts its own there.
+"""Directories that a kubelet requires; every node mounts its own there.
 
-Only the mount points are this machine's, and what was not there before goes with the nodes.
+Only the mount points are on this machine, and those that did not exist are removed with the nodes.
 """
 
 import json
@@ -17,21 +17,21 @@ PLACES: Final = (
 
 
 def make(record: Path, places: Iterable[Path] = PLACES) -> None:
-    """Make the directories that are missing and note them in ``record``, before they are made."""
-    noted = _noted(record)
+    """Create the missing directories; record them in ``record`` first."""
+    recorded = _recorded(record)
     missing = [place for place in places if not place.exists()]
-    record.write_text(json.dumps([*noted, *map(str, missing)]))
+    record.write_text(json.dumps([*recorded, *map(str, missing)]))
     for place in missing:
         place.mkdir(exist_ok=True)
 
 
 def remove(record: Path) -> None:
-    """Remove what is noted; a directory that somebody uses by now stays."""
-    for name in _noted(record):
+    """Remove the recorded directories that are empty."""
+    for name in _recorded(record):
         place = Path(name)
         if place.is_dir() and not any(place.iterdir()):
             place.rmdir()
 
 
-def _noted(record: Path) -> list[str]:
+def _recorded(record: Path) -> list[str]:
     return list(json.loads(record.read_text())) if record.exists() else []

@@ -1,7 +1,7 @@
-"""The bridge that real nodes are plugged into, and their cables.
+"""The bridge of real nodes, their cables and their addresses.
 
-The bridge carries its owner, the cluster's directory, in its alias. So the claim is where the thing
-is: it cannot outlive a restart of the machine, and no file has to be found and believed.
+The bridge has its owner, the cluster's directory, in its alias: so the claim ends with the bridge,
+and no file can be outdated.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ from devcluster.errors import MachineError
 from devcluster.real_nodes.commands import run
 
 BRIDGE: Final = "shuntyard0"
-"""There is one a machine, so one cluster with real nodes a machine."""
+"""One per machine, so one cluster with real nodes per machine."""
 NETWORK: Final = "198.18.0.0/16"
-"""Nodes and pods. The range is for tests of network devices, so nobody's network has it.
+"""Nodes and pods. The range is reserved for benchmarks of network devices.
 
 Source:
     RFC 2544, section C.2.2, and RFC 6890, table 13.
@@ -26,15 +26,15 @@ Source:
 GATEWAY: Final = "198.18.0.1"
 """This machine, as nodes and pods reach it: API server and extender listen here."""
 GATEWAY_CARD: Final = "02:53:59:00:00:01"
-"""Without one of its own a bridge has the lowest of its ports, so it would change with the nodes,
-and those that are up would look for this machine in vain for half a minute."""
+"""Fixed, because a bridge otherwise takes the lowest address of its ports, which changes with the
+nodes and makes this machine unreachable for half a minute."""
 MOST_NODES: Final = 16
 _FIRST_HOST: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class RealNode:
-    """One node and where it is.
+    """One node and its addresses.
 
     Args:
         name: Of the Node object; also the host name.
@@ -51,7 +51,7 @@ class RealNode:
 
     @property
     def card(self) -> str:
-        """The address of its network card: the same in every life, as a machine's is."""
+        """The MAC address of its network card: the same after each start, like a machine's."""
         return f"02:53:59:00:01:{self.number:02x}"
 
     @property
@@ -91,7 +91,7 @@ def card() -> str:
 
 
 def build(directory: Path) -> None:
-    """Make the bridge for the cluster in ``directory``.
+    """Create the bridge for the cluster in ``directory``.
 
     Raises:
         MachineError: There is one already, or the addresses are in use.
@@ -118,7 +118,7 @@ def addresses_in_the_way(listing: str) -> tuple[str, ...]:
 
 
 def remove() -> None:
-    """Remove the bridge and what is plugged in."""
+    """Remove the bridge and its cables."""
     for link in (_LINKS / BRIDGE / "brif").glob("*"):
         unplug(link.name)
     run("ip", "link", "delete", BRIDGE)
@@ -131,7 +131,7 @@ def unplug(link: str) -> None:
 
 
 def route(node: RealNode) -> None:
-    """Let this machine, and through it the other nodes, reach the node's pods."""
+    """Route the node's pods for this machine, and through it for the other nodes."""
     run("ip", "route", "replace", node.pods, "via", node.address, "dev", BRIDGE)
 
 
@@ -140,6 +140,6 @@ def cut(node: RealNode) -> None:
     run("ip", "link", "set", node.link, "down")
 
 
-def mend(node: RealNode) -> None:
-    """Take the node's cable up again."""
+def restore(node: RealNode) -> None:
+    """Restore the node's cable."""
     run("ip", "link", "set", node.link, "up")

@@ -1,4 +1,4 @@
-"""What one real node is started with: its directory, its certificates, its first process."""
+"""The start of one real node: its directory, its certificates, its first process."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ _DISK_BYTES: Final = 16 * 2**30
 def write(
     layout: Layout, node: RealNode, nodes: RealNodes, server: str, *, node_grace_seconds: int
 ) -> Path:
-    """Write what a node reads, and return its kubeconfig.
+    """Write the files of a node, and return its kubeconfig.
 
     Raises:
         MachineError: Its disk could not be made.
@@ -67,7 +67,7 @@ def component(
         node: Which node.
         programs: kubelet and kube-proxy, by name.
         kubeconfig: The kubelet's.
-        images: Archives that containerd gets before there is a kubelet.
+        images: Archives that containerd imports before the kubelet starts.
     """
     environ = {
         "NODE_NAME": node.name,
@@ -115,9 +115,9 @@ def pod_network(node: RealNode) -> Mapping[str, Any]:
 
 
 def _make_disk(file: Path) -> None:
-    """Make the disk of containerd, a file with holes: thousands of files go with it in one.
+    """Create the disk of containerd, a sparse file: one file to remove instead of thousands.
 
-    Nothing has to outlive this machine, so there is no journal.
+    It need not survive this machine, so it has no journal.
     """
     with file.open("wb") as disk:
         disk.truncate(_DISK_BYTES)

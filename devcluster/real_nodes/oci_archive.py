@@ -29,10 +29,10 @@ def write(
     """Write an image and return its file.
 
     Args:
-        archive: Where.
+        archive: Path of the file.
         name: With a domain and a tag, e.g. ``localhost/busybox:1``.
         layers: Uncompressed tar archives, the lowest first.
-        command: What its containers run unless they say.
+        command: Default command of its containers.
         environ: Their environment beside PATH.
     """
     blobs: dict[str, bytes] = {}

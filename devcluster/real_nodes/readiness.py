@@ -1,4 +1,4 @@
-"""Whether a node has come up: the API server remembers the last life's Ready for some time."""
+"""Waits until a node is up: the API server keeps the Ready of its previous start for a while."""
 
 import datetime as dt
 import math
@@ -15,13 +15,13 @@ _NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.
 
 
 IMPORTED: Final = "imported"
-"""A file in a node's directory: containerd has the images with which a node begins."""
+"""A file in a node's directory: containerd has the initial images of a node."""
 IMPORT_SECONDS: Final = 600.0
-"""Unpacking is a matter of the machine's load; the kubelet starts only then."""
+"""Unpacking depends on the machine's load; the kubelet starts afterwards."""
 
 
 async def wait_until_imported(directory: Path, check: Callable[[], None]) -> None:
-    """Wait until a node has the images with which it begins.
+    """Wait until a node has its initial images.
 
     Args:
         directory: The node's.
@@ -47,7 +47,7 @@ async def wait_until_ready(
         client: An administrator's.
         name: The node.
         begun: Seconds since the epoch.
-        check: Called between the questions; raises if there is nothing to wait for any more.
+        check: Called between polls; raises if waiting is pointless.
 
     Raises:
         TimeoutError: It has not within `api.NODES_READY_SECONDS`.
@@ -65,7 +65,7 @@ async def wait_until_ready(
 
 
 def reported_ready(node: Mapping[str, Any], since: float) -> bool:
-    """Return whether a Node object says so: a Ready of that time, and no taint that it is not."""
+    """Return True if a Node object has been Ready since then, and has no taint that contradicts."""
     taints = node["spec"].get("taints") or ()
     if any(taint["key"] in _NOT_READY for taint in taints):
         return False

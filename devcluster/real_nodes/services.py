@@ -32,7 +32,7 @@ _COREFILE: Final = """\
     }}
 }}
 """
-"""Names of other places are refused at once: there is no way to them either."""
+"""Names outside the cluster are refused at once, because they cannot be reached."""
 
 
 def dns_component(
@@ -58,7 +58,7 @@ def dns_component(
 
 
 def dns_manifests(port: int) -> tuple[Mapping[str, Any], ...]:
-    """Return the Service, where its server is, and what the server may read."""
+    """Return the Service, its endpoint, and the rights of its server."""
     name = {"name": _SERVICE, "namespace": _NAMESPACE}
     protocols = {"dns": "UDP", "dns-tcp": "TCP"}
     ports = [{"name": one, "port": 53, "protocol": kind} for one, kind in protocols.items()]
@@ -82,7 +82,7 @@ def dns_manifests(port: int) -> tuple[Mapping[str, Any], ...]:
 
 
 def _reader() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the right to read what names are made of, and who has it."""
+    """Return the role that reads the sources of names, and its binding."""
     verbs = ["list", "watch"]
     role = {
         "apiVersion": f"{_RBAC}/v1",
@@ -104,7 +104,7 @@ def _reader() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 PROXY_USER: Final = "system:kube-proxy"
-"""The API server makes its rights itself (``system:node-proxier``)."""
+"""The API server creates its role (``system:node-proxier``)."""
 
 _HEALTH_PORT: Final = 10256
 
@@ -112,8 +112,8 @@ _HEALTH_PORT: Final = 10256
 def proxy_config(node: RealNode, kubeconfig: Path) -> Mapping[str, Any]:
     """Return the configuration of a node's kube-proxy.
 
-    Its rules are in the node's own nftables. Connection tracking has limits that are the whole
-    machine's; zeros leave them as they are.
+    Its rules are in the node's own nftables. Limits of connection tracking are the whole
+    machine's; zeros leave them unchanged.
 
     Source:
         https://kubernetes.io/docs/reference/config-api/kube-proxy-config.v1alpha1/
@@ -124,7 +124,7 @@ def proxy_config(node: RealNode, kubeconfig: Path) -> Mapping[str, Any]:
         "clientConnection": {"kubeconfig": str(kubeconfig)},
         "mode": "nftables",
         "hostnameOverride": node.name,
-        "clusterCIDR": NETWORK,  # whoever calls from here gets the answer without masquerading
+        "clusterCIDR": NETWORK,  # clients in this range get answers without masquerading
         "healthzBindAddress": f"{node.address}:{_HEALTH_PORT}",
         "conntrack": {
             "maxPerCore": 0,
@@ -137,5 +137,5 @@ def proxy_config(node: RealNode, kubeconfig: Path) -> Mapping[str, Any]:
 
 
 def proxy_probe(node: RealNode) -> Probe:
-    """Return how to see that a node's kube-proxy has written its rules."""
+    """Return the probe that succeeds when a node's kube-proxy has written its rules."""
     return Probe(f"http://{node.address}:{_HEALTH_PORT}/healthz")

@@ -1,7 +1,7 @@
-"""What the real nodes of a cluster have in common on this machine, and whose nodes they are.
+"""Shared resources of real nodes on this machine, and the cluster that owns them.
 
-A machine has those of one cluster at a time: bridge, addresses and control groups have fixed names,
-so that whoever comes after a crash finds all that was left.
+A machine has real nodes of one cluster at a time: bridge, addresses and control groups have fixed
+names, so that leftovers of a crash can be found.
 """
 
 import shutil
@@ -16,10 +16,10 @@ from devcluster.real_nodes.network import RealNode
 
 
 def occupy(layout: Layout, report: Callable[[str], None]) -> None:
-    """Make sure that this machine can have real nodes, and make the bridge for this cluster's.
+    """Check that this machine can have real nodes, and create the bridge for this cluster.
 
     Raises:
-        MachineError: It cannot, or another cluster has some; the message says why.
+        MachineError: It cannot, or another cluster has some; the message names the reason.
     """
     conditions.require(report)
     owner = network.owner()
@@ -29,7 +29,7 @@ def occupy(layout: Layout, report: Callable[[str], None]) -> None:
         if owner and any(leftovers(owner)):
             problem = "has real nodes, and a machine can have those of one cluster only"
             raise MachineError(f"the cluster in {owner} {problem}; `down --dir {owner}` ends it")
-        report(f"removing what is left of the real nodes of {owner or 'nobody'}")
+        report(f"removing leftovers of real nodes of {owner or 'an unknown cluster'}")
         remove_groups(report)
         if owner:
             mount_points.remove(_record(Layout(Path(owner))))
@@ -38,19 +38,19 @@ def occupy(layout: Layout, report: Callable[[str], None]) -> None:
 
 
 def prepare(layout: Layout) -> None:
-    """Make what every node finds: the directory of all of them, and the mount points."""
+    """Create the directory of all nodes, and the mount points."""
     layout.real_nodes.mkdir(exist_ok=True)
     mount_points.make(_record(layout))
 
 
 def connect(node: RealNode) -> None:
-    """Make what a node finds when it starts: its control groups, and the way to its pods."""
+    """Create a node's control groups, and the route to its pods."""
     control_groups.make(node.name)
     network.route(node)
 
 
 def clear(layout: Layout, report: Callable[[str], None]) -> None:
-    """Remove what nodes that have ended have left, but the bridge; nothing if it is not ours."""
+    """Remove leftovers of ended nodes except the bridge, if it is ours."""
     if network.owner() != str(layout.directory):
         return
     remove_groups(report)
@@ -60,7 +60,7 @@ def clear(layout: Layout, report: Callable[[str], None]) -> None:
 
 
 def leave(layout: Layout, report: Callable[[str], None]) -> None:
-    """Remove what nodes that have ended have left, and the bridge; nothing if it is not ours."""
+    """Remove leftovers of ended nodes, and the bridge, if it is ours."""
     clear(layout, report)
     if network.owner() == str(layout.directory):
         network.remove()

@@ -1,4 +1,4 @@
-"""Those who compute beside rank 0 of an elastic training: they come and leave between two steps."""
+"""The workers beside rank 0 of an elastic training, which join and leave between two steps."""
 
 import threading
 from select import select
@@ -9,11 +9,11 @@ import wire
 from model import Vector
 
 OVER = -1
-"""In place of a step: the training is complete."""
+"""Sent instead of a step when the training is complete."""
 
 
 class Crew:
-    """The workers that are there, by rank; whoever calls is taken in at the next boundary."""
+    """The connected workers by rank; a new one joins at the next boundary."""
 
     def __init__(self, listener: socket) -> None:
         self.present: dict[int, socket] = {}
@@ -32,7 +32,7 @@ class Crew:
                 self._came[rank] = connection
 
     def boundary(self) -> int:
-        """Take in who has come, drop who has left; return how many workers train, with rank 0."""
+        """Add new workers, drop those that left; return the number of workers, with rank 0."""
         while self._came:
             rank, connection = self._came.popitem()
             self.present[rank] = connection
@@ -42,14 +42,14 @@ class Crew:
         return 1 + len(self.present)
 
     def ask(self, rank: int, step: int, question: Vector) -> None:
-        """Hand a worker its part of a step."""
+        """Send a worker its part of a step."""
         try:
             wire.send(self.present[rank], step, question)
         except OSError:
             self._drop(rank)
 
     def given_by(self, rank: int) -> Vector | None:
-        """Wait for what a worker gives; None if it has left."""
+        """Wait for a worker's result; None if it has left."""
         if rank not in self.present:
             return None
         try:
@@ -59,7 +59,7 @@ class Crew:
             return None
 
     def dismiss(self) -> None:
-        """Tell all that the training is complete."""
+        """Notify all that the training is complete."""
         self.boundary()
         for rank in list(self.present):
             self.ask(rank, OVER, np.empty(0))
@@ -70,5 +70,5 @@ class Crew:
 
 
 def _is_gone(connection: socket) -> bool:
-    """Nobody speaks unasked between two steps, so all there can be to read is the end."""
+    """Return True if the worker has left: between two steps there is nothing else to read."""
     return bool(select([connection], [], [], 0)[0])

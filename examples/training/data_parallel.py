@@ -20,12 +20,12 @@ PATIENCE_SECONDS = 120.0
 
 
 def descend(parameters: Vector, gradient: Vector) -> Vector:
-    """Return the parameters one step down the hill."""
+    """Return the parameters after one step of gradient descent."""
     return parameters - LEARNING_RATE * gradient
 
 
 def lead(ranks: int, steps: int, seed: int, port: int) -> Reducer:
-    """Start the meeting point in rank 0."""
+    """Start the reducer in rank 0."""
     reducer = Reducer(ranks, steps, first_parameters(seed), descend)
     listener = wire.listen(setting("POD_IP", "127.0.0.1"), port)
     threading.Thread(target=reducer.serve, args=(listener,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""Data-parallel training whose workers come and leave between two steps; run by every pod.
+"""Data-parallel training whose workers join and leave between two steps; run by every pod.
 
 In each step rank 0 splits one global batch among those who are there and adds up what they give. A
 part that is lost on its way it computes itself. So the losses are the same however many take part,
@@ -28,7 +28,7 @@ BATCH = 1024
 
 
 def part(parameters: Vector, data: Data, step: int, first: int, last: int) -> Vector:
-    """Return what samples ``first`` to ``last`` of a step's batch add to its loss and gradient.
+    """Return the part of samples ``first`` to ``last`` in a step's loss and gradient.
 
     They take their part of COMPUTE_SECONDS, as with a larger model.
     """
@@ -81,7 +81,7 @@ def lead(data: Data, port: int) -> None:
 
 
 def follow(rank: int, data: Data, host: str, port: int) -> None:
-    """Be another rank: compute what rank 0 asks for, until the training is complete.
+    """Be another rank: compute the parts that rank 0 requests, until the training is complete.
 
     If rank 0 goes, the next one is waited for, however long it takes.
     """
@@ -100,7 +100,7 @@ def follow(rank: int, data: Data, host: str, port: int) -> None:
 
 
 def main() -> None:
-    """Do what the index says."""
+    """Run as rank 0 or as another rank, by the index."""
     start()
     rank, port = int(setting("INDEX", "0")), int(setting("PORT", "2222"))
     data = make_data(int(setting("SEED", "5")))

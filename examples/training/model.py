@@ -1,4 +1,4 @@
-"""A small network that learns to repeat what a fixed teacher network says; plain numpy.
+"""A small network that learns to imitate a fixed teacher network; plain numpy.
 
 The data are drawn from the seed, so every member of a job has the same data set and each run with
 the same seed gives the same losses.
@@ -20,13 +20,13 @@ SIZE = sum(int(np.prod(shape)) for shape in SHAPES)
 
 @dataclass(frozen=True)
 class Data:
-    """Inputs and the class that the teacher gives each of them."""
+    """Inputs and the teacher's class of each."""
 
     inputs: Vector
     classes: NDArray[np.int64]
 
     def batch(self, step: int, size: int, rank: int = 0, ranks: int = 1) -> "Data":
-        """Return the samples that member ``rank`` of ``ranks`` looks at in a step."""
+        """Return the samples of member ``rank`` of ``ranks`` in a step."""
         start = (step * ranks + rank) * size
         rows = np.arange(start, start + size) % len(self.classes)
         return Data(self.inputs[rows], self.classes[rows])

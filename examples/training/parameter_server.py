@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Setup:
-    """What the environment says."""
+    """The job's configuration in the environment."""
 
     index: int
     ps_hosts: tuple[str, ...]
@@ -84,14 +84,14 @@ def work(setup: Setup) -> None:
 
 
 def _join(servers: list[socket.socket], rank: int) -> list[tuple[int, Vector]]:
-    """Say who we are; return each ps's present step and parameters."""
+    """Register with each ps; return its current step and parameters."""
     for server in servers:
         wire.send(server, rank, np.empty(0))
     return [wire.receive(server) for server in servers]
 
 
 def main() -> None:
-    """Do what ROLE says."""
+    """Run as parameter server or worker, by ROLE."""
     start()
     setup = Setup.read()
     if setting("ROLE", "worker") == "ps":

@@ -1,4 +1,4 @@
-"""What a training job tells the world: a line per step, a metrics file, an honest exit code."""
+"""The output of a training job: a line per step, a metrics file, a correct exit code."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ def setting(name: str, default: str) -> str:
 
 
 def start() -> None:
-    """From now on end with 143 on SIGTERM: 0 would tell the Job that the training is complete."""
+    """From now on end with 143 on SIGTERM: because 0 would mean that the training is complete."""
 
     def leave(_number: int, _frame: FrameType | None) -> None:
         sys.exit(TERMINATED)

@@ -1,4 +1,4 @@
-"""The meeting point of a step: collects one vector of each rank and gives all of them the mean."""
+"""All-reduce of a step: collects one vector of each rank and returns the mean to all."""
 
 import threading
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Reducer:
         self._changed = threading.Condition()
 
     def contribute(self, rank: int, step: int, gradient: Vector) -> tuple[int, Vector]:
-        """Wait until every rank has given its gradient; return the next step and its parameters."""
+        """Wait until every rank has sent its gradient; return the next step and its parameters."""
         with self._changed:
             if step == self.step:
                 self._given[rank] = gradient
@@ -50,7 +50,7 @@ class Reducer:
         self._changed.notify_all()
 
     def leave(self, rank: int) -> None:
-        """Note that a rank has the last parameters."""
+        """Record that a rank has the last parameters."""
         with self._changed:
             self._left.add(rank)
             self._changed.notify_all()

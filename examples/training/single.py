@@ -16,7 +16,7 @@ SAMPLES = 4096
 
 
 class Checkpoint:
-    """The parameters and where they are kept; only the newest file stays."""
+    """The parameters and their checkpoint files, of which only the newest stays."""
 
     def __init__(self, directory: str, parameters: Vector) -> None:
         self.directory, self.parameters = Path(directory), parameters

@@ -9,7 +9,7 @@ from model import Vector
 
 _HEADER = struct.Struct("!qq")
 SILENCE_SECONDS = 120.0
-"""A peer that says nothing for so long is gone."""
+"""A peer that is silent for so long is gone."""
 
 
 def send(connection: socket.socket, step: int, vector: Vector) -> None:
@@ -43,7 +43,7 @@ def listen(address: str, port: int) -> socket.socket:
 
 
 def connect(host: str, port: int, patience_seconds: float) -> socket.socket:
-    """Connect to a peer that may not be there yet, nor its name.
+    """Connect to a peer that may not listen yet, and whose name may not resolve yet.
 
     Raises:
         TimeoutError: It did not come in time.
