@@ -1,4 +1,4 @@
-"""The section of the settings file for certificates that the extender makes for itself."""
+"""The section of the settings file about certificates that the extender makes for itself."""
 
 import ipaddress
 import re
@@ -16,17 +16,17 @@ _DNS_NAME: Final = re.compile(
 
 
 class CertificatesSection(Section):
-    """Certificates that the replicas make for themselves, and renew in time (docs/tls.md)."""
+    """Certificates that the replicas make and renew themselves (docs/tls.md)."""
 
     managed: bool = Field(
         default=False,
-        description="Whether they do. The Secret and the ConfigMaps must exist; what is in them is "
-        "made. If not: mount the files, and name them in the sections of the listeners.",
+        description="Whether they do. The Secret and the ConfigMaps must exist; the replicas fill "
+        "them. Off: mount the files, and name them in the sections of the listeners.",
     )
     directory: Path = Field(
         default=Path("/run/shuntyard/certificates"),
-        description="Where `ca.crt`, `tls.crt`, `tls.key`, `client.crt` and `client.key` are put, "
-        "as links; a place in memory that can be written. Never `ca.key`.",
+        description="Directory of `ca.crt`, `tls.crt`, `tls.key`, `client.crt` and `client.key`, "
+        "as links; it must be writable, and should be in memory. `ca.key` is never there.",
     )
     namespace: str = Field(
         default="shuntyard-system", min_length=1, description="Namespace of the Secret."
@@ -34,12 +34,12 @@ class CertificatesSection(Section):
     secret: str = Field(
         default="shuntyard-certificates",
         min_length=1,
-        description="Where all of them are kept, and the authority's key.",
+        description="Secret that keeps all of them, and the authority's key.",
     )
     authority_config_map: str = Field(
         default="shuntyard-ca",
         min_length=1,
-        description="ConfigMap whose key `ca.crt` says to agents whom to trust.",
+        description="ConfigMap whose key `ca.crt` has the authorities that agents trust.",
     )
     authority_namespaces: Texts = Field(
         default=("shuntyard-agents",),
@@ -47,9 +47,8 @@ class CertificatesSection(Section):
     )
     authority: Path | None = Field(
         default=None,
-        description="Without `managed`: file with the authorities, PEM, that the replica that acts "
-        "writes into that ConfigMap; read again when it changes. No value: somebody else says to "
-        "agents whom to trust.",
+        description="Without `managed`: file with the authorities, in PEM, that the leader writes "
+        "into that ConfigMap; read again when it changes. No value: the ConfigMap is not written.",
     )
     names: Texts = Field(
         default=(
@@ -58,46 +57,48 @@ class CertificatesSection(Section):
             "shuntyard-scheduler.shuntyard-system.svc",
         ),
         min_length=1,
-        description="DNS names and addresses that the listeners' certificate is for; it is made "
-        "anew when they change. In the environment separated by commas.",
+        description="DNS names and addresses in the listeners' certificate; a new one is made when "
+        "they change. In the environment separated by commas.",
     )
     client_name: str = Field(
         default="shuntyard-kube-scheduler",
         max_length=64,
         pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
-        description="Common name, and DNS name, of the client certificate for a kube-scheduler "
+        description="Common name and DNS name of the client certificate for a kube-scheduler "
         "elsewhere.",
     )
     valid_days: float = Field(
         default=90.0,
         ge=0.001,
         le=3650,
-        description="How long a certificate is good; after two thirds it is made anew.",
+        description="How long a certificate is valid; after two thirds it is renewed.",
     )
     authority_valid_days: float = Field(
         default=1825.0,
         ge=0.01,
         le=36500,
-        description="How long an authority is good. A new one is signed by the old one, too: who "
-        "trusts either accepts what it signs.",
+        description="How long an authority is valid. The old one signs the new one too, so that "
+        "clients which trust either accept its certificates.",
     )
     wait_seconds: float = Field(
         default=60.0,
         ge=1,
         le=600,
-        description="How long the start waits for the API server to give the certificates.",
+        description="How long the start waits for the certificates from the API server.",
     )
 
     @field_validator("names")
     @classmethod
-    def _are_names_as_a_certificate_has_them(cls, found: tuple[str, ...]) -> tuple[str, ...]:
-        """In one spelling: a certificate for other names than these would be made anew."""
-        return tuple(_host(one) for one in found)
+    def _are_names_as_a_certificate_has_them(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Spell each name as certificates do: any other name would need a new certificate."""
+        return tuple(_host(name) for name in names)
 
     @model_validator(mode="after")
-    def _says_one_authority(self) -> Self:
+    def _has_one_authority(self) -> Self:
         if self.managed and self.authority is not None:
-            raise ValueError("authority: expected none with managed, which makes one of its own")
+            raise ValueError(
+                "authority: expected no value with managed, which makes its own authority"
+            )
         return self
 
     @model_validator(mode="after")

@@ -1,6 +1,6 @@
 """The settings of the extender: one YAML file, a section a topic (docs/reference/settings.md).
 
-Read once in ``main``; parts get the values they need, never this object.
+Read once in ``main``; parts are given the values they need, never this object.
 """
 
 from itertools import combinations
@@ -21,7 +21,7 @@ from shared.settings import Section
 
 
 class KubernetesSection(Section):
-    """How the API server is reached."""
+    """The connection to the API server."""
 
     kubeconfig: Path | None = Field(
         default=None,
@@ -31,12 +31,12 @@ class KubernetesSection(Section):
 
 
 class KindsSection(Section):
-    """Job kinds and pod groups of other projects; each is read where it is installed."""
+    """Job kinds and pod groups of other projects that are read, where they are installed."""
 
     read: Texts = Field(
         default=tuple(kind.resource for kind in OPTIONAL),
-        description="Which ones, as `kubectl get crd` names them; in the environment separated by "
-        "commas. Without a kind, gang sizes of its pods must be stated.",
+        description="Their names as in `kubectl get crd`; in the environment separated by commas. "
+        "Without a kind, the gang sizes of its pods must be stated.",
     )
 
     @model_validator(mode="after")
@@ -48,44 +48,44 @@ class KindsSection(Section):
 
 
 class DecisionLogSection(Section):
-    """The record of everything the decisions were made from."""
+    """The log of every decision and its inputs."""
 
     directory: Path | None = Field(
         default=Path("/var/tmp/shuntyard/decisions"),  # noqa: S108 - bounded, and it should outlive a restart
-        description="Where it is written, by one extender alone; `null`: it is not.",
+        description="Directory of the log, for one extender only; `null`: no log is written.",
     )
     segment_bytes: int = Field(
         default=64 * 2**20,
         ge=2**16,
         le=2**34,
-        description="Records after which a new file is begun. Each begins with the whole state, "
-        "which does not count here.",
+        description="Size of the records in a file; then a new file is begun. Each file begins "
+        "with the whole state, which does not count here.",
     )
     segments: int = Field(
         default=8,
         ge=2,
         le=10_000,
-        description="Files that are kept at most. All together, with the states, take no more "
-        "than this times `segment_bytes`; the oldest goes first. A state that takes more than "
-        "half of it is not written.",
+        description="Most files. All files with their states take at most this times "
+        "`segment_bytes`; the oldest is deleted first. A state that takes more than half of that "
+        "is not written.",
     )
     buffer_bytes: int = Field(
         default=32 * 2**20,
         ge=2**16,
         le=2**32,
-        description="Records that wait in memory for a slow disk; beyond it they are dropped, and "
-        "a new file is begun when the disk has caught up.",
+        description="Records that may wait in memory for a slow disk; further ones are dropped, "
+        "and a new file is begun when the disk has caught up.",
     )
 
 
 class ExtenderHealthSection(HealthSection):
-    """When the extender counts as dead, and how it ends."""
+    """When the extender counts as dead, and how it stops."""
 
     drain_seconds: float = Field(
         default=5.0,
         ge=0.001,
         le=300,
-        description="How long open requests may go on after SIGTERM; keep it below the pod's "
+        description="How long open requests may continue after SIGTERM; keep it below the pod's "
         "`terminationGracePeriodSeconds`.",
     )
 

@@ -1,4 +1,4 @@
-"""The sections of the settings file that say who acts, and how the others find him."""
+"""The sections of the settings file about leader election, and the way to the leader."""
 
 import ipaddress
 from typing import Self
@@ -10,7 +10,7 @@ from shared.settings import Section
 
 
 class LeaseSection(Section):
-    """The Lease that says who acts: kube-scheduler's, or with `hold` one of our own."""
+    """The Lease that names the leader: kube-scheduler's, or with `hold` one of our own."""
 
     namespace: str = Field(
         default="kube-system",
@@ -31,37 +31,37 @@ class LeaseSection(Section):
         default=15.0,
         ge=1,
         le=600,
-        description="With `hold`: how long others wait after the last renewal they saw.",
+        description="With `hold`: how long standbys wait after the last renewal they saw.",
     )
     renew_deadline_seconds: float = Field(
         default=10.0,
         ge=0.5,
         le=600,
-        description="With `hold`: without a renewal for so long, this replica stops acting.",
+        description="With `hold`: without a renewal for so long, the leader steps down.",
     )
     retry_seconds: float = Field(
-        default=2.0, ge=0.05, le=60, description="With `hold`: from one try to the next."
+        default=2.0, ge=0.05, le=60, description="With `hold`: time between two attempts."
     )
 
     @model_validator(mode="after")
-    def _stops_before_another_may_begin(self) -> Self:
+    def _steps_down_before_another_may_lead(self) -> Self:
         rising = (self.retry_seconds, self.renew_deadline_seconds, self.duration_seconds)
         if not rising[0] < rising[1] < rising[2]:
             raise ValueError(
                 "retry_seconds, renew_deadline_seconds, duration_seconds: "
-                f"{', '.join(f'{one:g}' for one in rising)} must rise"
+                f"{', '.join(f'{seconds:g}' for seconds in rising)} must rise"
             )
         return self
 
 
 class EndpointSection(Section):
-    """The way of a kube-scheduler elsewhere to the replica that acts (docs/tls.md)."""
+    """How a kube-scheduler elsewhere reaches the leader (docs/tls.md)."""
 
     service: str | None = Field(
         default=None,
         min_length=1,
-        description="Service without a selector; the replica that acts writes itself into its "
-        "EndpointSlice, which must exist under the same name. No value: none is written.",
+        description="Service without a selector; the leader writes its address into the "
+        "EndpointSlice of the same name, which must exist. No value: none is written.",
     )
     namespace: str = Field(
         default="shuntyard-system", min_length=1, description="Namespace of the Service."
@@ -77,13 +77,13 @@ class EndpointSection(Section):
 
     @field_validator("address")
     @classmethod
-    def _is_an_address(cls, found: str | None) -> str | None:
-        if found is not None:
-            ipaddress.ip_address(found)
-        return found
+    def _is_an_address(cls, address: str | None) -> str | None:
+        if address is not None:
+            ipaddress.ip_address(address)
+        return address
 
     @model_validator(mode="after")
-    def _knows_where_it_is(self) -> Self:
+    def _has_an_address(self) -> Self:
         if self.service is not None and self.address is None:
             raise ValueError("address: expected this pod's IP address, because service is set")
         return self

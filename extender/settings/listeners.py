@@ -1,4 +1,4 @@
-"""The sections of the settings file for the listeners: for kube-scheduler, people, and agents."""
+"""The sections of the settings file about the listeners for kube-scheduler, users and agents."""
 
 import ipaddress
 from enum import StrEnum
@@ -13,9 +13,9 @@ from shared.connections import BODY_SECONDS, MOST_CONNECTIONS
 from shared.settings import Section
 
 
-def listed(found: object) -> object:
-    """Take a text, as the environment has it, for the items that its commas separate."""
-    return [part.strip() for part in found.split(",")] if isinstance(found, str) else found
+def listed(value: object) -> object:
+    """Split a text at its commas, as it is in the environment."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
 MOST_SCHEDULER_CONNECTIONS: Final = 16384
@@ -49,34 +49,34 @@ def _is_loopback(host: str) -> bool:
 
 
 class _Listening(Section):
-    """What every listener is told."""
+    """What every listener has."""
 
     most_connections: int = Field(
         default=MOST_CONNECTIONS,
         ge=1,
         le=1_000_000,
-        description="Connections that may be open; at most a part of the files that the process "
-        "may open: six tenths of them for kube-scheduler's, a fifth for agents', a tenth for "
-        "people's. One more, and the one that has asked for nothing for the longest time is ended.",
+        description="Most open connections, limited to a part of the files that the process may "
+        "open: six tenths for kube-scheduler, a fifth for agents, a tenth for users. One more "
+        "ends the connection that has been idle for longest.",
     )
     body_seconds: float = Field(
         default=BODY_SECONDS,
         ge=0.1,
         le=3600,
-        description="How long the body of a request may take; then its connection is ended.",
+        description="How long the body of a request may take; then the connection is ended.",
     )
 
 
 class SchedulerSection(_Listening):
-    """The listener that kube-scheduler calls, and whose extender this is (docs/tls.md)."""
+    """The listener for kube-scheduler (docs/tls.md)."""
 
     most_connections: int = Field(
         default=MOST_SCHEDULER_CONNECTIONS,
         ge=1,
         le=1_000_000,
-        description="Connections that may be open; at most six tenths of the files that the "
-        "process may open. Nine tenths of them may be calls that wait for their gang, one for each "
-        "pod: as many pods as that a gang may have without further requests to the API server.",
+        description="Most open connections, limited to six tenths of the files that the process "
+        "may open. Nine tenths of them may be bind calls that wait for their gang, one for each "
+        "pod; a larger gang needs further requests to the API server.",
     )
 
     scheduler_name: str = Field(
@@ -88,25 +88,25 @@ class SchedulerSection(_Listening):
     listen_host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="Address for kube-scheduler. Nobody is asked who he is there, so it must be of "
-        "loopback; any other one needs `client_authority`.",
+        description="Address for kube-scheduler. Callers are not authenticated without "
+        "`client_authority`, so without it this must be a loopback address.",
     )
     listen_port: int = Field(default=10261, ge=0, le=65535, description="Port; 0 takes a free one.")
     certificate: Path | None = Field(
         default=None,
-        description="Certificate chain in PEM, read again when it changes; no value: in the clear.",
+        description="Certificate chain in PEM, read again when it changes; no value: no TLS.",
     )
     key: Path | None = Field(default=None, description="Its private key in PEM.")
     client_authority: Path | None = Field(
         default=None,
-        description="Certificates in PEM, read again when they change: who calls must show a "
-        "certificate that one of them has signed; no value: anybody may call.",
+        description="Authorities in PEM, read again when they change: a caller must have a "
+        "certificate signed by one of them; no value: every caller is accepted.",
     )
     client_names: Texts = Field(
         default=("shuntyard-kube-scheduler",),
         min_length=1,
-        description="With `client_authority`: common names or DNS names of which the caller's "
-        "certificate must have one; in the environment separated by commas.",
+        description="With `client_authority`: the caller's certificate must have one of these "
+        "common names or DNS names; in the environment separated by commas.",
     )
     identity: str | None = Field(
         default=None,
@@ -124,38 +124,38 @@ class SchedulerSection(_Listening):
         return self
 
     @model_validator(mode="after")
-    def _lets_nobody_in_who_is_not_asked(self) -> Self:
+    def _is_local_without_authentication(self) -> Self:
         if self.client_authority is None and not _is_loopback(self.listen_host):
             raise ValueError(
-                f"listen_host {self.listen_host!r}: expected an address of loopback, because "
-                "anybody may call without client_authority"
+                f"listen_host {self.listen_host!r}: expected a loopback address, because callers "
+                "are not authenticated without client_authority"
             )
         return self
 
 
 class WithoutToken(StrEnum):
-    """What the API listener shows to callers who show no token."""
+    """What the API listener shows to callers without a token."""
 
     ALL = "all"
     HEALTH = "health"
 
 
 class ApiSection(_Listening):
-    """The listener for people and probes: read API, `/livez`, `/readyz`, `/metrics`."""
+    """The listener for users and probes: read API, `/livez`, `/readyz`, `/metrics`."""
 
     listen_host: str = Field(default="127.0.0.1", min_length=1, description="Address.")
     listen_port: int = Field(default=10262, ge=0, le=65535, description="Port; 0 takes a free one.")
     certificate: Path | None = Field(
         default=None,
-        description="Certificate chain in PEM, read again when it changes; no value: in the clear.",
+        description="Certificate chain in PEM, read again when it changes; no value: no TLS.",
     )
     key: Path | None = Field(default=None, description="Its private key in PEM.")
     without_token: WithoutToken = Field(
         default=WithoutToken.ALL,
-        description="What callers without a token are shown: `all`, as it is for those who come "
-        "through the API server's service proxy, which tells nobody's name; `health`: probes only. "
-        "What-if needs a token with both. "
-        "Callers with a token are shown the namespaces in which they may list pods.",
+        description="What callers without a token see: `all`, which callers through the API "
+        "server's service proxy need, because it hides their names; `health`: probes only. "
+        "What-if needs a token with either. Callers with a token see the namespaces in which they "
+        "may list pods.",
     )
     audience: str | None = Field(
         default=None,
@@ -165,23 +165,23 @@ class ApiSection(_Listening):
     )
     viewer_accounts: Texts = Field(
         default=(f"system:serviceaccount:shuntyard-system:{VIEWERS_ACCOUNT}",),
-        description="User names whose tokens for the audience `shuntyard-viewers` show that their "
-        "bearer has the Role `shuntyard-viewer`: he sees all namespaces and may ask what-if. In "
-        "the environment separated by commas.",
+        description="User names whose tokens for the audience `shuntyard-viewers` prove the Role "
+        "`shuntyard-viewer`: their callers see all namespaces and may use what-if. In the "
+        "environment separated by commas.",
     )
     review_cache_seconds: float = Field(
         default=30.0,
         ge=0,
         le=600,
-        description="How long it is remembered whose a token is, and what he may see; what he may "
-        "not see, ten times as long, but at most ten minutes.",
+        description="How long the user of a token and what the user may see are cached; a refusal "
+        "is cached ten times as long, but at most ten minutes.",
     )
 
     _pair = model_validator(mode="after")(_both_or_none)
 
 
 class AgentsSection(_Listening):
-    """The listener for node agents. It is open only with a certificate: agents send tokens."""
+    """The listener for node agents. It needs a certificate, because agents send tokens."""
 
     listen_host: str = Field(
         default="127.0.0.1",
@@ -192,7 +192,7 @@ class AgentsSection(_Listening):
     certificate: Path | None = Field(
         default=None,
         description="Certificate chain in PEM, read again when it changes; no value: the listener "
-        "is not opened, and nothing is known of training progress.",
+        "is not opened, and training progress is unknown.",
     )
     key: Path | None = Field(default=None, description="Its private key in PEM.")
     audience: str = Field(
@@ -203,20 +203,20 @@ class AgentsSection(_Listening):
     accounts: Texts = Field(
         default=("system:serviceaccount:shuntyard-agents:shuntyard-agent",),
         min_length=1,
-        description="User names that agents may have; in the environment separated by commas.",
+        description="User names of agents; in the environment separated by commas.",
     )
     token_cache_seconds: float = Field(
         default=60.0,
         ge=0,
         le=3600,
-        description="How long a token that the API server accepted is not asked about again. A "
-        "deleted agent's token is good for so long.",
+        description="How long a token that the API server accepted is not reviewed again. The "
+        "token of a deleted agent is accepted for so long.",
     )
     most_body_bytes: int = Field(
         default=4 * 2**20,
         ge=2**16,
         le=2**28,
-        description="Largest heartbeat, unpacked; a full one takes about 1.5 KB a pod.",
+        description="Largest heartbeat, unpacked; a full one has about 1.5 KB for each pod.",
     )
 
     _pair = model_validator(mode="after")(_both_or_none)

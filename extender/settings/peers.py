@@ -1,4 +1,4 @@
-"""The section of the settings file that says how a standby finds the replica that acts."""
+"""The section of the settings file about the way from a standby to the leader."""
 
 from pathlib import Path
 
@@ -8,13 +8,13 @@ from shared.settings import Section
 
 
 class PeersSection(Section):
-    """Where reads go on to that reach a replica which does not act (docs/high-availability.md)."""
+    """How a standby passes reads on to the leader (docs/high-availability.md)."""
 
     service: str | None = Field(
         default=None,
         min_length=1,
-        description="Service of the read API; the replica that acts is the pod behind it whose "
-        "name the Lease has. No value: a standby answers from what it knows itself.",
+        description="Service of the read API; the leader is the pod behind it that the Lease "
+        "names. No value: a standby answers from what it knows itself.",
     )
     namespace: str = Field(
         default="shuntyard-system", min_length=1, description="Namespace of the Service."
@@ -22,8 +22,8 @@ class PeersSection(Section):
     port_name: str = Field(default="api", description="Name of the Service's port.")
     authority: Path | None = Field(
         default=None,
-        description="With `api.certificate`: authorities in PEM that have signed the replicas' "
-        "certificates; no value: those that the system trusts.",
+        description="With `api.certificate`: authorities of the replicas' certificates, in PEM; no "
+        "value: those that the system trusts.",
     )
     server_name: str | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""The section of the settings file for the keys that sign what we write for ourselves."""
+"""The section of the settings file about the keys that sign our own records."""
 
 from pydantic import Field
 
@@ -6,13 +6,13 @@ from shared.settings import Section
 
 
 class SigningSection(Section):
-    """Signatures of seats, of records on owners and of Migrations (docs/our-keys.md)."""
+    """Signatures of reservations, records on owners, and Migrations (docs/our-keys.md)."""
 
     secret: str | None = Field(
         default=None,
         min_length=1,
-        description="Secret that keeps the keys; it must exist, and the first replica fills it. No "
-        "value: nothing is signed, and everybody who may edit a pod may give it a seat.",
+        description="Secret with the keys; it must exist, and the first replica fills it. No "
+        "value: nothing is signed, and every user who may edit a pod may reserve a node for it.",
     )
     namespace: str = Field(
         default="shuntyard-system", min_length=1, description="Namespace of the Secret."
@@ -21,5 +21,5 @@ class SigningSection(Section):
         default=60.0,
         ge=1,
         le=600,
-        description="How long the start waits for the API server to give the keys.",
+        description="How long the start waits for the keys from the API server.",
     )

@@ -226,12 +226,12 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "a listener that lets everybody bind": (
         "scheduler: {listen_host: 0.0.0.0}",
         {},
-        "scheduler: listen_host '0.0.0.0': expected an address of loopback",
+        "scheduler: listen_host '0.0.0.0': expected a loopback address",
     ),
     "a name that may lead anywhere": (
         "scheduler: {listen_host: yard.example}",
         {},
-        "scheduler: listen_host 'yard.example': expected an address of loopback",
+        "scheduler: listen_host 'yard.example': expected a loopback address",
     ),
     "a holder that ends after another begins": (
         "lease: {renew_deadline_seconds: 20}",
