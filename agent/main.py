@@ -31,7 +31,7 @@ from agent.reporting.board import Board
 from agent.sampling import finding
 from agent.sampling.finding import Samplers
 from agent.settings import NODE_VARIABLE, AgentSettings, ExtenderSection
-from agent.tailing.chunk import OpenFiles
+from agent.tailing.chunk import Limits, OpenFiles
 from agent.tracking.sources import NodeContext
 from agent.tracking.tracker import Tracker
 from agent.worker import Worker
@@ -39,6 +39,7 @@ from shared import logs
 from shared import settings as settings_files
 from shared.clock import Clock
 from shared.connections import Connections, Site, most_connections
+from shared.convergence.parameters import ConvergenceParameters
 from shared.errors import InputError, SettingsError
 from shared.health import Health, Heartbeat
 from shared.system_clock import SystemClock
@@ -223,10 +224,10 @@ def node_context(settings: AgentSettings, node: str) -> NodeContext:
         volume=paths.volume,
         pod_logs=paths.pod_logs,
         checkpoint_gid=paths.checkpoint_gid,
-        limits=following.limits(),
+        limits=following.applied_to(Limits()),
         open_files=OpenFiles(following.open_files),
         files=following.files,
-        params=settings.convergence.parameters(),
+        params=settings.convergence.applied_to(ConvergenceParameters()),
         interval_seconds=following.interval_seconds,
         checkpoint_seconds=following.checkpoint_seconds,
         asked_seconds=following.asked_seconds,

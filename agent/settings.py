@@ -4,25 +4,24 @@ Read once in ``main``; parts get the values they need, never this object.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
+from typing_extensions import override
 
 from agent.sampling.finding import DEFAULT_CGROUP_ROOT, Source
 from agent.sampling.node import DEFAULT_PROCFS
 from agent.tailing.chunk import Limits
 from shared.convergence.parameters import (
-    BOUNDS,
     PRESETS,
     ConvergenceParameters,
-    Normalisation,
 )
 from shared.sections import HealthSection, LoggingSection
-from shared.settings import Section
+from shared.settings import Part, Section, takes
 from shared.wire import MOST_EVENTS
 
 NODE_VARIABLE: Final = "NODE_NAME"
@@ -172,10 +171,7 @@ class PathsSection(Section):
     )
 
 
-def _limit(name: str, least: int, most: int, description: str) -> Any:
-    return Field(default=getattr(Limits(), name), ge=least, le=most, description=description)
-
-
+@takes(Part(Limits))
 class FollowingSection(Section):
     """How files are followed: by polling, because only that sees writes of other hosts."""
 
@@ -204,25 +200,6 @@ class FollowingSection(Section):
     open_files: int = Field(
         default=256, ge=1, le=65536, description="Files held open at one time, of all pods."
     )
-    bytes_per_poll: int = _limit("bytes_per_poll", 4096, 2**28, "Read of one file at one time.")
-    lines_per_poll: int = _limit("lines_per_poll", 1, 10**6, "The same in lines.")
-    line_bytes: int = _limit("line_bytes", 256, 2**24, "Kept of a longer line: its end.")
-    from_start_bytes: int = _limit(
-        "from_start_bytes",
-        0,
-        2**34,
-        "Of a file that is larger when it is first seen, only its head and so much of its end "
-        "are read.",
-    )
-
-    def limits(self) -> Limits:
-        """Return what one file is held to."""
-        return Limits(
-            bytes_per_poll=self.bytes_per_poll,
-            lines_per_poll=self.lines_per_poll,
-            line_bytes=self.line_bytes,
-            from_start_bytes=self.from_start_bytes,
-        )
 
 
 class SamplingSection(Section):
@@ -258,12 +235,13 @@ class Preset(StrEnum):
 _PRESETS: Final[Mapping[Preset, ConvergenceParameters]] = {p: PRESETS[p.value] for p in Preset}
 
 
-def _bounded(name: str, description: str) -> Any:
-    least, most = BOUNDS[name]
-    text = f"{description} No value: as `preset` says."
-    return Field(default=None, ge=least, le=most, description=text)
-
-
+@takes(
+    Part(
+        ConvergenceParameters,
+        preset="preset",
+        optional=[field.name for field in fields(ConvergenceParameters)],
+    )
+)
 class ConvergenceSection(Section):
     """When a training run counts as converged (docs/policies/convergence.md)."""
 
@@ -272,27 +250,11 @@ class ConvergenceSection(Section):
         description="`recommended`: what the simulation of SpeCon recommends; `printed`: as the "
         "paper prints it.",
     )
-    alpha: float | None = _bounded("alpha", "Growth from which on a run progresses.")
-    interval_seconds: float | None = _bounded("interval_seconds", "Time between two ticks.")
-    normalisation: Normalisation | None = Field(
-        default=None,
-        description="By what a change of the metric is divided. No value: as `preset` says.",
-    )
-    signed: bool | None = Field(
-        default=None,
-        description="Whether only an improvement is growth. No value: as `preset` says.",
-    )
-    count_silent_ticks: bool | None = Field(
-        default=None,
-        description="Whether an interval without a value is one without growth. No value: as "
-        "`preset` says.",
-    )
-    epsilon: float | None = _bounded("epsilon", "The least by which a change is divided.")
 
-    def parameters(self) -> ConvergenceParameters:
-        """Return the parameters of Algorithm 1."""
-        changes = self.model_dump(exclude={"preset"}, exclude_none=True)
-        return replace(_PRESETS[self.preset], **changes)
+    @override
+    def preset_values(self) -> ConvergenceParameters:
+        """Return the preset that ``preset`` names."""
+        return _PRESETS[self.preset]
 
 
 class ApiSection(Section):

@@ -122,9 +122,11 @@ def takes(*parts: Part) -> Callable[[type[SectionType]], type[SectionType]]:
         }
         section.parts = parts
         taken = create_model(f"{section.__name__}Parameters", __base__=Section, **fields)
+        # the fields of the last one come first; a preset comes before what it gives
+        bases = (taken, section) if any(part.preset for part in parts) else (section, taken)
         made = create_model(
             section.__name__,
-            __base__=(section, taken),  # the fields of the last one come first
+            __base__=bases,
             __module__=section.__module__,
             __doc__=section.__doc__,
         )

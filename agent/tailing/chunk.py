@@ -2,25 +2,22 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Annotated, Final
 
+from annotated_types import Ge, Le
 from msgspec import Struct
+from typing_extensions import Doc
 
 KIB: Final = 1024
 MIB: Final = 1024 * 1024
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Limits:
     """How much of one file a follower reads, keeps and skips.
 
     Attributes:
-        bytes_per_poll: Most bytes of one poll; the rest waits for the next. Small, because the
-            pod's share of time is checked after each poll.
-        lines_per_poll: Most lines of one poll.
-        line_bytes: Most bytes kept of an unfinished line: its end; the beginning is dropped and
-            counted.
-        from_start_bytes: If a file is larger when it is first seen, only its head and this much of
-            its end are read. Not for binary files, which cannot be read from the middle.
         behind_bytes: If more than this is unread, and was written after the file was first seen,
             only the last ``from_start_bytes`` are read. Not for binary files.
         head_bytes: Head of a large file: the header of a table, the first values of a run.
@@ -29,10 +26,31 @@ class Limits(Struct, frozen=True, kw_only=True):
             written when a file is opened.
     """
 
-    bytes_per_poll: int = 128 * KIB
-    lines_per_poll: int = 1000
-    line_bytes: int = 64 * KIB
-    from_start_bytes: int = 4 * MIB
+    # small, because the pod's share of time is checked after each poll
+    bytes_per_poll: Annotated[
+        int,
+        Ge(4 * KIB),
+        Le(256 * MIB),
+        Doc("Most bytes of one file that one poll reads; the next poll reads on."),
+    ] = 128 * KIB
+    lines_per_poll: Annotated[
+        int, Ge(1), Le(10**6), Doc("Most lines of one file that one poll reads.")
+    ] = 1000
+    line_bytes: Annotated[
+        int,
+        Ge(256),
+        Le(16 * MIB),
+        Doc("Most bytes kept of an unfinished line: its end; the beginning is dropped."),
+    ] = 64 * KIB
+    from_start_bytes: Annotated[
+        int,
+        Ge(0),
+        Le(2**34),
+        Doc(
+            "Of a file that is larger when it is first seen, only its head and so much of its end "
+            "are read. Not for binary files, which are read from the start."
+        ),
+    ] = 4 * MIB
     behind_bytes: int = 16 * MIB
     head_bytes: int = 4 * KIB
     idle_close_seconds: float = 60.0

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
+
+from annotated_types import Ge, Le
+from typing_extensions import Doc
 
 
 class Normalisation(StrEnum):
@@ -17,45 +20,45 @@ class Normalisation(StrEnum):
     """All that was gained since the first tick."""
 
 
-BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    "alpha": (1e-9, 1e9),
-    "interval_seconds": (1.0, 3600.0),
-    "epsilon": (1e-300, 1.0),
-}
-"""Lowest and highest value of each number in ``ConvergenceParameters``.
-
-``alpha`` is above 1 only where the normalisation is absolute and the metric large.
-"""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConvergenceParameters:
     """When a training run counts as converged.
 
-    Attributes:
-        alpha: Growth during one interval from which on a run progresses. 0.01, the paper's best.
-        interval_seconds: Time between two ticks. 30, as in the paper and its authors' own log.
-        normalisation: By what the change is divided. The paper's algorithm divides by nothing, and
-            calls its threshold a percentage all the same.
-        signed: Whether only an improvement is growth; false: any change, as printed, so that a
-            diverging run counts as progressing.
-        count_silent_ticks: Whether a tick without a new value counts as one without growth, as
-            printed ("between iterations the last value"). False: a trainer that pauses, or
-            says little, must not look converged.
-        epsilon: The least by which a change is divided.
-
     Source:
         Mao et al., "Speculative Container Scheduling for Deep Learning Applications in a
-        Kubernetes Cluster", IEEE Systems Journal 2021, arXiv 2010.11307, Sect. V-A and VI; the
-        choice between its options is ours, by simulation (docs/policies/convergence.md).
+        Kubernetes Cluster", IEEE Systems Journal 2021, arXiv 2010.11307, Sect. V-A and VI: 0.01 is
+        the paper's best ``alpha``, 30 s its interval and that of its authors' own log. The choice
+        between its options is ours, by simulation (docs/policies/convergence.md). As printed, the
+        change is divided by nothing, though the threshold is called a percentage.
     """
 
-    alpha: float = 0.01
-    interval_seconds: float = 30.0
-    normalisation: Normalisation = Normalisation.RELATIVE_TO_PREVIOUS
-    signed: bool = True
-    count_silent_ticks: bool = False
-    epsilon: float = 1e-12
+    alpha: Annotated[
+        float,
+        Ge(1e-9),
+        Le(1e9),  # above 1 only where the normalisation is absolute and the metric large
+        Doc("Growth during one interval from which on a run progresses."),
+    ] = 0.01
+    interval_seconds: Annotated[float, Ge(1.0), Le(3600.0), Doc("Time between two ticks.")] = 30.0
+    normalisation: Annotated[Normalisation, Doc("By what a change of the metric is divided.")] = (
+        Normalisation.RELATIVE_TO_PREVIOUS
+    )
+    signed: Annotated[
+        bool,
+        Doc(
+            "Whether only an improvement is growth. Off: any change, as printed, so that a "
+            "diverging run counts as progressing."
+        ),
+    ] = True
+    count_silent_ticks: Annotated[
+        bool,
+        Doc(
+            "Whether an interval without a value is one without growth, as printed. Off: a trainer "
+            "that pauses, or reports seldom, does not look converged."
+        ),
+    ] = False
+    epsilon: Annotated[
+        float, Ge(1e-300), Le(1.0), Doc("The least by which a change is divided.")
+    ] = 1e-12
 
 
 RECOMMENDED: Final = ConvergenceParameters()

@@ -8,7 +8,7 @@ import pytest
 
 from agent.settings import AgentSettings, Preset
 from shared import settings
-from shared.convergence.parameters import PRESETS, Normalisation
+from shared.convergence.parameters import PRESETS, ConvergenceParameters, Normalisation
 from shared.errors import SettingsError
 
 UNITS = ("_seconds", "_bytes", "_ratio", "port", "_gid")
@@ -80,10 +80,12 @@ def test_every_preset_of_the_rule_can_be_chosen() -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_single_values_win_over_the_preset(tmp_path: Path, preset: str) -> None:
-    found = load(tmp_path, f"convergence: {{preset: {preset}}}").convergence.parameters()
+    chosen = load(tmp_path, f"convergence: {{preset: {preset}}}").convergence
+    found = chosen.applied_to(ConvergenceParameters())
     assert found == PRESETS[preset]
     said = "signed: true, alpha: 0.05, interval_seconds: 10, normalisation: absolute"
-    found = load(tmp_path, f"convergence: {{preset: {preset}, {said}}}").convergence.parameters()
+    chosen = load(tmp_path, f"convergence: {{preset: {preset}, {said}}}").convergence
+    found = chosen.applied_to(ConvergenceParameters())
     assert found == dataclasses.replace(
         PRESETS[preset],
         signed=True,

@@ -7,6 +7,7 @@ import pytest
 from shared.convergence import parameters
 from shared.convergence.categories import growth
 from shared.convergence.parameters import ConvergenceParameters, Normalisation
+from shared.parameters import bounds
 from shared.progress import Goal
 
 ABSOLUTE, PREVIOUS, DROP = Normalisation
@@ -41,7 +42,7 @@ def test_growth(case):
 
 def test_bounds_hold_every_preset():
     for params in parameters.PRESETS.values():
-        for name, (least, most) in parameters.BOUNDS.items():
+        for name, (least, most) in bounds(ConvergenceParameters).items():
             assert least <= getattr(params, name) <= most
 
 
