@@ -12,8 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench import heartbeat_server as yard
-from bench import results
+from bench import heartbeat_server, results
 from bench.heartbeats import Call, Listener, answered, listening, send
 
 
@@ -62,8 +61,8 @@ async def _rows(listener: Listener, counts: list[int], pods: int) -> list[Row]:
 
 def _calls(nodes: int, pods: int) -> Iterator[Call]:
     for node in range(nodes):
-        body = yard.heartbeat_body(node, 1, range(pods), full=True, packed=False)
-        yield Call(f"{yard.TOKEN_PREFIX}{yard.node_name(node)}", body)
+        body = heartbeat_server.heartbeat_body(node, 1, range(pods), full=True, packed=False)
+        yield Call(f"{heartbeat_server.TOKEN_PREFIX}{heartbeat_server.node_name(node)}", body)
 
 
 @asynccontextmanager

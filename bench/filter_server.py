@@ -80,7 +80,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
         leads=stirring(recorder) if options.changing else lambda: True,
         metrics=recorder.metrics,
     )
-    answers = SchedulerAnswers(context, _Desk(), barrier=_bind_nothing)
+    answers = SchedulerAnswers(context, _NoDirectGangs(), barrier=_bind_nothing)
     runner = create_runner(create_scheduler_app(answers, recorder.metrics), drain_seconds=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -95,8 +95,8 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
     await runner.cleanup()
 
 
-class _Desk:
-    """Nobody waits in the queue, and nothing is taken over: each answer is worked out anew."""
+class _NoDirectGangs:
+    """An empty queue without direct gangs: each answer is computed anew."""
 
     def waits(self, _pod: Pod) -> bool:
         return False
@@ -109,7 +109,7 @@ class _Desk:
 
 
 async def _bind_nothing(_namespace: str, _name: str, _uid: str, _node: str) -> CallError:
-    return CallError("no pod is bound here")
+    return CallError("this server binds no pods")
 
 
 def main() -> None:

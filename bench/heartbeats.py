@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from bench import heartbeat_server as yard
+from bench import heartbeat_server
 from bench.heartbeat_server import ACCOUNT, AUDIENCE, TOKEN_PREFIX, review
 from devcluster.certificates import Authority
 from extender.servers.agents.tokens import TokenCheck
@@ -140,8 +140,8 @@ def _rows(listener: Listener, options: argparse.Namespace) -> Iterator[Row]:
         rounds = 2 if full else options.rounds
         calls = [
             Call(
-                f"{yard.TOKEN_PREFIX}{yard.node_name(node)}",
-                yard.heartbeat_body(node, sequence + i, pods, full=full, packed=packed),
+                f"{heartbeat_server.TOKEN_PREFIX}{heartbeat_server.node_name(node)}",
+                heartbeat_server.heartbeat_body(node, sequence + i, pods, full=full, packed=packed),
                 packed,
             )
             for i in range(rounds)

@@ -112,7 +112,7 @@ class Grower:
 
 
 def job_pause(job: JobView) -> float:
-    """Return the seconds a job stands still when its workers change."""
+    """Return the seconds that a job pauses when its workers change."""
     return 5.0 if job.truth is None else job.truth.pause_seconds
 
 

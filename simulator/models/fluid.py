@@ -6,96 +6,14 @@ new host from the start of the pause.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, Protocol
 
 from shared.model import NodeName, Uid
-from simulator.models import processor_sharing
-from simulator.models.loss_curves import LossCurve
+from simulator.models.fluid_tasks import Relocation, Run, Running, Task
 
 NEARLY_ALL: Final = 0.95
 """Share of the loss reduction whose time is reported beside completion."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """A training job on one host.
-
-    Attributes:
-        uid: Unique.
-        arrives_at: Seconds.
-        work: Seconds on a host of its own.
-        host: Its first host.
-        curve: Its loss by the share of work done.
-        reported: Logged loss after each iteration; iterations are equal parts of the work.
-        most: Largest share of a host that it can use (its threads), above 0 to 1.
-        estimate_ratio: Predicted remaining work divided by the true one.
-    """
-
-    uid: Uid
-    arrives_at: float
-    work: float
-    host: NodeName
-    curve: LossCurve
-    reported: tuple[float, ...]
-    most: float = 1.0
-    estimate_ratio: float = 1.0
-
-
-@dataclass(slots=True)
-class Running:
-    """A task that has arrived and not completed.
-
-    Attributes:
-        task: The task.
-        host: Its host, or the one it is moving to.
-        since: When it came there.
-        moves: How often it was moved.
-        done: Work done at ``at``.
-        rate: Work per second since then; 0 in a pause.
-        ends_at: Predicted completion if nothing changes.
-        paused_until: End of its last pause.
-        nearly_at: When it reached 95 % of the loss reduction; None: not yet.
-    """
-
-    task: Task
-    host: NodeName
-    since: float
-    at: float
-    goal: float
-    moves: int = 0
-    done: float = 0.0
-    rate: float = 0.0
-    ends_at: float = math.inf
-    paused_until: float = -math.inf
-    nearly_at: float | None = None
-
-
-@dataclass(frozen=True)
-class Relocation:
-    """One move of a task."""
-
-    at: float
-    uid: Uid
-    source: NodeName
-    target: NodeName
-
-
-@dataclass
-class Run:
-    """Results of a run.
-
-    Attributes:
-        ended: Completion of each task.
-        nearly: When each task reached 95 % of its loss reduction.
-        relocations: Moves in the order in which they began.
-        delivered: Work done on each host.
-    """
-
-    ended: dict[Uid, float] = field(default_factory=dict)
-    nearly: dict[Uid, float] = field(default_factory=dict)
-    relocations: list[Relocation] = field(default_factory=list)
-    delivered: dict[NodeName, float] = field(default_factory=dict)
 
 
 class Rule(Protocol):
@@ -270,10 +188,46 @@ class Fluid:
                 sharing.append(running)
         limits = [running.task.most for running in sharing]
         weights = None if weigher is None or not sharing else weigher.weights(self, sharing)
-        factor = processor_sharing.interference(limits, self._slowdown)
-        for running, share in zip(
-            sharing, processor_sharing.shares(1.0, limits, weights), strict=True
-        ):
+        factor = interference(limits, self._slowdown)
+        for running, share in zip(sharing, cpu_shares(1.0, limits, weights), strict=True):
             running.rate = share * factor
             running.ends_at = self.now + (running.task.work - running.done) / running.rate
         self._next_end[host] = min((running.ends_at for running in sharing), default=math.inf)
+
+
+def cpu_shares(
+    capacity: float, limits: Sequence[float], weights: Sequence[float] | None = None
+) -> list[float]:
+    """Return the part of ``capacity`` each task gets, in the order given.
+
+    Each task gets capacity in proportion to its weight, but no more than its limit; what a limit
+    leaves is shared among the others in the same way. No capacity stays idle that a task can use.
+
+    Args:
+        capacity: Of the machine, 0 or above.
+        limits: Most that each task can use, in the same unit, 0 or above.
+        weights: Above 0; None: all equal.
+    """
+    if sum(limits) <= capacity:
+        return list(limits)
+    count = len(limits)
+    equal = capacity / count
+    if weights is None:
+        if min(limits) >= equal:
+            return [equal] * count
+        weights = [1.0] * count
+    order = sorted(range(count), key=lambda i: (limits[i] / weights[i], i))
+    together = list(accumulate(weights[i] for i in reversed(order)))[::-1]
+    parts, left = [0.0] * count, capacity
+    for i, weight in zip(order, together, strict=True):
+        parts[i] = min(limits[i], left * weights[i] / weight)
+        left = max(0.0, left - parts[i])
+    return parts
+
+
+def interference(limits: Sequence[float], slowdown: float) -> float:
+    """Return the factor by which tasks that want more than a whole machine slow each other down.
+
+    ``1 / (1 + slowdown * max(0, sum(limits) - 1))``: 1 without contention, or with a slowdown of 0.
+    """
+    return 1.0 / (1.0 + slowdown * max(0.0, sum(limits) - 1.0))

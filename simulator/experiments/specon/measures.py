@@ -15,7 +15,8 @@ from simulator.experiments.registry import Options
 from simulator.experiments.specon.rules import Tally
 from simulator.experiments.specon.scenarios import NOISE, Scenario, SharingModel, tasks
 from simulator.experiments.specon.variants import Variant
-from simulator.models.fluid import Fluid, Run, Task
+from simulator.models.fluid import Fluid
+from simulator.models.fluid_tasks import Run, Task
 from simulator.numbers import Spread, gain, spread
 from simulator.results import Beside, Cell
 

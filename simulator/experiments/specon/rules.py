@@ -17,7 +17,8 @@ from shared.convergence.categories import ConvergenceState
 from shared.convergence.parameters import ConvergenceParameters
 from shared.model import NodeName, Uid
 from shared.progress import Category, Goal
-from simulator.models.fluid import Fluid, Running
+from simulator.models.fluid import Fluid
+from simulator.models.fluid_tasks import Running
 
 
 class Monitor:

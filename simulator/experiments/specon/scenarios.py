@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from shared.model import NodeName, Uid
-from simulator.models.fluid import Task
-from simulator.models.loss_curves import LossCurve
+from simulator.models.fluid_tasks import LossCurve, Task
 from simulator.seeds import generator
 
 VAE: Final = "VAE"
@@ -39,7 +38,7 @@ class SharingModel:
         work: Seconds alone on a machine, by class.
         most: Largest share of a machine that one job can use, by class.
         framework_spread: Relative difference between a mean and either framework.
-        slowdown: See ``simulator.models.processor_sharing.interference``.
+        slowdown: See ``simulator.models.fluid.interference``.
 
     Source:
         Calibrated to the paper's numbers of its default scheduler (T, E), and also to SpeCon's

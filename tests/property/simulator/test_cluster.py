@@ -31,11 +31,11 @@ CPUS = (4, 3, 2)
 @st.composite
 def jobs(draw, *, demanding=True):
     """Gangs that fit an empty cluster, elastic ones and greedy ones among them."""
-    found = []
+    result = []
     for number in range(draw(st.integers(1, 8))):
         workers = draw(st.integers(1, 4))
         servers = draw(st.integers(0, 2))
-        found.append(
+        result.append(
             job(
                 f"j{number}",
                 at=float(draw(st.integers(0, 60))),
@@ -54,7 +54,7 @@ def jobs(draw, *, demanding=True):
                 speed=PerWorker(apart=draw(st.booleans())),
             )
         )
-    return tuple(sorted(found, key=lambda one: one.submitted_at))
+    return tuple(sorted(result, key=lambda one: one.submitted_at))
 
 
 def workload(found):
@@ -213,15 +213,15 @@ def test_what_was_done_is_what_counted_and_what_was_lost(found, seed):
 )
 def test_one_machine_shares_as_a_fluid_does(wishes):
     """Against small steps of time: in each, everybody gets the same or what it wants."""
-    found = tuple(
+    result = tuple(
         job(
             f"j{i}", at=float(at), seconds=float(seconds), demand_milli=milli,
             worker={"memory": GIBI},
         )
         for i, (at, seconds, milli) in enumerate(sorted(wishes))
     )  # fmt: skip
-    run = simulate(Workload(found, machines(2)), Scripted(rule=first_fit))
-    expected = fluid(found, 2000)
+    run = simulate(Workload(result, machines(2)), Scripted(rule=first_fit))
+    expected = fluid(result, 2000)
     assert [r.completed_at for r in run.jobs] == pytest.approx(expected, abs=0.2)
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.models.fluid import Fluid, Task
-from simulator.models.loss_curves import LossCurve
+from simulator.models.fluid import Fluid
+from simulator.models.fluid_tasks import LossCurve, Task
 
 HOSTS = ("a", "b", "c")
 PAUSE = 2.0

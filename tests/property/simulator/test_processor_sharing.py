@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.models.processor_sharing import shares
+from simulator.models.fluid import cpu_shares
 
 tasks = st.lists(st.tuples(st.floats(0.01, 2.0), st.floats(0.01, 100.0)), min_size=1, max_size=8)
 capacities = st.floats(0.1, 4.0)
@@ -26,19 +26,19 @@ def by_level(capacity, limits, weights):
 def test_weighted_parts_are_those_of_the_water_level(capacity, found):
     limits, weights = [limit for limit, _ in found], [weight for _, weight in found]
     expected = by_level(capacity, limits, weights)
-    assert shares(capacity, limits, weights) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert cpu_shares(capacity, limits, weights) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @given(capacities, tasks)
 def test_no_weights_are_equal_weights(capacity, found):
     limits = [limit for limit, _ in found]
     expected = by_level(capacity, limits, [1.0] * len(limits))
-    assert shares(capacity, limits) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert cpu_shares(capacity, limits) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @given(capacities, tasks)
 def test_nothing_is_given_twice_and_nothing_is_left_over(capacity, found):
     limits, weights = [limit for limit, _ in found], [weight for _, weight in found]
-    given_ = shares(capacity, limits, weights)
+    given_ = cpu_shares(capacity, limits, weights)
     assert all(0 <= part <= limit for part, limit in zip(given_, limits, strict=True))
     assert sum(given_) == pytest.approx(min(capacity, sum(limits)))

@@ -71,19 +71,19 @@ def test_replanning_does_the_remaining_work_in_future_slots(world, params, rule,
     for job in early:
         state.accept(job, admission.offer(job, state, params))
     unfinished = {n for n, (_, plan) in state.admitted.items() if plan.completion_slot >= now}
-    found = replanning.replan(state, now, late, params)
-    check_room(found.state.promised)
-    assert not found.state.promised.g[: now - 1].any()
-    assert set(found.decisions) == unfinished | {job.name for job in late}
-    assert set(found.lost) == unfinished - set(found.state.admitted)
-    for name, (job, plan) in found.state.admitted.items():
+    result = replanning.replan(state, now, late, params)
+    check_room(result.state.promised)
+    assert not result.state.promised.g[: now - 1].any()
+    assert set(result.decisions) == unfinished | {job.name for job in late}
+    assert set(result.lost) == unfinished - set(result.state.admitted)
+    for name, (job, plan) in result.state.admitted.items():
         assert plan.workers.slots.min() >= max(now, job.arrival)
         if name in unfinished:
             before, old = state.admitted[name]
             assert plan.workers.total >= before.work - old.workers.before(now).total
-    for name, (job, plan) in found.state.admitted.items():
-        if len(found.state.admitted) == 1:
-            check_schedule(job, plan, _without(found.state, name), state.bounds, start=now)
+    for name, (job, plan) in result.state.admitted.items():
+        if len(result.state.admitted) == 1:
+            check_schedule(job, plan, _without(result.state, name), state.bounds, start=now)
 
 
 def _without(state, name):
@@ -98,8 +98,8 @@ def test_a_job_that_was_admitted_alone_is_never_lost(world, rule, now):
     state, jobs = begin(world, rule)
     params = AdmissionParameters(replanning=Replanning.ADMITTED_FIRST)
     state.accept(jobs[0], admission.offer(jobs[0], state, params))
-    found = replanning.replan(state, min(now, state.cluster.horizon), jobs[1:], params)
-    assert found.lost == ()
+    result = replanning.replan(state, min(now, state.cluster.horizon), jobs[1:], params)
+    assert result.lost == ()
 
 
 @given(worlds(most_jobs=5, horizon=5), rules)
@@ -111,13 +111,13 @@ def test_on_one_machine_workers_and_servers_share_it_in_each_slot(world, rule):
     for job in jobs:
         job = replace(job, exchange_slots=job.batch_slots / 2)  # noqa: PLW2901 - the same, with an exchange to save
         apart = admission.offer(job, state, AdmissionParameters())
-        found = colocation.offer(job, state, together)
-        assert found.payoff >= apart.payoff
-        plan = found.schedule
+        result = colocation.offer(job, state, together)
+        assert result.payoff >= apart.payoff
+        plan = result.schedule
         if plan is None or not plan.colocated:
-            assert found.payoff == apart.payoff
+            assert result.payoff == apart.payoff
         else:
-            assert found.payoff > apart.payoff
+            assert result.payoff > apart.payoff
             where = {slot: machine for slot, machine, _ in entries(plan.workers)}
             assert len(where) == len(plan.workers.slots)
             assert all(where[slot] == machine for slot, machine, _ in entries(plan.servers))
@@ -125,5 +125,5 @@ def test_on_one_machine_workers_and_servers_share_it_in_each_slot(world, rule):
             after.take(job, plan)
             assert (after.g[..., 1] == state.promised.g[..., 1]).all()
             assert (after.v == state.promised.v).all()
-        state.accept(job, found)
+        state.accept(job, result)
         check_room(state.promised)

@@ -26,7 +26,7 @@ def small(jobs: int, servers: int) -> Setting:
 
 
 @pytest.mark.parametrize("name", RUNNERS)
-def test_nobody_exceeds_a_capacity_or_works_on_what_has_not_arrived(name: str) -> None:
+def test_no_policy_exceeds_a_capacity_or_runs_a_job_before_its_arrival(name: str) -> None:
     """``play`` checks each slot against (3) to (7) and raises."""
 
     @settings(max_examples=5 if name in SLOW else 20)

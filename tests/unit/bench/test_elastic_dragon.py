@@ -30,7 +30,7 @@ def workers_on(driver: Driver, node: str) -> int:
     return sum(nodes.count(node) for nodes in driver.nodes.values())
 
 
-def test_jobs_begin_in_order_of_arrival_one_a_look_as_long_as_there_is_room() -> None:
+def test_jobs_start_in_order_of_arrival_one_per_decision_while_they_fit() -> None:
     driver, there = Driver(HEAVY), [job(name) for name in HEAVY]
     begun = [driver.decide(there, NOBODY, now) for now in (0.0, 1.0, 2.0, 3.0)]
     assert begun == [{FIRST: 3}, {SECOND: 3}, {THIRD: 3}, {}]
@@ -64,7 +64,7 @@ def test_after_a_quiet_minute_a_job_grows_where_its_first_worker_really_is() -> 
     assert driver.nodes[FIRST].count("node-0002") == 3
 
 
-def test_a_node_that_looks_overfull_for_a_while_stops_nobody() -> None:
+def test_a_node_that_looks_overfull_for_a_while_stops_no_job() -> None:
     driver, there = Driver(HEAVY), [job(name) for name in HEAVY]
     for now in (0.0, 1.0, 2.0):
         driver.decide(there, NOBODY, now)

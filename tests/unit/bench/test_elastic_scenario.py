@@ -24,12 +24,12 @@ def test_a_job_takes_as_long_as_in_the_simulator_whatever_its_workers(
 
 
 def test_all_jobs_come_in_time_and_the_important_one_late() -> None:
-    found = {job.name: job for job in scenario.jobs("mixed", "async", seed=1, scale=SCALE)}
-    late = found.pop(scenario.URGENT)
-    assert late.simulated.utility > max(job.simulated.utility for job in found.values())
+    result = {job.name: job for job in scenario.jobs("mixed", "async", seed=1, scale=SCALE)}
+    late = result.pop(scenario.URGENT)
+    assert late.simulated.utility > max(job.simulated.utility for job in result.values())
     assert 200 * SCALE <= late.at_seconds <= 400 * SCALE
-    assert all(0 <= job.at_seconds <= 120 * SCALE for job in found.values())
-    assert len({job.seed for job in found.values()} | {late.seed}) == 4
+    assert all(0 <= job.at_seconds <= 120 * SCALE for job in result.values())
+    assert len({job.seed for job in result.values()} | {late.seed}) == 4
 
 
 def test_steps_are_short_at_the_workers_a_job_starts_with() -> None:

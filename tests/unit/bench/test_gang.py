@@ -70,34 +70,34 @@ def test_no_other_scheduler_runs_while_one_is_measured() -> None:
 
 def test_a_row_is_the_median_of_its_runs_and_their_worst() -> None:
     runs = [Run(all_bound(seconds), {"extender": seconds / 10}) for seconds in (1.0, 4.0, 2.0)]
-    found = row(Kind.GATED, Shape(1, 4), runs, plain=4.0)
-    assert (found.bound_per_second, found.ratio_to_plain, found.rounds) == (2.0, 0.5, 3)
-    assert (found.pods, found.wanted, found.partial_gangs) == (4, 4, 0)
-    assert found.cpu_ms_per_pod == {"extender": 50.0}
+    result = row(Kind.GATED, Shape(1, 4), runs, plain=4.0)
+    assert (result.bound_per_second, result.ratio_to_plain, result.rounds) == (2.0, 0.5, 3)
+    assert (result.pods, result.wanted, result.partial_gangs) == (4, 4, 0)
+    assert result.cpu_ms_per_pod == {"extender": 50.0}
 
 
-def test_a_run_that_did_not_bind_all_has_a_row_that_says_so() -> None:
+def test_the_row_of_a_run_that_did_not_bind_all_pods_shows_their_number() -> None:
     runs = [Run(measured({"p0": 2.0, "p1": 4.0}, partial=1), {}), Run(all_bound(4.0), {})]
-    found = row(Kind.IN_TREE, Shape(1, 4), runs, plain=None)
-    assert (found.pods, found.wanted, found.partial_gangs) == (2, 4, 1)
-    assert found.ratio_to_plain is None
+    result = row(Kind.IN_TREE, Shape(1, 4), runs, plain=None)
+    assert (result.pods, result.wanted, result.partial_gangs) == (2, 4, 1)
+    assert result.ratio_to_plain is None
 
 
 def test_a_run_that_bound_nothing_has_a_row_of_zeros() -> None:
-    found = row(Kind.IN_TREE, Shape(1, 4), [Run(measured({}), {"extender": 1.0})], plain=4.0)
-    assert (found.pods, found.bound_per_second, found.p50_seconds, found.p99_seconds) == (
+    result = row(Kind.IN_TREE, Shape(1, 4), [Run(measured({}), {"extender": 1.0})], plain=4.0)
+    assert (result.pods, result.bound_per_second, result.p50_seconds, result.p99_seconds) == (
         0,
         0,
         0,
         0,
     )
-    assert found.cpu_ms_per_pod == {}
+    assert result.cpu_ms_per_pod == {}
 
 
 def test_times_are_from_each_pods_own_create() -> None:
-    found = measured({"p0": 1.0, "p1": 1.1, "p2": 1.2, "p3": 9.3})
-    assert found.waited_seconds(0.5) == pytest.approx(1.0)
-    assert found.waited_seconds(0.99) == pytest.approx(9.0)
+    result = measured({"p0": 1.0, "p1": 1.1, "p2": 1.2, "p3": 9.3})
+    assert result.waited_seconds(0.5) == pytest.approx(1.0)
+    assert result.waited_seconds(0.99) == pytest.approx(9.0)
 
 
 def test_a_gang_is_partial_if_some_of_its_pods_are_bound_and_not_all() -> None:

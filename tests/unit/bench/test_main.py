@@ -20,7 +20,7 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_benchmark_that_is_told_to_end_cleans_up(
+def test_a_benchmark_cleans_up_on_sigterm(
     monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     done: list[str] = []

@@ -39,7 +39,7 @@ def page(folder: Path, name: str, rows: list[Mapping[str, Any]], **more: object)
     )
 
 
-def test_a_table_stands_between_its_marks_with_where_it_comes_from(tmp_path: Path) -> None:
+def test_a_table_is_written_between_its_marks_with_its_source(tmp_path: Path) -> None:
     short = {**GANG, "scheduler": "intree", "pods": 10, "ratio_to_plain": 0.1}
     text = page(tmp_path, "rates", [GANG, short])
     assert text.startswith("Before.\n<!-- table rates x.json -->\n| scheduler | 2 by 500 |")
@@ -53,7 +53,7 @@ def test_a_table_stands_between_its_marks_with_where_it_comes_from(tmp_path: Pat
     assert report.filled(text, tmp_path) == text
 
 
-def test_nobody_waited_no_time_where_no_pod_was_bound(tmp_path: Path) -> None:
+def test_without_bound_pods_no_waiting_time_is_shown(tmp_path: Path) -> None:
     none = {**GANG, "scheduler": "intree", "pods": 0, "p50_seconds": 0.0, "p99_seconds": 0.0}
     text = page(tmp_path, "waits", [GANG, none])
     assert "| plain | 1.0 / 2.0 |" in text
@@ -70,19 +70,19 @@ def test_a_busy_machine_is_named(tmp_path: Path) -> None:
     assert "busy" in page(tmp_path, "rates", [GANG], busy=True)
 
 
-def test_what_was_not_measured_says_so(tmp_path: Path) -> None:
+def test_a_missing_result_is_shown_as_not_measured(tmp_path: Path) -> None:
     text = report.filled("<!-- table rates none.json -->\n<!-- end -->", tmp_path)
     assert "Not measured yet" in text
 
 
-def test_a_plot_stands_there_once_it_is_drawn(tmp_path: Path) -> None:
+def test_a_plot_is_shown_once_it_is_drawn(tmp_path: Path) -> None:
     block = "<!-- table picture x.svg -->\n<!-- end -->"
     assert "Not measured yet" in report.filled(block, tmp_path)
     (tmp_path / "x.svg").write_text("<svg/>")
     assert "![x](performance/x.svg)" in report.filled(block, tmp_path)
 
 
-def test_a_table_that_nobody_makes_is_an_error(tmp_path: Path) -> None:
+def test_an_unknown_table_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="guesses"):
         page(tmp_path, "guesses", [GANG])
 
@@ -93,7 +93,7 @@ def test_the_pages_say_what_the_kept_results_say(name: Path) -> None:
     assert report.filled(text, ROOT / report.FOLDER) == text, "run python -m bench report"
 
 
-def test_takeovers_are_told_by_what_happened_with_their_worst(tmp_path: Path) -> None:
+def test_takeovers_are_listed_by_outage_with_their_worst(tmp_path: Path) -> None:
     row = {"happening": "killed", "acting_seconds": 16.0, "bound_seconds": 18.04, "bound": 8}
     rows = [{**row, "wanted": 8}, {**row, "acting_seconds": 17.0, "wanted": 8, "bound": 7}]
     text = page(tmp_path, "takeover", rows)

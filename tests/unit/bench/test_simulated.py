@@ -27,10 +27,10 @@ def test_the_workload_flows_through_and_its_cost_is_counted():
 
 def test_in_a_backlog_so_many_jobs_wait():
     work = simulated.queued(20, 2, 30)
-    found = simulated.simulate(work, simulated.EngineDecider(), until=0.0)
-    waiting = [one for one in found.jobs if one.started_at is None]
+    result = simulated.simulate(work, simulated.EngineDecider(), until=0.0)
+    waiting = [one for one in result.jobs if one.started_at is None]
     assert len(waiting) >= 30
-    assert found.utilisation == {}
+    assert result.utilisation == {}
     assert simulated.measure("backlog", 20, 2, 30).jobs > 0
 
 

@@ -49,10 +49,10 @@ def test_the_files_of_two_pods_are_one_job(tmp_path: Path) -> None:
     ]
 
 
-def test_nothing_is_known_before_the_trainer_began(tmp_path: Path) -> None:
+def test_no_files_are_read_before_the_trainer_began(tmp_path: Path) -> None:
     files = JobFiles(tmp_path)
-    found = (files.lives(), files.steps(), files.acks(), files.saved_step(), files.done())
-    assert found == ((), (), (), 0, False)
+    result = (files.lives(), files.steps(), files.acks(), files.saved_step(), files.done())
+    assert result == ((), (), (), 0, False)
     with pytest.raises(LookupError, match="not complete"):
         files.done_at()
 

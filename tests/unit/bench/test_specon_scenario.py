@@ -61,7 +61,7 @@ def test_delivered_cpu_counts_a_node_as_long_as_it_has_a_job() -> None:
     assert delivered_ratio([job, beside], 0.04) == pytest.approx(100 * 0.04 / (20 * BUDGET_CORES))
 
 
-def test_the_program_trains_resumes_and_knows_whether_it_is_alone(tmp_path: Path) -> None:
+def test_the_program_trains_resumes_and_detects_other_processes(tmp_path: Path) -> None:
     given = {
         "STEPS": "6",
         "STEP_CPU_SECONDS": "0.001",

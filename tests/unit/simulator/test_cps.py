@@ -31,7 +31,7 @@ def test_five_jobs_start_in_the_papers_order_however_they_were_submitted(group: 
     assert (built_in.ours.mean == 100.0) == group.built_in_knows
 
 
-def test_another_order_is_told_from_the_expected_one() -> None:
+def test_another_order_differs_from_the_expected_one() -> None:
     """Of the 120 orders of group 1 four are right: 3, 4 and 1, 2 in any order, 5 last."""
     orders = permutations(f"job-{i}" for i in range(1, 6))
     assert sum(cps_jobs._expected(order, GROUPS[0]) for order in orders) == 4
@@ -48,34 +48,34 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize(("size", "want"), LEFT_OUT.items(), ids=str)
-def test_the_size_of_the_cluster_decides_who_is_left_out(
+def test_the_size_of_the_cluster_decides_which_job_is_left_out(
     size: tuple[int, int], want: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> None:
-    found = cps_group._cluster(*size, PARAMS)
-    assert (found.started["built-in"], found.started["CPS"]) == want
-    assert found.as_printed == (len(want[0]) == len(want[1]) == 4)
+    result = cps_group._cluster(*size, PARAMS)
+    assert (result.started["built-in"], result.started["CPS"]) == want
+    assert result.as_printed == (len(want[0]) == len(want[1]) == 4)
 
 
 def test_cps_puts_each_server_with_half_of_the_workers_and_binds_servers_first() -> None:
     group = paper.TASK_GROUPS[1]
-    found = cps_tasks._execution(group, PARAMS, seeds.IN_SAMPLE)
-    assert (found.last_server["CPS"], found.nodes["CPS"]) == (2, 2)
-    assert found.crossing["CPS"] == 0.5
+    result = cps_tasks._execution(group, PARAMS, seeds.IN_SAMPLE)
+    assert (result.last_server["CPS"], result.nodes["CPS"]) == (2, 2)
+    assert result.crossing["CPS"] == 0.5
 
 
 def test_the_built_in_spreads_pods_over_equal_nodes_until_they_are_full() -> None:
     job = live.job("j", 2, 6, 2)
-    dice = seeds.generator(1)
-    spread_out = live.placed(job, live.machines(9, 28), dice)
+    rng = seeds.generator(1)
+    spread_out = live.placed(job, live.machines(9, 28), rng)
     assert len({node for _, node in spread_out.pods}) == 8
     assert sorted(name for name, _ in spread_out.pods)[:2] == ["j-ps-0", "j-ps-1"]
-    tight = live.placed(job, live.machines(2, 8), dice)
+    tight = live.placed(job, live.machines(2, 8), rng)
     assert sorted(node for _, node in tight.pods) == ["node-0"] * 4 + ["node-1"] * 4
     with pytest.raises(ValueError, match="does not fit"):
-        live.placed(job, live.machines(1, 14), dice)
+        live.placed(job, live.machines(1, 14), rng)
 
 
-def test_the_built_in_order_knows_classes_and_creation_alone() -> None:
+def test_the_built_in_order_uses_only_classes_and_creation() -> None:
     jobs = [
         replace(live.job(name, 1, workers), class_value=value)
         for name, workers, value in (("a", 1, 0), ("b", 9, 0), ("c", 1, 1000))

@@ -50,8 +50,8 @@ PLACEMENTS = {
 def test_dragon_places(free, one, seats):
     site = site_of(free, one)
     Dragon().act(site, 0.0)
-    got = running(site)
-    assert got == ({"a": seats} if seats else {})
+    result = running(site)
+    assert result == ({"a": seats} if seats else {})
 
 
 def test_dragon_starts_one_job_a_sync():

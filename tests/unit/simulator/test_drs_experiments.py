@@ -69,15 +69,15 @@ def test_all_schedulers_do_all_the_work_of_all_jobs():
 
 def test_gains_are_against_dragon_on_the_same_seed():
     case = Case(contestants(ScalingParameters())[2], "linear", 1)
-    found = contest([case], (1, 2), ONE, "test")
+    result = contest([case], (1, 2), ONE, "test")
     pairs = zip(
-        found.values(case, "makespan"),
-        found.values(replace(case, contestant=DRAGON), "makespan"),
+        result.values(case, "makespan"),
+        result.values(replace(case, contestant=DRAGON), "makespan"),
         strict=True,
     )
     want = [100 * (1 - ours / theirs) for ours, theirs in pairs]
-    assert found.gains(case) == pytest.approx(want)
-    assert found.share(case, min(want)) == 100.0
+    assert result.gains(case) == pytest.approx(want)
+    assert result.share(case, min(want)) == 100.0
 
 
 def test_distance_is_in_standard_errors_of_the_difference():
@@ -95,7 +95,7 @@ def test_an_experiment_gives_the_same_bytes_twice(tmp_path):
         assert one == two
 
 
-def test_the_ablation_says_how_every_step_compares(tmp_path):
+def test_the_ablation_compares_every_step(tmp_path):
     outcome = drs_ablation.run(ONE)
     drs_ablation.draw(outcome, tmp_path / "ablation.svg")
     names = [row[0] for row in outcome.tables[0].rows]

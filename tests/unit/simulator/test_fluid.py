@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from simulator.models.fluid import Fluid, Task
-from simulator.models.loss_curves import LossCurve
+from simulator.models.fluid import Fluid
+from simulator.models.fluid_tasks import LossCurve, Task
 
 CURVE = LossCurve(5.0, 0.5)
 
@@ -45,21 +45,21 @@ def test_two_equal_jobs_share_equally():
 
 def test_a_job_that_can_use_little_leaves_the_rest():
     # y takes 0.25 and x 0.75 until 40 (x 30, y 10): x alone; y alone would take as long
-    found = ends([task("x", 0, 40), task("y", 0, 10, most=0.25)])
-    assert found == pytest.approx({"x": 50, "y": 40})
+    result = ends([task("x", 0, 40), task("y", 0, 10, most=0.25)])
+    assert result == pytest.approx({"x": 50, "y": 40})
 
 
 def test_interference_slows_both_down():
     # two that want a whole host each run at ½ · 1/1.5
-    found = ends([task("x", 0, 10), task("y", 0, 10)], slowdown=0.5)
-    assert found == pytest.approx({"x": 30, "y": 30})
+    result = ends([task("x", 0, 10), task("y", 0, 10)], slowdown=0.5)
+    assert result == pytest.approx({"x": 30, "y": 30})
 
 
 def test_hosts_do_not_disturb_each_other():
     assert ends([task("x", 0, 20), task("y", 0, 30, "b")]) == pytest.approx({"x": 20, "y": 30})
 
 
-def test_weights_decide_who_is_first():
+def test_weights_decide_which_task_ends_first():
     fluid = Fluid([task("x", 0, 20), task("y", 0, 20)], ("a",))
     # x at ⅔ to 30, y has 10 then and goes on alone
     assert fluid.play(weigher=ByName()).ended == pytest.approx({"x": 30, "y": 40})
@@ -101,7 +101,7 @@ def test_a_job_cannot_be_moved_to_where_it_is():
         fluid.play([Mover({0.0: [("x", "a")]})])
 
 
-def test_rules_look_at_arrivals_ends_and_ticks():
+def test_rules_act_at_arrivals_ends_and_ticks():
     mover = Mover()
     Fluid([task("x", 0, 20), task("y", 10, 30)], ("a",)).play([mover], interval_seconds=10)
     assert mover.looks == [(0, False), (10, True), (20, True), (30, True), (40, True), (50, True)]

@@ -154,19 +154,19 @@ def _worth(each: TrainingJob, plan: tuple[int, ...]) -> float:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_optimum_is_that_of_trying_every_plan_and_no_policy_beats_it(seed: int) -> None:
-    dice = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     jobs = [
         replace(
             job(
                 f"j{n}",
-                arrival=int(dice.integers(1, 3)),
-                work=int(dice.integers(2, 6)),
-                most=int(dice.integers(2, 4)),
-                cpu=float(dice.integers(1, 3)),
-                ratio=float(dice.choice([0.3, 0.5, 1.0])),
+                arrival=int(rng.integers(1, 3)),
+                work=int(rng.integers(2, 6)),
+                most=int(rng.integers(2, 4)),
+                cpu=float(rng.integers(1, 3)),
+                ratio=float(rng.choice([0.3, 0.5, 1.0])),
             ),
             utility=replace(
-                sigmoid(job("x")), priority=float(dice.uniform(1, 20)), decay=1.0, target=1.5
+                sigmoid(job("x")), priority=float(rng.uniform(1, 20)), decay=1.0, target=1.5
             ),
         )
         for n in range(3)
@@ -183,10 +183,10 @@ def test_the_optimum_is_that_of_trying_every_plan_and_no_policy_beats_it(seed: i
 def test_a_certificate_is_never_below_the_optimum() -> None:
     for seed in range(5):
         setting = replace(oasis_optimum.setting(3, (1.0, 100.0)), jobs=4, horizon=6, steps=4)
-        found = oasis_optimum.instance(draw(setting, generator(seed)))
-        assert found.certificate >= found.optimum.utility - 1e-6
-        assert found.optimum.utility >= max(found.printed, *found.by_kappa) - 1e-6
-        assert found.ratio >= found.best_ratio >= 1.0 - 1e-9
+        result = oasis_optimum.instance(draw(setting, generator(seed)))
+        assert result.certificate >= result.optimum.utility - 1e-6
+        assert result.optimum.utility >= max(result.printed, *result.by_kappa) - 1e-6
+        assert result.ratio >= result.best_ratio >= 1.0 - 1e-9
 
 
 def test_an_admitted_job_is_done_by_the_slot_it_was_promised() -> None:

@@ -103,7 +103,7 @@ def test_a_picture_is_shown_if_it_is_there(folder: Path) -> None:
     assert "\n![Some thing](some-thing.svg)\n" in appendix.appendix(OUTCOME, "some-thing", folder)
 
 
-def test_what_was_not_run_says_how(tmp_path: Path) -> None:
+def test_an_experiment_without_results_shows_its_command(tmp_path: Path) -> None:
     filled = page.filled(BLOCK, tmp_path)
     assert "Not run yet. `shuntyard-sim reproduce some-thing` runs it.\n<!-- end -->" in filled
     assert "old" not in filled

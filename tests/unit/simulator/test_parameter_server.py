@@ -64,7 +64,7 @@ def test_workers_away_from_the_server_communicate_more():
     assert site.running["a"].rate == pytest.approx(2 / (1 + 0.75 * 1.0))
 
 
-def test_the_scheduler_is_asked_at_arrivals_ends_and_ticks():
+def test_the_scheduler_acts_at_arrivals_ends_and_ticks():
     scheduler = Scripted()
     ends([job(work=40.0), job("b", at=7.0, work=40.0)], scheduler)
     assert scheduler.seen == [0.0, 7.0, 15.0, 20.0, 27.0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.models.processor_sharing import interference, shares
+from simulator.models.fluid import cpu_shares, interference
 
 # capacity, limits, weights, parts
 CASES = {
@@ -21,7 +21,7 @@ CASES = {
 
 @pytest.mark.parametrize(("capacity", "limits", "weights", "expected"), CASES.values(), ids=CASES)
 def test_parts(capacity, limits, weights, expected):
-    assert shares(capacity, limits, weights) == pytest.approx(expected)
+    assert cpu_shares(capacity, limits, weights) == pytest.approx(expected)
 
 
 def test_only_contention_slows_down():

@@ -53,7 +53,7 @@ def test_a_file_and_its_directory_replay(log: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "1 decisions replayed, 0 differ\n" * 2
 
 
-def test_the_first_difference_is_told_with_its_place(
+def test_the_first_difference_is_printed_with_its_place(
     log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     *before, last = log.read_bytes().splitlines(keepends=True)
@@ -90,7 +90,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "code", "said"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_no_log_is_an_error(
+def test_a_file_that_is_no_log_is_an_error(
     name: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "settings.yaml").write_text("gang: {}\n")

@@ -21,8 +21,8 @@ def widths(
 ) -> dict[int, int]:
     """Return how many workers each job has; nothing of it is done yet."""
     unfinished = [Unfinished(n, each, each.work) for n, each in enumerate(jobs)]
-    found = policy.allocate(slot, unfinished, changed=changed)
-    return {index: placement.width for index, placement in found.items()}
+    result = policy.allocate(slot, unfinished, changed=changed)
+    return {index: placement.width for index, placement in result.items()}
 
 
 def test_fifo_does_not_let_a_job_pass_the_one_before_it() -> None:
@@ -36,7 +36,7 @@ def test_fifo_passes_over_a_job_that_never_fits() -> None:
     assert widths(Fifo(workload(jobs, cluster([4.0], [9.0]), [9, 2])), jobs) == {1: 2}
 
 
-def test_fifo_keeps_who_runs_where_it_runs() -> None:
+def test_fifo_keeps_running_jobs_in_place() -> None:
     jobs = [job("a", work=3), job("b", work=9, most=3), job("c", work=1, most=1)]
     machines = cluster([3.0, 3.0], [9.0])
     run = play(workload(jobs, machines, [3, 3, 1]), Fifo(workload(jobs, machines, [3, 3, 1])))
@@ -52,8 +52,8 @@ def test_drf_gives_equal_dominant_shares() -> None:
 def test_drf_counts_the_parameter_servers() -> None:
     """Each of b's workers needs a server: 5 of 8 is beside 9 and then 10 of 15 workers of a."""
     jobs = [job("a", work=99, most=99, ratio=0.001), job("b", work=99, most=99, ratio=1.0)]
-    found = widths(drf.Drf(workload(jobs, cluster([15.0], [8.0]))), jobs)
-    assert found == {0: 10, 1: 5}
+    result = widths(drf.Drf(workload(jobs, cluster([15.0], [8.0]))), jobs)
+    assert result == {0: 10, 1: 5}
 
 
 def test_drf_serves_a_hopeless_job_and_the_repaired_one_does_not() -> None:
@@ -81,8 +81,8 @@ def test_rrh_turns_away_a_job_whose_run_costs_the_others_more_than_it_is_worth()
 def test_rrh_runs_the_job_with_the_larger_reward() -> None:
     small = job("a", work=8, utility=Sigmoid(2.0, 0.0, 5.0))
     large = job("b", work=8, utility=Sigmoid(20.0, 0.0, 5.0))
-    found = widths(slot_order.Rrh(workload([small, large], cluster([4.0], [9.0]))), [small, large])
-    assert found == {1: 4}
+    result = widths(slot_order.Rrh(workload([small, large], cluster([4.0], [9.0]))), [small, large])
+    assert result == {1: 4}
 
 
 def test_the_shortest_remaining_job_is_as_wide_as_it_can_be() -> None:
@@ -113,7 +113,7 @@ def test_fluid_shares_grow_alike_until_something_is_full() -> None:
     assert shares.tolist() == pytest.approx([0.2, 0.4, 0.4])
 
 
-def test_dorm_fills_the_cluster_and_keeps_who_runs() -> None:
+def test_dorm_fills_the_cluster_and_keeps_running_jobs() -> None:
     jobs = [job("a", work=99, most=3), job("b", work=99, most=99)]
     policy = Dorm(workload(jobs, cluster([7.0], [9.0])))
     first = widths(policy, jobs)

@@ -23,7 +23,7 @@ class Scripted:
     ) -> Mapping[int, Placement]:
         self.seen.append((slot, tuple(each.remaining for each in unfinished), changed))
         here = {each.index for each in unfinished}
-        return {index: found for index, found in self.placements.items() if index in here}
+        return {index: result for index, result in self.placements.items() if index in here}
 
 
 def placed(workers: list[int], servers: list[int], pace: float = 1.0) -> Placement:
@@ -81,7 +81,7 @@ def test_the_world_refuses_a_job_that_is_not_there() -> None:
         play(workload(jobs, cluster([3.0], [3.0])), Wrong({}))
 
 
-def test_what_is_not_asked_for_does_not_limit() -> None:
+def test_a_zero_demand_does_not_limit() -> None:
     machines = cluster([3.0, 5.5], [1.0])
     assert fits(machines.worker_capacity, (0.0, 2.0, 0.0, 0.0, 0.0)).tolist() == [1, 2]
 

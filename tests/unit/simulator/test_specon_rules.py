@@ -9,8 +9,8 @@ from extender.core.parameters.migration import RebalanceWhen
 from shared.convergence.parameters import ConvergenceParameters
 from simulator.experiments.specon.rules import Monitor, Weighing
 from simulator.experiments.specon.variants import C_ONE, B, C, rebalanced
-from simulator.models.fluid import Fluid, Task
-from simulator.models.loss_curves import LossCurve
+from simulator.models.fluid import Fluid
+from simulator.models.fluid_tasks import LossCurve, Task
 
 CURVE = LossCurve(5.0, 0.5)
 FLATTENS = (1.0, 0.9, 0.895, 0.893, 0.8925, 0.8924, 0.89235, 0.89233, 0.89232, 0.892315)
@@ -35,7 +35,7 @@ def played(tasks, variant, hosts="ab", seconds=30.0):
     return moves, tally, run
 
 
-def test_the_converged_job_goes_where_nobody_is():
+def test_the_converged_job_moves_to_the_empty_host():
     moves, tally, run = played(CROWDED, B)
     assert moves == "120:x:a>b"
     assert (tally.requests, tally.moves, tally.stays, tally.balances) == (1, 1, 0, 0)
@@ -65,7 +65,7 @@ def test_a_job_whose_host_has_the_least_score_stays_and_has_used_its_move():
     assert (moves, tally.requests, tally.stays) == ("", 1, 1)
 
 
-def test_where_a_stay_is_no_move_it_asks_again():
+def test_if_a_stay_is_no_move_the_task_requests_again():
     never = B.with_migration(rebalance=rebalanced(RebalanceWhen.NEVER))
     tally = played(BUSY, never.with_target(stay_counts_as_move=False))[1]
     assert tally.requests == tally.stays == 6  # at 120, 150, … 270

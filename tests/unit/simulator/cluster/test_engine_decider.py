@@ -20,9 +20,9 @@ def started(run_):
 
 
 def test_a_gang_that_does_not_fit_waits_whole():
-    found, _ = run(job("first", workers=5, seconds=10), job("second", workers=4, seconds=10))
-    assert started(found) == {"first": 0, "second": 10}
-    assert all(len(placed.workers) >= 4 for placed in found.placements)
+    result, _ = run(job("first", workers=5, seconds=10), job("second", workers=4, seconds=10))
+    assert started(result) == {"first": 0, "second": 10}
+    assert all(len(placed.workers) >= 4 for placed in result.placements)
 
 
 def test_the_job_of_the_higher_class_goes_first():
@@ -67,8 +67,8 @@ def test_how_long_a_job_ran_is_remembered_for_the_next_of_its_name():
         job("night-2", at=50, seconds=30),  # 30 s, known by the run before: over before wide starts
         job("stranger-2", at=51, seconds=30),
     ]
-    found, decider = run(*jobs)
-    assert started(found) == {
+    result, decider = run(*jobs)
+    assert started(result) == {
         "night-1": 0, "holds": 40, "wide": 100, "night-2": 50, "stranger-2": 110,
     }  # fmt: skip
     assert decider.last is not None
@@ -80,11 +80,11 @@ def test_an_elastic_gang_starts_with_what_fits_and_gets_the_rest_later():
         job("holds", workers=5, seconds=20),
         job("grows", at=1, workers=4, least_workers=2, seconds=40, pause_seconds=2),
     ]
-    found, _ = run(*jobs)
-    grown = [p for p in found.placements if p.job == "grows"]
+    result, _ = run(*jobs)
+    grown = [p for p in result.placements if p.job == "grows"]
     assert [(p.at, p.by, len(p.workers)) for p in grown] == [(1, "start", 3), (20, "scale", 4)]
-    assert found.jobs[1].rescales == 1
-    assert found.jobs[1].completed_at == pytest.approx(20 + 2 + (160 - 19 * 3) / 4)
+    assert result.jobs[1].rescales == 1
+    assert result.jobs[1].completed_at == pytest.approx(20 + 2 + (160 - 19 * 3) / 4)
 
 
 def test_who_comes_while_all_is_taken_is_judged_without_the_others():
@@ -103,10 +103,10 @@ def test_who_comes_while_all_is_taken_is_judged_without_the_others():
         job("too", at=2, workers=2),
         job("hurries", at=3, workers=1, max_wait_seconds=4),
     ]
-    found = simulate(workload(*jobs, cpus=(4, 4)), Counting())
+    result = simulate(workload(*jobs, cpus=(4, 4)), Counting())
     assert cycles == [(0, True), (1, True), (2, False), (3, False), (7, True), (50, True)]
-    assert started(found) == {"holds": 0, "waits": 50, "too": 50, "hurries": 50}
-    assert found.placements[1].job == "hurries"
+    assert started(result) == {"holds": 0, "waits": 50, "too": 50, "hurries": 50}
+    assert result.placements[1].job == "hurries"
 
 
 def test_the_same_workload_gives_the_same_bytes():
@@ -116,6 +116,6 @@ def test_the_same_workload_gives_the_same_bytes():
 
 
 def test_it_settles_as_the_live_loop_does():
-    found, _ = run(job("j", at=1.0), job("k", at=1.1, class_value=1000), settle_seconds=0.2)
-    assert [p.job for p in found.placements] == ["k", "j"]
-    assert {p.at for p in found.placements} == {1.2}
+    result, _ = run(job("j", at=1.0), job("k", at=1.1, class_value=1000), settle_seconds=0.2)
+    assert [p.job for p in result.placements] == ["k", "j"]
+    assert {p.at for p in result.placements} == {1.2}

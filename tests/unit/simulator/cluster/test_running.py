@@ -42,46 +42,46 @@ def test_the_nodes_of_its_servers_count_too():
 
 def test_pods_that_want_more_cpu_than_there_is_share_it():
     greedy = [job(name, seconds=12, demand_milli=4000) for name in ("x", "y", "z")]
-    found = run(greedy, [on(name, "a") for name in ("x", "y", "z")])
-    assert [r.completed_at for r in found.jobs] == pytest.approx([36, 36, 36])
+    result = run(greedy, [on(name, "a") for name in ("x", "y", "z")])
+    assert [r.completed_at for r in result.jobs] == pytest.approx([36, 36, 36])
 
 
 def test_who_wants_less_than_its_share_leaves_the_rest_to_the_others():
     jobs = [job("little", seconds=10), *(job(n, seconds=15, demand_milli=4000) for n in "xy")]
-    found = run(jobs, [on(one.name, "a") for one in jobs])
+    result = run(jobs, [on(one.name, "a") for one in jobs])
     # 1 of 4 CPUs goes to the little one, 1.5 to each of the others: 3/8 of what they want
-    assert found.jobs[0].completed_at == pytest.approx(10)
+    assert result.jobs[0].completed_at == pytest.approx(10)
     # after 10 s, 3.75 of 15 are done; then each has half of what it wants
-    assert found.jobs[1].completed_at == pytest.approx(10 + 11.25 * 2)
+    assert result.jobs[1].completed_at == pytest.approx(10 + 11.25 * 2)
 
 
 def test_the_others_are_faster_when_one_has_ended():
     jobs = [job(n, seconds=s, demand_milli=4000) for n, s in (("x", 5), ("y", 10))]
-    found = run(jobs, [on("x", "a"), on("y", "a")])
-    assert [r.completed_at for r in found.jobs] == pytest.approx([10, 15])
+    result = run(jobs, [on("x", "a"), on("y", "a")])
+    assert [r.completed_at for r in result.jobs] == pytest.approx([10, 15])
 
 
 def test_a_gang_waits_for_its_slowest_pod():
     alone = job("alone", seconds=10, demand_milli=4000)
     both = job("both", workers=2, seconds=10, demand_milli=4000)
-    found = run([alone, both], [on("alone", "a"), on("both", "a", "b")])
-    assert found.jobs[0].completed_at == pytest.approx(20)
-    assert found.jobs[1].completed_at == pytest.approx(20)
+    result = run([alone, both], [on("alone", "a"), on("both", "a", "b")])
+    assert result.jobs[0].completed_at == pytest.approx(20)
+    assert result.jobs[1].completed_at == pytest.approx(20)
 
 
 def test_cpu_is_shared_by_weight():
     jobs = [job(n, seconds=10, demand_milli=4000) for n in ("x", "y")]
-    found = run(jobs, [on("x", "a"), on("y", "a"), Weigh("x", 3.0)])
-    assert found.jobs[0].completed_at == pytest.approx(10 / 0.75)
-    assert found.jobs[1].completed_at == pytest.approx(20)
+    result = run(jobs, [on("x", "a"), on("y", "a"), Weigh("x", 3.0)])
+    assert result.jobs[0].completed_at == pytest.approx(10 / 0.75)
+    assert result.jobs[1].completed_at == pytest.approx(20)
 
 
 def test_a_move_costs_a_pause_and_is_counted():
     one = job(seconds=20, movable=True, pause_seconds=5)
-    found = run([one], [on("j", "a")], [Move("j", "worker", 0, "b")], wakes=[8])
-    (record,) = found.jobs
+    result = run([one], [on("j", "a")], [Move("j", "worker", 0, "b")], wakes=[8])
+    (record,) = result.jobs
     assert (record.completed_at, record.migrations, record.rescales) == (25, 1, 0)
-    assert [(p.at, p.by, p.workers) for p in found.placements] == [
+    assert [(p.at, p.by, p.workers) for p in result.placements] == [
         (0, "start", ("a",)),
         (8, "move", ("b",)),
     ]
@@ -100,16 +100,16 @@ def test_a_job_that_pauses_leaves_its_cpu_to_the_others():
         job("rests", seconds=20, demand_milli=4000, least_workers=1, most_workers=2),
     ]
     more = [Scale("rests", placement(["a", "b"]))]
-    found = run(jobs, [on("stays", "a"), on("rests", "a")], more, wakes=[10])
+    result = run(jobs, [on("stays", "a"), on("rests", "a")], more, wakes=[10])
     # 5 done, 5 in the pause; then half speed until the other has done its 15, with two workers
-    assert found.jobs[1].completed_at == pytest.approx(10 + 5 + 15)
-    assert found.jobs[0].completed_at == pytest.approx(10 + 5 + 15 + 2.5)
+    assert result.jobs[1].completed_at == pytest.approx(10 + 5 + 15)
+    assert result.jobs[0].completed_at == pytest.approx(10 + 5 + 15 + 2.5)
 
 
 def test_a_job_with_more_workers_is_faster_after_a_pause():
     one = job(seconds=30, most_workers=3, pause_seconds=4)
-    found = run([one], [on("j", "a")], [Scale("j", placement("aab"))], wakes=[6])
-    (record,) = found.jobs
+    result = run([one], [on("j", "a")], [Scale("j", placement("aab"))], wakes=[6])
+    (record,) = result.jobs
     assert (record.completed_at, record.rescales, record.migrations) == (6 + 4 + 8, 1, 0)
     assert record.worker_seconds == pytest.approx(6 + 12 * 3)
 
@@ -126,18 +126,18 @@ def test_a_preempted_job_goes_on_after_a_pause_with_or_without_its_work(lose, en
 
 
 def test_how_much_of_the_machines_was_taken():
-    found = run([job("x", seconds=10, workers=2), job("y", at=20, seconds=10)], *_fit(), cpus=(4,))
-    assert found.ended_at == 30
-    assert found.utilisation["cpu"] == pytest.approx((2 * 10 + 10) / (4 * 30))
+    result = run([job("x", seconds=10, workers=2), job("y", at=20, seconds=10)], *_fit(), cpus=(4,))
+    assert result.ended_at == 30
+    assert result.utilisation["cpu"] == pytest.approx((2 * 10 + 10) / (4 * 30))
 
 
 def test_what_runs_at_the_end_is_counted_so_far():
-    found = run([job(seconds=100), job("late", at=70)], [on("j", "a")], until=40)
-    assert found.ended_at == 40
-    first, second = found.jobs
+    result = run([job(seconds=100), job("late", at=70)], [on("j", "a")], until=40)
+    assert result.ended_at == 40
+    first, second = result.jobs
     assert (first.completed_at, first.work_done, first.ran_seconds) == (None, 40, 40)
     assert (second.started_at, second.waited_seconds) == (None, 0)
-    assert found.completed == ()
+    assert result.completed == ()
 
 
 def test_what_reports_shows_its_share_and_its_loss():

@@ -25,11 +25,11 @@ def test_events_come_by_time_then_by_kind_then_in_order_of_insertion():
     heap.push(2.0, Kind.ARRIVAL, "a third")
     heap.push(2.0, Kind.END, "first")
     heap.push(1.0, Kind.DECIDE)
-    found = []
+    result = []
     while heap:
         event = heap.pop()
-        found.append((event.at, event.job or event.kind.name))
-    assert found == [
+        result.append((event.at, event.job or event.kind.name))
+    assert result == [
         (1.0, "DECIDE"),
         (2.0, "first"),
         (2.0, "second"),

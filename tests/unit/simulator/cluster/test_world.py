@@ -61,8 +61,8 @@ def test_room_that_one_action_frees_is_there_for_the_next():
         [Preempt("j"), Start("k", placement("aaa"))],
         [Start("j", placement("aaa"))],
     ]
-    found = simulate(workload(*jobs, cpus=(3,)), Scripted(script))
-    assert [r.completed_at for r in found.jobs] == [15 + 5 + 15, 15]
+    result = simulate(workload(*jobs, cpus=(3,)), Scripted(script))
+    assert [r.completed_at for r in result.jobs] == [15 + 5 + 15, 15]
 
 
 def test_an_elastic_job_keeps_pods_that_wait_until_it_is_made_smaller():
@@ -74,33 +74,33 @@ def test_an_elastic_job_keeps_pods_that_wait_until_it_is_made_smaller():
         seen.append(sorted(view.snapshot.pods))
         return [script[view.now]] if view.now in script else []
 
-    found = simulate(workload(one), Scripted(rule=rule, wakes=[5.0, 6.0]))
+    result = simulate(workload(one), Scripted(rule=rule, wakes=[5.0, 6.0]))
     assert [len(pods) for pods in seen] == [3, 3, 1]
-    assert found.jobs[0].completed_at == 5 + (60 - 10)
+    assert result.jobs[0].completed_at == 5 + (60 - 10)
 
 
 def test_jobs_of_one_moment_are_judged_together_and_ends_come_first():
     jobs = [job("j", seconds=10), job("k", at=10), job("l", at=10)]
     decider = Scripted(rule=first_fit)
-    found = simulate(workload(*jobs, cpus=(1,)), decider)
+    result = simulate(workload(*jobs, cpus=(1,)), decider)
     assert [view.now for view in decider.views] == [0, 10, 20]
-    assert [record.started_at for record in found.jobs] == [0, 10, 20]
+    assert [record.started_at for record in result.jobs] == [0, 10, 20]
 
 
 def test_what_comes_while_it_settles_is_judged_together():
     decider = Scripted(rule=first_fit)
     jobs = [job("j", at=1.0), job("k", at=1.15), job("l", at=1.25)]
-    found = simulate(workload(*jobs), decider, settle_seconds=0.2)
-    assert [record.started_at for record in found.jobs] == [1.2, 1.2, pytest.approx(1.45)]
+    result = simulate(workload(*jobs), decider, settle_seconds=0.2)
+    assert [record.started_at for record in result.jobs] == [1.2, 1.2, pytest.approx(1.45)]
 
 
-def test_a_scheduler_is_asked_when_it_wants_to_be():
+def test_a_scheduler_decides_when_it_asked_to():
     decider = Scripted(wakes=[3.5, 7.0])
     simulate(workload(job(seconds=20), job("k", at=5)), decider)
     assert [view.now for view in decider.views] == [0, 3.5, 5, 7.0]
 
 
-def test_a_scheduler_that_acts_for_ever_at_one_moment_is_stopped():
+def test_a_scheduler_that_acts_endlessly_at_one_moment_is_stopped():
     class Eager(Scripted):
         def wakes_at(self, now):
             return now
@@ -117,9 +117,9 @@ def test_many_moments_with_one_more_decision_each_raise_no_error():
             return now if len(self.views) % 2 else None
 
     jobs = [job(f"j{i}", at=float(i), seconds=0.5) for i in range(MOST_DECISIONS_AT_ONCE // 2 + 10)]
-    found = simulate(workload(*jobs), Twice(rule=first_fit))
-    assert len(found.completed) == len(jobs)
-    assert found.decisions > MOST_DECISIONS_AT_ONCE
+    result = simulate(workload(*jobs), Twice(rule=first_fit))
+    assert len(result.completed) == len(jobs)
+    assert result.decisions > MOST_DECISIONS_AT_ONCE
 
 
 def test_a_job_that_never_fits_ends_the_run_and_not_the_waiting():
@@ -127,9 +127,9 @@ def test_a_job_that_never_fits_ends_the_run_and_not_the_waiting():
         def wakes_at(self, now):
             return now + 60
 
-    found = simulate(workload(job(workers=9)), Ticking(rule=first_fit))
-    assert found.jobs[0].started_at is None
-    assert found.jobs[0].waited_seconds == found.ended_at > 0
+    result = simulate(workload(job(workers=9)), Ticking(rule=first_fit))
+    assert result.jobs[0].started_at is None
+    assert result.jobs[0].waited_seconds == result.ended_at > 0
 
 
 def test_only_an_oracle_is_shown_the_truth():

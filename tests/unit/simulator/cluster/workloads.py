@@ -79,8 +79,8 @@ class Scripted:
 def first_fit(view: View) -> list[Action]:
     """Start every waiting job whose gang fits, each pod on the first node that has room."""
     free = view.free
-    found = (fitting(one, free, one.spec.workers) for one in view.waiting)
-    return [start for start in found if start is not None]
+    result = (fitting(one, free, one.spec.workers) for one in view.waiting)
+    return [start for start in result if start is not None]
 
 
 def fitting(one: JobView, free: dict[Any, dict[str, int]], workers: int) -> Start | None:

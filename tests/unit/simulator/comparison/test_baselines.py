@@ -20,18 +20,18 @@ ONE = machines(1, gpus=4)
 
 
 def test_shortest_preempts_a_long_job_for_a_short_one_and_loses_no_work():
-    found = run(ShortestRemaining(EXACT), [job("long", 0, 1000, 4), job("short", 100, 50, 4)], ONE)
-    assert found["short"].completed_at == pytest.approx(150)
-    assert found["long"].preemptions == 1
-    assert found["long"].lost_work == 0
-    assert found["long"].completed_at == pytest.approx(1000 + 50 + 5)  # and its pause
+    result = run(ShortestRemaining(EXACT), [job("long", 0, 1000, 4), job("short", 100, 50, 4)], ONE)
+    assert result["short"].completed_at == pytest.approx(150)
+    assert result["long"].preemptions == 1
+    assert result["long"].lost_work == 0
+    assert result["long"].completed_at == pytest.approx(1000 + 50 + 5)  # and its pause
 
 
 def test_shortest_leaves_a_job_alone_that_writes_no_checkpoint():
     jobs = [job("long", 0, 1000, 4, movable=False), job("short", 100, 50, 4)]
-    found = run(ShortestRemaining(EXACT), jobs, ONE)
-    assert found["long"].completed_at == pytest.approx(1000)
-    assert found["short"].completed_at == pytest.approx(1050)
+    result = run(ShortestRemaining(EXACT), jobs, ONE)
+    assert result["long"].completed_at == pytest.approx(1000)
+    assert result["short"].completed_at == pytest.approx(1050)
 
 
 def test_density_runs_what_is_worth_most_for_what_it_takes():
@@ -53,10 +53,10 @@ def test_density_gives_up_a_job_whose_deadline_has_passed():
 
 def test_tiresias_demotes_a_job_after_its_service_and_needs_no_lengths():
     decider = Tiresias(TiresiasParameters(demotion_seconds=400.0, every_seconds=10.0))
-    found = run(decider, [job("first", 0, 1000, 4), job("second", 20, 80, 4)], ONE)
-    assert found["second"].started_at == pytest.approx(100)  # 4 workers for 100 s are 400
-    assert found["second"].completed_at == pytest.approx(180)
-    assert found["first"].preemptions == 1
+    result = run(decider, [job("first", 0, 1000, 4), job("second", 20, 80, 4)], ONE)
+    assert result["second"].started_at == pytest.approx(100)  # 4 workers for 100 s are 400
+    assert result["second"].completed_at == pytest.approx(180)
+    assert result["first"].preemptions == 1
 
 
 def test_volcano_takes_the_higher_class_then_the_older_and_passes_over_what_does_not_fit():
@@ -70,34 +70,34 @@ def test_volcano_takes_the_higher_class_then_the_older_and_passes_over_what_does
 
 
 def test_the_default_scheduler_spreads_a_gang_that_one_node_could_hold():
-    found = run(DefaultSpread(), [job("pair", 0, 100, 2)], machines(2))
-    assert found["pair"].nodes == 2
+    result = run(DefaultSpread(), [job("pair", 0, 100, 2)], machines(2))
+    assert result["pair"].nodes == 2
     assert run(Tiresias(), [job("pair", 0, 100, 2)], machines(2))["pair"].nodes == 1
 
 
-def test_two_half_gangs_of_the_default_scheduler_wait_for_each_other_for_ever():
+def test_two_half_gangs_of_the_default_scheduler_wait_for_each_other_forever():
     jobs = [
         job("one", 0, 100, 2),
         job("two", 0, 150, 2),
         job("a", 10, 100, 4, class_value=10),
         job("b", 110, 100, 4, class_value=90),
     ]
-    found = run(DefaultSpread(), jobs, ONE)
-    assert found["two"].completed_at == pytest.approx(150)
-    assert found["a"].completed_at is None  # it was bound to two GPUs at 100, b to two at 150
-    assert found["b"].completed_at is None
+    result = run(DefaultSpread(), jobs, ONE)
+    assert result["two"].completed_at == pytest.approx(150)
+    assert result["a"].completed_at is None  # it was bound to two GPUs at 100, b to two at 150
+    assert result["b"].completed_at is None
     whole = run(Volcano(), jobs, ONE)
     assert all(record.completed_at is not None for record in whole.values())
 
 
-def test_optimus_gives_the_next_worker_to_whoever_saves_most():
+def test_optimus_gives_the_next_worker_to_the_job_that_saves_most():
     jobs = [
         job("long", 0, 1000, least_workers=1, most_workers=4),
         job("short", 0, 100, least_workers=1, most_workers=4),
     ]
-    found = run(Optimus(EXACT), jobs, ONE)
-    assert found["long"].workers == 3
-    assert found["short"].workers == 1
+    result = run(Optimus(EXACT), jobs, ONE)
+    assert result["long"].workers == 3
+    assert result["short"].workers == 1
 
 
 def test_slaq_gives_the_next_worker_to_whose_loss_still_falls():
@@ -106,9 +106,9 @@ def test_slaq_gives_the_next_worker_to_whose_loss_still_falls():
         return {"curve": Exponential(speed), **elastic}
 
     jobs = [job("steep", 0, 9000, **curve(20.0)), job("flat", 0, 9000, **curve(0.5))]
-    found = run(SlaqLike(EXACT), jobs, ONE)
-    assert found["steep"].workers == 3
-    assert found["flat"].workers == 1
+    result = run(SlaqLike(EXACT), jobs, ONE)
+    assert result["steep"].workers == 3
+    assert result["flat"].workers == 1
 
 
 DECIDERS = {
@@ -127,11 +127,11 @@ def test_every_job_completes_and_no_work_is_lost(make):
         job(f"j{i}", 7.0 * i, 40.0 + 13 * (i % 5), 1 + i % 4, most_workers=1 + i % 4 + i % 3)
         for i in range(20)
     ]
-    found = run(make(), jobs, machines(2))
-    assert all(record.completed_at is not None for record in found.values())
-    assert all(record.lost_work == 0 for record in found.values())
+    result = run(make(), jobs, machines(2))
+    assert all(record.completed_at is not None for record in result.values())
+    assert all(record.lost_work == 0 for record in result.values())
     for one in jobs:
-        assert found[one.name].work_done == pytest.approx(one.work)
+        assert result[one.name].work_done == pytest.approx(one.work)
 
 
 def test_estimates_are_off_by_no_more_than_they_say_and_the_same_for_all():

@@ -16,10 +16,10 @@ def test_a_comparison_gives_tables_json_and_picture_the_same_bytes_each_time(tmp
     for folder in ("one", "two"):
         out = ["--policy", "cps,combined,shortest", "--out", str(tmp_path / folder)]
         assert main([*MIXED, *out]) == 0
-    said = capsys.readouterr().out
-    assert "| combined |" in said
-    assert "combined against cps (paper):" in said
-    assert "combined is dominated by" in said
+    output = capsys.readouterr().out
+    assert "| combined |" in output
+    assert "combined against cps (paper):" in output
+    assert "combined is dominated by" in output
     one, two = (results.read(tmp_path / f / "compare.json") for f in ("one", "two"))
     assert one.tables == two.tables
     assert one.series == two.series
@@ -34,7 +34,7 @@ def test_a_comparison_gives_tables_json_and_picture_the_same_bytes_each_time(tmp
     )
 
 
-def test_held_out_seeds_are_said_to_be(tmp_path):
+def test_held_out_seeds_are_marked_as_such(tmp_path):
     out = ["--policy", "creation", "--held-out", "--out", str(tmp_path)]
     assert main([*MIXED, *out]) == 0
     outcome = results.read(tmp_path / "compare.json")
@@ -58,8 +58,8 @@ def test_a_trace_is_compared_by_windows_and_the_command_names_no_folder_of_the_m
     outcome = results.read(tmp_path / "compare.json")
     assert str(FIXTURES) not in (tmp_path / "compare.json").read_text()
     assert "--trace own/jobs.csv" in outcome.command
-    found = json.loads((tmp_path / "compare.json").read_text())["series"]["found"]
-    assert found[0]["metrics"]["density"]["value"] == pytest.approx(1.0, abs=0.05)
+    result = json.loads((tmp_path / "compare.json").read_text())["series"]["found"]
+    assert result[0]["metrics"]["density"]["value"] == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_trace_without_utilities_has_no_value_and_a_front_of_two(tmp_path):
@@ -107,18 +107,18 @@ BEYOND = {
 
 
 @pytest.mark.parametrize(("option", "said"), BEYOND.items(), ids=BEYOND)
-def test_a_number_that_means_nothing_is_refused_with_its_name(option, said, capsys):
+def test_an_invalid_number_is_refused_with_its_option(option, said, capsys):
     with pytest.raises(SystemExit) as caught:
         main(["compare", "--mixed", *option.split()])
     assert caught.value.code == 2
     assert said in capsys.readouterr().err
 
 
-def test_help_says_what_is_taken_where_nothing_is_said(capsys):
+def test_help_shows_the_defaults(capsys):
     with pytest.raises(SystemExit):
         main(["compare", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert [one for one in ("120", "1.2", "5", "0.15") if f"default: {one}" not in said] == []
+    output = " ".join(capsys.readouterr().out.split())
+    assert [one for one in ("120", "1.2", "5", "0.15") if f"default: {one}" not in output] == []
 
 
 def test_skipped_lines_are_counted_and_printed(tmp_path, capsys):
@@ -130,6 +130,6 @@ def test_skipped_lines_are_counted_and_printed(tmp_path, capsys):
     assert main([*arguments, "--policy", "cps"]) == 2
     assert "jobs.csv:3: duration_s: 'none' is not" in capsys.readouterr().err
     assert main([*arguments, "--policy", "cps", "--skip-bad-lines"]) == 0
-    said = capsys.readouterr().out
-    assert "skipped: " in said
-    assert "1 lines were skipped." in said
+    output = capsys.readouterr().out
+    assert "skipped: " in output
+    assert "1 lines were skipped." in output

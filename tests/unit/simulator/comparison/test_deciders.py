@@ -42,10 +42,12 @@ def _uneven(**more):
 
 
 def test_count_balancing_moves_a_container_to_the_emptier_host():
-    found = run(CountBalancing(), _uneven(), machines(2))
-    assert sum(record.migrations for record in found.values()) == 1
+    result = run(CountBalancing(), _uneven(), machines(2))
+    assert sum(record.migrations for record in result.values()) == 1
     plain = run(POLICIES["volcano"].make(Setting(1)), _uneven(), machines(2))
-    assert max(r.completed_at for r in found.values()) < max(r.completed_at for r in plain.values())
+    assert max(r.completed_at for r in result.values()) < max(
+        r.completed_at for r in plain.values()
+    )
 
 
 def test_specon_moves_only_what_has_converged():
@@ -54,8 +56,8 @@ def test_specon_moves_only_what_has_converged():
     steep, flat = Exponential(20.0, 0.1), Exponential(0.5, 0.1)
     ends = [("a", 100, flat), ("b", 900, steep), ("c", 100, flat), ("d", 900, flat)]
     jobs = [_container(name, 0.1 * i, s, curve=curve) for i, (name, s, curve) in enumerate(ends)]
-    found = run(SpeCon(), jobs, machines(2))
-    assert [name for name, record in found.items() if record.migrations] == ["b"]
+    result = run(SpeCon(), jobs, machines(2))
+    assert [name for name, record in result.items() if record.migrations] == ["b"]
 
 
 def test_drs_lets_a_job_grow_and_shrinks_it_for_a_more_important_one():
@@ -65,23 +67,23 @@ def test_drs_lets_a_job_grow_and_shrinks_it_for_a_more_important_one():
         job("grows", 0, 2000, 2, **elastic),
         job("important", 300, 200, 2, class_value=1000, namespace="b", user_priority=9),
     ]
-    found = run(Drs(_exact()), jobs, ONE)
-    assert found["grows"].rescales >= 2
-    assert found["important"].started_at < 330
+    result = run(Drs(_exact()), jobs, ONE)
+    assert result["grows"].rescales >= 2
+    assert result["important"].started_at < 330
 
 
 def test_oasis_admits_what_pays_and_turns_the_rest_away():
     worth = Steps(((400.0, 10.0),))
     history = [job(f"h{i}", 0, 100, 4, worth=worth) for i in range(5)]
     jobs = [job(f"j{i}", float(i), 100, 4, worth=worth) for i in range(8)]
-    found = run(Oasis(Slotted(history), _exact()), jobs, ONE)
-    done = [record for record in found.values() if record.completed_at is not None]
+    result = run(Oasis(Slotted(history), _exact()), jobs, ONE)
+    done = [record for record in result.values() if record.completed_at is not None]
     assert 1 <= len(done) < len(jobs)
     assert all(record.completion_seconds <= 400 for record in done)
-    assert {record.started_at for record in found.values() if record not in done} == {None}
+    assert {record.started_at for record in result.values() if record not in done} == {None}
 
 
-def test_combined_runs_an_urgent_job_before_shorter_ones_and_turns_nobody_away():
+def test_combined_runs_an_urgent_job_before_shorter_ones_and_rejects_no_job():
     worth = Steps(((130.0, 10.0),))
     history = [job("h", 0, 100, 4, worth=worth)]
     jobs = [
@@ -89,64 +91,64 @@ def test_combined_runs_an_urgent_job_before_shorter_ones_and_turns_nobody_away()
         job("short", 0, 20, 4),
         job("hopeless", 0, 300, 4, worth=worth),
     ]
-    found = run(Combined(Slotted(history), _exact()), jobs, ONE)
-    assert order_of_starts(found)[0] == "urgent"
-    assert found["urgent"].completion_seconds <= 130
-    assert all(record.completed_at is not None for record in found.values())
+    result = run(Combined(Slotted(history), _exact()), jobs, ONE)
+    assert order_of_starts(result)[0] == "urgent"
+    assert result["urgent"].completion_seconds <= 130
+    assert all(record.completed_at is not None for record in result.values())
 
 
 def test_combined_lets_a_job_with_time_to_spare_wait_for_a_shorter_one():
     worth = Steps(((1000.0, 10.0),))
     history = [job("h", 0, 100, 4, worth=worth)]
     jobs = [job("patient", 0, 100, 4, worth=worth), job("short", 0, 20, 4)]
-    found = run(Combined(Slotted(history), _exact()), jobs, ONE)
-    assert order_of_starts(found) == ["short", "patient"]
+    result = run(Combined(Slotted(history), _exact()), jobs, ONE)
+    assert order_of_starts(result) == ["short", "patient"]
 
 
 def test_combined_does_not_send_an_urgent_job_away_as_soon_as_it_has_caught_up():
     worth = Steps(((130.0, 10.0),))
     history = [job("h", 0, 100, 4, worth=worth)]
     jobs = [job("urgent", 0, 100, 4, worth=worth), job("short", 50, 30, 4)]
-    found = run(Combined(Slotted(history), _exact()), jobs, ONE)
-    assert (found["urgent"].preemptions, found["short"].started_at) == (0, 100)
+    result = run(Combined(Slotted(history), _exact()), jobs, ONE)
+    assert (result["urgent"].preemptions, result["short"].started_at) == (0, 100)
     at_once = CombinedParameters(held=1.0)
-    found = run(Combined(Slotted(history), _exact(), at_once), jobs, ONE)
-    assert (found["urgent"].preemptions, found["short"].started_at) == (2, 50)
+    result = run(Combined(Slotted(history), _exact(), at_once), jobs, ONE)
+    assert (result["urgent"].preemptions, result["short"].started_at) == (2, 50)
 
 
-def test_combined_prefers_who_is_more_important_by_cps():
+def test_combined_prefers_the_more_important_job_by_cps():
     jobs = [
         job("plain", 0, 100, 4, namespace="a", user_priority=1),
         job("hp", 0, 110, 4, namespace="b", user_priority=9, class_value=1000),
     ]
-    found = run(Combined(Slotted(()), _exact()), jobs, ONE)
-    assert order_of_starts(found) == ["hp", "plain"]
+    result = run(Combined(Slotted(()), _exact()), jobs, ONE)
+    assert order_of_starts(result) == ["hp", "plain"]
     none = CombinedParameters(cps_weight=0.0)
-    found = run(Combined(Slotted(()), _exact(), none), jobs, ONE)
-    assert order_of_starts(found) == ["plain", "hp"]
+    result = run(Combined(Slotted(()), _exact(), none), jobs, ONE)
+    assert order_of_starts(result) == ["plain", "hp"]
 
 
 def test_combined_starts_first_whom_all_would_wait_for():
     jobs = [job("long", 0, 1000, 1), *[job(f"s{i}", 0, 20, 1) for i in range(4)]]
-    found = run(Combined(Slotted(()), _exact()), jobs, ONE)
-    assert found["long"].started_at == 0
-    assert max(record.completed_at for record in found.values()) == pytest.approx(1000)
+    result = run(Combined(Slotted(()), _exact()), jobs, ONE)
+    assert result["long"].started_at == 0
+    assert max(record.completed_at for record in result.values()) == pytest.approx(1000)
 
 
 def test_combined_gives_cpu_to_the_container_nearest_its_end():
     jobs = [_container("long", 0, 900), _container("short", 0, 100)]
-    found = run(Combined(Slotted(()), _exact()), jobs, machines(1))
+    result = run(Combined(Slotted(()), _exact()), jobs, machines(1))
     even = run(CountBalancing(), jobs, machines(1))
-    assert found["short"].completed_at < even["short"].completed_at
+    assert result["short"].completed_at < even["short"].completed_at
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in {"oasis", "spread"}])
 def test_every_job_of_a_mixed_workload_completes(name):
     workload = mixed(5, jobs=18, seconds=900.0)
     history = mixed(1, jobs=18, seconds=900.0).jobs
-    found = by_name(simulate(workload, POLICIES[name].make(Setting(5, history=history))))
-    assert all(record.completed_at is not None for record in found.values())
-    assert all(record.lost_work == 0 for record in found.values())
+    result = by_name(simulate(workload, POLICIES[name].make(Setting(5, history=history))))
+    assert all(record.completed_at is not None for record in result.values())
+    assert all(record.lost_work == 0 for record in result.values())
 
 
 @pytest.mark.parametrize("name", ["combined", "oasis", "drs"])

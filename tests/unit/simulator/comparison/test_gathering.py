@@ -34,10 +34,10 @@ def _gang(seconds=1000, **more):
 
 
 def test_a_gang_that_is_spread_out_is_brought_together_when_there_is_room():
-    found = run(_combined(), [*_crowd(), _gang(pause_seconds=10)], TWO)
-    assert (found["gang"].nodes, found["gang"].migrations) == (2, 1)
+    result = run(_combined(), [*_crowd(), _gang(pause_seconds=10)], TWO)
+    assert (result["gang"].nodes, result["gang"].migrations) == (2, 1)
     # 99 s at half speed until the others end, the pause, the rest at full speed
-    assert found["gang"].completed_at == pytest.approx(100 + 10 + 1000 - 99 / 2)
+    assert result["gang"].completed_at == pytest.approx(100 + 10 + 1000 - 99 / 2)
     left_there = run(DensityGreedy(Estimates(error=0.0)), [*_crowd(), _gang()], TWO)
     assert left_there["gang"].completed_at == pytest.approx(2001)
 
@@ -45,23 +45,23 @@ def test_a_gang_that_is_spread_out_is_brought_together_when_there_is_room():
 @pytest.mark.parametrize(("pause", "moved"), [(34.0, 1), (38.0, 0)])
 def test_it_stays_where_the_move_saves_less_than_two_pauses(pause, moved):
     gang = _gang(seconds=122, pause_seconds=pause)  # at 100 s, moving saves 72.5 s
-    found = run(_combined(), [*_crowd(), gang], TWO)
-    assert found["gang"].migrations == moved
+    result = run(_combined(), [*_crowd(), gang], TWO)
+    assert result["gang"].migrations == moved
 
 
 def test_one_that_writes_no_checkpoint_is_not_moved():
-    found = run(_combined(), [*_crowd(), _gang(movable=False)], TWO)
-    assert (found["gang"].migrations, found["gang"].nodes) == (0, 2)
+    result = run(_combined(), [*_crowd(), _gang(movable=False)], TWO)
+    assert (result["gang"].migrations, result["gang"].nodes) == (0, 2)
 
 
 def test_an_elastic_job_grows_only_where_its_speed_there_pays():
     speed = Measured((1.0, 2.0), (1.0, 2.0), locality=0.4)
     elastic = job("grows", 1, 500, speed=speed, least_workers=1, most_workers=2, pause_seconds=10)
     jobs = [*_crowd(movable=False), elastic]
-    found = simulate(Workload(tuple(jobs), TWO), _combined())
-    own = [(one.at, len(one.workers), len(set(one.workers))) for one in found.placements[2:]]
+    result = simulate(Workload(tuple(jobs), TWO), _combined())
+    own = [(one.at, len(one.workers), len(set(one.workers))) for one in result.placements[2:]]
     assert own == [(1, 1, 1), (100, 2, 1)]  # two on two nodes would be slower than one
-    assert by_name(found)["grows"].completed_at == pytest.approx(100 + 10 + (500 - 99) / 2)
+    assert by_name(result)["grows"].completed_at == pytest.approx(100 + 10 + (500 - 99) / 2)
 
 
 def test_containers_go_where_a_gang_that_moves_just_now_leaves_room():
@@ -69,9 +69,9 @@ def test_containers_go_where_a_gang_that_moves_just_now_leaves_room():
     small = {"cpu": 8000, "memory": GIB}
     jobs = [*_crowd(worker={"cpu": 2000, "memory": GIB, GPU: 1}), _gang(worker=wide)]
     jobs += [job(name, 50, 20, worker=small) for name in ("c1", "c2")]
-    found = run(_combined(), jobs, TWO)
-    assert found["gang"].migrations == 1
-    assert (found["c1"].started_at, found["c2"].started_at) == (100, 100)
+    result = run(_combined(), jobs, TWO)
+    assert result["gang"].migrations == 1
+    assert (result["c1"].started_at, result["c2"].started_at) == (100, 100)
 
 
 def test_what_is_left_is_counted_with_the_nodes_that_a_job_had():
@@ -90,7 +90,7 @@ def test_what_is_left_is_counted_with_the_nodes_that_a_job_had():
     assert by_time[90] == pytest.approx(2000 - 89)  # one of two workers' worth a second
 
 
-def test_an_impossible_action_of_another_process_is_told_here():
+def test_an_impossible_action_in_another_process_is_raised_here():
     error = IllegalActionError(Weigh("a", 0.0), "a weight is above 0")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.why, again.action) == (str(error), error.why, error.action)

@@ -35,7 +35,7 @@ def found() -> Metrics:
     return metrics.measure(Workload(jobs, machines(1)), run, 430.0)
 
 
-def test_times_count_from_submission_and_who_never_completes_counts_to_the_horizon(found):
+def test_times_count_from_submission_and_uncompleted_jobs_count_to_the_horizon(found):
     assert found.completed == pytest.approx(2 / 3)
     assert found.mean_jct == pytest.approx((100 + 300 + 400) / 3)
     assert found.median_jct == 300
@@ -64,9 +64,9 @@ def test_costs_are_sums_and_lost_work_is_in_seconds(found):
 def test_a_workload_without_utilities_has_no_value():
     jobs = (job("a", 0, 10),)
     run = Run("", 10, (_record("a", 0, 0, 10),), (), {}, 1)
-    got = metrics.measure(Workload(jobs, machines(1)), run, 10.0)
-    assert got.value is None
-    assert got.deadline_hits is None
+    result = metrics.measure(Workload(jobs, machines(1)), run, 10.0)
+    assert result.value is None
+    assert result.deadline_hits is None
 
 
 def test_the_horizon_is_the_last_completion_of_any_run():

@@ -63,8 +63,8 @@ def test_a_job_larger_than_the_cluster_is_named_and_elastic_ones_end_at_its_size
     with pytest.raises(ValueError, match=r"large requests 9 workers, but the 2 machines hold 8"):
         windows.sample(large, WindowSettings(start=0.0, nodes=2), 1)
     elastic = Workload((job("elastic", 0, 10, 2, most_workers=64),), machines(4), "toy")
-    found = windows.sample(elastic, WindowSettings(start=0.0, nodes=2), 1)
-    assert found.jobs[0].most_workers == 8
+    result = windows.sample(elastic, WindowSettings(start=0.0, nodes=2), 1)
+    assert result.jobs[0].most_workers == 8
 
 
 def test_an_empty_window_is_refused():

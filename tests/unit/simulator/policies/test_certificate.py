@@ -13,10 +13,10 @@ from tests.unit.simulator.policies.slot_states import begin, offer, wide
 def test_the_certificate_of_an_empty_run_is_capacity_and_payoffs_at_the_lowest_prices():
     """Two slots of 4 + 4 at 1, and a job that would pay 50 - 2 if it had been offered."""
     state = begin(horizon=2)
-    found = certificate.certificate([make_job()], state)
-    assert found.prices == pytest.approx(16.0)
-    assert found.payoffs == pytest.approx(48.0)
-    assert (found.bound, found.utility, found.ratio) == (pytest.approx(64.0), 0.0, math.inf)
+    result = certificate.certificate([make_job()], state)
+    assert result.prices == pytest.approx(16.0)
+    assert result.payoffs == pytest.approx(48.0)
+    assert (result.bound, result.utility, result.ratio) == (pytest.approx(64.0), 0.0, math.inf)
 
 
 def test_the_certificate_counts_schedules_that_did_not_fit():
@@ -25,11 +25,11 @@ def test_the_certificate_counts_schedules_that_did_not_fit():
     jobs = [wide("first", 50.0), wide("second", 80.0)]
     for job in jobs:
         offer(state, job)
-    found = certificate.certificate(jobs, state)
-    assert found.utility == 50.0
-    assert found.prices == pytest.approx(4 * 16.0 + 4 * 1.0)
-    assert found.payoffs == pytest.approx(0.0 + (80.0 - 64.0))
-    assert found.ratio == pytest.approx(84.0 / 50.0)
+    result = certificate.certificate(jobs, state)
+    assert result.utility == 50.0
+    assert result.prices == pytest.approx(4 * 16.0 + 4 * 1.0)
+    assert result.payoffs == pytest.approx(0.0 + (80.0 - 64.0))
+    assert result.ratio == pytest.approx(84.0 / 50.0)
 
 
 def test_a_scale_below_one_can_bring_the_certificate_nearer():

@@ -24,29 +24,29 @@ def test_a_later_and_denser_job_takes_the_place_only_without_commitment():
         state = begin(horizon=2)
         old = wide("old", 50.0, arrival=2)
         offer(state, old)
-        found = replanning.replan(state, 2, [wide("new", 80.0, arrival=2)], params)
-        assert found.lost == lost
-        assert set(found.state.admitted) == admitted
-        check_room(found.state.promised)
+        result = replanning.replan(state, 2, [wide("new", 80.0, arrival=2)], params)
+        assert result.lost == lost
+        assert set(result.state.admitted) == admitted
+        check_room(result.state.promised)
 
 
 def test_replanning_plans_only_the_remaining_work():
     state = begin()
     job = make_job(epochs=3)
     offer(state, job)
-    found = replanning.replan(state, 2, [], FIRST)
-    left, plan = found.state.admitted["job"]
+    result = replanning.replan(state, 2, [], FIRST)
+    left, plan = result.state.admitted["job"]
     assert left.done == pytest.approx(1 / 3)
     assert plan.workers.by_slot() == {2: 1, 3: 1}
-    assert found.decisions["job"].promise == 3
+    assert result.decisions["job"].promise == 3
 
 
 def test_replanning_keeps_completed_jobs_and_past_slots():
     state = begin()
     offer(state, make_job("done"))
-    found = replanning.replan(state, 2, [make_job("new", arrival=2)], FREELY)
-    assert set(found.state.admitted) == {"new"}
-    assert found.state.promised.g[:, 0, 0].tolist() == [0.0, 1.0, 0.0, 0.0]
+    result = replanning.replan(state, 2, [make_job("new", arrival=2)], FREELY)
+    assert set(result.state.admitted) == {"new"}
+    assert result.state.promised.g[:, 0, 0].tolist() == [0.0, 1.0, 0.0, 0.0]
     assert set(state.admitted) == {"done"}
 
 

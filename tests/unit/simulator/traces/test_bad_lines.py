@@ -112,7 +112,7 @@ def _replaced(folder: Path, file: str, old: str, new: str) -> Path:
 
 
 @pytest.mark.parametrize(("file", "old", "new", "said"), REPLACED.values(), ids=REPLACED)
-def test_a_bad_line_says_file_line_field_and_what_was_expected(folder, file, old, new, said):
+def test_a_bad_line_names_file_line_field_and_expectation(folder, file, old, new, said):
     path = _replaced(folder, file, old, new)
     with pytest.raises(TraceError) as caught:
         open_trace(path)
@@ -129,7 +129,7 @@ def test_bad_lines_are_skipped_on_request_and_counted(folder, file, old, new, sa
     assert [said in str(error) for error in faults.skipped] == [True]
 
 
-def test_a_missing_column_is_said_before_any_line(folder):
+def test_a_missing_column_is_reported_before_any_line(folder):
     path = _replaced(folder, "own/jobs.csv", "duration_s", "duration")
     with pytest.raises(TraceError, match="a head line of chronus"):
         open_trace(path)

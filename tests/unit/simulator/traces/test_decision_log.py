@@ -116,7 +116,7 @@ def test_a_job_that_never_began_without_an_expected_duration_is_named(log, tmp_p
     assert len(faults.skipped) == 1
 
 
-def test_a_line_that_is_no_record_names_itself(log, tmp_path):
+def test_a_line_that_is_no_record_is_named(log, tmp_path):
     log.lines += b'{"type":"Surprise"}\n'
     with pytest.raises(TraceError, match=r"decisions-000001.jsonl:\d+: line: "):
         open_trace(log.kept(tmp_path))

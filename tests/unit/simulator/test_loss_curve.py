@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simulator.models.loss_curves import LossCurve
+from simulator.models.fluid_tasks import LossCurve
 
 # steepness, part of the reduction after a fifth of the run alone: figure 1 of the SpeCon paper
 FIGURE_1 = {"VAE": (5.2, 0.65), "Bi-RNN": (19.6, 0.98), "GRU": (11.5, 0.90)}
