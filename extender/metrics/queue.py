@@ -142,7 +142,7 @@ class QueueMetrics:
     def _observe_waiting(self, entries: list[QueueEntry], now: float) -> None:
         waits = [max(0.0, now - entry.job.created_at) for entry in entries]
         self._longest.set(max(waits, default=0.0))
-        left = [_left_seconds(e, now) for e in entries if e.job.wishes.max_wait_seconds is not None]
+        left = [_left_seconds(e, now) for e in entries if e.job.spec.max_wait_seconds is not None]
         self._least_left.set(min(left, default=math.nan))
         counts = dict.fromkeys(Left, 0)
         for seconds in left:
@@ -172,7 +172,7 @@ def _terms(value: Value, most_class: int) -> dict[Term, float]:
 
 
 def _left_seconds(entry: QueueEntry, now: float) -> float:
-    most = entry.job.wishes.max_wait_seconds
+    most = entry.job.spec.max_wait_seconds
     return math.inf if most is None else entry.job.created_at + most - now
 
 

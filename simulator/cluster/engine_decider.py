@@ -118,7 +118,7 @@ def _resting(rest: _Rest, view: View, params: CoreParameters) -> _Rest | None:
         )
         if isinstance(plan, Plan):
             return None
-        late = backfill.deadline(job.created_at, job.wishes.max_wait_seconds, params.waiting)
+        late = backfill.deadline(job.created_at, job.spec.max_wait_seconds, params.waiting)
         if late is not None:
             late -= EPOCH_SECONDS
             until = late if until is None else min(until, late)

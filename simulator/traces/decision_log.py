@@ -139,8 +139,8 @@ def _job(path: Path, story: _Story, begin: float, end: float, faults: Faults) ->
         speed=Proportional(),
         user_priority=story.user_priority,
         class_value=workers[0].priority,
-        max_wait_seconds=pod_job.wishes.max_wait_seconds,
-        expected_seconds=pod_job.wishes.expected_seconds,
+        max_wait_seconds=pod_job.spec.max_wait_seconds,
+        expected_seconds=pod_job.spec.expected_seconds,
     )
 
 
@@ -149,7 +149,7 @@ def _seconds(path: Path, story: _Story, end: float, faults: Faults) -> float:
         if story.ended is None:
             faults.notes.append(f"{story.seen.key}: had not ended; assumed to end with the log")
         return max(1.0, (end if story.ended is None else story.ended) - story.begun)
-    expected = story.seen.wishes.expected_seconds
+    expected = story.seen.spec.expected_seconds
     if expected is None:
         needed = "a job that began, or states its expected duration"
         raise TraceError(path, 0, "job", story.seen.key, needed)

@@ -75,7 +75,7 @@ def test_the_first_job_is_valid_and_a_gang_of_ours() -> None:
         if obj["kind"] != "Kustomization":
             manifests.check_schema(obj)
     (job,) = manifests.jobs_of(objects)
-    assert (job.key, job.min_available, job.problem) == ("default/job/first", 2, "")
+    assert (job.key, job.min_available, job.problem) == ("default/job/first", 2, None)
 
 
 def test_the_settings_of_the_page_are_settings(tmp_path) -> None:

@@ -33,17 +33,17 @@ FOREIGN = re.compile(
 def gang(name: str) -> dict[str, Any]:
     """What of a file's one job decides how it is placed."""
     (job,) = manifests.jobs_of(FILES[name])
-    assert job.problem == ""
+    assert job.problem is None
     return {
         "size": job.min_available,
         "roles": sorted((m.role, m.index, m.shape) for m in job.members),
-        "wait": job.wishes.max_wait_seconds,
+        "wait": job.spec.max_wait_seconds,
         "relations": _relations(job),
     }
 
 
 def _relations(job: Job) -> Any:
-    return job.wishes.relations
+    return job.spec.relations
 
 
 @pytest.mark.parametrize(("before", "after"), SAME.values(), ids=SAME)

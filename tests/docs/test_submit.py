@@ -32,7 +32,7 @@ SMALLER = {"team-a/job/elastic": 2, "team-a/job/deadline": 1}  # what elastic jo
 
 def test_every_manifest_is_a_whole_job_with_the_roles_that_the_page_says() -> None:
     found = manifests.jobs_of(OBJECTS)
-    assert {job.key: job.problem for job in found} == dict.fromkeys(GANGS, "")
+    assert {job.key: job.problem for job in found} == dict.fromkeys(GANGS)
     roles = {job.key: [member.role for member in job.members] for job in found}
     assert {key: {one: of.count(one) for one in of} for key, of in roles.items()} == GANGS
     sizes = {job.key: job.min_available for job in found}
@@ -59,7 +59,7 @@ def test_every_key_on_the_page_is_one_of_ours() -> None:
 
 
 def test_what_the_job_needs_is_read_from_the_manifest() -> None:
-    found = {job.name: job.wishes for job in manifests.jobs_of(OBJECTS)}
+    found = {job.name: job.spec for job in manifests.jobs_of(OBJECTS)}
     urgent, elastic = found["urgent"], found["elastic"]
     assert (urgent.max_wait_seconds, urgent.expected_seconds) == (14400, 5400)
     assert urgent.topology is not None

@@ -69,7 +69,9 @@ def test_the_quick_way_to_an_adapter_finds_the_first_that_claims_the_pod(pod):
 def test_a_size_is_at_least_1_and_a_problem_names_a_label_annotation_or_field(pod):
     member = registry.membership(pod, NOTHING_ABOVE)
     assert member.size is None or member.size >= 1
-    assert not member.problem or member.problem.startswith(("label ", "annotation ", "field "))
+    assert member.problem is None or member.problem.message.startswith(
+        ("label ", "annotation ", "field ")
+    )
 
 
 @given(pods())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from extender.core.cluster import owner_annotations
+from extender.core.cluster import job_spec
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
@@ -53,7 +53,7 @@ def asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[
     first: dict[str, Uid] = {}
     for member in sorted(members, key=rank):
         pod = member.pod
-        text = owner_annotations.checkpoint(pod, above(snapshot, pod))
+        text = job_spec.checkpoint(pod, above(snapshot, pod))
         if text is None:
             continue
         whose = places.PathVariables(

@@ -1,4 +1,4 @@
-"""Keys of our domain that have no effect where they stand: misspelt, or in the wrong place.
+"""Warnings about keys of our domain that have no effect: misspelt, or set in the wrong place.
 
 A job with such a key runs as if the key were not there, so its user must learn of it.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
+from extender.core.cluster import job_spec
 from extender.core.kinds.base import Owners
 from shared import labels
 from shared.model import Pod
@@ -32,6 +33,37 @@ def of_pod(pod: Pod, above: Owners) -> tuple[str, ...]:
         for line in _lines(annotations, "annotation"):
             found[line] = None
     return tuple(found)[:MOST]
+
+
+def ignored(pod: Pod, above: Owners) -> tuple[str, ...]:
+    """Return a line for each key that counts on an owner alone and is on the pod or its group."""
+    own = labels.OF_OWNER.intersection(pod.annotations)
+    of_group = labels.OF_OWNER.intersection(above.group.annotations) if above.group else frozenset()
+    unused = [key for key in sorted(own | of_group) if not _counts(pod, above, key)]
+    if not unused:
+        return ()
+    where = _where(pod, above)
+    places = ["the pod" if key in own else "the PodGroup" for key in unused]
+    return tuple(
+        f"annotation {k} on {p} has no effect: {where}" for k, p in zip(unused, places, strict=True)
+    )
+
+
+def _counts(pod: Pod, above: Owners, key: str) -> bool:
+    if key == labels.CHECKPOINT:
+        return job_spec.may_be_moved(pod, above)
+    return job_spec.of_pod(pod, above, key) is not None
+
+
+def _where(pod: Pod, above: Owners) -> str:
+    """Return where the key would count."""
+    reference, owner = pod.controller, above.owner
+    if reference is None:
+        return "set it on the pod itself"
+    name = f"{reference.kind} {reference.name}"
+    if owner is None:
+        return f"it counts on the pod's owner alone, and {name} is not read or did not make the pod"
+    return f"set it on {name} or in its pod template"
 
 
 def _lines(stated: Mapping[str, str], place: str) -> Iterable[str]:

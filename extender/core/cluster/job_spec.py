@@ -1,47 +1,55 @@
-"""What the user asked for, read from a job's first pod and what is over it.
+"""The specification of a job: what its user wrote, read once into typed values.
 
-What makes us write to an owner is read from that owner alone (``owner_keys``).
+It is read from the job's first pod and from the owners and the group of that pod. Keys that make us
+write to an owner (``labels.OF_OWNER``) are read from owners alone: from the pod template or the
+annotations of the owner object and of the owners of that owner. They are never read from a pod,
+because the author of a pod may have no right to change its owner. A pod without a controller is its
+own owner.
 
-Annotations of Volcano that say the same count where ours is missing (``shared.foreign_labels``).
+Annotations of Volcano and Kueue that mean the same count where ours is missing
+(``shared.foreign_labels``).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from extender.core.cluster import owner_annotations
+from extender.core.cluster import training_spec
 from extender.core.cluster.relations import Relations
+from extender.core.cluster.training_spec import Training, Worth
 from extender.core.kinds import registry
 from extender.core.kinds.base import Owners
+from extender.core.kinds.problem import Problem
 from shared import duration, foreign_labels, labels
 from shared.errors import InputError
 from shared.model import Owner, Pod
+
+T = TypeVar("T")
 
 _TOPOLOGIES: Final = (
     (labels.REQUIRED_TOPOLOGY, labels.PREFERRED_TOPOLOGY),
     (foreign_labels.KUEUE_REQUIRED_TOPOLOGY, foreign_labels.KUEUE_PREFERRED_TOPOLOGY),
 )
-"""Annotations that require and that prefer a level; the first pair of which one is there counts."""
+"""Annotations that require and that prefer a level; the first pair of which one is set counts."""
+
+_RANGE: Final = re.compile(r"([0-9]{1,6})\.\.([0-9]{1,6})")
 
 
 @dataclass(frozen=True)
-class TopologyWish:
+class TopologyRequest:
     """The level of the topology of which one domain should hold the whole gang.
 
     Attributes:
-        key: The annotation that says so.
-        text: Name or label of the level; whether there is one is for the settings to say.
-        required: Whether the gang rather waits than is spread.
+        key: The annotation that names the level.
+        text: Name or label of the level; the settings decide whether it exists.
+        required: Whether the gang waits rather than being spread.
     """
 
     key: str
     text: str
     required: bool
-
-
-_RANGE: Final = re.compile(r"([0-9]{1,6})\.\.([0-9]{1,6})")
 
 
 class Shrink(StrEnum):
@@ -55,53 +63,85 @@ class Shrink(StrEnum):
 
 @dataclass(frozen=True)
 class WorkerRange:
-    """Between which numbers the workers of a job may change, ends included."""
+    """Bounds of the number of workers of a job, both included."""
 
     least: int
     most: int
 
 
 @dataclass(frozen=True)
+class Stated(Generic[T]):
+    """An annotation that is used only where jobs are admitted by price.
+
+    A mistake in it must not hold up a job elsewhere, so it is kept here and not in the problems of
+    the job.
+
+    Attributes:
+        text: The annotation as it was written.
+        value: What it means; None if it cannot be used.
+        problem: Why it cannot be used; None if it can.
+    """
+
+    text: str
+    value: T | None
+    problem: Problem | None = None
+
+    def get(self) -> T:
+        """Return the value.
+
+        Raises:
+            InputError: The annotation cannot be used.
+        """
+        if self.problem is not None:
+            raise self.problem.error()
+        assert self.value is not None  # noqa: S101 - one of the two is there
+        return self.value
+
+
+@dataclass(frozen=True)
 class JobSpec:
-    """See the module.
+    """What the user wrote on a job; see the module.
 
     Attributes:
         max_wait_seconds: L of CPS; None if not stated.
         expected_seconds: How long the job runs; None if not stated.
         relations: Affinity and anti-affinity between roles; None if not declared.
-        topology_key: Node label for the buckets' places; None if not stated.
+        topology_key: Node label for the places of the buckets; None if not stated.
         topology: The domain that should hold the gang; None if not stated.
-        workers: Between which numbers its workers may change; None if they may not.
+        workers: Bounds of the number of workers; None if it may not change.
         shrink: How workers leave.
-        utility: What its completion is worth (``admission.grammar``); None if not stated. Read
-            where jobs are admitted by price, so that a mistake in it holds nobody up elsewhere.
-        training: What it has to train, likewise.
+        has_checkpoint: An owner that decides names a checkpoint directory: the job may be stopped
+            and resumed.
+        utility: What the completion of the job is worth; None if not stated.
+        training: What the job has to train; None if not stated.
+        problems: What cannot be used. With a problem only ``has_checkpoint`` counts.
     """
 
     max_wait_seconds: float | None = None
     expected_seconds: float | None = None
     relations: Relations | None = None
     topology_key: str | None = None
-    topology: TopologyWish | None = None
+    topology: TopologyRequest | None = None
     workers: WorkerRange | None = None
     shrink: Shrink = Shrink.CHECKPOINT
-    utility: str | None = None
-    training: str | None = None
+    has_checkpoint: bool = False
+    utility: Stated[Worth] | None = None
+    training: Stated[Training] | None = None
+    problems: tuple[Problem, ...] = ()
 
 
-def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> tuple[JobSpec, str]:
-    """Return the wishes, and what is wrong with them; with a problem none counts.
+def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> JobSpec:
+    """Return the specification of a job.
 
     Args:
         pod: The first pod of the job.
-        above: What is over it.
+        above: Owners and group of that pod.
         deciding_owners: Owners whose annotations lead to writes to them; none: those of the pod.
     """
+    has_checkpoint = stated_by(deciding_owners, labels.CHECKPOINT) is not None
 
     def of_owner(key: str) -> str | None:
-        if deciding_owners:
-            return owner_annotations.stated(deciding_owners, key)
-        return owner_annotations.of_pod(pod, above, key)
+        return stated_by(deciding_owners, key) if deciding_owners else of_pod(pod, above, key)
 
     try:
         return JobSpec(
@@ -112,19 +152,69 @@ def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> tupl
             topology=_topology(pod, above),
             workers=_workers(of_owner(labels.WORKERS)),
             shrink=_shrink(of_owner(labels.SHRINK)),
-            utility=of_owner(labels.UTILITY),
-            training=of_owner(labels.TRAINING),
-        ), ""
+            has_checkpoint=has_checkpoint,
+            utility=_stated(of_owner(labels.UTILITY), training_spec.utility_of),
+            training=_stated(of_owner(labels.TRAINING), training_spec.training_of),
+        )
     except InputError as error:
-        return JobSpec(), str(error)
+        return JobSpec(has_checkpoint=has_checkpoint, problems=(Problem.of(error),))
 
 
 def expected_seconds(pod: Pod, above: Owners) -> float | None:
-    """Return how long the user says the job runs; None if nothing that can be used is said."""
+    """Return how long the user expects the job to run; None if nothing usable is stated."""
     try:
         return _seconds(pod, above, labels.EXPECTED_DURATION)
     except InputError:
         return None
+
+
+def stated_by(owners: Sequence[Owner], key: str) -> str | None:
+    """Return what the nearest of these owners states under a key; None if none does."""
+    for owner in owners:
+        text = owner.stated(key)
+        if text is not None:
+            return text
+    return None
+
+
+def of_pod(pod: Pod, above: Owners, key: str) -> str | None:
+    """Return the value of a key of ``labels.OF_OWNER`` that counts for a pod; None if none does."""
+    if pod.controller is None:
+        return pod.annotations.get(key)
+    return stated_by(above.owners, key)
+
+
+def checkpoint(pod: Pod, above: Owners) -> str | None:
+    """Return the checkpoint directory of a pod; None if its owner does not let it be moved.
+
+    The owner permits the move. The directory itself is stated by the pod first, as with every other
+    key.
+    """
+    if not may_be_moved(pod, above):
+        return None
+    own = registry.annotation(pod, above, labels.CHECKPOINT)
+    return of_pod(pod, above, labels.CHECKPOINT) if own is None else own
+
+
+def may_be_moved(pod: Pod, above: Owners) -> bool:
+    """Return True if the owner of a pod names a checkpoint directory.
+
+    An owner of a kind that is not always read (a Deployment without our label) is never written to,
+    so its pods themselves may permit that they are evicted.
+    """
+    owner = pod.controller
+    if owner is not None and not above.owners and not registry.owner_is_read(owner):
+        return labels.CHECKPOINT in pod.annotations
+    return of_pod(pod, above, labels.CHECKPOINT) is not None
+
+
+def _stated(text: str | None, parse: Callable[[str], T]) -> Stated[T] | None:
+    if text is None:
+        return None
+    try:
+        return Stated(text, parse(text))
+    except InputError as error:
+        return Stated(text, None, Problem.of(error))
 
 
 def _relations(pod: Pod, above: Owners) -> Relations | None:
@@ -137,8 +227,8 @@ def _relations(pod: Pod, above: Owners) -> Relations | None:
     return Relations.parse(*texts, fields=fields)
 
 
-def _topology(pod: Pod, above: Owners) -> TopologyWish | None:
-    """Return what our annotations say, else what Kueue's say.
+def _topology(pod: Pod, above: Owners) -> TopologyRequest | None:
+    """Return what our annotations request, else what those of Kueue do.
 
     Raises:
         InputError: A level is both required and preferred.
@@ -151,21 +241,21 @@ def _topology(pod: Pod, above: Owners) -> TopologyWish | None:
                 f"annotation {preferred}", should, f"that it or {required} is there, not both"
             )
         if must is not None:
-            return TopologyWish(required, must, required=True)
+            return TopologyRequest(required, must, required=True)
         if should is not None:
-            return TopologyWish(preferred, should, required=False)
+            return TopologyRequest(preferred, should, required=False)
     return None
 
 
 def _workers(text: str | None) -> WorkerRange | None:
     if text is None:
         return None
-    found = _RANGE.fullmatch(text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+    match = _RANGE.fullmatch(text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise InputError(
             f"annotation {labels.WORKERS}", text, "min..max such as 2..6, min at least 1"
         )
-    return WorkerRange(int(found[1]), int(found[2]))
+    return WorkerRange(int(match[1]), int(match[2]))
 
 
 def _shrink(text: str | None) -> Shrink:
@@ -178,10 +268,10 @@ def _shrink(text: str | None) -> Shrink:
 
 
 def _seconds(pod: Pod, above: Owners, key: str) -> float | None:
-    found, text = registry.stated(pod, above, key)
+    stated_key, text = registry.stated(pod, above, key)
     if text is None:
         return None
-    field = f"annotation {found}"
+    field = f"annotation {stated_key}"
     seconds = duration.parse(text, field=field)
     if seconds <= 0:
         raise InputError(field, text, "a Go duration above 0 such as 20m")

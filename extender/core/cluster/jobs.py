@@ -1,16 +1,16 @@
 """Jobs as the engine sees them: members and their state, the gang size, what the user asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from typing_extensions import override
 
 from extender.core.cluster import (
     annotation_warnings,
     job_spec,
-    owner_annotations,
     pod_shape,
     replacements,
     worker_gang,
@@ -21,16 +21,19 @@ from extender.core.cluster.owners import above_each
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.kinds.base import Membership, Owners, integer
+from extender.core.kinds.problem import Problem
 from extender.core.kinds.roles import COORDINATORS
 from extender.core.nodes.feasibility import weight
 from shared import labels
-from shared.model import JobKey, NodeName, Owner, OwnerReference, Pod, PodShape, Uid
+from shared.model import CPU, JobKey, NodeName, Owner, OwnerReference, Pod, PodShape, Uid
 
 MOST_SHAPES: Final = 256
 """Different specs among the pods of one job; roles are a handful."""
 
 MOST_WEIGHT: Final = 32_768
 """Requirements of nodes and their values in all different specs of a job; one pod may have half."""
+
+MEMORY: Final = "memory"
 
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
@@ -56,6 +59,14 @@ class State(StrEnum):
     FAILED = "failed"
     LEAVING = "leaving"
     """Being deleted, or without its owner; its replacement is another pod."""
+
+
+PLANNED_STATES = (State.SEATED, State.LOOSE)
+UNPLANNED_STATES = (State.GATED, State.DIRECT)
+_KNOWN_BY_DEMAND: Final = frozenset(
+    {State.GATED, State.HELD, State.DIRECT, State.SUCCEEDED, State.FAILED}
+)
+"""A job whose members are all in one of these states is refused by what it demands."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +133,8 @@ class Job:
             seconds since the epoch.
         members: In (created_at, name) order.
         min_available: Gang size; None if known from nowhere.
-        problem: What is wrong with the labels, empty if nothing.
-        wishes: What the user asked for.
+        problem: What is wrong with the job, the first of it; None if nothing is.
+        spec: What the user wrote on it.
         kept: Seats that are kept for members which do not exist yet.
         deciding_owners: Owners whose annotations lead to writes to them, the nearest first
             (``worker_gang.deciding_owners``).
@@ -139,24 +150,24 @@ class Job:
     created_at: float
     members: tuple[Member, ...]
     min_available: int | None
-    problem: str
-    wishes: JobSpec
+    problem: Problem | None
+    spec: JobSpec
     kept: int = 0
     deciding_owners: tuple[Owner, ...] = ()
     scaled_by: Uid | None = None
     warnings: tuple[str, ...] = ()
 
     @cached_property
-    def derived(self) -> dict[object, Any]:
-        """What was worked out of this job alone; lives as long as it does."""
+    def _by_states(self) -> dict[tuple[State, ...], tuple[Member, ...]]:
         return {}
 
     def having(self, *states: State) -> tuple[Member, ...]:
-        """Members in any of these states."""
-        found: tuple[Member, ...] | None = self.derived.get(states)
-        if found is None:
-            found = self.derived[states] = tuple(m for m in self.members if m.state in states)
-        return found
+        """Return the members in any of these states."""
+        members = self._by_states.get(states)
+        if members is None:
+            members = tuple(m for m in self.members if m.state in states)
+            self._by_states[states] = members
+        return members
 
     @cached_property
     def placed(self) -> int:
@@ -179,6 +190,57 @@ class Job:
         live = [m for m in self.members if m.state not in {State.FAILED, State.LEAVING}]
         called_so = sum(m.role == "worker" for m in live)
         return called_so or max(1, sum(m.role not in COORDINATORS for m in live))
+
+    @cached_property
+    def requests(self) -> tuple[int, int]:
+        """What all its live pods request together: milli-CPU and bytes of memory."""
+        total = {CPU: 0, MEMORY: 0}
+        for member in self.members:
+            if member.state not in {State.FAILED, State.LEAVING}:
+                for name, amount in member.shape.requests:
+                    if name in total:
+                        total[name] += amount
+        return total[CPU], total[MEMORY]
+
+    @cached_property
+    def unplanned_shapes(self) -> tuple[PodShape, ...]:
+        """The shapes of the members that are to be placed, if they are several; else none."""
+        shapes = dict.fromkeys(m.shape for m in self.having(*UNPLANNED_STATES))
+        return tuple(shapes) if len(shapes) > 1 else ()
+
+    @cached_property
+    def demand(self) -> "Demand | None":
+        """What a refusal of the job depends on beside the nodes; None if on its very pods too.
+
+        Which pods there are, their names and their age make a plan, but no refusal.
+        """
+        if any(member.state not in _KNOWN_BY_DEMAND for member in self.members):
+            return None
+        members = [(m.state, m.role, m.rank, m.shape) for m in in_order(self.members)]
+        # time takes no room
+        spec = replace(self.spec, max_wait_seconds=None, expected_seconds=None)
+        return Demand((self.problem, self.min_available, self.kept, spec, tuple(members)))
+
+
+class Demand:
+    """What a job demands of the nodes, as a key whose hash is computed once."""
+
+    def __init__(self, value: Hashable) -> None:
+        self._value = value
+        self._hash = hash(value)
+
+    @override
+    def __hash__(self) -> int:
+        return self._hash
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Demand) and self._value == other._value)
+
+
+def in_order(members: Iterable[Member]) -> list[Member]:
+    """Return members as they are placed: parameter servers, then by index and name."""
+    return sorted(members, key=lambda m: (m.role != "ps", m.rank, m.pod.name))
 
 
 def view(snapshot: Snapshot, key: JobKey) -> Job:
@@ -256,11 +318,12 @@ def _viewed(
     size, size_problem = _size([(pods[i], seen[i].membership) for i in staying])
     living = [(seen[i].membership.role, over[i]) for i in staying]
     deciding_owners, scaled_by = worker_gang.deciding_owners(living)
-    wished, wish_problem = job_spec.read(first, first_above, deciding_owners)
-    if (workers := worker_gang.workers(wished.workers, living)) is not None:
+    spec = job_spec.read(first, first_above, deciding_owners)
+    spec_problem = next(iter(spec.problems), None)
+    if (workers := worker_gang.workers(spec.workers, living)) is not None:
         size = worker_gang.size(size, workers, (first, first_above), living)
-        wish_problem = worker_gang.problem(workers, living)
-        wished = replace(wished, workers=workers)
+        spec_problem = worker_gang.problem(workers, living)
+        spec = replace(spec, workers=workers)
     namespace, kind, name = key.split("/", 2)
     job = Job(
         key=key,
@@ -271,8 +334,8 @@ def _viewed(
         created_at=_created_at(first, first_above),
         members=tuple(s.member for s in seen),
         min_available=size,
-        problem=_problem(seen, [seen[i] for i in staying]) or size_problem or wish_problem,
-        wishes=wished,
+        problem=_problem(seen, [seen[i] for i in staying]) or size_problem or spec_problem,
+        spec=spec,
         kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
         deciding_owners=deciding_owners,
         scaled_by=scaled_by,
@@ -287,32 +350,34 @@ def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
     for pod, over, role in members:
         first.setdefault(role, (pod, over))
     found = [
-        (*owner_annotations.ignored(pod, over), *annotation_warnings.of_pod(pod, over))
+        (*annotation_warnings.ignored(pod, over), *annotation_warnings.of_pod(pod, over))
         for pod, over in first.values()
     ]
     lines = (line for of_pod in found for line in of_pod)
     return tuple(dict.fromkeys(lines))[: annotation_warnings.MOST]
 
 
-def _problem(seen: Sequence[_Seen], staying: Sequence[_Seen]) -> str:
-    """Return what is wrong with the pods themselves, the first of it; empty if nothing is."""
-    beyond = (one.member.pod.excess for one in staying)
-    said = (one.membership.problem for one in staying)
-    return next(filter(None, chain(beyond, said)), "") or _kinds(seen)
+def _problem(seen: Sequence[_Seen], staying: Sequence[_Seen]) -> Problem | None:
+    """Return what is wrong with the pods themselves, the first of it; None if nothing is."""
+    excess = next((one.member.pod.excess for one in staying if one.member.pod.excess), "")
+    if excess:
+        return Problem(excess)
+    problems = (one.membership.problem for one in staying)
+    return next(filter(None, problems), None) or _variety(seen)
 
 
-def _kinds(seen: Sequence[_Seen]) -> str:
-    """Say that the pods require too much in too many ways, if they do: they are planned at once."""
+def _variety(seen: Sequence[_Seen]) -> Problem | None:
+    """Return that the pods, which are planned at once, differ too much; None if they do not."""
     if len(seen) == 1:
-        return ""
+        return None
     shapes = {one.member.shape for one in seen}
     if len(shapes) > MOST_SHAPES:
         count, what, most = len(shapes), "different requests or requirements", MOST_SHAPES
     else:
         count, what, most = sum(map(weight, shapes)), "requirements and values", MOST_WEIGHT
-    return f"pods of the job: {count} {what} in all, and at most {most} are allowed" * (
-        count > most
-    )
+    if count <= most:
+        return None
+    return Problem(f"pods of the job: {count} {what} in all, and at most {most} are allowed")
 
 
 def _seen(snapshot: Snapshot, pod: Pod, over: Owners, before: _Seen | None) -> _Seen:
@@ -343,7 +408,7 @@ def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
     return Member(pod, membership.role, membership.index, state, node, shape)
 
 
-def _size(members: Sequence[tuple[Pod, Membership]]) -> tuple[int | None, str]:
+def _size(members: Sequence[tuple[Pod, Membership]]) -> tuple[int | None, Problem | None]:
     """Return the gang size, or which pods state different ones."""
     sizes: dict[int, str] = {}
     for pod, membership in members:
@@ -353,8 +418,9 @@ def _size(members: Sequence[tuple[Pod, Membership]]) -> tuple[int | None, str]:
     if len(sizes) > 1:
         stated = ", ".join(sizes[size] for size in sorted(sizes)[:_MOST_SIZES])
         field = registry.size_field(members[0][0])
-        return None, f"{field} differs: {stated}; use one value on all pods of the job"
-    return next(iter(sizes), None), ""
+        message = f"{field} differs: {stated}; use one value on all pods of the job"
+        return None, Problem(message, field)
+    return next(iter(sizes), None), None
 
 
 def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:

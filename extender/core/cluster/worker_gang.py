@@ -6,6 +6,7 @@ from typing import Final
 from extender.core.cluster.job_spec import WorkerRange
 from extender.core.kinds import registry
 from extender.core.kinds.base import Owners
+from extender.core.kinds.problem import Problem
 from extender.core.kinds.roles import COORDINATORS
 from shared import labels
 from shared.errors import InputError
@@ -35,7 +36,7 @@ def counted(over: Owners) -> tuple[Owner, WorkerCount] | None:
 
 
 def size(
-    stated: int | None, wished: WorkerRange, first: tuple[Pod, Owners], living: Sequence[Living]
+    stated: int | None, bounds: WorkerRange, first: tuple[Pod, Owners], living: Sequence[Living]
 ) -> int | None:
     """Return the gang size of an elastic job.
 
@@ -44,7 +45,7 @@ def size(
 
     Args:
         stated: What the job's kind says, or our annotation.
-        wished: The range of its workers.
+        bounds: Of the number of its workers.
         first: The pod whose word counts, and what stands over it.
         living: All members that are not leaving.
     """
@@ -56,41 +57,41 @@ def size(
         return stated
     roles = worker_roles(role for role, _ in living)
     others = sum(role not in roles for role, _ in living)
-    return wished.least + max(stated - scaled.count, others)
+    return bounds.least + max(stated - scaled.count, others)
 
 
-def workers(wished: WorkerRange | None, living: Sequence[Living]) -> WorkerRange | None:
+def workers(bounds: WorkerRange | None, living: Sequence[Living]) -> WorkerRange | None:
     """Return between which numbers the workers may change, as the user and the owner say.
 
     None if nobody says that they may. Where the two contradict each other the owner's limits win:
     it would refuse any other number.
     """
-    if wished is None and not any(_elastic(over) for over in _distinct(living)):
+    if bounds is None and not any(_elastic(over) for over in _distinct(living)):
         return None
     scaled = _scaled(living)
     if scaled is None:
-        return wished
-    if wished is None:
-        wished = WorkerRange(1, scaled.most or scaled.count) if scaled.elastic else None
-    if wished is None:
+        return bounds
+    if bounds is None:
+        bounds = WorkerRange(1, scaled.most or scaled.count) if scaled.elastic else None
+    if bounds is None:
         return None
-    most = wished.most if scaled.most is None else min(wished.most, scaled.most)
-    least = max(1, scaled.least, wished.least)
+    most = bounds.most if scaled.most is None else min(bounds.most, scaled.most)
+    least = max(1, scaled.least, bounds.least)
     return WorkerRange(min(least, max(1, most)), max(1, most))
 
 
-def problem(wished: WorkerRange, living: Sequence[Living]) -> str:
-    """Say what is wrong where the present number of workers is outside of the range.
+def problem(bounds: WorkerRange, living: Sequence[Living]) -> Problem | None:
+    """Return what is wrong if the present number of workers is outside of the range.
 
-    None at all is a pause, and no mistake.
+    No workers at all is a pause and no mistake.
     """
     scaled = _scaled(living)
-    if scaled is None or scaled.count == 0 or wished.least <= scaled.count <= wished.most:
-        return ""
+    if scaled is None or scaled.count == 0 or bounds.least <= scaled.count <= bounds.most:
+        return None
     where = " and ".join(field.strip("/").replace("/", ".") for field in scaled.fields)
     expected = f"a range that holds the present number of workers, {scaled.count} ({where})"
     field = f"annotation {labels.WORKERS}"
-    return str(InputError(field, f"{wished.least}..{wished.most}", expected))
+    return Problem.of(InputError(field, f"{bounds.least}..{bounds.most}", expected))
 
 
 def worker_roles(roles: Iterable[str]) -> frozenset[str]:

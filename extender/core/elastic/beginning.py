@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.cluster import jobs, owner_annotations
+from extender.core.cluster import jobs
 from extender.core.cluster.job_spec import Shrink, WorkerRange
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owner_changes import ChangeOwner
@@ -20,7 +20,6 @@ from extender.core.records.elastic_owner import scaled
 from extender.core.records.rescale import Cause, Noted, Phase, Proposal, Records, Rescale
 from extender.core.records.rescale_reasons import ScalingReason as R
 from extender.core.records.workers import Crew
-from shared import labels
 from shared.model import JobKey, Owner, Uid
 
 
@@ -154,7 +153,7 @@ def _owner(snapshot: Snapshot, job: Job | None) -> Owner | None:
 
 
 def _range(job: Job | None) -> WorkerRange | None:
-    return job.wishes.workers if job is not None else None
+    return job.spec.workers if job is not None else None
 
 
 def _clamped(proposal: Proposal, owner: Owner, job: Job | None, last: Rescale | None) -> int | R:
@@ -181,9 +180,9 @@ def _shrinking(
 ) -> Wanted | R:
     """Add who is asked: nobody where those who leave have no place yet, or need not be asked."""
     job = one.job
-    if job is None or job.wishes.shrink is Shrink.TERMINATE or not _disturbs(one, job):
+    if job is None or job.spec.shrink is Shrink.TERMINATE or not _disturbs(one, job):
         return one
-    if owner_annotations.stated(job.deciding_owners, labels.CHECKPOINT) is None:
+    if not job.spec.has_checkpoint:
         return R.NOT_OPTED_IN
     asked = stepping.whom(snapshot, job, reading, params)
     if isinstance(asked, R):

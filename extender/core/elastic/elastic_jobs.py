@@ -12,13 +12,12 @@ from msgspec.structs import replace
 
 from extender.core.cluster import jobs, pod_shape
 from extender.core.cluster.job_spec import WorkerRange
-from extender.core.cluster.jobs import Job, Member, State
+from extender.core.cluster.jobs import UNPLANNED_STATES, Job, Member, State, in_order
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.elastic.scaling_values import Candidate, Elastic, Running, Worker
 from extender.core.elastic.speed import Speed
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import planner
 from extender.core.queue import order, weighting
 from extender.core.queue.weighting import Weight
 from extender.core.records.elastic_owner import scaled
@@ -72,7 +71,7 @@ def crowd(snapshot: Snapshot, key: JobKey) -> Crowd | None:
     """
     job = jobs.view(snapshot, key)
     found = scaled(snapshot, job)
-    wished = job.wishes.workers
+    wished = job.spec.workers
     if found is None or wished is None or found.count.count != len(found.workers):
         return None
     bound = tuple(m for m in found.workers if m.state is State.BOUND)
@@ -120,12 +119,12 @@ def candidate(job: Job, weight: Weight, now: float) -> Candidate | None:
     """
     if job.placed or job.kept or job.having(State.BOUND, *_ON_THE_WAY):
         return None
-    waiting = planner.in_order(job.having(*planner.UNPLANNED_STATES))
+    waiting = in_order(job.having(*UNPLANNED_STATES))
     workers, others = split(waiting)
     if not workers or any(m.shape.unmodelled for m in waiting):
         return None
     needed = max(1, (job.min_available or 0) - len(others))
-    wished = job.wishes.workers or WorkerRange(needed, len(workers))
+    wished = job.spec.workers or WorkerRange(needed, len(workers))
     least = _least(job, wished, len(others))
     wanted = min(len(workers), wished.most)
     if wanted < least:

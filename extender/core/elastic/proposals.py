@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace as changed
 
-from extender.core.cluster.jobs import Job, Member, State
+from extender.core.cluster.jobs import UNPLANNED_STATES, Job, Member, State, in_order
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import elastic_jobs, scaling
@@ -138,7 +138,7 @@ def proposals(
 
 def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> Placement | None:
     """Return the planner's seats for so many workers of a waiting job, and all its other pods."""
-    members = planner.in_order(job.having(*planner.UNPLANNED_STATES))
+    members = in_order(job.having(*UNPLANNED_STATES))
     of_workers, others = elastic_jobs.split(members)
     result = planner.seats(job, [*others, *of_workers[:workers]], room, params)
     return None if isinstance(result, Misfit) else result

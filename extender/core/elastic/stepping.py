@@ -219,7 +219,7 @@ def _withdrawn(case: Case) -> ChangeOwner:
     A slot plan keeps its number: the next slot says what then.
     """
     one, now = case.rescale, case.reading.now
-    least = case.job.wishes.workers.least if case.job and case.job.wishes.workers else 1
+    least = case.job.spec.workers.least if case.job and case.job.spec.workers else 1
     to = max(case.crew.least_kept, one.before, least)
     if one.cause is Cause.SLOT or to >= one.to:
         return done(case, R.NO_ROOM)

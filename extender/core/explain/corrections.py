@@ -74,10 +74,10 @@ def _next(s: Situation, old_pods: tuple[PodKey, ...]) -> Correction | None:
 
 def _levelled(s: Situation) -> Correction | None:
     """No node has the level that is required: where it does not matter, nodes may."""
-    wish = s.job.wishes.topology
-    if wish is None or not topology_demand.absent(s.job, s.room, s.params.topology):
+    request = s.job.spec.topology
+    if request is None or not topology_demand.absent(s.job, s.room, s.params.topology):
         return None
-    offer = job_changes.without_topology(s, wish)
+    offer = job_changes.without_topology(s, request)
     return Correction("topology", offer.steps, offer.says, s.wishing(topology=None))
 
 
@@ -121,7 +121,8 @@ def _now(s: Situation, key: str, field: str) -> str:
 
 
 def _problem(s: Situation) -> str:
-    return s.job.problem or topology_demand.problem(s.job, s.params.topology) or ""
+    problem = s.job.problem or topology_demand.problem(s.job, s.params.topology)
+    return "" if problem is None else problem.message
 
 
 def _stated(s: Situation) -> Correction:

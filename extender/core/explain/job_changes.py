@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.cluster.job_spec import TopologyWish
+from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.explain import verdicts
 from extender.core.explain.offers import Offer, value
 from extender.core.explain.trial import Situation, Trials
@@ -113,15 +113,17 @@ def change_port(s: Situation, trials: Trials) -> Iterator[Offer]:
 
 def drop_topology(s: Situation, trials: Trials) -> Iterator[Offer]:
     """Yield that the gang may be spread over domains of the topology."""
-    wish = s.job.wishes.topology
-    if wish is not None and wish.required and trials.runs(s.wishing(topology=None)):
-        yield without_topology(s, wish)
+    request = s.job.spec.topology
+    if request is not None and request.required and trials.runs(s.wishing(topology=None)):
+        yield without_topology(s, request)
 
 
-def without_topology(s: Situation, wish: TopologyWish) -> Offer:
+def without_topology(s: Situation, request: TopologyRequest) -> Offer:
     """Return that the job does not require a level any more."""
-    step = Step(kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=wish.key, before=wish.text)
-    return Offer((step,), f"drop the annotation {wish.key} (now {wish.text!r})")
+    step = Step(
+        kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=request.key, before=request.text
+    )
+    return Offer((step,), f"drop the annotation {request.key} (now {request.text!r})")
 
 
 def hard_taints(s: Situation) -> list[Taint]:

@@ -188,7 +188,7 @@ def changes(one: Bid) -> tuple[Change, ...]:
 
 def _later(one: Bid) -> Iterator[Change]:
     """Yield a deadline that is as much later as need be, in whole slots."""
-    worth, seconds = training_spec.utility_of(one.candidate.asked.utility), one.seen.slot_seconds
+    worth, seconds = one.candidate.asked.worth, one.seen.slot_seconds
 
     def text(slots: float) -> str:
         return training_spec.utility_text(_delayed(worth, slots * seconds))
@@ -205,7 +205,7 @@ def _later(one: Bid) -> Iterator[Change]:
 
 def _more(one: Bid) -> Iterator[Change]:
     """Yield a utility that is as many times as large as need be, in two digits."""
-    worth = training_spec.utility_of(one.candidate.asked.utility)
+    worth = one.candidate.asked.worth
 
     def text(factor: float) -> str:
         return training_spec.utility_text(_times(worth, factor))
@@ -275,7 +275,8 @@ def _usable(text: str) -> bool:
 
 
 def _annotated(one: Bid, text: str, says: str) -> Change:
-    before = one.candidate.job.wishes.utility or ""
+    stated = one.candidate.job.spec.utility
+    before = "" if stated is None else stated.text
     step = Step(
         kind=StepKind.SET_ANNOTATION,
         subject=one.job,

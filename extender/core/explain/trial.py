@@ -13,8 +13,8 @@ from itertools import groupby
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import pod_shape
-from extender.core.cluster.job_spec import TopologyWish
-from extender.core.cluster.jobs import Job, Member, State
+from extender.core.cluster.job_spec import TopologyRequest
+from extender.core.cluster.jobs import PLANNED_STATES, Job, Member, State, in_order
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
@@ -78,10 +78,10 @@ class Situation:
         """Return the situation with other members of the job."""
         return replace(self, job=replace(self.job, members=tuple(seen)))
 
-    def wishing(self, *, topology: TopologyWish | None) -> "Situation":
-        """Return the situation with another wish for the topology."""
-        wishes = replace(self.job.wishes, topology=topology)
-        return replace(self, job=replace(self.job, wishes=wishes))
+    def wishing(self, *, topology: TopologyRequest | None) -> "Situation":
+        """Return the situation with another request for the topology."""
+        spec = replace(self.job.spec, topology=topology)
+        return replace(self, job=replace(self.job, spec=spec))
 
     def behind(self, ahead: Job) -> "Situation":
         """Return the situation on the whole room, after another job has got its seats."""
@@ -89,7 +89,7 @@ class Situation:
 
     def needed(self) -> "Situation":
         """Return the situation with no more waiting members than the gang needs."""
-        some = planner.in_order(self.waiting)[: max(1, planner.missing(self.job))]
+        some = in_order(self.waiting)[: max(1, planner.missing(self.job))]
         kept = {member.pod.uid for member in some}
         return self.with_members(
             m for m in self.job.members if m.state is not State.GATED or m.pod.uid in kept
@@ -156,7 +156,7 @@ class Situation:
 
     @property
     def _planned(self) -> int:
-        return len(self.job.having(*planner.PLANNED_STATES))
+        return len(self.job.having(*PLANNED_STATES))
 
 
 class Trials:

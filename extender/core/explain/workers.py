@@ -21,7 +21,7 @@ _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
 
 def workers(snapshot: Snapshot, job: Job) -> WorkersEntry | None:
     """Return how many workers a job has and may have; None if their number does not change."""
-    wished = job.wishes.workers
+    wished = job.spec.workers
     if wished is None:
         return None
     found = scaled(snapshot, job)

@@ -8,6 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from extender.core.kinds.problem import Problem
 from shared.errors import InputError
 from shared.model import JobKey, Owner, OwnProgress, Pod, PodGroup, PodKey
 
@@ -48,14 +49,14 @@ class Membership(Struct, frozen=True):
         role: ``ps``, ``worker``, …; empty where the kind has no roles.
         index: Rank inside its role; None where the kind counts nothing.
         size: How many pods make the gang; None if known from nowhere (never 1 by guess).
-        problem: What is wrong with the pod's labels or annotations; empty if nothing.
+        problem: What is wrong with the pod's labels or annotations; None if nothing is.
     """
 
     job: JobKey
     role: str = ""
     index: int | None = None
     size: int | None = None
-    problem: str = ""
+    problem: Problem | None = None
 
 
 class JobAdapter(Protocol):

@@ -26,6 +26,7 @@ from extender.core.kinds.koordinator_gang import KoordinatorGang
 from extender.core.kinds.kueue_group import KueueGroup
 from extender.core.kinds.labelled import LabelledJob
 from extender.core.kinds.leader_worker_set import LeaderWorkerSet
+from extender.core.kinds.problem import Problem
 from extender.core.kinds.ray_cluster import RayCluster
 from extender.core.kinds.scheduler_plugins_group import SchedulerPluginsGroup
 from extender.core.kinds.stateful_set import StatefulSet
@@ -194,38 +195,40 @@ def stated(pod: Pod, above: Owners, key: str) -> tuple[str, str | None]:
     return key, None
 
 
-def _excess(pod: Pod, above: Owners) -> str:
-    """Say whose labels or annotations are too much to be kept: what is left may say otherwise."""
+def _excess(pod: Pod, above: Owners) -> Problem | None:
+    """Return which labels or annotations are too many to be kept: the rest may be misleading."""
     group = above.group
     if pod.excess:
-        return pod.excess
+        return Problem(pod.excess)
     if group is not None and group.excess:
-        return f"PodGroup {group.name}: {group.excess}"
-    found = (f"{one.kind} {one.name}: {one.excess}" for one in above.owners if one.excess)
-    return next(found, "")
+        return Problem(f"PodGroup {group.name}: {group.excess}")
+    for owner in above.owners:
+        if owner.excess:
+            return Problem(f"{owner.kind} {owner.name}: {owner.excess}")
+    return None
 
 
-def _size(adapter: JobAdapter, pod: Pod, above: Owners) -> tuple[int | None, str]:
+def _size(adapter: JobAdapter, pod: Pod, above: Owners) -> tuple[int | None, Problem | None]:
     try:
         stated_by_us = annotation(pod, above, labels.MIN_AVAILABLE)
         if stated_by_us is not None:
-            return count(f"annotation {labels.MIN_AVAILABLE}", stated_by_us), ""
+            return count(f"annotation {labels.MIN_AVAILABLE}", stated_by_us), None
         size = _SIZES.get(adapter.kind)
-        return (None if size is None else size(pod, above)), ""
+        return (None if size is None else size(pod, above)), None
     except InputError as error:
-        return None, str(error)
+        return None, Problem.of(error)
 
 
 def _index(
     adapter: JobAdapter, maker: JobAdapter, pod: Pod, above: Owners
-) -> tuple[int | None, str]:
+) -> tuple[int | None, Problem | None]:
     try:
         index = maker.index(pod, above)
         if index is None and adapter is not maker:
             index = adapter.index(pod, above)
     except InputError as error:
-        return None, str(error)
-    return index, ""
+        return None, Problem.of(error)
+    return index, None
 
 
 def _role(adapter: JobAdapter, maker: JobAdapter, pod: Pod) -> str:
@@ -235,8 +238,8 @@ def _role(adapter: JobAdapter, maker: JobAdapter, pod: Pod) -> str:
     return ""
 
 
-def _contradiction(pod: Pod) -> str:
-    """Say which two groups the pod names, if it names two; our label would decide."""
+def _contradiction(pod: Pod) -> Problem | None:
+    """Return which two groups the pod names, if it names two; our label would decide."""
     older, newer = foreign_labels.VOLCANO_GROUP, foreign_labels.VOLCANO_GROUP_TOO
     named = [(adapter.field, name) for name_of, adapter in _GROUP_NAMES if (name := name_of(pod))]
     if older in pod.annotations and newer in pod.annotations:
@@ -245,5 +248,5 @@ def _contradiction(pod: Pod) -> str:
     for field, name in named[1:]:
         if name != first:
             expected = f"the group that {first_field} names, {first!r}"
-            return str(InputError(field, name, expected))
-    return ""
+            return Problem.of(InputError(field, name, expected))
+    return None

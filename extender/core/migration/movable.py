@@ -249,7 +249,7 @@ def _hindrance(
     if unknown:
         reason = R.VOLUME_BOUND if unknown == {pod_shape.VOLUMES} else R.NOT_MODELLED
         return Declined(reason, ", ".join(sorted(unknown)))
-    if len(members) > 1 and job.wishes.relations is not None:
+    if len(members) > 1 and job.spec.relations is not None:
         return Declined(R.GANG_HAS_RELATIONS)
     return None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
-from extender.core.cluster import jobs, owner_annotations
+from extender.core.cluster import job_spec, jobs
 from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
@@ -134,8 +134,8 @@ class Proposals:
         return self._units[uid]
 
     def opted_in(self, pod: Pod) -> bool:
-        """Say whether the pod's owner names a checkpoint directory."""
-        return owner_annotations.lets_be_moved(pod, above(self.snapshot, pod))
+        """Return True if the pod's owner names a checkpoint directory."""
+        return job_spec.may_be_moved(pod, above(self.snapshot, pod))
 
     def looked_at(self, job: JobKey) -> float:
         """Return when a job was looked at last and not moved; 0.0 if it never was."""

@@ -10,7 +10,14 @@ import msgspec
 import numpy as np
 
 from extender.core.cluster.commands import ReleaseGang, ReleasePod
-from extender.core.cluster.jobs import Job, Member, State
+from extender.core.cluster.jobs import (
+    PLANNED_STATES,
+    UNPLANNED_STATES,
+    Job,
+    Member,
+    State,
+    in_order,
+)
 from extender.core.cluster.reasons import Reason
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
@@ -79,16 +86,6 @@ def _spares(
 
 
 # === Seats for one job: the whole gang on one room, or the reason why not.
-
-
-PLANNED_STATES = (State.SEATED, State.LOOSE)
-
-
-UNPLANNED_STATES = (State.GATED, State.DIRECT)
-
-
-_CLASSES: Final = "classes"
-"""Under this name a job remembers its ``classes``."""
 
 
 @dataclass(frozen=True)
@@ -179,16 +176,7 @@ def classes(job: Job) -> tuple[PodShape, ...]:
     """Return the different shapes of the members that are to be placed; none for one alone."""
     if job.problem or len(job.members) == 1:
         return ()
-    found: tuple[PodShape, ...] | None = job.derived.get(_CLASSES)
-    if found is None:
-        shapes = dict.fromkeys(m.shape for m in job.having(*UNPLANNED_STATES))
-        found = job.derived[_CLASSES] = tuple(shapes) if len(shapes) > 1 else ()
-    return found
-
-
-def in_order(members: Iterable[Member]) -> list[Member]:
-    """Return members as they are seated: parameter servers, then by index and name."""
-    return sorted(members, key=lambda m: (m.role != "ps", m.rank, m.pod.name))
+    return job.unplanned_shapes
 
 
 def seats(
@@ -200,7 +188,7 @@ def seats(
 
 def _hindrance(job: Job, room: NodeTable, params: CoreParameters) -> Refusal | None:
     if problem := job.problem or topology_demand.problem(job, params.topology):
-        return Refusal(Reason.MISCONFIGURED, problem)
+        return Refusal(Reason.MISCONFIGURED, problem.message)
     reason: Reason | None = None
     if job.min_available is None:
         reason = Reason.GANG_SIZE_UNKNOWN
@@ -220,7 +208,7 @@ def _place(
     job: Job, members: list[Member], room: NodeTable, params: CoreParameters
 ) -> Placement | Misfit:
     if problem := topology_demand.problem(job, params.topology):
-        return Misfit(Reason.MISCONFIGURED, problem)
+        return Misfit(Reason.MISCONFIGURED, problem.message)
     pods = [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape) for m in members]
     placed = [
         Placed(m.role, m.rank, m.node)
@@ -231,10 +219,10 @@ def _place(
         pods,
         placed,
         room,
-        relations=job.wishes.relations,
+        relations=job.spec.relations,
         topology_key=params.topology_key
-        if job.wishes.topology_key is None
-        else job.wishes.topology_key,
+        if job.spec.topology_key is None
+        else job.spec.topology_key,
         topology=topology_demand.wanted(job, room, params.topology),
         levels=params.topology,
         params=params.gang,
@@ -250,10 +238,10 @@ def _alone(
     params: CoreParameters,
     lone: SinglePodPlacements,
 ) -> Placement | None:
-    """Return what ``_place`` does for a job of one pod that wishes nothing; None for all others."""
-    wishes = job.wishes
-    key = params.topology_key if wishes.topology_key is None else wishes.topology_key
-    plain = not key and wishes.relations is None and wishes.topology is None
+    """Return what ``_place`` does for a job of one pod without requests; None for all others."""
+    spec = job.spec
+    key = params.topology_key if spec.topology_key is None else spec.topology_key
+    plain = not key and spec.relations is None and spec.topology is None
     if not plain or len(job.members) != 1 or len(members) != 1:
         return None
     (member,) = members
@@ -287,8 +275,8 @@ def _release(
     value: float,
 ) -> ReleaseGang:
     of = {m.pod.uid: m for m in members}
-    wish = job.wishes.topology
-    bound_to = placement.domain if wish is not None and wish.required else None
+    request = job.spec.topology
+    bound_to = placement.domain if request is not None and request.required else None
     pods = tuple(
         _release_pod(of[uid], placement, room, plan_of, value, bound_to) for uid in placement.order
     )

@@ -5,6 +5,7 @@ from collections.abc import Collection
 import numpy as np
 
 from extender.core.cluster.jobs import Job, Member, State
+from extender.core.kinds.problem import Problem
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement.domains import Domains, domains
@@ -19,25 +20,25 @@ def wanted(job: Job, room: NodeTable, params: TopologyParameters) -> Wanted | No
     Raises:
         InputError: The annotation names no level.
     """
-    wish = job.wishes.topology
-    if wish is None:
+    request = job.spec.topology
+    if request is None:
         return None
-    level = params.level(wish.text, f"annotation {wish.key}")
+    level = params.level(request.text, f"annotation {request.key}")
     anchors: tuple[int, ...] = ()
-    if wish.required and (loose := job.having(State.LOOSE)):
+    if request.required and (loose := job.having(State.LOOSE)):
         found = domains(room, params.levels[: level + 1])
         anchors = tuple(i for m in loose if (i := _anchor(m, room, found)) is not None)
-    return Wanted(level, wish.required, anchors)
+    return Wanted(level, request.required, anchors)
 
 
-def problem(job: Job, params: TopologyParameters) -> str | None:
+def problem(job: Job, params: TopologyParameters) -> Problem | None:
     """Return what is wrong with the level that the job names; None if nothing is."""
-    wish = job.wishes.topology
+    request = job.spec.topology
     try:
-        if wish is not None:
-            params.level(wish.text, f"annotation {wish.key}")
+        if request is not None:
+            params.level(request.text, f"annotation {request.key}")
     except InputError as error:
-        return str(error)
+        return Problem.of(error)
     return None
 
 
@@ -46,25 +47,25 @@ def absent(job: Job, room: NodeTable, params: TopologyParameters) -> str | None:
 
     Where there are no nodes at all, nothing is said: the level is not what is missing.
     """
-    wish, found = job.wishes.topology, required(job, room, params)
-    if wish is None or found is None or found.all or not room.nodes:
+    request, found = job.spec.topology, required(job, room, params)
+    if request is None or found is None or found.all or not room.nodes:
         return None
     level = found.level
     there = [one for one in params.levels if any(one.label in n.labels for n in room.nodes)]
     known = " or ".join(f"{one.name} ({one.label})" for one in there)
     instead = f", or require a level that nodes have: {known}" if known else ""
     return (
-        f"{level.name} is the label {level.label} (annotation {wish.key}); "
+        f"{level.name} is the label {level.label} (annotation {request.key}); "
         f"label the nodes with it{instead}"
     )
 
 
 def required(job: Job, room: NodeTable, params: TopologyParameters) -> Domains | None:
     """Return the domains of which one must hold the whole job; None if it asks for none."""
-    wish = job.wishes.topology
-    if wish is None or not wish.required or problem(job, params):
+    request = job.spec.topology
+    if request is None or not request.required or problem(job, params):
         return None
-    return domains(room, params.levels[: params.level(wish.text, wish.key) + 1])
+    return domains(room, params.levels[: params.level(request.text, request.key) + 1])
 
 
 def home(job: Job, leaving: Collection[Uid], room: NodeTable, found: Domains) -> BoolVector:

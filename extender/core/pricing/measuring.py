@@ -29,7 +29,7 @@ def step_seconds(plan: SlotPlan, facts: Facts, now: float) -> dict[str, float]:
     share = 1.0 - plan.done
     if share < _LEAST_SHARE or used <= 0.0:
         return {}
-    training = training_spec.training_of(plan.asked.training)
+    training = plan.asked.work
     batches = training.epochs * training.chunks * training.batches
     seconds = used / (share * batches)
     return {running_jobs.run_name(plan.job): seconds} if training_spec.is_batch(seconds) else {}

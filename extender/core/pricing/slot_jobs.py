@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from extender.core.cluster import training_spec
 from extender.core.cluster.training_spec import Worth
 from extender.core.pricing.machines import Machines
 from extender.core.pricing.training_job import TrainingJob
@@ -52,7 +51,7 @@ def training_job(
     worker, server = machines.demand(what.worker), machines.demand(what.server)
     if worker is None or server is None:
         return None
-    training = training_spec.training_of(what.training)
+    training = what.work
     whole = training.whole_step_seconds
     exchange = training.exchange_seconds if whole is None else 0.0
     batch = whole if whole is not None else (training.step_seconds or 0.0) + exchange
@@ -67,7 +66,7 @@ def training_job(
         server=server,
         worker_bandwidth=training.bandwidth or 0.0,
         server_bandwidth=training.ps_bandwidth or training.bandwidth or 1.0,
-        utility=InSlots(training_spec.utility_of(what.utility), slot_seconds, late_seconds),
+        utility=InSlots(what.worth, slot_seconds, late_seconds),
         exchange_slots=exchange / slot_seconds,
         done=done,
         least_workers=what.least,

@@ -15,7 +15,7 @@ from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import planner, refusal_cache
+from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.placement.refusal_cache import Refusals
 from extender.core.queue import backfill, namespace_shares, order, running_jobs, scheduling_pass
@@ -173,7 +173,7 @@ class Play:
         if isinstance(within, Refusal):
             return within
         job = within
-        alike, refusals = refusal_cache.asks_for(job), self._refusals.of(room, self.params)
+        alike, refusals = job.demand, self._refusals.of(room, self.params)
         known: Refusal | None = None if alike is None else refusals.get(alike)
         if known is not None:
             return known

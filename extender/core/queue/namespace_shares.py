@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.jobs import UNPLANNED_STATES, Job, State, in_order
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import IntVector, NodeTable
@@ -207,7 +207,7 @@ class Shares:
         entitled = self._entitlement(job.namespace)
         if not self._params.enabled or entitled.borrowing is None:
             return job
-        waiting = planner.in_order(job.having(*planner.UNPLANNED_STATES))
+        waiting = in_order(job.having(*UNPLANNED_STATES))
         needed = planner.missing(job)
         known = job.min_available is not None and not job.problem
         if not known or not waiting or len(waiting) < needed:
@@ -231,7 +231,7 @@ class Shares:
 
     def share_with(self, job: Job) -> float:
         """Return the dominant share of its namespace if it had the job's whole gang too."""
-        waiting = planner.in_order(job.having(*planner.UNPLANNED_STATES))
+        waiting = in_order(job.having(*UNPLANNED_STATES))
         needed = waiting[: max(1, planner.missing(job))]
         total = sum((self._demands.of(m.shape) for m in needed), self._holds(job.namespace))
         return fair_share.dominant_share(total, self._capacity)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.jobs import MEMORY, Job
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
@@ -16,8 +16,6 @@ from shared import labels
 from shared.errors import InputError
 from shared.model import CPU, JobKey
 
-MEMORY: Final = "memory"
-_REQUEST: Final = "request"
 _ALLOWED: Final = frozenset(str(u) for u in range(1, 11))
 
 
@@ -104,9 +102,7 @@ def capacity(room: NodeTable) -> Capacity:
 
 def weighed(job: Job, user: int) -> Waiting:
     """Return what DRS' order asks about a job; ``user``: u of its namespace."""
-    if _REQUEST not in job.derived:
-        job.derived[_REQUEST] = _request(job)
-    cpu_milli, memory_bytes = job.derived[_REQUEST]
+    cpu_milli, memory_bytes = job.requests
     return Waiting(
         job=job.key,
         uid=job.about.uid,
@@ -118,17 +114,6 @@ def weighed(job: Job, user: int) -> Waiting:
     )
 
 
-def _request(job: Job) -> tuple[int, int]:
-    """Return what all pods of a job ask for together: milli-CPU and bytes."""
-    asked = {CPU: 0, MEMORY: 0}
-    for member in job.members:
-        if member.state not in {State.FAILED, State.LEAVING}:
-            for name, amount in member.shape.requests:
-                if name in asked:
-                    asked[name] += amount
-    return asked[CPU], asked[MEMORY]
-
-
 def _candidate(job: Job, user: int) -> Candidate:
     return Candidate(
         job=job.key,
@@ -136,6 +121,6 @@ def _candidate(job: Job, user: int) -> Candidate:
         created_at=job.created_at,
         user_priority=user,
         class_value=max(m.pod.priority for m in job.members),
-        max_wait_seconds=job.wishes.max_wait_seconds,
+        max_wait_seconds=job.spec.max_wait_seconds,
         workers=job.workers,
     )

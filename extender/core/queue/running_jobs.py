@@ -81,7 +81,7 @@ class End:
 
 def length(job: Job, runs: Mapping[str, tuple[float, ...]]) -> Length | None:
     """Return how long a job runs from its start; None if unknown."""
-    return _stated(job.wishes.expected_seconds, job.key, runs)
+    return _stated(job.spec.expected_seconds, job.key, runs)
 
 
 def expected_end(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
-from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.jobs import PLANNED_STATES, UNPLANNED_STATES, Job, State, in_order
 from extender.core.cluster.reason_record import Room
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.steps import Steps, in_full
@@ -147,7 +147,7 @@ class SchedulingPass:
             job = one.job
             if _can_wait(job):
                 continue
-            at = backfill.deadline(job.created_at, job.wishes.max_wait_seconds, self.params)
+            at = backfill.deadline(job.created_at, job.spec.max_wait_seconds, self.params)
             if at is None:
                 continue
             if at <= self.now:
@@ -241,7 +241,7 @@ def seats_of(job: Job, plan: Plan, room: NodeTable) -> Seats:
 
 
 def _waiter(job: Job) -> Waiter:
-    return Waiter(job.key, job.about.uid, job.created_at, job.wishes.max_wait_seconds)
+    return Waiter(job.key, job.about.uid, job.created_at, job.spec.max_wait_seconds)
 
 
 def _decided(result: Result) -> bool:
@@ -257,9 +257,9 @@ def _may_hold(job: Job, refusal: Refusal) -> bool:
 def _can_wait(job: Job) -> bool:
     """Say whether only workers wait that their elastic job can do without."""
     return (
-        job.wishes.workers is not None
+        job.spec.workers is not None
         and planner.missing(job) == 0
-        and bool(job.having(State.BOUND, *planner.PLANNED_STATES))
+        and bool(job.having(State.BOUND, *PLANNED_STATES))
     )
 
 
@@ -270,7 +270,7 @@ def _lacks_members(job: Job) -> bool:
 
 def _needed(job: Job) -> Job:
     """Return the job with no more unplaced members than its gang needs."""
-    unplaced = planner.in_order(job.having(*planner.UNPLANNED_STATES))
+    unplaced = in_order(job.having(*UNPLANNED_STATES))
     extra = {m.pod.uid for m in unplaced[planner.missing(job) :]}
     if not extra:
         return job

@@ -6,11 +6,11 @@ from typing import Final
 
 from msgspec.structs import replace as changed
 
-from extender.core.cluster import owner_annotations, training_spec
+from extender.core.cluster import training_spec
 from extender.core.cluster.job_spec import Shrink
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.cluster.training_spec import Training
+from extender.core.cluster.training_spec import Training, Worth
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.kinds import registry
 from extender.core.queue import running_jobs
@@ -42,8 +42,8 @@ _UNMODELLED: Final = "a pod asks for what plans over time slots do not model"
 
 
 def wants_admission(job: Job) -> bool:
-    """Say whether the job states a utility."""
-    return job.wishes.utility is not None
+    """Return True if the job states a utility."""
+    return job.spec.utility is not None
 
 
 def is_whole(job: Job) -> bool:
@@ -52,12 +52,12 @@ def is_whole(job: Job) -> bool:
 
 
 def is_measured(job: Job) -> bool:
-    """Say whether the job itself says how long its steps take, or nobody can know what it says.
+    """Return True unless the job states its training without how long its steps take.
 
     Raises:
         InputError: The annotation cannot be used.
     """
-    return job.wishes.training is None or training_spec.training_of(job.wishes.training).complete
+    return job.spec.training is None or job.spec.training.get().complete
 
 
 def batches(job: Job) -> int:
@@ -66,7 +66,7 @@ def batches(job: Job) -> int:
     Raises:
         InputError: The annotation cannot be used.
     """
-    training = training_spec.training_of(job.wishes.training or "")
+    training = _stated_training(job)
     return training.epochs * training.chunks * training.batches
 
 
@@ -76,12 +76,11 @@ def is_gone(job: Job, now: float, slot_seconds: float) -> bool:
     Raises:
         InputError: An annotation cannot be used.
     """
-    worth = training_spec.utility_of(job.wishes.utility or "")
-    training = training_spec.training_of(job.wishes.training or "")
+    worth, training = _stated_worth(job), _stated_training(job)
     whole, step = training.whole_step_seconds, training.step_seconds
     batch = whole if whole is not None else (step or 0.0) + training.exchange_seconds
     work = training.epochs * training.chunks * training.batches * batch
-    wished = job.wishes.workers
+    wished = job.spec.workers
     most = len(_workers(_live(job))) if wished is None else min(wished.most, training.chunks)
     lasts = -(-work // (slot_seconds * max(1, most))) * slot_seconds
     return worth.of(max(0.0, now - job.created_at) + lasts) <= GONE * worth.of(0.0)
@@ -111,14 +110,14 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> As
         raise InputError("controller of the job", job.about.name, _UNREAD)
     if owner.groups > 1:
         raise InputError(f"spec.replicas of {owner.kind} {owner.name}", str(owner.groups), _GROUPS)
-    worth = training_spec.utility_of(job.wishes.utility or "")
+    worth = _stated_worth(job)
     training = _training(job, step_seconds)
     live = _live(job)
     workers = _workers(live)
     others = [m for m in live if m not in workers]
     owned = scaled(snapshot, job)
-    wished = job.wishes.workers if owned is not None else None
-    saves = job.wishes.shrink is Shrink.TERMINATE or _has_checkpoint(job)
+    wished = job.spec.workers if owned is not None else None
+    saves = job.spec.shrink is Shrink.TERMINATE or job.spec.has_checkpoint
     least, most = (len(workers),) * 2 if wished is None else (wished.least, wished.most)
     return Asked(
         utility=training_spec.utility_text(worth),
@@ -137,11 +136,22 @@ def _can_be_none(owned: Scaled) -> bool:
     return bool(owned.owner.suspend_field) or owned.count.least == 0
 
 
+def _stated_worth(job: Job) -> Worth:
+    stated = job.spec.utility
+    return training_spec.utility_of("") if stated is None else stated.get()
+
+
+def _stated_training(job: Job) -> Training:
+    stated = job.spec.training
+    return training_spec.training_of("") if stated is None else stated.get()
+
+
 def _training(job: Job, step_seconds: Mapping[str, float]) -> Training:
     field = f"annotation {labels.TRAINING}"
-    if job.wishes.training is None:
+    stated = job.spec.training
+    if stated is None:
         raise InputError(field, "", "there; a job with a utility has to say its training")
-    training = training_spec.training_of(job.wishes.training)
+    training = stated.get()
     if training.complete:
         return training
     measured = step_seconds.get(running_jobs.run_name(job.key))
@@ -150,12 +160,8 @@ def _training(job: Job, step_seconds: Mapping[str, float]) -> Training:
             "complete: it lacks step=… (or gradient=… beside bandwidth=…), and no run of that name "
             "was measured"
         )
-        raise InputError(field, job.wishes.training, expected)
+        raise InputError(field, stated.text, expected)
     return replace(training, whole_step_seconds=measured)
-
-
-def _has_checkpoint(job: Job) -> bool:
-    return owner_annotations.stated(job.deciding_owners, labels.CHECKPOINT) is not None
 
 
 def _live(job: Job) -> list[Member]:

@@ -1,12 +1,14 @@
 """Time slots: numbered since the epoch, so that every replica and every life counts alike."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from extender.core.cluster import training_spec
+from extender.core.cluster.training_spec import Training, Worth
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.records import annotations
 from shared import labels
@@ -59,7 +61,7 @@ class Span(Struct, frozen=True, array_like=True):
     servers: Mapping[NodeName, int] = {}
 
 
-class Asked(Struct, frozen=True, omit_defaults=True):
+class Asked(Struct, frozen=True, omit_defaults=True, dict=True):
     """What a job is, as it was understood when it was admitted.
 
     Attributes:
@@ -83,6 +85,24 @@ class Asked(Struct, frozen=True, omit_defaults=True):
     servers: int = 0
     shrinks: bool = False
     pauses: bool = False
+
+    @cached_property
+    def worth(self) -> Worth:
+        """The utility as a value.
+
+        Raises:
+            InputError: The text cannot be used.
+        """
+        return training_spec.utility_of(self.utility)
+
+    @cached_property
+    def work(self) -> Training:
+        """The training as a value.
+
+        Raises:
+            InputError: The text cannot be used.
+        """
+        return training_spec.training_of(self.training)
 
 
 class SlotPlan(Struct, frozen=True, omit_defaults=True):
@@ -159,9 +179,9 @@ def _check(plan: SlotPlan) -> None:
     asked, spans, numbers = plan.asked, plan.spans, (plan.utility, plan.bill, plan.late_seconds)
     slots = [plan.arrival, plan.promise, plan.completion, plan.since]
     slots += [slot for span in spans for slot in (span.first, span.last)]
-    training_spec.utility_of(asked.utility)
     for name, right, expected in (
-        ("asked.training", training_spec.training_of(asked.training).complete, "complete"),
+        ("asked.utility", bool(asked.worth), "a utility"),
+        ("asked.training", asked.work.complete, "complete"),
         ("asked", 1 <= asked.least <= asked.most <= MOST_PODS, "least and most workers from 1"),
         ("asked.servers", 0 <= asked.servers <= MOST_PODS, "a number of pods"),
         ("slot_seconds", low <= plan.slot_seconds <= high, f"from {low:g} to {high:g}"),

@@ -99,11 +99,11 @@ def is_single(snapshot: Snapshot, pod: Pod) -> bool:
     if any(other.uid != pod.uid for other in snapshot.jobs.get(registry.job_key(pod), ())):
         return False
     over = above(snapshot, pod)
-    wished, _ = job_spec.read(pod, over)
+    spec = job_spec.read(pod, over)
     return (
         registry.membership(pod, over).size == 1
-        and wished.topology is None
-        and wished.relations is None
+        and spec.topology is None
+        and spec.relations is None
     )
 
 
@@ -187,7 +187,7 @@ def _planned(
     job = replace(jobs.view(snapshot, key), kept=0)
     here = job.having(State.DIRECT)
     me = next((m for m in here if m.pod.uid == pod.uid), None)
-    priced = params.slot_time.enabled and job.wishes.utility is not None
+    priced = params.slot_time.enabled and job.spec.utility is not None
     if me is None or priced or not _plannable(job, here):
         return None
     room = slot_gate.others(_without_open(snapshot, key), snapshot, params)

@@ -138,7 +138,8 @@ def test_pods_of_one_job_may_not_differ_in_hundreds_of_ways() -> None:
         store.apply(Upsert(make_pod(f"p{i}", cpu=f"{i + 1}m", job="j")))
     (key,) = store.snapshot().jobs
     job = jobs.view(store.snapshot(), JobKey(key))
-    assert "257 different requests or requirements in all, and at most 256" in job.problem
+    assert job.problem is not None
+    assert "257 different requests or requirements in all, and at most 256" in job.problem.message
 
 
 def test_pods_of_one_job_may_not_require_much_in_many_ways() -> None:
@@ -150,4 +151,5 @@ def test_pods_of_one_job_may_not_require_much_in_many_ways() -> None:
         store.apply(Upsert(make_pod(f"p{i}", job="j", shape=pinned)))
     (key,) = store.snapshot().jobs
     job = jobs.view(store.snapshot(), JobKey(key))
-    assert "40008 requirements and values in all, and at most 32768" in job.problem
+    assert job.problem is not None
+    assert "40008 requirements and values in all, and at most 32768" in job.problem.message

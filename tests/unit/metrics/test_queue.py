@@ -34,7 +34,7 @@ class Counted:
 
 def entry(name, reason=Reason.FRAGMENTED, *, waited=10.0, most=None, **value):
     job = SimpleNamespace(
-        key=name, created_at=NOW - waited, wishes=SimpleNamespace(max_wait_seconds=most)
+        key=name, created_at=NOW - waited, spec=SimpleNamespace(max_wait_seconds=most)
     )
     terms = {"u": 5, "b": 50, "l": 1, "e": 56, "m": 1, "e_normalised": 0.5, "m_normalised": 0.25}
     found = Value(job=name, v=1.0, v_rounded=1, **{**terms, **value})

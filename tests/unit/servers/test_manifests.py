@@ -180,7 +180,7 @@ def test_the_engine_sees_the_job_as_if_its_controller_had_made_it(
     body: MANIFEST, key: str, size: int | None, members: list[str]
 ) -> None:
     seen = view(body)
-    assert (seen.key, seen.problem) == (key, "")
+    assert (seen.key, seen.problem) == (key, None)
     assert sorted(f"{m.role} {m.index}" for m in seen.members) == members
     assert seen.min_available == size
     assert {member.state for member in seen.members} == {jobs.State.GATED}

@@ -42,7 +42,7 @@ def test_a_job_is_about_its_top_owner_and_as_old_as_that():
     assert (job.about.kind, job.about.name, job.about.uid) == ("TrainJob", "llama", TRAIN_JOB.uid)
     assert job.created_at == 10.0
     assert job.min_available == 2
-    assert job.wishes.max_wait_seconds == 1200.0
+    assert job.spec.max_wait_seconds == 1200.0
 
 
 def test_a_job_is_about_the_topmost_owner_that_was_observed():
@@ -117,6 +117,7 @@ def test_sizes_that_differ_are_told_of_the_annotation_that_states_them(marks, ke
     snapshot = snapshot_of(pods)
     job = jobs.view(snapshot, next(iter(snapshot.jobs)))
     assert job.min_available is None
-    assert job.problem == (
+    assert job.problem is not None
+    assert job.problem.message == (
         f"annotation {key} differs: 2 on p2, 3 on p3; use one value on all pods of the job"
     )

@@ -323,7 +323,7 @@ def test_an_owner_that_joins_a_job_of_several_says_nothing_of_the_workers_of_ano
         pods(victim, 2, marks={**marks, labels.ROLE: "worker"}),
         pods(joining, 2, prefix="m", marks={**marks, labels.ROLE: "ps"}, annotations=KEYS),
     )
-    assert jobs.view(snapshot, JobKey("prod/group/g")).wishes.workers is None
+    assert jobs.view(snapshot, JobKey("prod/group/g")).spec.workers is None
     assert [c.owner.name for c in rescaled(snapshot, 5).commands if c.owner.uid == victim.uid] == []
 
 

@@ -86,7 +86,7 @@ GANGS = {
 @pytest.mark.parametrize(("entities", "key", "size"), GANGS.values(), ids=GANGS.keys())
 def test_gang_size(entities, key, size) -> None:
     job = jobs.view(snapshot_of(*entities), JobKey(key))
-    assert (job.min_available, job.problem) == (size, "")
+    assert (job.min_available, job.problem) == (size, None)
 
 
 PROBLEMS = {
@@ -99,14 +99,15 @@ PROBLEMS = {
 @pytest.mark.parametrize(("entities", "says"), PROBLEMS.values(), ids=PROBLEMS.keys())
 def test_a_number_outside_of_the_range_is_a_problem_that_names_the_field(entities, says) -> None:
     job = jobs.view(snapshot_of(*entities), JobKey(JOB))
-    assert says in job.problem
-    assert f"annotation {labels.WORKERS}" in job.problem
+    assert job.problem is not None
+    assert says in job.problem.message
+    assert f"annotation {labels.WORKERS}" in job.problem.message
 
 
 def test_a_paused_job_is_no_mistake() -> None:
     owner = owner_of(count=replace(COUNT, count=0), notes=elastic())
     leaving = [replace(pod, deleting=True) for pod in pods_of(owner, 2)]
-    assert jobs.view(snapshot_of(owner, *leaving), JobKey(JOB)).problem == ""
+    assert jobs.view(snapshot_of(owner, *leaving), JobKey(JOB)).problem is None
 
 
 RANGES = {
@@ -126,4 +127,4 @@ RANGES = {
 
 @pytest.mark.parametrize(("entities", "wanted"), RANGES.values(), ids=RANGES.keys())
 def test_the_range_of_workers(entities, wanted) -> None:
-    assert jobs.view(snapshot_of(*entities), JobKey(JOB)).wishes.workers == wanted
+    assert jobs.view(snapshot_of(*entities), JobKey(JOB)).spec.workers == wanted

@@ -125,14 +125,16 @@ def test_a_bad_gang_size_is_a_problem_that_names_the_annotation(text):
         pod(JOB, annotations={labels.MIN_AVAILABLE: text}), over(owner(JOB))
     )
     assert found.size is None
-    assert "annotation shuntyard.io/min-available" in found.problem
-    assert "an integer of at least 1" in found.problem
+    assert found.problem is not None
+    assert "annotation shuntyard.io/min-available" in found.problem.message
+    assert "an integer of at least 1" in found.problem.message
 
 
 def test_contradictory_roles_are_a_problem_that_names_both_labels():
     found = registry.membership(pod(TFJOB, {**TRAINING, labels.ROLE: "ps"}), over(None))
-    assert "label shuntyard.io/role: 'ps'" in found.problem
-    assert "training.kubeflow.org/replica-type names, 'worker'" in found.problem
+    assert found.problem is not None
+    assert "label shuntyard.io/role: 'ps'" in found.problem.message
+    assert "training.kubeflow.org/replica-type names, 'worker'" in found.problem.message
 
 
 def test_every_pod_has_one_adapter():

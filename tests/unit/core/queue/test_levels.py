@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster import jobs
 from extender.core.cluster.commands import ReleaseGang, RewriteSeat
-from extender.core.cluster.job_spec import TopologyWish
+from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
@@ -46,25 +46,29 @@ def only_job(*entities):
 
 READ = {
     "nothing": ({}, {}, None),
-    "required": ({MUST: "rack"}, {}, TopologyWish(MUST, "rack", required=True)),
-    "preferred": ({SHOULD: "zone"}, {}, TopologyWish(SHOULD, "zone", required=False)),
-    "of the owner": ({}, {MUST: "rack"}, TopologyWish(MUST, "rack", required=True)),
-    "the pod's wins": ({MUST: "zone"}, {MUST: "rack"}, TopologyWish(MUST, "zone", required=True)),
-    "Kueue's": ({KUEUE_MUST: RACK}, {}, TopologyWish(KUEUE_MUST, RACK, required=True)),
+    "required": ({MUST: "rack"}, {}, TopologyRequest(MUST, "rack", required=True)),
+    "preferred": ({SHOULD: "zone"}, {}, TopologyRequest(SHOULD, "zone", required=False)),
+    "of the owner": ({}, {MUST: "rack"}, TopologyRequest(MUST, "rack", required=True)),
+    "the pod's wins": (
+        {MUST: "zone"},
+        {MUST: "rack"},
+        TopologyRequest(MUST, "zone", required=True),
+    ),
+    "Kueue's": ({KUEUE_MUST: RACK}, {}, TopologyRequest(KUEUE_MUST, RACK, required=True)),
     "Kueue's preferred": (
         {KUEUE_SHOULD: RACK},
         {},
-        TopologyWish(KUEUE_SHOULD, RACK, required=False),
+        TopologyRequest(KUEUE_SHOULD, RACK, required=False),
     ),
     "ours wins": (
         {KUEUE_MUST: RACK, SHOULD: "zone"},
         {},
-        TopologyWish(SHOULD, "zone", required=False),
+        TopologyRequest(SHOULD, "zone", required=False),
     ),
     "ours on the owner wins": (
         {KUEUE_MUST: RACK},
         IN_A_RACK,
-        TopologyWish(MUST, "rack", required=True),
+        TopologyRequest(MUST, "rack", required=True),
     ),
 }
 
@@ -73,7 +77,7 @@ READ = {
 def test_what_is_wished_is_read_from_pod_and_owner(on_pod, on_owner, want):
     owner = make_owner(annotations=on_owner)
     job, _ = only_job(owner, make_pod(owner=owner, annotations=on_pod))
-    assert (job.wishes.topology, job.problem) == (want, "")
+    assert (job.spec.topology, job.problem) == (want, None)
 
 
 WRONG = {

@@ -7,12 +7,12 @@ import pytest
 
 from extender.core.cluster import jobs
 from extender.core.cluster.cache import Cache, Kept
-from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.jobs import Demand, Job, State
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner, refusal_cache
 from extender.core.placement.planner import Plan, Refusal
-from extender.core.placement.refusal_cache import Alike, Refusals
+from extender.core.placement.refusal_cache import Refusals
 from shared.model import Delete, JobKey, NodeName, Pod, Uid, Upsert
 from tests.fakes.builders import make_node, make_pod
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of, store_of
@@ -45,28 +45,28 @@ def test_what_nobody_wants_goes_once_it_is_much() -> None:
 
 def test_refusals_belong_to_one_room_and_one_set_of_parameters() -> None:
     refusals, rooms, params = Refusals(), [object() for _ in range(40)], object()
-    asked_for = Alike("x")
+    asked_for = Demand("x")
     refusals.of(rooms[0], params)[asked_for] = "no"
-    assert refusals.of(rooms[0], params) == {Alike("x"): "no"}
+    assert refusals.of(rooms[0], params) == {Demand("x"): "no"}
     assert refusals.of(rooms[1], params) == {}
     assert refusals.of(rooms[0], object()) == {}
     for room in rooms:
         refusals.of(rooms[0], params)
         refusals.of(room, object())
-    assert refusals.of(rooms[0], params) == {Alike("x"): "no"}
+    assert refusals.of(rooms[0], params) == {Demand("x"): "no"}
 
 
 def test_a_refusal_goes_with_the_job_that_it_was_found_for() -> None:
     """On a room that stays for days a tenant makes and deletes pods of new kinds (defect A6)."""
     refusals, room, params = Refusals(), object(), object()
-    kept = [Alike(number) for number in range(3)]
+    kept = [Demand(number) for number in range(3)]
     for asked_for in kept:
         refusals.of(room, params)[asked_for] = "no"
     del asked_for
     kept.pop()
     assert len(refusals.of(room, params)) == 2
     for number in range(3, 100):
-        refusals.of(room, params)[Alike(number)] = "no"
+        refusals.of(room, params)[Demand(number)] = "no"
     assert len(refusals.of(room, params)) == 2
 
 
@@ -116,7 +116,7 @@ def test_a_plan_is_nobody_elses(planned: list[str]) -> None:
 def test_a_gang_with_a_member_on_its_way_is_always_looked_at(planned: list[str]) -> None:
     snapshot = snapshot_of(NODES, released_job("x", ["a"], size=4))
     assert only(snapshot, "x").members[0].state is State.SEATED
-    assert refusal_cache.asks_for(only(snapshot, "x")) is None
+    assert only(snapshot, "x").demand is None
     assert not planned
 
 

@@ -84,7 +84,7 @@ SINGLE = make_pod("single", cpu="2")
 OTHERS = {
     "it prefers some nodes": replace(SINGLE, prefers=True),
     "it claims a volume": replace(SINGLE, claims=("data",)),
-    "it wishes a topology": replace(SINGLE, annotations={labels.PREFERRED_TOPOLOGY: "zone"}),
+    "it requests a topology": replace(SINGLE, annotations={labels.PREFERRED_TOPOLOGY: "zone"}),
     "it uses a host port": make_pod("single", shape=make_shape(cpu="2", host_ports=[80])),
 }
 
