@@ -10,10 +10,10 @@ import kubernetes_validate
 import yaml
 
 from extender.core.cluster import jobs
+from extender.core.kinds import registry
 from extender.core.queue import hypothetical
 from extender.core.queue.hypothetical import Supposed
 from extender.servers.readapi import manifests
-from extender.servers.readapi.manifest_kinds import READERS
 from shared import labels
 from shared.kube import pod_groups
 from shared.model import PodGroup
@@ -105,7 +105,7 @@ def jobs_of(found: Sequence[Object]) -> list[jobs.Job]:
 
 
 def _makes_pods(obj: Object) -> bool:
-    return _kind(obj) in READERS or _kind(obj) in EXPANDED
+    return registry.supposable(*_kind(obj)) is not None or _kind(obj) in EXPANDED
 
 
 def _kind(obj: Object) -> tuple[str, str]:

@@ -9,18 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
+from extender.core.kinds.manifest import Head, Manifest, Part, Template, reference
+from extender.core.kinds.manifest import Supposed as Made
 from extender.core.queue.hypothetical import Supposed
 from extender.servers.readapi import manifests
-from extender.servers.readapi.manifest_kinds import (
-    Found,
-    Head,
-    Object,
-    Part,
-    Template,
-    _kind_of,
-    _owner,
-    _reference,
-)
 from extender.servers.readapi.manifest_limits import Tally
 from shared import foreign_labels
 from shared.model import OwnerReference
@@ -28,12 +20,13 @@ from shared.model import OwnerReference
 Raw = dict[str, Any]
 
 
-def supposed(document: bytes, namespace: str, expand: Callable[[Object], Found]) -> Supposed:
+def supposed(document: bytes, namespace: str, expand: Callable[[Manifest], Made]) -> Supposed:
     """Return the pods and owners of one object."""
     head = msgspec.json.decode(document, type=Head)
-    one = manifests._object(head, document, namespace, Tally())
+    tally = Tally()
+    place, one = manifests._manifest(head, document, namespace, tally)
     found = expand(one)
-    patterns = manifests._patterns(found.parts, one)
+    patterns = manifests._patterns(found.parts, one.title, place, tally)
     each = zip(found.parts, patterns, strict=True)
     pods = chain.from_iterable(manifests._pods(part, pattern) for part, pattern in each)
     return Supposed(tuple(pods), tuple(found.owners))
@@ -47,20 +40,26 @@ def _template(raw: Raw, **annotations: str) -> Template:
     )
 
 
-def _ray_cluster(one: Object) -> Found:
-    owner = _owner(one, _kind_of(one).decode)
-    return Found(_ray_parts(one.spec_as(Raw), one.name, _reference(owner)), [owner])
+def _ray_cluster(one: Manifest) -> Made:
+    owner = one.owner()
+    return Made(_ray_parts(one.spec_as(Raw), one.name, reference(owner)), [owner])
 
 
-def _ray_job(one: Object) -> Found:
+def _ray_job(one: Manifest) -> Made:
     """The cluster that KubeRay makes of it; its name is made up."""
     spec = one.spec_as(Raw)["rayClusterSpec"]
-    whole = {**one.document, "kind": "RayCluster", "spec": spec}
     name = f"{one.name}-xxxxx"
-    whole["metadata"] = {**whole["metadata"], "name": name, "uid": f"cluster/{name}"}
-    head = msgspec.structs.replace(one.head, kind="RayCluster")
-    raw = msgspec.Raw(msgspec.json.encode(spec))
-    return _ray_cluster(Object(head, raw, name, one.meta, whole, one.tally))
+    meta = {key: value for key, value in msgspec.to_builtins(one.meta).items() if value}
+    place = {"name": name, "namespace": one.owner().namespace, "uid": f"cluster/{name}"}
+    whole = {
+        "apiVersion": one.head.api_version,
+        "kind": "RayCluster",
+        "metadata": {**meta, **place},
+        "spec": spec,
+    }
+    decode = manifests._OWNERS["RayCluster", "ray.io"]
+    owner = decode(msgspec.json.encode(whole))
+    return Made(_ray_parts(spec, name, reference(owner)), [owner])
 
 
 def _ray_parts(spec: Raw, name: str, owner: OwnerReference) -> list[Part]:
@@ -80,15 +79,15 @@ def _ray_parts(spec: Raw, name: str, owner: OwnerReference) -> list[Part]:
     ]
 
 
-def _leader_worker_set(one: Object) -> Found:
+def _leader_worker_set(one: Manifest) -> Made:
     """One group, named as the first one is."""
-    owner, spec = _owner(one, _kind_of(one).decode), one.spec_as(Raw)["leaderWorkerTemplate"]
+    owner, spec = one.owner(), one.spec_as(Raw)["leaderWorkerTemplate"]
     size, worker = spec["size"], spec["workerTemplate"]
     marks = {foreign_labels.LWS_NAME: one.name, foreign_labels.LWS_GROUP_INDEX: "0"}
 
     def part(raw: Raw, count: int, of: Mapping[str, str]) -> Part:
         template = _template(raw, **{foreign_labels.LWS_SIZE: str(size)})
-        return Part(f"{one.name}-0", count, template, _reference(owner), {**marks, **of})
+        return Part(f"{one.name}-0", count, template, reference(owner), {**marks, **of})
 
     leader = part(spec.get("leaderTemplate", worker), 1, {foreign_labels.LWS_WORKER_INDEX: "0"})
     followers = [part(worker, 1, {foreign_labels.LWS_WORKER_INDEX: str(i)}) for i in range(1, size)]
@@ -97,25 +96,25 @@ def _leader_worker_set(one: Object) -> Found:
         Part(f"{one.name}-0-{i}", p.count, p.template, p.controller, p.labels)
         for i, p in enumerate(parts)
     ]
-    return Found(named, [owner])
+    return Made(named, [owner])
 
 
-def _volcano_job(one: Object) -> Found:
-    owner, spec = _owner(one, _kind_of(one).decode), one.spec_as(Raw)
+def _volcano_job(one: Manifest) -> Made:
+    owner, spec = one.owner(), one.spec_as(Raw)
     parts = [
         Part(
             f"{one.name}-{task['name']}",
             task.get("replicas", 1),
             _template(task["template"], **{foreign_labels.VOLCANO_TASK: task["name"]}),
-            _reference(owner),
+            reference(owner),
             {"volcano.sh/job-name": one.name, foreign_labels.VOLCANO_TASK: task["name"]},
         )
         for task in spec["tasks"]
     ]
-    return Found(parts, [owner])
+    return Made(parts, [owner])
 
 
-EXPANDED: Final[Mapping[tuple[str, str], Callable[[Object], Found]]] = {
+EXPANDED: Final[Mapping[tuple[str, str], Callable[[Manifest], Made]]] = {
     ("RayCluster", "ray.io"): _ray_cluster,
     ("RayJob", "ray.io"): _ray_job,
     ("LeaderWorkerSet", "leaderworkerset.x-k8s.io"): _leader_worker_set,

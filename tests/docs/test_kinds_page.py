@@ -11,11 +11,11 @@ from shared.kube import kinds
 PAGE = (Path(__file__).parents[2] / "docs" / "kinds.md").read_text()
 
 
-@pytest.mark.parametrize("adapter", registry.ADAPTERS, ids=lambda adapter: adapter.kind)
-def test_every_kind_has_its_row_with_what_is_read(adapter):
-    rows = [line for line in PAGE.splitlines() if line.startswith(f"| `{adapter.kind}`")]
+@pytest.mark.parametrize("kind", registry.KINDS.kinds, ids=lambda kind: kind.kind)
+def test_every_kind_has_its_row_with_what_is_read(kind):
+    rows = [line for line in PAGE.splitlines() if line.startswith(f"| `{kind.kind}`")]
     assert len(rows) == 1
-    for mark in adapter.marks:
+    for mark in kind.marks:
         assert f"`{mark}`" in rows[0]
 
 

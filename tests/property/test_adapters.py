@@ -55,14 +55,14 @@ def test_every_pod_has_one_job_and_its_key_comes_from_the_pod_alone(pod):
     assert member.job == registry.job_key(pod)
     namespace, kind, name = member.job.split("/", 2)
     assert namespace == pod.namespace
-    assert kind in {adapter.kind for adapter in registry.ADAPTERS}
+    assert kind in {adapter.kind for adapter in registry.KINDS.kinds}
     assert name
 
 
 @given(pods())
 def test_the_quick_way_to_an_adapter_finds_the_first_that_claims_the_pod(pod):
-    first = next(adapter for adapter in registry.ADAPTERS if adapter.claims(pod))
-    assert registry.adapter_of(pod) is first
+    first = next(adapter for adapter in registry.KINDS.kinds if adapter.claims(pod))
+    assert registry.kind_of(pod) is first
 
 
 @given(pods())

@@ -11,7 +11,7 @@ from typing import Final
 from extender.core.cluster.owners import above
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
-from extender.core.kinds.base import Progressing
+from extender.core.kinds.abilities import Progressing
 from shared.errors import InputError
 from shared.model import OwnProgress, Pod
 

@@ -1,24 +1,28 @@
-"""What an adapter of a job kind offers: a small required interface and optional ones beside it.
+"""What every job kind is: whose pods it claims, and the facts of its jobs.
 
-A further job kind is one file with one class, named in ``registry.ADAPTERS``.
+A further job kind is one file with one class and one line in ``registry``. What a kind can do
+beside this is in ``abilities``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from msgspec import Struct
+from typing_extensions import override
 
+from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
 from extender.core.kinds.problem import Problem
 from shared.errors import InputError
-from shared.model import JobKey, Owner, OwnProgress, Pod, PodGroup, PodKey
+from shared.model import JobKey, Mover, Owner, Pod, PodGroup
 
 
 class Owners(Struct, frozen=True):
-    """What stands over a pod, as far as it was observed.
+    """The owners of a pod and its group, as far as they were observed.
 
     Attributes:
-        owners: The pod's controller, then that one's controller, and so on to the top.
-        group: The group that another project's label, annotation or field names.
+        owners: The controller of the pod, then the controller of that one, and so on to the top.
+        group: The group that a label, annotation or field of another project names.
     """
 
     owners: tuple[Owner, ...] = ()
@@ -26,7 +30,7 @@ class Owners(Struct, frozen=True):
 
     @property
     def owner(self) -> Owner | None:
-        """The pod's own controller; None if it has none, or it was not observed."""
+        """The controller of the pod itself; None if it has none, or it was not observed."""
         return self.owners[0] if self.owners else None
 
     @property
@@ -38,7 +42,7 @@ class Owners(Struct, frozen=True):
 NOTHING_ABOVE = Owners()
 
 NO_MARKS: Final[frozenset[str]] = frozenset()
-"""Of a kind that is told by the pod's controller or by a field."""
+"""Of a kind that is recognized by the controller or a field of its pods."""
 
 
 class Membership(Struct, frozen=True):
@@ -59,127 +63,112 @@ class Membership(Struct, frozen=True):
     problem: Problem | None = None
 
 
-class JobAdapter(Protocol):
-    """Required of every kind: whose pod is it, and which one of that job's."""
+class JobKind(ABC):
+    """One kind of job.
 
-    @property
-    def kind(self) -> str:
-        """Name of the kind in job keys, lower case."""
-        ...
+    Attributes:
+        kind: Name of the kind in job keys, lower case.
+        marks: Labels and annotations of which every pod of this kind has one; else ``NO_MARKS``.
+        endless: Pods that end are started again, so that a job of this kind ends only when
+            it is deleted.
+    """
 
-    @property
-    def marks(self) -> frozenset[str]:
-        """Labels and annotations of which every pod of this kind has one; else ``NO_MARKS``."""
-        ...
+    kind: str
+    marks: frozenset[str] = NO_MARKS
+    endless: bool = False
 
+    @abstractmethod
     def claims(self, pod: Pod) -> bool:
-        """Say whether the pod belongs to a job of this kind."""
-        ...
+        """Return True if the pod belongs to a job of this kind."""
 
+    @abstractmethod
     def job_name(self, pod: Pod) -> str:
-        """Name of the pod's job; only for pods that ``claims`` said yes to."""
-        ...
+        """Return the name of the job of a pod that this kind claims."""
 
     def index(self, pod: Pod, above: Owners) -> int | None:
-        """Rank of the pod inside its role; None if it has none.
+        """Return the rank of the pod inside its role; None if it has none.
 
         Raises:
             InputError: Its label is there and is no index.
         """
-        ...
+        return None
 
 
-@runtime_checkable
-class WithRoles(Protocol):
-    """Optional: the kind tells its pods apart by role."""
+class ControlledBy(JobKind):
+    """A kind whose pods are recognized by the kind of their controller.
 
-    def role(self, pod: Pod) -> str:
-        """Role of the pod in lower case; empty if it has none."""
-        ...
-
-
-@runtime_checkable
-class Sized(Protocol):
-    """Optional: the gang size can be read without our annotation."""
-
-    def size(self, pod: Pod, above: Owners) -> int | None:
-        """Pods that make the gang; None if nobody who is known says so.
-
-        Raises:
-            InputError: What says it is no number of pods.
-        """
-        ...
-
-
-@runtime_checkable
-class SizedByPod(Sized, Protocol):
-    """Optional: each pod states the gang size, so that pods can contradict each other."""
-
-    @property
-    def size_field(self) -> str:
-        """What of the pod states it, for messages."""
-        ...
-
-
-@runtime_checkable
-class Resizable(Protocol):
-    """Optional: the kind's owners say how many workers they want, and that may change."""
-
-    @property
-    def any_worker(self) -> bool:
-        """Whether a worker can be named that goes first; else the owner alone decides."""
-        ...
-
-    def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
-        """The workers in the order in which the owner removes them when it shrinks, first first."""
-        ...
-
-
-@runtime_checkable
-class Nominating(Protocol):
-    """Optional beside ``Resizable``: the owner goes by an annotation of its pods.
-
-    Without it the owner may remove others than those said: pods that are alike to it in all that
-    comes before. So nobody leaves before all that leave are nominated.
+    Attributes:
+        controller_kind: Kind of the controller.
+        controller_group: Its API group.
+        always_read: These controllers are always watched: one that was not observed does not exist.
     """
 
-    def nominations(
-        self, leaving: Sequence[Pod], staying: Sequence[Pod]
-    ) -> Mapping[PodKey, Mapping[str, str]]:
-        """Annotations that are still missing so that those leave and these stay; by pod."""
-        ...
+    controller_kind: str
+    controller_group: str
+    always_read: bool = False
 
-
-@runtime_checkable
-class Progressing(Protocol):
-    """Optional: an owner of the kind says in its status how far the training is."""
+    def __init__(self) -> None:
+        self._version_prefix = f"{self.controller_group}/"
 
     @property
-    def progress_field(self) -> str:
-        """What of the owner states when it was said, for messages."""
-        ...
+    def controller(self) -> tuple[str, str]:
+        """API group and kind of the controllers."""
+        return self.controller_group, self.controller_kind
 
-    def progress(self, pod: Pod, above: Owners) -> OwnProgress | None:
-        """What it says of the training that the pod is a part of; None if nothing."""
-        ...
+    @override
+    def claims(self, pod: Pod) -> bool:
+        """Return True if an object of this kind controls the pod."""
+        owner = pod.controller
+        return (
+            owner is not None
+            and owner.kind == self.controller_kind
+            and owner.api_version.startswith(self._version_prefix)
+        )
+
+    @override
+    def job_name(self, pod: Pod) -> str:
+        """Return the name of the controller."""
+        return pod.controller.name if pod.controller else pod.name
+
+    def size(self, pod: Pod, above: Owners) -> int | None:
+        """Return how many pods the controller wants, once it was observed."""
+        return above.owner.size if above.owner else None
+
+    def mover(self, leaving: Leaving) -> Mover | Unmovable:
+        """Return how these pods would leave their nodes together; by default they cannot."""
+        return Unmovable(Obstacle.OWNER, self.controller_kind)
 
 
-class Grouped(JobAdapter, Protocol):
-    """A kind whose pods name a group object of another project, whoever made them."""
+class NamedGroup(JobKind):
+    """A kind whose pods name a group object of another project, whatever made the pods.
 
-    @property
-    def api_group(self) -> str:
-        """API group of the ``PodGroup`` objects."""
-        ...
+    All pods that name the group are one job.
 
-    @property
-    def field(self) -> str:
-        """What of the pod names the group, for messages."""
-        ...
+    Attributes:
+        api_group: API group of the ``PodGroup`` objects.
+        field: The part of the pod that names the group, for messages.
+    """
 
+    api_group: str
+    field: str
+
+    @abstractmethod
     def group_name(self, pod: Pod) -> str:
-        """Name of the group; empty if this pod names none."""
-        ...
+        """Return the name of the group; empty if this pod names none."""
+
+    @override
+    def claims(self, pod: Pod) -> bool:
+        """Return True if the pod names a group."""
+        return bool(self.group_name(pod))
+
+    @override
+    def job_name(self, pod: Pod) -> str:
+        """Return the name of the group."""
+        return self.group_name(pod)
+
+    def size(self, pod: Pod, above: Owners) -> int | None:
+        """Return the size of the group; until it is observed, that of an owner of its name."""
+        return size_of_namesake(above, self.group_name(pod))
 
 
 MOST_DIGITS: Final = 18
@@ -199,10 +188,10 @@ def rank(field: str, text: str | None) -> int | None:
     Raises:
         InputError: It is there and is no index.
     """
-    found = integer(text)
-    if found is None and text is not None:
+    number = integer(text)
+    if number is None and text is not None:
         raise InputError(field, text, "an integer of at least 0")
-    return found
+    return number
 
 
 def count(field: str, text: str | None) -> int | None:
@@ -211,39 +200,39 @@ def count(field: str, text: str | None) -> int | None:
     Raises:
         InputError: It is there and is no number of pods.
     """
-    found = integer(text)
-    if text is not None and not found:
+    number = integer(text)
+    if text is not None and not number:
         raise InputError(field, text, "an integer of at least 1")
-    return found
+    return number
 
 
 def last_index_first(
     workers: Sequence[Pod], index: Callable[[Pod, Owners], int | None]
 ) -> tuple[Pod, ...]:
-    """Return the workers, the one of the highest index first: what most owners remove first.
+    """Return the workers, the highest index first: the order in which most owners remove them.
 
-    One whose label cannot be read comes last: nobody can say when it leaves.
+    A worker whose label cannot be read comes last: nothing is known about when it leaves.
     """
     return tuple(sorted(workers, key=lambda pod: (-_index_or_none(pod, index), pod.name)))
 
 
 def _index_or_none(pod: Pod, index: Callable[[Pod, Owners], int | None]) -> int:
     try:
-        found = index(pod, NOTHING_ABOVE)
+        number = index(pod, NOTHING_ABOVE)
     except InputError:
-        found = None
-    return -1 if found is None else found
+        number = None
+    return -1 if number is None else number
 
 
 def size_of_kind(above: Owners, kind: str) -> int | None:
-    """Return the size of the nearest owner of that kind; None if it was not seen or says none."""
+    """Return the size of the nearest owner of that kind; None if it is not observed or unsized."""
     return next((owner.size for owner in above.owners if owner.kind == kind), None)
 
 
 def size_of_namesake(above: Owners, name: str) -> int | None:
-    """Return the size of the group or else of the owner that has this name.
+    """Return the size of the group, or else of the owner, that has this name.
 
-    A name that is not theirs says that the job reaches beyond them, so their size is not its.
+    Where neither has the name, the job reaches beyond them, so that their size is not its size.
     """
     group = above.group
     if group is not None and group.name == name and group.min_member:

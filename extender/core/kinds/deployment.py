@@ -1,4 +1,4 @@
-"""``apps/v1`` Deployment, told by the name of the ReplicaSet that it made for its template.
+"""``apps/v1`` Deployment, recognized by the name of the ReplicaSet that it made for its template.
 
 Source:
     Kubernetes 1.36 ``pkg/controller/deployment/sync.go``: the ReplicaSet is ``<name>-<hash>``, and
@@ -9,60 +9,69 @@ Source:
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from extender.core.kinds.base import NO_MARKS, Owners, size_of_kind
+from typing_extensions import override
+
+from extender.core.kinds.base import ControlledBy, Owners, size_of_kind
+from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
 from shared import labels
-from shared.model import Pod, PodKey
+from shared.model import Mover, Pod, PodKey
 
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 _LOWEST_COST: Final = -(2**31)
 _HIGHEST_COST: Final = 2**31 - 1
 
 
-class Deployment:
+class Deployment(ControlledBy):
     """The gang is all replicas. Its pods are alike: they have no index."""
 
     kind = "deployment"
-    marks = NO_MARKS
+    controller_kind = "ReplicaSet"
+    controller_group = "apps"
     any_worker = False
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """The pod is controlled by a ReplicaSet that a Deployment made."""
+        """Return True if a ReplicaSet that a Deployment made controls the pod."""
         owner = pod.controller
         return (
-            owner is not None
-            and owner.kind == "ReplicaSet"
-            and owner.api_version.startswith("apps/")
+            super().claims(pod)
+            and owner is not None
             and bool(_suffix(pod))
             and owner.name.endswith(_suffix(pod))
         )
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """The Deployment's name, the same for all its templates."""
+        """Return the name of the Deployment, the same for all its templates."""
         return pod.controller.name.removesuffix(_suffix(pod)) if pod.controller else pod.name
 
-    def index(self, pod: Pod, above: Owners) -> int | None:
-        """None: no two pods differ."""
-        return None
-
+    @override
     def size(self, pod: Pod, above: Owners) -> int | None:
-        """``replicas``, once the Deployment was seen; only those with our label are read."""
+        """Return ``replicas`` once the Deployment was observed; it is if it has our label."""
         return size_of_kind(above, "Deployment")
 
     def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
-        """Without a node, not running, of low deletion cost, as the controller has it.
+        """Return first those without a node, not running, of low deletion cost.
 
-        Among pods of one cost it goes by how long they have been ready, in powers of two, then by
-        uid: nobody can say beforehand, so here the newest stand first, to be nominated.
+        Among pods of one cost the controller goes by how long they have been ready, in powers of
+        two, then by uid. That cannot be foreseen, so the newest come first here and are nominated.
         """
         return tuple(sorted(workers, key=_rank))
 
     def nominations(
         self, leaving: Sequence[Pod], staying: Sequence[Pod]
     ) -> Mapping[PodKey, Mapping[str, str]]:
-        """Say the deletion costs that put those who leave below those who stay."""
+        """Return the deletion costs that put the pods that leave below those that stay."""
         least = min((_cost(pod) for pod in staying), default=_HIGHEST_COST)
         below = {labels.POD_DELETION_COST: str(max(least - 1, _LOWEST_COST))}
         return {pod.key: below for pod in leaving if _cost(pod) >= least > _LOWEST_COST}
+
+    @override
+    def mover(self, leaving: Leaving) -> Mover | Unmovable:
+        """Return that a pod of a ReplicaSet is evicted; a gang cannot be."""
+        if len(leaving.pods) > 1:
+            return Unmovable(Obstacle.OWNER, f"a gang of a {self.controller_kind}")
+        return Mover.EVICT
 
 
 def _suffix(pod: Pod) -> str:

@@ -6,7 +6,9 @@ Source:
 
 from typing import Final
 
-from extender.core.kinds.base import Owners, count
+from typing_extensions import override
+
+from extender.core.kinds.base import JobKind, Owners, count
 from shared import foreign_labels
 from shared.errors import InputError
 from shared.model import Pod
@@ -19,27 +21,25 @@ _ONE_GANG: Final = (
 )
 
 
-class KoordinatorGang:
+class KoordinatorGang(JobKind):
     """All pods that name the gang are one job."""
 
     kind = "koordinator"
     marks = frozenset({foreign_labels.KOORDINATOR_GANG})
     size_field = _SIZE
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """The annotation is there."""
+        """Return True if the annotation is there."""
         return bool(pod.annotations.get(foreign_labels.KOORDINATOR_GANG))
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """The gang's name."""
+        """Return the name of the gang."""
         return pod.annotations[foreign_labels.KOORDINATOR_GANG]
 
-    def index(self, pod: Pod, above: Owners) -> int | None:
-        """The gang counts nothing."""
-        return None
-
     def size(self, pod: Pod, above: Owners) -> int | None:
-        """What the annotation says.
+        """Return the size that the annotation states.
 
         Raises:
             InputError: It is no number of pods, or the gang waits for other gangs.

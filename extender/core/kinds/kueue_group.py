@@ -7,7 +7,9 @@ Source:
 
 from typing import Final
 
-from extender.core.kinds.base import Owners, count, rank
+from typing_extensions import override
+
+from extender.core.kinds.base import JobKind, Owners, count, rank
 from shared import foreign_labels
 from shared.model import Pod
 
@@ -15,25 +17,28 @@ _SIZE: Final = f"annotation {foreign_labels.KUEUE_GROUP_SIZE}"
 _INDEX: Final = f"label {foreign_labels.KUEUE_GROUP_INDEX}"
 
 
-class KueueGroup:
+class KueueGroup(JobKind):
     """Pods that no known operator made; Kueue's operators label theirs as well."""
 
     kind = "kueue"
     marks = frozenset({foreign_labels.KUEUE_GROUP})
     size_field = _SIZE
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """The label is there."""
+        """Return True if the label is there."""
         return bool(pod.labels.get(foreign_labels.KUEUE_GROUP))
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """The group's name."""
+        """Return the name of the group."""
         return pod.labels[foreign_labels.KUEUE_GROUP]
 
+    @override
     def index(self, pod: Pod, above: Owners) -> int | None:
-        """Index in the group, where whoever made the pods wrote one."""
+        """Return the index in the group; None if the maker of the pods wrote none."""
         return rank(_INDEX, pod.labels.get(foreign_labels.KUEUE_GROUP_INDEX))
 
     def size(self, pod: Pod, above: Owners) -> int | None:
-        """What the annotation says."""
+        """Return the size that the annotation states."""
         return count(_SIZE, pod.annotations.get(foreign_labels.KUEUE_GROUP_SIZE))

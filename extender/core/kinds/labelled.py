@@ -1,6 +1,8 @@
 """Jobs named by our own label ``shuntyard.io/job``: pods of one or several owners, or of none."""
 
-from extender.core.kinds.base import Owners, rank, size_of_namesake
+from typing_extensions import override
+
+from extender.core.kinds.base import JobKind, Owners, rank, size_of_namesake
 from shared import labels
 from shared.model import Pod
 
@@ -11,31 +13,34 @@ _INDEX_LABELS = (
 )
 
 
-class LabelledJob:
+class LabelledJob(JobKind):
     """A group that the user named. Its size is the owner's only if the owner has the same name.
 
-    A label that differs from the owner's name says that the group reaches beyond one owner, so its
-    size must be stated by ``shuntyard.io/min-available``.
+    A label that differs from the name of the owner means that the group reaches beyond one owner,
+    so its size must be stated by ``shuntyard.io/min-available``.
     """
 
     kind = "group"
     marks = frozenset({labels.JOB})
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """The label is there."""
+        """Return True if the label is there."""
         return bool(pod.labels.get(labels.JOB))
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """The label's value."""
+        """Return the value of the label."""
         return pod.labels[labels.JOB]
 
+    @override
     def index(self, pod: Pod, above: Owners) -> int | None:
-        """The index that a well-known label states, where the maker of the pod has none."""
+        """Return the index that a well-known label states, where the maker of the pod has none."""
         for key in _INDEX_LABELS:
             if key in pod.labels:
                 return rank(f"label {key}", pod.labels[key])
         return None
 
     def size(self, pod: Pod, above: Owners) -> int | None:
-        """The size of the group or owner that has the label's value as name."""
+        """Return the size of the group or owner whose name is the value of the label."""
         return size_of_namesake(above, self.job_name(pod))

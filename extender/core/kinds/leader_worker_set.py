@@ -8,7 +8,9 @@ Source:
 
 from typing import Final
 
-from extender.core.kinds.base import Owners, count, rank, size_of_kind
+from typing_extensions import override
+
+from extender.core.kinds.base import JobKind, Owners, count, rank, size_of_kind
 from shared import foreign_labels
 from shared.model import Pod
 
@@ -16,32 +18,36 @@ _INDEX: Final = f"label {foreign_labels.LWS_WORKER_INDEX}"
 _SIZE: Final = f"annotation {foreign_labels.LWS_SIZE}"
 
 
-class LeaderWorkerSet:
+class LeaderWorkerSet(JobKind):
     """The gang is one group; every pod states its size."""
 
     kind = "leaderworkerset"
     marks = frozenset({foreign_labels.LWS_NAME})
     size_field = _SIZE
+    endless = True
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """The set's label is there."""
+        """Return True if the label of the set is there."""
         return bool(pod.labels.get(foreign_labels.LWS_NAME))
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """The set's name and the number of the group: the name of the leader's pod."""
+        """Return the name of the set and the number of the group: the name of the leader pod."""
         name, group = pod.labels[foreign_labels.LWS_NAME], foreign_labels.LWS_GROUP_INDEX
         return f"{name}-{pod.labels[group]}" if group in pod.labels else name
 
+    @override
     def index(self, pod: Pod, above: Owners) -> int | None:
-        """Rank within the group; the leader's is 0."""
+        """Return the rank within the group; that of the leader is 0."""
         return rank(_INDEX, pod.labels.get(foreign_labels.LWS_WORKER_INDEX))
 
     def role(self, pod: Pod) -> str:
-        """``leader`` or ``worker``."""
+        """Return ``leader`` or ``worker``."""
         return "leader" if pod.labels.get(foreign_labels.LWS_WORKER_INDEX) == "0" else "worker"
 
     def size(self, pod: Pod, above: Owners) -> int | None:
-        """Pods of the group as the pod states them, or the set, if that is less.
+        """Return the pods of the group as the pod states them, or as the set does, if that is less.
 
         Workers that are made only when their leader is ready, or has a node, are no part of the
         gang: it could never become whole.

@@ -8,14 +8,16 @@ Source:
 from collections.abc import Sequence
 from typing import Final
 
-from extender.core.kinds.base import Owners, size_of_kind
+from typing_extensions import override
+
+from extender.core.kinds.base import JobKind, Owners, size_of_kind
 from shared import foreign_labels
 from shared.model import Pod
 
 _NODE_TYPES: Final = frozenset({"head", "worker"})
 
 
-class RayCluster:
+class RayCluster(JobKind):
     """The gang is the head and all workers of all groups.
 
     Pods of type ``redis-cleanup`` and the submitter of a RayJob are no part of it: they run when
@@ -25,34 +27,33 @@ class RayCluster:
     kind = "raycluster"
     marks = frozenset({foreign_labels.RAY_CLUSTER})
     any_worker = True
+    endless = True
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """The label of the cluster is there, on a node of Ray."""
+        """Return True if the label of the cluster is there, on a node of Ray."""
         return (
             bool(pod.labels.get(foreign_labels.RAY_CLUSTER))
             and pod.labels.get(foreign_labels.RAY_NODE_TYPE) in _NODE_TYPES
         )
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """The cluster's name."""
+        """Return the name of the cluster."""
         return pod.labels[foreign_labels.RAY_CLUSTER]
 
-    def index(self, pod: Pod, above: Owners) -> int | None:
-        """The nodes of a cluster are not counted."""
-        return None
-
     def role(self, pod: Pod) -> str:
-        """``head`` or ``worker``."""
+        """Return ``head`` or ``worker``."""
         return pod.labels[foreign_labels.RAY_NODE_TYPE]
 
     def size(self, pod: Pod, above: Owners) -> int | None:
-        """What the cluster says, once it was seen."""
+        """Return the size that the cluster states, once it was observed."""
         return size_of_kind(above, "RayCluster")
 
     def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
-        """Whoever is named goes (``WorkerCount.leaving``): first those without a node, the newest.
+        """Return first those without a node, then the newest: the workers named are removed.
 
-        Unnamed, KubeRay removes whichever it lists first.
+        Without names (``WorkerCount.leaving``) KubeRay removes the first ones that it lists.
         """
         return tuple(
             sorted(workers, key=lambda p: (p.node_name is not None, -p.created_at, p.name))

@@ -1,23 +1,24 @@
-"""Which adapter reads a pod, and what a pod's labels and annotations say above any adapter."""
+"""Which kind reads a pod, and what the labels and annotations of a pod mean above any kind.
 
-from collections.abc import Mapping
+A job kind is one file and one line here. The functions of this module are those of the registry
+``KINDS``.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from extender.core.kinds import roles
-from extender.core.kinds.bare_pod import BarePod
-from extender.core.kinds.base import (
-    Grouped,
-    JobAdapter,
-    Membership,
+from extender.core.kinds.abilities import (
     Nominating,
-    Owners,
     Progressing,
     Resizable,
     Sized,
     SizedByPod,
+    Supposable,
     WithRoles,
-    count,
 )
+from extender.core.kinds.bare_pod import BarePod
+from extender.core.kinds.base import ControlledBy, JobKind, Membership, NamedGroup, Owners, count
 from extender.core.kinds.deployment import Deployment
 from extender.core.kinds.in_tree_group import InTreeGroup
 from extender.core.kinds.job import BatchJob
@@ -39,13 +40,15 @@ from shared import foreign_labels, labels
 from shared.errors import InputError
 from shared.model import JobKey, OwnerReference, Pod
 
-_VOLCANO: Final = VolcanoGroup()
-_FOREIGN_GROUPS: Final[tuple[Grouped, ...]] = (_VOLCANO, SchedulerPluginsGroup(), InTreeGroup())
+GROUPS: Final[tuple[JobKind, ...]] = (
+    LabelledJob(),
+    VolcanoGroup(),
+    SchedulerPluginsGroup(),
+    InTreeGroup(),
+)
+"""Named by the pods, whatever made them: they decide the job; role and index are the maker's."""
 
-GROUPS: Final[tuple[JobAdapter, ...]] = (LabelledJob(), *_FOREIGN_GROUPS)
-"""Named by the pods, whoever made them: they decide the job; role and index are the maker's."""
-
-MAKERS: Final[tuple[JobAdapter, ...]] = (
+MAKERS: Final[tuple[JobKind, ...]] = (
     VolcanoJob(),
     TrainingOperatorJob(),
     JobSet(),
@@ -53,8 +56,8 @@ MAKERS: Final[tuple[JobAdapter, ...]] = (
     RayCluster(),
     KoordinatorGang(),
     YunikornApplication(),
-    BatchJob(),
     StatefulSet(),
+    BatchJob(),
     Deployment(),
     KueueGroup(),
     BarePod(),
@@ -63,110 +66,193 @@ MAKERS: Final[tuple[JobAdapter, ...]] = (
 """In the order in which they are asked: an operator before the Jobs and StatefulSets that it uses;
 the last two claim everything that is left."""
 
-ADAPTERS: Final = (*GROUPS, *MAKERS)
 
-_READ_OWNERS: Final = frozenset({("batch", "Job"), ("apps", "StatefulSet")})
+class Registry:
+    """The job kinds, and what can be asked of all of them.
 
-# asked for every pod in every cycle: most pods have no mark, and are told by their owner alone
-_MARKS: Final = frozenset(mark for adapter in ADAPTERS for mark in adapter.marks)
-_CLAIMS: Final = tuple((adapter.claims, adapter) for adapter in ADAPTERS)
-_UNMARKED_CLAIMS: Final = tuple((a.claims, a) for a in ADAPTERS if not a.marks)
-_MAKER_CLAIMS: Final = tuple((adapter.claims, adapter) for adapter in MAKERS)
-_PROGRESSING_CLAIMS: Final = tuple(a.claims for a in MAKERS if isinstance(a, Progressing))
-_GROUP_NAMES: Final = tuple((adapter.group_name, adapter) for adapter in _FOREIGN_GROUPS)
-_GROUP_KINDS: Final = frozenset(adapter.kind for adapter in GROUPS)
-_FOREIGN_KINDS: Final = frozenset(adapter.kind for adapter in _FOREIGN_GROUPS)
-_SIZES: Final = {adapter.kind: adapter.size for adapter in ADAPTERS if isinstance(adapter, Sized)}
-_SIZE_FIELDS: Final = {a.kind: a.size_field for a in ADAPTERS if isinstance(a, SizedByPod)}
-_ROLES: Final = {a.kind: a.role for a in ADAPTERS if isinstance(a, WithRoles)}
-
-
-def names_a_job(of_labels: Mapping[str, str], of_annotations: Mapping[str, str]) -> bool:
-    """Say whether a pod's labels or annotations can put it into a job with other pods."""
-    return not (_MARKS.isdisjoint(of_labels) and _MARKS.isdisjoint(of_annotations))
-
-
-def adapter_of(pod: Pod) -> JobAdapter:
-    """Return the first adapter that claims the pod: the one that names its job."""
-    marked = names_a_job(pod.labels, pod.annotations)
-    for claims, adapter in _CLAIMS if marked else _UNMARKED_CLAIMS:
-        if claims(pod):
-            return adapter
-    raise AssertionError("the last adapter claims every pod")
-
-
-def maker_of(pod: Pod) -> JobAdapter:
-    """Return the adapter of the kind that made the pod, whatever group it is in."""
-    for claims, adapter in _MAKER_CLAIMS:
-        if claims(pod):
-            return adapter
-    raise AssertionError("the last adapter claims every pod")
-
-
-def job_key(pod: Pod) -> JobKey:
-    """Return the key of the pod's job, ``namespace/kind/name``; from the pod alone."""
-    adapter = adapter_of(pod)
-    return JobKey(f"{pod.namespace}/{adapter.kind}/{adapter.job_name(pod)}")
-
-
-def membership(pod: Pod, above: Owners) -> Membership:
-    """Return job, role, index and gang size of a pod.
-
-    The size: our annotation on the pod, its group or an owner, then what the kind knows. The role:
-    our label, then the kind's. A bad label or annotation is a problem of this pod's job alone.
+    Args:
+        groups: See ``GROUPS``.
+        makers: See ``MAKERS``.
     """
-    adapter = adapter_of(pod)
-    kind = adapter.kind
-    maker = maker_of(pod) if kind in _GROUP_KINDS else adapter
-    size, size_problem = _size(adapter, pod, above)
-    index, index_problem = _index(adapter, maker, pod, above)
-    role, role_problem = roles.role(pod, _role(adapter, maker, pod))
-    problem = _excess(pod, above) or size_problem or index_problem or role_problem
-    if not problem and kind in _FOREIGN_KINDS:
-        problem = _contradiction(pod)
-    job = JobKey(f"{pod.namespace}/{kind}/{adapter.job_name(pod)}")
-    return Membership(job=job, role=role, index=index, size=size, problem=problem)
+
+    def __init__(self, groups: Sequence[JobKind], makers: Sequence[JobKind]) -> None:
+        self.kinds: Final = (*groups, *makers)
+        # asked for every pod in every cycle: most pods have no mark; their owner alone decides
+        self._marks: Final = frozenset(mark for kind in self.kinds for mark in kind.marks)
+        self._claims: Final = tuple((kind.claims, kind) for kind in self.kinds)
+        self._unmarked_claims: Final = tuple((k.claims, k) for k in self.kinds if not k.marks)
+        self._maker_claims: Final = tuple((kind.claims, kind) for kind in makers)
+        self._progressing_claims: Final = tuple(
+            kind.claims for kind in makers if isinstance(kind, Progressing)
+        )
+        foreign = [kind for kind in groups if isinstance(kind, NamedGroup)]
+        self._group_names: Final = tuple((kind.group_name, kind) for kind in foreign)
+        self._group_kinds: Final = frozenset(kind.kind for kind in groups)
+        self._foreign_kinds: Final = frozenset(kind.kind for kind in foreign)
+        self._sizes: Final = {k.kind: k.size for k in self.kinds if isinstance(k, Sized)}
+        self._size_fields: Final = {
+            k.kind: k.size_field for k in self.kinds if isinstance(k, SizedByPod)
+        }
+        self._roles: Final = {k.kind: k.role for k in self.kinds if isinstance(k, WithRoles)}
+        self._endless: Final = frozenset(kind.kind for kind in self.kinds if kind.endless)
+        self._bare: Final = next((kind for kind in makers if isinstance(kind, BarePod)), None)
+        self._controllers: Final = {k.controller: k for k in makers if isinstance(k, ControlledBy)}
+        self._always_read: Final = frozenset(
+            controller for controller, kind in self._controllers.items() if kind.always_read
+        )
+        self._supposable: Final = {
+            manifest: kind
+            for kind in reversed(makers)
+            if isinstance(kind, Supposable)
+            for manifest in kind.manifests
+        }
+
+    def names_a_job(self, of_labels: Mapping[str, str], of_annotations: Mapping[str, str]) -> bool:
+        """Return True if labels or annotations can put a pod into a job with other pods."""
+        return not (self._marks.isdisjoint(of_labels) and self._marks.isdisjoint(of_annotations))
+
+    def kind_of(self, pod: Pod) -> JobKind:
+        """Return the first kind that claims the pod: the one that names its job."""
+        marked = self.names_a_job(pod.labels, pod.annotations)
+        for claims, kind in self._claims if marked else self._unmarked_claims:
+            if claims(pod):
+                return kind
+        raise AssertionError("the last kind claims every pod")
+
+    def maker_of(self, pod: Pod) -> JobKind:
+        """Return the kind that made the pod, whatever group it is in."""
+        for claims, kind in self._maker_claims:
+            if claims(pod):
+                return kind
+        raise AssertionError("the last kind claims every pod")
+
+    def job_key(self, pod: Pod) -> JobKey:
+        """Return the key of the pod's job, ``namespace/kind/name``; from the pod alone."""
+        kind = self.kind_of(pod)
+        return JobKey(f"{pod.namespace}/{kind.kind}/{kind.job_name(pod)}")
+
+    def membership(self, pod: Pod, above: Owners) -> Membership:
+        """Return job, role, index and gang size of a pod.
+
+        The size: our annotation on the pod, its group or an owner, then what the kind knows. The
+        role: our label, then that of the kind. A bad label or annotation is a problem of this
+        pod's job alone.
+        """
+        kind = self.kind_of(pod)
+        name = kind.kind
+        maker = self.maker_of(pod) if name in self._group_kinds else kind
+        size, size_problem = self._size(kind, pod, above)
+        index, index_problem = _index(kind, maker, pod, above)
+        role, role_problem = roles.role(pod, self._role(kind, maker, pod))
+        problem = _excess(pod, above) or size_problem or index_problem or role_problem
+        if not problem and name in self._foreign_kinds:
+            problem = self._contradiction(pod)
+        job = JobKey(f"{pod.namespace}/{name}/{kind.job_name(pod)}")
+        return Membership(job=job, role=role, index=index, size=size, problem=problem)
+
+    def size_field(self, pod: Pod) -> str:
+        """Return the part of a pod that states the gang size, or should; for messages."""
+        ours = f"annotation {labels.MIN_AVAILABLE}"
+        if labels.MIN_AVAILABLE in pod.annotations:
+            return ours
+        return self._size_fields.get(self.kind_of(pod).kind, ours)
+
+    def is_endless(self, job: JobKey) -> bool:
+        """Return True if the job ends only when it is deleted."""
+        return job.split("/", 2)[1] in self._endless
+
+    def resizable(self, pod: Pod) -> Resizable | None:
+        """Return what knows which workers leave when the pod's maker shrinks; None: nothing."""
+        maker = self.maker_of(pod)
+        return maker if isinstance(maker, Resizable) else None
+
+    def nominating(self, pod: Pod) -> Nominating | None:
+        """Return what knows what is written on pods before they leave; None: nothing is."""
+        maker = self.maker_of(pod)
+        return maker if isinstance(maker, Nominating) else None
+
+    def progressing(self, pod: Pod) -> Progressing | None:
+        """Return what knows how far the training is that the pod is a part of; None: nothing."""
+        if not any(claims(pod) for claims in self._progressing_claims):
+            return None  # nearly always: asked for every job that runs
+        maker = self.maker_of(pod)
+        return maker if isinstance(maker, Progressing) else None
+
+    def controlled_by(self, controller: OwnerReference | None) -> ControlledBy | BarePod | None:
+        """Return the kind whose pods have this controller; None if it is no known one."""
+        if controller is None:
+            return self._bare
+        group = controller.api_version.partition("/")[0]
+        return self._controllers.get((group, controller.kind))
+
+    def supposable(self, kind: str, group: str) -> Supposable | None:
+        """Return what knows the pods of a manifest of this kind and API group; None: nothing."""
+        return self._supposable.get((kind, group))
+
+    def understood(self) -> tuple[tuple[str, str], ...]:
+        """Return kind and API group of all manifests whose pods are known."""
+        return tuple(self._supposable)
+
+    def group_key(self, pod: Pod) -> str | None:
+        """Return the key (``PodGroup.key``) of the group that the pod names; None for none."""
+        for name_of, kind in self._group_names:
+            if name := name_of(pod):
+                return f"PodGroup.{kind.api_group}/{pod.namespace}/{name}"
+        return None
+
+    def owner_is_read(self, reference: OwnerReference) -> bool:
+        """Return True if owners of this kind are watched: one that is not observed is gone."""
+        return (reference.api_version.partition("/")[0], reference.kind) in self._always_read
+
+    def _size(self, kind: JobKind, pod: Pod, above: Owners) -> tuple[int | None, Problem | None]:
+        try:
+            stated_by_us = annotation(pod, above, labels.MIN_AVAILABLE)
+            if stated_by_us is not None:
+                return count(f"annotation {labels.MIN_AVAILABLE}", stated_by_us), None
+            size = self._sizes.get(kind.kind)
+            return (None if size is None else size(pod, above)), None
+        except InputError as error:
+            return None, Problem.of(error)
+
+    def _role(self, kind: JobKind, maker: JobKind, pod: Pod) -> str:
+        for name in (maker.kind, kind.kind):
+            if name in self._roles and (role := self._roles[name](pod)):
+                return role
+        return ""
+
+    def _contradiction(self, pod: Pod) -> Problem | None:
+        """Return which two groups the pod names, if it names two; our label would decide."""
+        older, newer = foreign_labels.VOLCANO_GROUP, foreign_labels.VOLCANO_GROUP_TOO
+        named = [
+            (kind.field, name) for name_of, kind in self._group_names if (name := name_of(pod))
+        ]
+        if older in pod.annotations and newer in pod.annotations:
+            named.append((f"annotation {newer}", pod.annotations[newer]))
+        first_field, first = named[0]
+        for field, name in named[1:]:
+            if name != first:
+                expected = f"the group that {first_field} names, {first!r}"
+                return Problem.of(InputError(field, name, expected))
+        return None
 
 
-def size_field(pod: Pod) -> str:
-    """Return what of a pod states the gang size, or where ours should: for messages."""
-    ours = f"annotation {labels.MIN_AVAILABLE}"
-    if labels.MIN_AVAILABLE in pod.annotations:
-        return ours
-    return _SIZE_FIELDS.get(adapter_of(pod).kind, ours)
+KINDS: Final = Registry(GROUPS, MAKERS)
 
-
-def resizable(pod: Pod) -> Resizable | None:
-    """Return what knows which workers leave when the maker of the pod shrinks; None: nobody."""
-    maker = maker_of(pod)
-    return maker if isinstance(maker, Resizable) else None
-
-
-def nominating(pod: Pod) -> Nominating | None:
-    """Return what must be written on pods before they leave; None: their owner asks for nothing."""
-    maker = maker_of(pod)
-    return maker if isinstance(maker, Nominating) else None
-
-
-def progressing(pod: Pod) -> Progressing | None:
-    """Return what knows how far the training is that the pod is a part of; None: nobody."""
-    if not any(claims(pod) for claims in _PROGRESSING_CLAIMS):
-        return None  # nearly always: asked for every job that runs
-    maker = maker_of(pod)
-    return maker if isinstance(maker, Progressing) else None
-
-
-def group_key(pod: Pod) -> str | None:
-    """Return the key (``PodGroup.key``) of the group that the pod names; None if it names none."""
-    for name_of, adapter in _GROUP_NAMES:
-        if name := name_of(pod):
-            return f"PodGroup.{adapter.api_group}/{pod.namespace}/{name}"
-    return None
-
-
-def owner_is_read(reference: OwnerReference) -> bool:
-    """Say whether owners of this kind are watched: one that was not seen does not exist."""
-    return (reference.api_version.partition("/")[0], reference.kind) in _READ_OWNERS
+names_a_job = KINDS.names_a_job
+kind_of = KINDS.kind_of
+maker_of = KINDS.maker_of
+job_key = KINDS.job_key
+membership = KINDS.membership
+size_field = KINDS.size_field
+is_endless = KINDS.is_endless
+resizable = KINDS.resizable
+nominating = KINDS.nominating
+progressing = KINDS.progressing
+controlled_by = KINDS.controlled_by
+supposable = KINDS.supposable
+understood = KINDS.understood
+group_key = KINDS.group_key
+owner_is_read = KINDS.owner_is_read
 
 
 def annotation(pod: Pod, above: Owners, key: str) -> str | None:
@@ -186,12 +272,12 @@ def stated(pod: Pod, above: Owners, key: str) -> tuple[str, str | None]:
     """Return an annotation of ours, else the first of other projects that says the same.
 
     Returns:
-        The key that was found, and its text; our key and None if there is none.
+        The key that is set, and its text; our key and None if there is none.
     """
-    for one in (key, *foreign_labels.SAME_AS.get(key, ())):
-        text = annotation(pod, above, one)
+    for alike in (key, *foreign_labels.SAME_AS.get(key, ())):
+        text = annotation(pod, above, alike)
         if text is not None:
-            return one, text
+            return alike, text
     return key, None
 
 
@@ -208,45 +294,13 @@ def _excess(pod: Pod, above: Owners) -> Problem | None:
     return None
 
 
-def _size(adapter: JobAdapter, pod: Pod, above: Owners) -> tuple[int | None, Problem | None]:
-    try:
-        stated_by_us = annotation(pod, above, labels.MIN_AVAILABLE)
-        if stated_by_us is not None:
-            return count(f"annotation {labels.MIN_AVAILABLE}", stated_by_us), None
-        size = _SIZES.get(adapter.kind)
-        return (None if size is None else size(pod, above)), None
-    except InputError as error:
-        return None, Problem.of(error)
-
-
 def _index(
-    adapter: JobAdapter, maker: JobAdapter, pod: Pod, above: Owners
+    kind: JobKind, maker: JobKind, pod: Pod, above: Owners
 ) -> tuple[int | None, Problem | None]:
     try:
         index = maker.index(pod, above)
-        if index is None and adapter is not maker:
-            index = adapter.index(pod, above)
+        if index is None and kind is not maker:
+            index = kind.index(pod, above)
     except InputError as error:
         return None, Problem.of(error)
     return index, None
-
-
-def _role(adapter: JobAdapter, maker: JobAdapter, pod: Pod) -> str:
-    for kind in (maker.kind, adapter.kind):
-        if kind in _ROLES and (role := _ROLES[kind](pod)):
-            return role
-    return ""
-
-
-def _contradiction(pod: Pod) -> Problem | None:
-    """Return which two groups the pod names, if it names two; our label would decide."""
-    older, newer = foreign_labels.VOLCANO_GROUP, foreign_labels.VOLCANO_GROUP_TOO
-    named = [(adapter.field, name) for name_of, adapter in _GROUP_NAMES if (name := name_of(pod))]
-    if older in pod.annotations and newer in pod.annotations:
-        named.append((f"annotation {newer}", pod.annotations[newer]))
-    first_field, first = named[0]
-    for field, name in named[1:]:
-        if name != first:
-            expected = f"the group that {first_field} names, {first!r}"
-            return Problem.of(InputError(field, name, expected))
-    return None

@@ -1,44 +1,52 @@
 """``apps/v1`` StatefulSet; as a gang it needs ``podManagementPolicy: Parallel``."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
-from extender.core.kinds.base import NO_MARKS, Owners, integer, last_index_first, rank
+from typing_extensions import override
+
+from extender.core.kinds.base import ControlledBy, Owners, integer, last_index_first, rank
+from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
+from extender.core.kinds.manifest import Manifest, Part, Replicas, Supposed, reference
 from shared import labels
-from shared.model import Pod
+from shared.model import Mover, Pod
 
 _INDEX: Final = f"label {labels.STATEFULSET_INDEX_LABEL}"
 
 
-class StatefulSet:
+class StatefulSet(ControlledBy):
     """The gang is all replicas."""
 
     kind = "statefulset"
-    marks = NO_MARKS
+    controller_kind = "StatefulSet"
+    controller_group = "apps"
+    always_read = True
+    endless = True
     any_worker = False
+    manifests: ClassVar = (("StatefulSet", "apps"),)
 
-    def claims(self, pod: Pod) -> bool:
-        """The pod is controlled by a StatefulSet of group apps."""
-        owner = pod.controller
-        return (
-            owner is not None
-            and owner.kind == "StatefulSet"
-            and owner.api_version.startswith("apps/")
-        )
-
-    def job_name(self, pod: Pod) -> str:
-        """The StatefulSet's name."""
-        return pod.controller.name if pod.controller else pod.name
-
+    @override
     def index(self, pod: Pod, above: Owners) -> int | None:
-        """Ordinal, from the label or the end of the name."""
+        """Return the ordinal, from the label or the end of the name."""
         label = rank(_INDEX, pod.labels.get(labels.STATEFULSET_INDEX_LABEL))
         return label if label is not None else integer(pod.name.rpartition("-")[2])
 
-    def size(self, pod: Pod, above: Owners) -> int | None:
-        """``replicas`` once the StatefulSet was seen."""
-        return above.owner.size if above.owner else None
-
     def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
-        """The highest ordinal goes first."""
+        """Return the workers, the highest ordinal first."""
         return last_index_first(workers, self.index)
+
+    @override
+    def mover(self, leaving: Leaving) -> Mover | Unmovable:
+        """Return that a pod is evicted; a gang cannot be."""
+        if len(leaving.pods) > 1:
+            return Unmovable(Obstacle.OWNER, f"a gang of a {self.controller_kind}")
+        return Mover.EVICT
+
+    def suppose(self, manifest: Manifest) -> Supposed:
+        """Return all replicas."""
+        spec, owner = manifest.spec_as(Replicas), manifest.owner()
+        part = Part(
+            manifest.name, spec.replicas, spec.template, reference(owner),
+            index=labels.STATEFULSET_INDEX_LABEL,
+        )  # fmt: skip
+        return manifest.supposed([part], [owner])

@@ -7,45 +7,81 @@ Source:
 """
 
 from collections.abc import Sequence
+from typing import ClassVar, Final
 
-from extender.core.kinds.base import Owners, last_index_first, rank, size_of_kind
+from msgspec import Raw
+from typing_extensions import override
+
+from extender.core.kinds.base import JobKind, Owners, last_index_first, rank, size_of_kind
+from extender.core.kinds.manifest import Manifest, Part, Replicas, Supposed, decode, reference
 from shared import foreign_labels, labels
+from shared.errors import InputError
 from shared.model import Pod
 
-_INDEX = f"label {labels.TRAINING_REPLICA_INDEX}"
+_INDEX: Final = f"label {labels.TRAINING_REPLICA_INDEX}"
+_REPLICAS: Final = "ReplicaSpecs"
+_RESOURCES: Final = ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob")
 
 
-class TrainingOperatorJob:
-    """Told by the operator's labels; the size is what the custom resource asks for in all."""
+class TrainingOperatorJob(JobKind):
+    """Recognized by the labels of the operator; the size is that of the custom resource in all."""
 
     kind = "trainingjob"
     marks = frozenset({labels.TRAINING_JOB_NAME})
     any_worker = False
+    manifests: ClassVar = tuple((kind, "kubeflow.org") for kind in _RESOURCES)
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """The operator's job-name label is there."""
+        """Return True if the job-name label of the operator is there."""
         return bool(pod.labels.get(labels.TRAINING_JOB_NAME))
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """Kind of the custom resource and its name, because names are unique only per kind."""
+        """Return kind and name of the custom resource, because names are unique only per kind."""
         return f"{_resource(pod).lower()}.{pod.labels[labels.TRAINING_JOB_NAME]}"
 
+    @override
     def index(self, pod: Pod, above: Owners) -> int | None:
-        """Replica index inside the replica type."""
+        """Return the replica index inside the replica type."""
         return rank(_INDEX, pod.labels.get(labels.TRAINING_REPLICA_INDEX))
 
     def role(self, pod: Pod) -> str:
-        """Replica type: ``ps``, ``worker``, ``chief``, ``master``, ``launcher``, ``evaluator``."""
+        """Return the replica type: ``ps``, ``worker``, ``chief``, ``launcher``, ``evaluator``."""
         stated = pod.labels.get(labels.TRAINING_REPLICA_TYPE)
         return (stated or pod.labels.get(foreign_labels.TRAINING_JOB_ROLE, "")).lower()
 
     def size(self, pod: Pod, above: Owners) -> int | None:
-        """What the custom resource says, once it was seen."""
+        """Return the size that the custom resource states, once it was observed."""
         return size_of_kind(above, _resource(pod))
 
     def removal_order(self, workers: Sequence[Pod]) -> tuple[Pod, ...]:
-        """The highest replica index goes first; sources: ``shared.kube.kubeflow_jobs``."""
+        """Return the workers, the highest replica index first (``shared.kube.kubeflow_jobs``)."""
         return last_index_first(workers, self.index)
+
+    def suppose(self, manifest: Manifest) -> Supposed:
+        """Return the pods of each role, which has one template, with the labels of the operator."""
+        owner, spec = manifest.owner(), manifest.spec_as(dict[str, Raw])
+        maps = [key for key in spec if key.endswith(_REPLICAS)]
+        if not maps:
+            raise InputError(f"{manifest.title}: spec", "", f"with a field *{_REPLICAS}")
+        at = f"$.spec.{maps[0]}"
+        roles = decode(dict[str, Replicas], spec[maps[0]], manifest.title, at)
+        parts = [
+            Part(
+                f"{manifest.name}-{role.lower()}",
+                replicas.replicas,
+                replicas.template,
+                reference(owner),
+                {
+                    labels.TRAINING_JOB_NAME: manifest.name,
+                    labels.TRAINING_REPLICA_TYPE: role.lower(),
+                },
+                labels.TRAINING_REPLICA_INDEX,
+            )
+            for role, replicas in roles.items()
+        ]
+        return manifest.supposed(parts, [owner])
 
 
 def _resource(pod: Pod) -> str:

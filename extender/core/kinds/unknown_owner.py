@@ -1,25 +1,24 @@
 """Pods of an owner whose kind we do not know: grouped by owner, size only by annotation."""
 
-from extender.core.kinds.base import NO_MARKS, Owners
+from typing_extensions import override
+
+from extender.core.kinds.base import JobKind
 from shared.model import Pod
 
 
-class UnknownOwner:
+class UnknownOwner(JobKind):
     """The last resort, so that every pod has a job key."""
 
     kind = "owner"
-    marks = NO_MARKS
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """Every pod with a controller."""
+        """Return True for every pod with a controller."""
         return pod.controller is not None
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """The owner's kind and name."""
+        """Return kind and name of the owner."""
         return (
             f"{pod.controller.kind.lower()}.{pod.controller.name}" if pod.controller else pod.name
         )
-
-    def index(self, pod: Pod, above: Owners) -> int | None:
-        """Unknown."""
-        return None

@@ -8,8 +8,9 @@ Source:
 from typing import Final
 
 import msgspec
+from typing_extensions import override
 
-from extender.core.kinds.base import Owners
+from extender.core.kinds.base import JobKind, Owners
 from shared import foreign_labels
 from shared.errors import InputError
 from shared.model import Pod
@@ -22,31 +23,29 @@ class _TaskGroup(msgspec.Struct, rename="camel"):
     min_member: int
 
 
-class YunikornApplication:
+class YunikornApplication(JobKind):
     """The gang is the sum of the task groups; the role is the task group."""
 
     kind = "yunikorn"
     marks = frozenset({foreign_labels.YUNIKORN_TASK_GROUP})
     size_field = _TASK_GROUPS
 
+    @override
     def claims(self, pod: Pod) -> bool:
-        """A task group and an application are named."""
+        """Return True if a task group and an application are named."""
         return bool(pod.annotations.get(foreign_labels.YUNIKORN_TASK_GROUP) and _application(pod))
 
+    @override
     def job_name(self, pod: Pod) -> str:
-        """The application's id."""
+        """Return the id of the application."""
         return _application(pod)
 
-    def index(self, pod: Pod, above: Owners) -> int | None:
-        """A task group counts nothing."""
-        return None
-
     def role(self, pod: Pod) -> str:
-        """Name of the task group."""
+        """Return the name of the task group."""
         return pod.annotations[foreign_labels.YUNIKORN_TASK_GROUP].lower()
 
     def size(self, pod: Pod, above: Owners) -> int | None:
-        """Sum over the task groups; None on pods that do not carry them (one has to).
+        """Return the sum over the task groups; None on pods without them (one must have them).
 
         Raises:
             InputError: They cannot be read.

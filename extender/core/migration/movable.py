@@ -1,5 +1,7 @@
 """How the pods of a job can leave their nodes, by the kind of their owner (docs/migration.md).
 
+Each kind knows its own mover (``extender.core.kinds``):
+
 ==========================================  ========  ==========================================
 owner                                       mover     unless
 ==========================================  ========  ==========================================
@@ -18,6 +20,7 @@ wait ten seconds, doubled with each failure: independent pods of such a Job are 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from extender.core.agents import reports as agents_reports
 from extender.core.cluster import pod_shape
@@ -26,7 +29,7 @@ from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
-from extender.core.kinds.base import integer
+from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.records import rescale
 from extender.core.records.migration_reasons import MigrationReason as R
@@ -34,10 +37,8 @@ from shared import labels
 from shared.errors import InputError
 from shared.model import (
     JobKey,
-    JobState,
     Mover,
     NodeName,
-    Owner,
     OwnerReference,
     Pod,
     PodShape,
@@ -70,69 +71,39 @@ def mover(
     if len(controllers) > 1:
         return Declined(R.OWNER_NOT_SUPPORTED, "its pods have several owners")
     owner = members[0].pod.controller
-    if owner is None:
-        return _of_nobody(job, members)
-    if registry.owner_is_read(owner) and not all(_is_made(snapshot, m) for m in members):
+    is_read = owner is not None and registry.owner_is_read(owner)
+    if is_read and not all(_is_made(snapshot, m) for m in members):
         return Declined(R.OWNER_GONE)
-    group = owner.api_version.partition("/")[0]
-    if (group, owner.kind) == ("batch", "Job"):
-        found = _of_job(snapshot, job, members, owner)
-        return found if isinstance(found, Declined) else (found, owner)
-    if group == "apps" and owner.kind in {"StatefulSet", "ReplicaSet"}:
-        gang = Declined(R.OWNER_NOT_SUPPORTED, f"a gang of a {owner.kind}")
-        return gang if len(members) > 1 else (Mover.EVICT, owner)
-    return Declined(R.OWNER_NOT_SUPPORTED, owner.kind)
+    kind = registry.controlled_by(owner)
+    if kind is None:
+        return Declined(R.OWNER_NOT_SUPPORTED, owner.kind if owner else "")
+    how = kind.mover(_leaving(snapshot, job, members, owner))
+    if isinstance(how, Unmovable):
+        return Declined(_REASONS[how.obstacle], how.detail)
+    return how, owner
+
+
+_REASONS: Final = {
+    Obstacle.OWNER: R.OWNER_NOT_SUPPORTED,
+    Obstacle.OWNER_GONE: R.OWNER_GONE,
+    Obstacle.STOPPED: R.JOB_NOT_RUNNING,
+    Obstacle.FAILURE: R.BACKOFF_TRAP,
+}
+
+
+def _leaving(
+    snapshot: Snapshot, job: Job, members: Sequence[Member], reference: OwnerReference | None
+) -> Leaving:
+    pods = tuple(m.pod for m in members)
+    if reference is None:
+        return Leaving(pods, job.name)
+    alive = sum(m.state not in ENDED and _is_of(m, reference) for m in job.members)
+    return Leaving(pods, job.name, snapshot.owners.of(job.namespace, reference), alive)
 
 
 def _is_made(snapshot: Snapshot, member: Member) -> bool:
     """Say whether the pod's controller is there, and selects the pod."""
     return bool(above(snapshot, member.pod).owners)
-
-
-def _of_nobody(job: Job, members: Sequence[Member]) -> tuple[Mover, None] | Declined:
-    """The new pod has another name, so that only a label can keep its job's."""
-    if len(members) > 1:
-        return Declined(R.OWNER_NOT_SUPPORTED, "a gang of pods without an owner")
-    if job.name == members[0].pod.name and len(job.name) > labels.LONGEST_VALUE:
-        return Declined(R.OWNER_NOT_SUPPORTED, f"its name is too long for label {labels.JOB}")
-    return Mover.RECREATE, None
-
-
-def _of_job(
-    snapshot: Snapshot, job: Job, members: Sequence[Member], reference: OwnerReference
-) -> Mover | Declined:
-    owner = snapshot.owners.of(job.namespace, reference)
-    if owner is None or owner.job is None:
-        return Declined(R.OWNER_GONE)
-    if owner.job.managed:
-        return Declined(R.OWNER_NOT_SUPPORTED, "another controller drives the Job")
-    if owner.job.suspended:
-        return Declined(R.JOB_NOT_RUNNING, "the Job is suspended")
-    if owner.controller is not None and owner.controller.kind != "CronJob":
-        return _of_driven_job(owner, members)
-    alive = [m for m in job.members if m.state not in ENDED and _is_of(m, reference)]
-    if len(members) == len(alive):
-        return Mover.SUSPEND
-    bearable = owner.job.per_index and _bears_an_eviction(owner.job, members[0])
-    return Mover.EVICT if bearable else Declined(R.BACKOFF_TRAP)
-
-
-def _of_driven_job(owner: Owner, members: Sequence[Member]) -> Mover | Declined:
-    """A JobSet sets ``suspend`` of its Jobs back, and starts all of them anew if one fails."""
-    kind = owner.controller.kind if owner.controller else ""
-    if kind != "JobSet" or len(members) > 1 or owner.job is None:
-        return Declined(
-            R.OWNER_NOT_SUPPORTED, f"a {'gang' if len(members) > 1 else 'Job'} of a {kind}"
-        )
-    bearable = _bears_an_eviction(owner.job, members[0])
-    return Mover.EVICT if bearable else Declined(R.BACKOFF_TRAP)
-
-
-def _bears_an_eviction(job: JobState, member: Member) -> bool:
-    """Say whether one more failure of this pod ends neither the Job nor the pod's index."""
-    counted = integer(member.pod.annotations.get(labels.INDEX_FAILURES)) or 0
-    left = job.failures_left - (counted if job.per_index else 0)
-    return left >= 1 and not job.fails_with_pod
 
 
 def _is_of(member: Member, reference: OwnerReference) -> bool:

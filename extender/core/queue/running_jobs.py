@@ -20,6 +20,7 @@ from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.state import QueueState
 from extender.core.records import workers
@@ -216,10 +217,6 @@ def _with_run(
 # === Who runs where and until when: what the reservation's start is computed from.
 
 
-ENDLESS_KINDS: Final = frozenset({"statefulset", "leaderworkerset", "raycluster"})
-"""Kinds whose pods are started again when they end: such a job ends when somebody deletes it."""
-
-
 @dataclass(frozen=True, eq=False)
 class Running:
     """A job of ours that takes room, and when it ends.
@@ -261,7 +258,7 @@ def _by(end: End, now: float) -> float | None:
 def _tenant(
     key: JobKey, since: float, ends_at: float | None, seats: Iterable[tuple[PodShape, int]]
 ) -> RunningJob:
-    return RunningJob(key, since, ends_at, tuple(seats), key.split("/", 2)[1] in ENDLESS_KINDS)
+    return RunningJob(key, since, ends_at, tuple(seats), registry.is_endless(key))
 
 
 def _open_seats(snapshot: Snapshot, key: JobKey) -> list[tuple[PodShape, int]]:

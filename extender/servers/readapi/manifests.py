@@ -1,33 +1,26 @@
 """A job's manifest, as people apply it, to the pods that its controller would make of it.
 
 A ``List`` may hold the Pods of one job; what else stands in it (Services, ConfigMaps) is left out,
-and said. The kinds are those of ``manifest_kinds``.
+and said. The kinds are those that ``extender.core.kinds`` can suppose.
 """
 
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
+from extender.core.kinds import registry
+from extender.core.kinds.manifest import Head, Manifest, Meta, Part, Template, decode, excerpt, uid
 from extender.core.queue.hypothetical import Supposed
-from extender.servers.readapi.manifest_kinds import (
-    READERS,
-    UNDERSTOOD,
-    Head,
-    Manifest,
-    Meta,
-    Object,
-    Part,
-    Template,
-    decode,
-    readable,
-    uid,
-)
 from extender.servers.readapi.manifest_limits import Tally, check_shapes
 from shared.errors import InputError
-from shared.kube import parse, pod_defaults, wire
+from shared.kube import kinds, parse, pod_defaults, wire
+from shared.kube.errors import OddObjectError
 from shared.model import Owner, Pod, PodShape, Uid
+
+T = TypeVar("T")
 
 _GENERATED: Final = "xxxxx"
 """Stands for the characters that the API server adds to a ``generateName``."""
@@ -43,6 +36,21 @@ class _Named(msgspec.Struct):
     """An object of which only the metadata counts."""
 
     metadata: Meta
+
+
+class _Specified(msgspec.Struct):
+    """Any object; its ``spec`` is read by kind."""
+
+    metadata: Meta
+    spec: Raw
+
+
+_OWNERS: Final[Mapping[tuple[str, str], Callable[[bytes], Owner]]] = {
+    ("Job", "batch"): parse.decode_job,
+    ("StatefulSet", "apps"): parse.decode_stateful_set,
+    **{(kind.kind, kind.group): kind.decode for kind in kinds.OWNERS},
+}
+"""How owners are read as they would be observed, by kind and API group."""
 
 
 def read(body: bytes, namespace: str, scheduler: str) -> Supposed:
@@ -85,8 +93,8 @@ def namespaces(body: bytes, namespace: str) -> Namespaces:
     try:
         for document in _documents(body):
             head = decode(Head, document, "manifest")
-            if (head.kind, head.group) in READERS:
-                stated.add(decode(Manifest, document, head.kind).metadata.namespace or namespace)
+            if registry.supposable(head.kind, head.group) is not None:
+                stated.add(decode(_Specified, document, head.kind).metadata.namespace or namespace)
             elif (head.kind, head.group) == ("Namespace", ""):
                 made.add(decode(_Named, document, head.kind).metadata.name)
     except RecursionError as error:
@@ -108,13 +116,13 @@ def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
     tally, shapes = Tally(), set[PodShape]()
     for document in _documents(body):
         head = decode(Head, document, "manifest")
-        reader = READERS.get((head.kind, head.group))
-        if reader is None:
+        kind = registry.supposable(head.kind, head.group)
+        if kind is None:
             left_out.append(f"{head.kind} of {head.api_version}")
             continue
-        one = _object(head, document, namespace, tally)
-        found = reader(one)
-        patterns = _patterns(found.parts, one)
+        place, manifest = _manifest(head, document, namespace, tally)
+        found = kind.suppose(manifest)
+        patterns = _patterns(found.parts, manifest.title, place, tally)
         shapes.update(pattern.shape for pattern in patterns)
         check_shapes(len(shapes))
         for part, pattern in zip(found.parts, patterns, strict=True):
@@ -123,7 +131,7 @@ def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
         owners.extend(found.owners)
     named = list(dict.fromkeys(left_out))[:MOST_NOTES]
     if not pods:
-        raise InputError("kind", ", ".join(named), f"one that is understood: {UNDERSTOOD}")
+        raise InputError("kind", ", ".join(named), f"one that is understood: {understood()}")
     notes = [f"left out: {name}" for name in named]
     if implied:
         notes.append(f"requests that are not stated are the limits: {', '.join(sorted(implied))}")
@@ -140,8 +148,15 @@ def _documents(body: bytes) -> Iterator[bytes]:
         yield bytes(item)
 
 
-def _object(head: Head, document: bytes, namespace: str, tally: Tally) -> Object:
-    raw = decode(Manifest, document, head.kind)
+def understood() -> str:
+    """Return the kinds of manifests whose pods are known, for messages."""
+    names = ["Job of batch" if kind == "Job" else kind for kind, _ in registry.understood()]
+    return ", ".join((names[0], "List", *names[1:]))
+
+
+def _manifest(head: Head, document: bytes, namespace: str, tally: Tally) -> tuple[str, Manifest]:
+    """Return the namespace of a manifest, and the manifest as its kind reads it."""
+    raw = decode(_Specified, document, head.kind)
     meta = raw.metadata
     name = meta.name or (meta.generate_name and f"{meta.generate_name}{_GENERATED}")
     if not name:
@@ -153,22 +168,27 @@ def _object(head: Head, document: bytes, namespace: str, tally: Tally) -> Object
         **place,
         "uid": uid(head.kind, *place.values()),
     }
-    return Object(head, raw.spec, name, meta, whole, tally)
+
+    def owner() -> Owner:
+        read = _OWNERS[head.kind, head.group]
+        return _readable(read, whole, f"{head.kind} {name}")
+
+    return place["namespace"], Manifest(head, raw.spec, name, meta, tally, owner)
 
 
-def _patterns(parts: list[Part], one: Object) -> list[Pod]:
+def _patterns(parts: list[Part], title: str, namespace: str, tally: Tally) -> list[Pod]:
     """Return the pod of each part's template, without name; every template is read once.
 
     Raises:
         InputError: A template cannot be read, or carries too much for so many pods.
     """
-    what = f"{one.head.kind} {one.name}: pod template"
+    what = f"{title}: pod template"
     known: dict[int, Pod] = {}
     for part in parts:
         key = id(part.template)
         if key not in known:
-            known[key] = _pattern(part.template, one.document["metadata"]["namespace"], what)
-        one.tally.add_traits(known[key], part.count, what)
+            known[key] = _pattern(part.template, namespace, what)
+        tally.add_traits(known[key], part.count, what)
     return [known[id(part.template)] for part in parts]
 
 
@@ -183,7 +203,23 @@ def _pattern(template: Template, namespace: str, what: str) -> Pod:
         },
         "spec": _as_texts(template.spec),
     }
-    return readable(parse.decode_pod, body, what)
+    return _readable(parse.decode_pod, body, what)
+
+
+def _readable(decode: Callable[[bytes], T], document: Mapping[str, Any], what: str) -> T:
+    """Return an object as the API server's would be read; ``what`` names it in errors.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    data = msgspec.json.encode(document)
+    try:
+        return decode(data)
+    except OddObjectError as error:
+        cause = error.__cause__
+        if isinstance(cause, InputError):  # it says what stood where, and what should
+            raise InputError(f"{what}: {cause.field}", cause.value, cause.expected) from error
+        raise InputError(what, excerpt(data), f"readable: {error.problem}") from error
 
 
 def _pods(part: Part, pattern: Pod) -> Iterator[Pod]:

@@ -140,7 +140,7 @@ def test_what_an_answer_is_about_stays_even_if_its_namespace_is_unknown() -> Non
 
 
 names = st.sampled_from(["red", "blue", "deep-blue", "gone", "late", "x1"])
-kinds = st.sampled_from([adapter.kind for adapter in registry.ADAPTERS])
+kinds = st.sampled_from([adapter.kind for adapter in registry.KINDS.kinds])
 keys = st.builds(
     "{}/{}/{}".format,
     names,

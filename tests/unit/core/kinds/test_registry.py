@@ -138,6 +138,6 @@ def test_contradictory_roles_are_a_problem_that_names_both_labels():
 
 
 def test_every_pod_has_one_adapter():
-    kinds = [adapter.kind for adapter in registry.ADAPTERS]
+    kinds = [kind.kind for kind in registry.KINDS.kinds]
     assert len(kinds) == len(set(kinds))
-    assert registry.adapter_of(pod(CUSTOM)).kind == "owner"
+    assert registry.kind_of(pod(CUSTOM)).kind == "owner"
