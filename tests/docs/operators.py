@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from extender.core.kinds.manifest import Created as Made
 from extender.core.kinds.manifest import Head, Manifest, Part, Template, reference
-from extender.core.kinds.manifest import Supposed as Made
 from extender.core.queue.hypothetical import Supposed
 from extender.servers.readapi import manifests
 from extender.servers.readapi.manifest_limits import Tally

@@ -66,5 +66,7 @@ def test_what_the_job_needs_is_read_from_the_manifest() -> None:
     assert (urgent.topology.text, urgent.topology.required) == ("rack", True)
     assert elastic.workers is not None
     assert (elastic.workers.least, elastic.workers.most) == (2, 8)
-    assert found["deadline"].utility == "steps:4h=100,8h=40"
+    assert found["deadline"].utility is not None
+    assert found["deadline"].utility.text == "steps:4h=100,8h=40"
+    assert found["deadline"].utility.problem is None
     assert found["tfjob.wide-deep"].relations is not None

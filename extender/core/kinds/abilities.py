@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from extender.core.kinds.base import Owners
-from extender.core.kinds.manifest import Manifest, Supposed
+from extender.core.kinds.manifest import Created, Manifest
 from shared.model import OwnProgress, Pod, PodKey
 
 
@@ -96,7 +96,7 @@ class Supposable(Protocol):
         """Kind and API group of the manifests."""
         ...
 
-    def suppose(self, manifest: Manifest) -> Supposed:
+    def suppose(self, manifest: Manifest) -> Created:
         """Return the pods and owners that the manifest stands for.
 
         Raises:

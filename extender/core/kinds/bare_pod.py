@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from extender.core.kinds.base import JobKind, Owners
 from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
-from extender.core.kinds.manifest import Manifest, Part, Supposed, Template
+from extender.core.kinds.manifest import Created, Manifest, Part, Template
 from shared import labels
 from shared.model import Mover, Pod
 
@@ -43,7 +43,7 @@ class BarePod(JobKind):
             return Unmovable(Obstacle.OWNER, f"its name is too long for label {labels.JOB}")
         return Mover.RECREATE
 
-    def suppose(self, manifest: Manifest) -> Supposed:
+    def suppose(self, manifest: Manifest) -> Created:
         """Return the pod."""
         template = Template(manifest.spec_as(dict[str, Any]), manifest.meta)
-        return manifest.supposed([Part(manifest.name, 1, template)], [])
+        return manifest.created([Part(manifest.name, 1, template)], [])

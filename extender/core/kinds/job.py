@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from extender.core.kinds.base import ControlledBy, Owners, integer, last_index_first, rank
 from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
-from extender.core.kinds.manifest import Manifest, Part, Supposed, Template, reference
+from extender.core.kinds.manifest import Created, Manifest, Part, Template, reference
 from shared import labels
 from shared.kube import job_state
 from shared.model import JobState, Mover, Owner, OwnerReference, Pod
@@ -62,11 +62,11 @@ class BatchJob(ControlledBy):
         bearable = owner.job.per_index and _bears_an_eviction(owner.job, leaving.pods[0])
         return Mover.EVICT if bearable else Unmovable(Obstacle.FAILURE)
 
-    def suppose(self, manifest: Manifest) -> Supposed:
+    def suppose(self, manifest: Manifest) -> Created:
         """Return the pods that run at one time."""
         spec, owner = manifest.spec_as(StampingSpec), manifest.owner()
         part = part_of_job(manifest.name, spec, reference(owner), {})
-        return manifest.supposed([part], [owner])
+        return manifest.created([part], [owner])
 
 
 def part_of_job(

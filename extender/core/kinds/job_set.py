@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from extender.core.kinds.base import JobKind, Owners, integer, last_index_first, rank, size_of_kind
 from extender.core.kinds.job import StampingSpec, part_of_job
-from extender.core.kinds.manifest import Manifest, Supposed, reference, uid
+from extender.core.kinds.manifest import Created, Manifest, reference, uid
 from shared import foreign_labels, labels
 from shared.kube import job_state
 from shared.model import OwnProgress, Pod, Uid
@@ -112,7 +112,7 @@ class JobSet(JobKind):
         stated = (o.progress for o in above.owners if o.collection == TRAIN_JOBS)
         return next(stated, None)
 
-    def suppose(self, manifest: Manifest) -> Supposed:
+    def suppose(self, manifest: Manifest) -> Created:
         """Return the pods of each Job, which is Indexed unless it states another mode.
 
         All Jobs are counted first: a few bytes name any number of replicas.
@@ -123,7 +123,7 @@ class JobSet(JobKind):
             manifest.tally.add_jobs(part.replicas, job_state.size(part.template.spec), field)
         owner = manifest.owner()
         jobs = [(part, number) for part in spec.replicated_jobs for number in range(part.replicas)]
-        supposed = Supposed([], [owner])
+        created = Created([], [owner])
         for replicated, number in jobs:
             name = f"{manifest.name}-{replicated.name}-{number}"
             of_job = replicated.template.spec
@@ -140,9 +140,9 @@ class JobSet(JobKind):
                 foreign_labels.JOBSET_JOB_INDEX: str(number),
             }
             indexed = replace(of_job, completion_mode=of_job.completion_mode or "Indexed")
-            supposed.parts.append(part_of_job(name, indexed, reference(job), marks))
-            supposed.owners.append(job)
-        return supposed
+            created.parts.append(part_of_job(name, indexed, reference(job), marks))
+            created.owners.append(job)
+        return created
 
 
 def _index_in_its_job(pod: Pod, _above: Owners) -> int | None:

@@ -73,7 +73,7 @@ class Part:
     index: str = ""
 
 
-class Supposed(NamedTuple):
+class Created(NamedTuple):
     """What a manifest stands for."""
 
     parts: list[Part]
@@ -131,7 +131,7 @@ class Manifest:
         """
         return decode(kind, self.spec, self.title, "$.spec")
 
-    def supposed(self, parts: list[Part], owners: list[Owner]) -> Supposed:
+    def created(self, parts: list[Part], owners: list[Owner]) -> Created:
         """Return what it stands for, after its pods are counted.
 
         Raises:
@@ -139,7 +139,7 @@ class Manifest:
         """
         for part in parts:
             self.tally.add_pods(part.count, self.title)
-        return Supposed(parts, owners)
+        return Created(parts, owners)
 
 
 def reference(owner: Owner) -> OwnerReference:

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from extender.core.kinds.base import ControlledBy, Owners, integer, last_index_first, rank
 from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
-from extender.core.kinds.manifest import Manifest, Part, Replicas, Supposed, reference
+from extender.core.kinds.manifest import Created, Manifest, Part, Replicas, reference
 from shared import labels
 from shared.model import Mover, Pod
 
@@ -42,11 +42,11 @@ class StatefulSet(ControlledBy):
             return Unmovable(Obstacle.OWNER, f"a gang of a {self.controller_kind}")
         return Mover.EVICT
 
-    def suppose(self, manifest: Manifest) -> Supposed:
+    def suppose(self, manifest: Manifest) -> Created:
         """Return all replicas."""
         spec, owner = manifest.spec_as(Replicas), manifest.owner()
         part = Part(
             manifest.name, spec.replicas, spec.template, reference(owner),
             index=labels.STATEFULSET_INDEX_LABEL,
         )  # fmt: skip
-        return manifest.supposed([part], [owner])
+        return manifest.created([part], [owner])

@@ -13,7 +13,7 @@ from msgspec import Raw
 from typing_extensions import override
 
 from extender.core.kinds.base import JobKind, Owners, last_index_first, rank, size_of_kind
-from extender.core.kinds.manifest import Manifest, Part, Replicas, Supposed, decode, reference
+from extender.core.kinds.manifest import Created, Manifest, Part, Replicas, decode, reference
 from shared import foreign_labels, labels
 from shared.errors import InputError
 from shared.model import Pod
@@ -59,7 +59,7 @@ class TrainingOperatorJob(JobKind):
         """Return the workers, the highest replica index first (``shared.kube.kubeflow_jobs``)."""
         return last_index_first(workers, self.index)
 
-    def suppose(self, manifest: Manifest) -> Supposed:
+    def suppose(self, manifest: Manifest) -> Created:
         """Return the pods of each role, which has one template, with the labels of the operator."""
         owner, spec = manifest.owner(), manifest.spec_as(dict[str, Raw])
         maps = [key for key in spec if key.endswith(_REPLICAS)]
@@ -81,7 +81,7 @@ class TrainingOperatorJob(JobKind):
             )
             for role, replicas in roles.items()
         ]
-        return manifest.supposed(parts, [owner])
+        return manifest.created(parts, [owner])
 
 
 def _resource(pod: Pod) -> str:
