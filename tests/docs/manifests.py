@@ -91,11 +91,11 @@ def jobs_of(found: Sequence[Object]) -> list[jobs.Job]:
         tuple(pod for one in made for pod in one.pods),
         tuple(owner for one in made for owner in one.owners),
     )
-    keys = sorted({jobs.registry.job_key(pod) for pod in everyone.pods})
+    keys = sorted({registry.job_key(pod) for pod in everyone.pods})
     empty = snapshot_of(make_node(), _groups(found))
     views = []
     for key in keys:
-        of_job = tuple(pod for pod in everyone.pods if jobs.registry.job_key(pod) == key)
+        of_job = tuple(pod for pod in everyone.pods if registry.job_key(pod) == key)
         named = {pod.priority_class for pod in of_job if pod.priority_class}
         base = replace(empty, priority_classes={n: make_priority_class(n) for n in named})
         one = replace(everyone, pods=of_job)
