@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import made_up, results
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.cache import Cache
 from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
@@ -102,7 +102,7 @@ def _times(store: ClusterStore) -> tuple[float, float, float, bool]:
     snapshot, params = replace(store.snapshot(), cache=Cache()), CoreParameters()
     (key,) = snapshot.jobs
     begun = time.process_time()
-    job = jobs.view(snapshot, JobKey(key))
+    job = job_views.view(snapshot, JobKey(key))
     viewed = time.process_time()
     plan = planner.plan(job, snapshot.room, params, 0.0, was_whole=False)
     planned = time.process_time()

@@ -10,7 +10,7 @@ from itertools import chain, groupby
 from operator import attrgetter
 from typing import Final
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.cache import Cache
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.class_masks import MaskCache
@@ -211,7 +211,7 @@ def _wrong_views(snapshot: Snapshot) -> Iterator[str]:
     """What is remembered of a job is what is seen of it without a memory."""
     afresh = replace(snapshot, cache=Cache())
     for key in sorted(snapshot.jobs):
-        if jobs.view(snapshot, key) != jobs.view(afresh, key):
+        if job_views.view(snapshot, key) != job_views.view(afresh, key):
             yield f"view of {key}: not what the pods say"
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
@@ -112,7 +112,7 @@ def _resting(rest: _Rest, view: View, params: CoreParameters) -> _Rest | None:
     if snapshot.room is not rest.room or (until is not None and until <= view.now):
         return None
     for key in sorted(snapshot.waiting - rest.judged):
-        job = jobs.view(snapshot, key)
+        job = job_views.view(snapshot, key)
         plan = refusal_cache.plan(
             snapshot.cache, job, rest.room, params, 0.0, was_whole=False, targets={}
         )

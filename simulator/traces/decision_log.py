@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job as Seen
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.queue import order
@@ -60,7 +60,7 @@ class _Log:
                 story.ended = now
 
     def _job(self, snapshot: Snapshot, key: JobKey) -> None:
-        job = jobs.view(snapshot, key)
+        job = job_views.view(snapshot, key)
         u, _ = order.user_priority(job.namespace, snapshot, _DEFAULT_PRIORITY)
         story = self.stories.setdefault(key, _Story(job, u))
         if len(job.members) >= len(story.seen.members):

@@ -15,7 +15,8 @@ from aiohttp import web
 
 from bench import made_up
 from extender.core import explain
-from extender.core.cluster.jobs import VIEWS
+from extender.core.cluster import job_views
+from extender.core.cluster.job_views import VIEWS
 from extender.core.explain import MOST_ENTRIES, Page
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records import migration_history
@@ -305,10 +306,8 @@ async def test_of_a_large_cluster_no_more_is_looked_at_than_a_page(
     pods: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work and memory of one answer are bounded, and the loop goes round meanwhile."""
-    from extender.core.cluster import jobs as jobs_of_engine  # noqa: PLC0415 - what is watched
-
     viewed: list[str] = []
-    real, began, go_on = jobs_of_engine.view, threading.Event(), threading.Event()
+    real, began, go_on = job_views.view, threading.Event(), threading.Event()
 
     def view(snapshot: Any, key: Any) -> Any:
         viewed.append(threading.current_thread().name)
@@ -316,7 +315,7 @@ async def test_of_a_large_cluster_no_more_is_looked_at_than_a_page(
         assert go_on.wait(60)
         return real(snapshot, key)
 
-    monkeypatch.setattr(jobs_of_engine, "view", view)
+    monkeypatch.setattr(job_views, "view", view)
     async with served(await asyncio.to_thread(made_up.store, pods // 50, pods)) as lent:
         asked = asyncio.create_task(lent.get("/v1/jobs"))
         await eventually(began.is_set)

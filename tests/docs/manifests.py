@@ -9,7 +9,7 @@ from typing import Any, Final
 import kubernetes_validate
 import yaml
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views, jobs
 from extender.core.kinds import registry
 from extender.core.queue import hypothetical
 from extender.core.queue.hypothetical import Supposed
@@ -100,7 +100,7 @@ def jobs_of(found: Sequence[Object]) -> list[jobs.Job]:
         base = replace(empty, priority_classes={n: make_priority_class(n) for n in named})
         one = replace(everyone, pods=of_job)
         snapshot = hypothetical.with_job(base, one, labels.SCHEDULER_NAME, 5.0)
-        views.append(jobs.view(snapshot, key))
+        views.append(job_views.view(snapshot, key))
     return views
 
 

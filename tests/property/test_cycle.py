@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views, jobs
 from extender.core.cluster.commands import DeletePod, ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
@@ -131,7 +131,7 @@ def test_no_gang_stays_partial_whatever_happens_to_its_members(nodes, job, bound
         memory, at = cycle.state, at + params.pin_lost_seconds
     snapshot = store.snapshot()
     for key in snapshot.jobs:
-        job_now = jobs.view(snapshot, key)
+        job_now = job_views.view(snapshot, key)
         placed_or_seated = job_now.placed + len(job_now.having(jobs.State.SEATED))
         assert placed_or_seated in {0, *range(size, 2 * size)}
 

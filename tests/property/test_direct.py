@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang, RewriteSeat
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
@@ -191,7 +191,7 @@ class World:
         """The first whole gang ends; the owner has its pods removed."""
         snapshot = self.store.snapshot()
         for key in sorted(snapshot.jobs):
-            job = jobs.view(snapshot, key)
+            job = job_views.view(snapshot, key)
             if job.placed >= (job.min_available or 1):
                 for pod in snapshot.jobs[key]:
                     self.store.apply(Delete("Pod", pod.key, pod.uid))
@@ -225,7 +225,7 @@ def test_whatever_happens_no_gang_is_partial_at_rest(cpus, gangs, steps):
         world.bind(9)
     snapshot = world.store.snapshot()
     for key in snapshot.jobs:
-        job = jobs.view(snapshot, key)
+        job = job_views.view(snapshot, key)
         assert job.placed in {0, *range(job.min_available, 99)}, (key, job.placed)
 
 
@@ -252,5 +252,5 @@ def test_a_plan_made_in_an_answer_has_a_seat_for_every_member(cpus, gangs, order
         snapshot = world.store.snapshot()
         for key, kept in snapshot.open_seats.items():
             seated = [p for p in snapshot.jobs[key] if p.uid in snapshot.seats]
-            size = jobs.view(snapshot, key).min_available
+            size = job_views.view(snapshot, key).min_available
             assert len(seated) + len(kept.seats) >= size

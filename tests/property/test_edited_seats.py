@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.scheduler import binding
 from shared import labels
 from shared.model import Delete, Upsert
@@ -127,7 +127,7 @@ def settle(world: World) -> int:
     """Let cycles, filter and Bindings go on until nothing more has to be done; return how long."""
     for done in range(ROUNDS):
         snapshot = world.store.snapshot()
-        if any(jobs.view(snapshot, key).placed >= 3 for key in snapshot.jobs):
+        if any(job_views.view(snapshot, key).placed >= 3 for key in snapshot.jobs):
             return done
         for _ in range(3):
             world.create(0)  # the owner makes what it lacks

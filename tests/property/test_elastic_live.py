@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.elastic import proposals
@@ -120,7 +120,7 @@ def starts(found):
 
 
 def fits(case, snapshot, key, room):
-    job = jobs.view(snapshot, key)
+    job = job_views.view(snapshot, key)
     most = len(job.members)
     counts = range(job.min_available, most + 1)
     return any(proposals.placed(job, count, room, case.params) for count in counts)

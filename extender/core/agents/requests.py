@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records import rescale, workers
 from extender.core.records.rescale import Noted, Phase, Rescale
@@ -153,7 +153,7 @@ def _surplus(snapshot: Snapshot, noted: Noted) -> bool:
     """Say whether somebody who is to leave has not been told so."""
     if noted.rescale.phase is not Phase.SHRINKING:
         return False
-    job = jobs.view(snapshot, noted.rescale.job)
+    job = job_views.view(snapshot, noted.rescale.job)
     return len(workers.of(snapshot, job, noted.owner).live) > noted.rescale.to
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.job_spec import Shrink, WorkerRange
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owner_changes import ChangeOwner
@@ -116,7 +116,7 @@ def _unmarked(one: Wanted) -> bool:
 
 
 def _subject(snapshot: Snapshot, book: Records, proposal: Proposal) -> Wanted | R:
-    job = jobs.view(snapshot, proposal.job) if proposal.job in snapshot.jobs else None
+    job = job_views.view(snapshot, proposal.job) if proposal.job in snapshot.jobs else None
     paused = _paused(book, proposal.job)
     owner = paused.owner if paused else _owner(snapshot, job)
     if owner is None:

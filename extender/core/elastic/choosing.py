@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.owner_changes import ChangeOwner
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
@@ -107,7 +107,7 @@ def _unreadable(snapshot: Snapshot, book: Records) -> Iterable[tuple[JobKey, R]]
 def _unscalable(snapshot: Snapshot) -> Iterable[tuple[JobKey, R]]:
     """Yield the jobs that run and state a range which nobody who is known could keep."""
     for key in ranged(snapshot):
-        job = jobs.view(snapshot, key)
+        job = job_views.view(snapshot, key)
         if job.placed and not job.problem and scaled(snapshot, job) is None:
             yield key, R.OWNER_NOT_SUPPORTED
 

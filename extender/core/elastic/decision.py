@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.owner_changes import ChangeOwner, MarkPod
 from extender.core.cluster.session import Reading, Session
@@ -110,7 +110,7 @@ def _step(
     snapshot: Snapshot, book: Records, noted: Noted, reading: Reading, params: CoreParameters
 ) -> ChangeOwner | None:
     owner, one = noted.owner, noted.rescale
-    job = jobs.view(snapshot, one.job) if one.job in snapshot.jobs else None
+    job = job_views.view(snapshot, one.job) if one.job in snapshot.jobs else None
     return stepping.step(
         Case(
             snapshot=snapshot,

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs, pod_shape
+from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster.job_spec import WorkerRange
 from extender.core.cluster.jobs import UNPLANNED_STATES, Job, Member, State, in_order
 from extender.core.cluster.snapshot import Snapshot
@@ -69,7 +69,7 @@ def crowd(snapshot: Snapshot, key: JobKey) -> Crowd | None:
 
     Workers that wait for room must be those that leave first, or nobody knows who would leave.
     """
-    job = jobs.view(snapshot, key)
+    job = job_views.view(snapshot, key)
     found = scaled(snapshot, job)
     wished = job.spec.workers
     if found is None or wished is None or found.count.count != len(found.workers):

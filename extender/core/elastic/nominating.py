@@ -5,7 +5,7 @@ them were seen in the cluster. One that stays behind after a crash or an abort h
 it goes first the next time too.
 """
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.owner_changes import MarkPod
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import phases
@@ -44,4 +44,4 @@ def of(snapshot: Snapshot, noted: Noted) -> tuple[MarkPod, ...]:
     pods = snapshot.jobs.get(one.job, ())
     if not any(registry.nominating(pod) for pod in pods):
         return ()  # most kinds need none
-    return missing(crews.of(snapshot, jobs.view(snapshot, one.job), owner), one.to)
+    return missing(crews.of(snapshot, job_views.view(snapshot, one.job), owner), one.to)

@@ -1,6 +1,6 @@
 """How many workers an admitted job should have now, by its plan: what rescales are asked for."""
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import State
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
@@ -39,7 +39,7 @@ def _wanted(snapshot: Snapshot, one: Planned, slot: int) -> int | None:
     if not plan.spans or slot > plan.completion:
         return None
     wanted = plan.workers_at(slot)
-    job = jobs.view(snapshot, key) if key in snapshot.jobs else None
+    job = job_views.view(snapshot, key) if key in snapshot.jobs else None
     placed = job is not None and bool(job.having(*_PLACED))
     if wanted == 0:
         return 0 if placed and plan.asked.pauses else None
@@ -53,7 +53,7 @@ def _wanted(snapshot: Snapshot, one: Planned, slot: int) -> int | None:
 
 def _workers(snapshot: Snapshot, one: Planned) -> int | None:
     """Return how many workers the job has been told to have; None if nobody can say."""
-    job = jobs.view(snapshot, one.plan.job) if one.plan.job in snapshot.jobs else None
+    job = job_views.view(snapshot, one.plan.job) if one.plan.job in snapshot.jobs else None
     if one.owner.suspended:
         return 0
     found = None if job is None else scaled(snapshot, job)

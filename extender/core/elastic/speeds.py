@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from extender.core.agents import reports
 from extender.core.agents.reports import last_progress
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
@@ -161,7 +161,7 @@ def learned(
     marks: dict[JobKey, Mark] = {}
     samples = dict(memory.samples)
     for key in ranged(snapshot) if snapshot.reports else ():
-        seen = _seen(snapshot, jobs.view(snapshot, key), reading, stale_seconds)
+        seen = _seen(snapshot, job_views.view(snapshot, key), reading, stale_seconds)
         if seen is None:
             continue
         marks[key], interval = _followed(memory.marks.get(key), seen)

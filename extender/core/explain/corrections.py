@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace as changed
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views, jobs
 from extender.core.cluster.cache import Cache
 from extender.core.cluster.jobs import Member, State
 from extender.core.cluster.owners import above
@@ -203,7 +203,7 @@ def _with(s: Situation, key: str, field: str, value: str) -> Situation:
         groups={**snapshot.groups, **groups},
         cache=Cache(),
     )
-    return replace(s, snapshot=mended, job=as_queued(jobs.view(mended, s.job.key)))
+    return replace(s, snapshot=mended, job=as_queued(job_views.view(mended, s.job.key)))
 
 
 def _mended(holder: _OneHolder, key: str, field: str, value: str) -> _OneHolder:

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace as changed
 
-from extender.core.cluster import jobs, replacements
+from extender.core.cluster import job_views, replacements
 from extender.core.cluster.cache import Cache
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
@@ -111,7 +111,7 @@ def pod(asked: Asked, pod: Pod) -> api.ExplainResponse:
     ours = pod.scheduler_name == params.scheduler_name
     key = registry.job_key(pod)
     known = ours and key in snapshot.jobs
-    seen = jobs.view(snapshot, key) if known else None
+    seen = job_views.view(snapshot, key) if known else None
     member = next((m for m in seen.members if m.pod.uid == pod.uid), None) if seen else None
     terms = prioritizing.explain(snapshot, pod, params) if ours else {}
     ranked = sorted(terms.items(), key=lambda item: (-item[1]["total"], item[0]))
@@ -128,7 +128,7 @@ def pod(asked: Asked, pod: Pod) -> api.ExplainResponse:
 
 def job(asked: Asked, key: JobKey) -> api.ExplainResponse:
     """Return why a job waits; it must be in ``snapshot.jobs``."""
-    seen = jobs.view(asked.snapshot, key)
+    seen = job_views.view(asked.snapshot, key)
     states = {member.state for member in seen.members}
     state = next(one for one in _ADVANCE if one in states)
     return changed(_answer(asked, key, seen, _why(asked, seen)), state=state.value)
@@ -189,7 +189,7 @@ def _why(asked: Asked, seen: Job) -> _Why:
     again_at = _again_at(asked, seen.key)
     mends = (*quota.raised(s, reason), *corrections(s, _old_pods(asked.snapshot, seen.key)))
     holder = _holder(asked, seen)
-    ahead = as_queued(jobs.view(asked.snapshot, holder.job)) if holder else None
+    ahead = as_queued(job_views.view(asked.snapshot, holder.job)) if holder else None
     before = Before(mends, again_at, holder, ahead)
     why = _of_nodes(mends[-1].after if mends else s, s, before, asked)
     if mends or again_at is not None:
@@ -239,7 +239,7 @@ def _foreign(asked: Asked, pod: Pod, key: JobKey) -> _Why:
     )
     jobs_then = {**asked.snapshot.jobs, key: pods}
     snapshot = replace(asked.snapshot, jobs=jobs_then, cache=Cache())
-    why = _why(replace(asked, snapshot=snapshot), jobs.view(snapshot, key))
+    why = _why(replace(asked, snapshot=snapshot), job_views.view(snapshot, key))
     step = Step(
         kind=StepKind.SET_SCHEDULER,
         subject=key,

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from msgspec.structs import replace as changed
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, Member
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
@@ -51,7 +51,7 @@ def offered(
     """
     key = JobKey(answer.job)
     priced = asked.params.slot_time.enabled and book is not None
-    job = jobs.view(snapshot, key)
+    job = job_views.view(snapshot, key)
     if not priced or book is None or not slot_requests.wants_admission(job):
         return answer
     one = price_offers.bid(replace(asked, snapshot=snapshot), key, book, history)

@@ -14,7 +14,7 @@ import numpy as np
 
 from extender.core.agents import report_view
 from extender.core.agents.report_view import Freshness
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
@@ -157,7 +157,7 @@ def all_jobs(
     found = nsmallest(page.limit + 1, wanted)
     told = [key for _, key in found[: page.limit]]
     views = (
-        _job(jobs.view(snapshot, key), freshness, bargains, endings)
+        _job(job_views.view(snapshot, key), freshness, bargains, endings)
         if key in snapshot.jobs
         else _paused(bargains, key)
         for key in told

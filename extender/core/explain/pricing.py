@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace as changed
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.reason_record import Limit
 from extender.core.cluster.reasons import Reason
 from extender.core.explain import price_offers, slot_plans
@@ -49,7 +49,7 @@ def more(answer: api.ExplainResponse, asked: Asked, known: Bargaining) -> api.Ex
     standing = known.standings.get(key)
     elastic = None
     if key in asked.snapshot.jobs:
-        elastic = workers(asked.snapshot, jobs.view(asked.snapshot, key))
+        elastic = workers(asked.snapshot, job_views.view(asked.snapshot, key))
     told = changed(
         answer,
         workers=elastic,

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.session import Reading
 from extender.core.explain.offers import Offer, names
 from extender.core.explain.trial import Situation, Trials
@@ -142,7 +142,7 @@ def wait_for_workers(s: Situation, trials: Trials) -> Iterator[Offer]:
 def _leaving(s: Situation, key: JobKey) -> RunningJob:
     """Return the workers of a job that leave, as a tenant of their own."""
     going = workers.leaving(s.snapshot)
-    members = jobs.view(s.snapshot, key).members if key in s.snapshot.jobs else ()
+    members = job_views.view(s.snapshot, key).members if key in s.snapshot.jobs else ()
     index = s.room.index
     seats = [
         (m.shape, index[m.node])

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
@@ -112,7 +112,7 @@ def what_if(
 
 def _unmodelled(key: JobKey, course: _Course) -> tuple[str, ...]:
     """Return that kube-scheduler chooses the nodes, and for what the pods ask."""
-    seen = jobs.view(course.snapshot, key)
+    seen = job_views.view(course.snapshot, key)
     words = sorted({word for member in seen.members for word in member.shape.unmodelled})
     return (f"{LEFT_TO_KUBE_SCHEDULER} ({', '.join(words)})",)
 

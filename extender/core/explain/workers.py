@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs, worker_gang
+from extender.core.cluster import job_views, worker_gang
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.state import Ended
@@ -95,7 +95,7 @@ def entry(snapshot: Snapshot, one: Rescale) -> RescaleEntry:
 def _runs(snapshot: Snapshot, key: JobKey) -> bool:
     if key not in snapshot.jobs:
         return False
-    members = jobs.view(snapshot, key).having(State.BOUND, State.SUCCEEDED)
+    members = job_views.view(snapshot, key).having(State.BOUND, State.SUCCEEDED)
     return bool(members)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
-from extender.core.cluster import job_spec, jobs
+from extender.core.cluster import job_spec, job_views
 from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
@@ -127,7 +127,7 @@ class Proposals:
         """Return what would move with a pod, or why it cannot."""
         if uid not in self._units:
             pod = self.hosts.containers[uid].pod
-            job = jobs.view(self.snapshot, self.hosts.containers[uid].job)
+            job = job_views.view(self.snapshot, self.hosts.containers[uid].job)
             found = movable.unit(self.snapshot, job, pod, self.reading, self.params)
             together = [m.pod.uid for m in found.members] if isinstance(found, Unit) else [uid]
             self._units.update(dict.fromkeys(together, found))

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
@@ -82,7 +82,7 @@ def candidates(
     for key in sorted(snapshot.waiting):
         if key in known:
             continue
-        job = jobs.view(snapshot, key)
+        job = job_views.view(snapshot, key)
         if not slot_requests.wants_admission(job) or job.problem or not slot_requests.is_whole(job):
             continue
         if job.having(State.BOUND, State.SEATED, State.LOOSE):

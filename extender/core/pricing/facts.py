@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from extender.core.agents import reports
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
@@ -48,7 +48,7 @@ def facts(
         # one that was to run in the slot before too has had its pods, and nobody made new ones
         ran = bool(plan.workers_at(slot) and plan.workers_at(slot - 1))
         return Facts(ended=ran and not planned.owner.suspended)
-    job = jobs.view(snapshot, plan.job)
+    job = job_views.view(snapshot, plan.job)
     stands = of_job(snapshot, job, reading, stale_seconds)
     over = all(m.state in _OVER for m in job.members)
     return replace(stands, ended=over and not planned.owner.suspended)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from extender.core.agents import reports
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owner_changes import ChangeOwner
 from extender.core.cluster.reason_record import Severity
@@ -84,7 +84,7 @@ def profiling(
         if key in known:
             _show(key, one.run, seen, found)
         elif key in seen.snapshot.jobs:
-            job = jobs.view(seen.snapshot, key)
+            job = job_views.view(seen.snapshot, key)
             if slot_requests.wants_admission(job) and not job.problem and _runs(job):
                 _look(job, one, history, timings.get(key), seen, found)
     return found

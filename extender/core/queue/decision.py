@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from extender.core.cluster import decision as protocol
-from extender.core.cluster import jobs, replacements
+from extender.core.cluster import job_views, replacements
 from extender.core.cluster.backoff import Backoff, strike
 from extender.core.cluster.commands import Command, ReleaseGang
 from extender.core.cluster.decision import Decision, Outcome
@@ -197,10 +197,10 @@ def _view(snapshot: Snapshot, memory: QueueState) -> Steps[tuple[Job, ...]]:
     fresh = not memory.known  # the first cycle after a start looks at every job once
     keys = set(snapshot.jobs) if fresh else set(snapshot.waiting) | memory.open
     keys = keys & set(snapshot.jobs)
-    snapshot.cache.of(jobs.VIEWS).trim(keys)
+    snapshot.cache.of(job_views.VIEWS).trim(keys)
     seen: list[Job] = []
     for key in sorted(keys):
-        seen.append(jobs.view(snapshot, key))
+        seen.append(job_views.view(snapshot, key))
         yield
     return tuple(seen)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
@@ -294,7 +294,7 @@ def _played(
     keys: Iterable[JobKey],
 ) -> Play:
     memory, stale_seconds = cycle.state, params.agent_reports.stale_seconds
-    pending = {key: jobs.view(snapshot, key) for key in keys}
+    pending = {key: job_views.view(snapshot, key) for key in keys}
     play = Play(snapshot, params, memory.runs, stuck, reading.now, snapshot.room, pending)
     play.run(running_jobs.running(snapshot, memory, reading, stale_seconds))
     return play

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.owners import from_owner
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records import rescale, slot_plan
@@ -45,7 +45,7 @@ def _counts(snapshot: Snapshot, owner: Owner, plan: SlotPlan) -> bool:
     Of a job without pods it must be on the owner that we paused, or on one over it.
     """
     if plan.job in snapshot.jobs:
-        heard = jobs.view(snapshot, plan.job).deciding_owners
+        heard = job_views.view(snapshot, plan.job).deciding_owners
     else:
         paused = rescale.of(snapshot).by_job.get(plan.job)
         heard = from_owner(snapshot, paused.owner) if paused is not None else (owner,)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct
 
-from extender.core.cluster import jobs, training_spec
+from extender.core.cluster import job_views, training_spec
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records import annotations
 from shared import labels
@@ -93,7 +93,7 @@ def _counts(snapshot: Snapshot, owner: Owner, run: Profile) -> bool:
     """Say whether a run is on a deciding owner of the job, which has pods while it runs."""
     if run.job not in snapshot.jobs:
         return True
-    return any(one.uid == owner.uid for one in jobs.view(snapshot, run.job).deciding_owners)
+    return any(one.uid == owner.uid for one in job_views.view(snapshot, run.job).deciding_owners)
 
 
 def unmeasured(snapshot: Snapshot) -> frozenset[JobKey]:

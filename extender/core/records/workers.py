@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above_each
 from extender.core.cluster.snapshot import Snapshot
@@ -124,7 +124,7 @@ def _surplus(snapshot: Snapshot, noted: Noted) -> list[Uid]:
     pods = snapshot.jobs.get(key, ())
     if not pods or to == 0:
         return [pod.uid for pod in pods]
-    found = scaled(snapshot, jobs.view(snapshot, key))
+    found = scaled(snapshot, job_views.view(snapshot, key))
     if found is None or found.owner.uid != noted.owner.uid:
         return []
     return [member.pod.uid for member in found.workers[: max(0, len(found.workers) - to)]]

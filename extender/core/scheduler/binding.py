@@ -8,7 +8,7 @@ at once.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Member, State
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
@@ -88,7 +88,7 @@ def burst(
     if _is_left_alone(pod):
         here_too = (p for p in snapshot.jobs[key] if p.uid in arrived and _is_left_alone(p))
         return Burst((), tuple(p.uid for p in here_too))
-    job = jobs.view(snapshot, key)
+    job = job_views.view(snapshot, key)
     here = [m for m in job.having(State.SEATED, State.LOOSE, State.DIRECT) if m.pod.uid in arrived]
     due = {m.pod.uid for m in job.having(State.SEATED, State.LOOSE)}
     size = job.min_available or 1

@@ -16,7 +16,7 @@ from itertools import count
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
-from extender.core.cluster import job_spec, jobs, pod_shape
+from extender.core.cluster import job_spec, job_views, pod_shape
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.snapshot import Placeholder, PlaceholderReservations, Snapshot
@@ -184,7 +184,7 @@ def _planned(
     snapshot: Snapshot, pod: Pod, key: JobKey, occasion: QueueView, params: CoreParameters
 ) -> Grant | None:
     """Plan the whole gang, what it still keeps for members that did not fit there included."""
-    job = replace(jobs.view(snapshot, key), kept=0)
+    job = replace(job_views.view(snapshot, key), kept=0)
     here = job.having(State.DIRECT)
     me = next((m for m in here if m.pod.uid == pod.uid), None)
     priced = params.slot_time.enabled and job.spec.utility is not None

@@ -15,7 +15,7 @@ from msgspec.structs import replace as changed
 from extender.core import explain as core_explain
 from extender.core.agents.report_view import Freshness
 from extender.core.cluster.cache import Cache
-from extender.core.cluster.jobs import VIEWS
+from extender.core.cluster.job_views import VIEWS
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.state import Ended

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
@@ -134,10 +134,10 @@ def test_such_a_pod_without_our_gate_fits_nowhere_and_gets_the_field() -> None:
 def test_pods_of_one_job_may_not_differ_in_hundreds_of_ways() -> None:
     """Each way is a look at all nodes, and a gang is planned at once."""
     store = ClusterStore("shuntyard")
-    for i in range(jobs.MOST_SHAPES + 1):
+    for i in range(job_views.MOST_SHAPES + 1):
         store.apply(Upsert(make_pod(f"p{i}", cpu=f"{i + 1}m", job="j")))
     (key,) = store.snapshot().jobs
-    job = jobs.view(store.snapshot(), JobKey(key))
+    job = job_views.view(store.snapshot(), JobKey(key))
     assert job.problem is not None
     assert "257 different requests or requirements in all, and at most 256" in job.problem.message
 
@@ -150,6 +150,6 @@ def test_pods_of_one_job_may_not_require_much_in_many_ways() -> None:
         pinned = make_shape(affinity=[make_term(Requirement("host", "In", names))])
         store.apply(Upsert(make_pod(f"p{i}", job="j", shape=pinned)))
     (key,) = store.snapshot().jobs
-    job = jobs.view(store.snapshot(), JobKey(key))
+    job = job_views.view(store.snapshot(), JobKey(key))
     assert job.problem is not None
     assert "40008 requirements and values in all, and at most 32768" in job.problem.message

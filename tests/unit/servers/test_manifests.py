@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views, jobs
 from extender.core.queue import hypothetical
 from extender.servers.readapi import manifests
 from extender.servers.readapi.manifest_limits import MOST_PODS
@@ -49,7 +49,7 @@ def view(body: MANIFEST) -> jobs.Job:
     """The job as the engine sees it."""
     snapshot, supposed = snapshot_of(make_node()), read(body)
     key = hypothetical.key_of(supposed, snapshot)
-    return jobs.view(hypothetical.with_job(snapshot, supposed, "shuntyard", 5.0), key)
+    return job_views.view(hypothetical.with_job(snapshot, supposed, "shuntyard", 5.0), key)
 
 
 GPU = "nvidia.com/gpu"

@@ -4,7 +4,8 @@ import pytest
 
 from extender.core.agents import report_view
 from extender.core.agents.report_view import Freshness, Reporting
-from extender.core.cluster.jobs import Job, view
+from extender.core.cluster.job_views import view
+from extender.core.cluster.jobs import Job
 from extender.core.cluster.snapshot import Snapshot
 from shared import api
 from shared.model import JobKey, NodeName

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.owners import above
 from shared import foreign_labels, labels
 from shared.model import JobKey, OwnerReference, PodGroup, Uid
@@ -34,7 +34,7 @@ PODS = [
 
 
 def view(*entities, key="default/jobset/llama"):
-    return jobs.view(snapshot_of(*entities), JobKey(key))
+    return job_views.view(snapshot_of(*entities), JobKey(key))
 
 
 def test_a_job_is_about_its_top_owner_and_as_old_as_that():
@@ -115,7 +115,7 @@ def test_sizes_that_differ_are_told_of_the_annotation_that_states_them(marks, ke
     marks = marks or {labels.JOB: "g"}
     pods = [make_pod(f"p{n}", labels=marks, annotations={key: str(n)}) for n in (2, 3)]
     snapshot = snapshot_of(pods)
-    job = jobs.view(snapshot, next(iter(snapshot.jobs)))
+    job = job_views.view(snapshot, next(iter(snapshot.jobs)))
     assert job.min_available is None
     assert job.problem is not None
     assert job.problem.message == (

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs, replacements
+from extender.core.cluster import job_views, replacements
 from extender.core.cluster.commands import DeletePod, ReleaseGang
 from extender.core.cluster.jobs import State
 from extender.core.cluster.reasons import Reason
@@ -36,7 +36,7 @@ def copy(replaces="u/p", **fields):
 
 
 def states(*pods):
-    job = jobs.view(snapshot_of(NODES, *pods), KEY)
+    job = job_views.view(snapshot_of(NODES, *pods), KEY)
     return {m.pod.uid: m.state for m in job.members}
 
 
@@ -100,7 +100,7 @@ LEAVES = {
 @pytest.mark.parametrize(("pod", "want"), LEAVES.values(), ids=LEAVES)
 def test_a_mark_makes_a_pod_leave(pod, want):
     entities = (NODES, make_owner("o"), pod)
-    job = jobs.view(snapshot_of(*entities), KEY)
+    job = job_views.view(snapshot_of(*entities), KEY)
     assert [m.state for m in job.members] == [want]
 
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.agents import requests
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
@@ -323,7 +323,7 @@ def test_an_owner_that_joins_a_job_of_several_says_nothing_of_the_workers_of_ano
         pods(victim, 2, marks={**marks, labels.ROLE: "worker"}),
         pods(joining, 2, prefix="m", marks={**marks, labels.ROLE: "ps"}, annotations=KEYS),
     )
-    assert jobs.view(snapshot, JobKey("prod/group/g")).spec.workers is None
+    assert job_views.view(snapshot, JobKey("prod/group/g")).spec.workers is None
     assert [c.owner.name for c in rescaled(snapshot, 5).commands if c.owner.uid == victim.uid] == []
 
 
@@ -357,11 +357,11 @@ def test_the_chain_of_owners_does_not_leave_its_namespace_at_any_step() -> None:
 def test_what_a_pod_states_in_vain_is_told() -> None:
     victim = stateful_set()
     snapshot = cluster(victim, pods(victim, 2, annotations={labels.WORKERS: "1..5"}))
-    (line,) = jobs.view(snapshot, JobKey("prod/statefulset/db")).warnings
+    (line,) = job_views.view(snapshot, JobKey("prod/statefulset/db")).warnings
     assert line == (
         "annotation shuntyard.io/workers on the pod has no effect: "
         "set it on StatefulSet db or in its pod template"
     )
     asks = stateful_set(template={labels.WORKERS: "1..5"})
     snapshot = cluster(asks, pods(asks, 2, annotations={labels.WORKERS: "1..5"}))
-    assert jobs.view(snapshot, JobKey("prod/statefulset/db")).warnings == ()
+    assert job_views.view(snapshot, JobKey("prod/statefulset/db")).warnings == ()

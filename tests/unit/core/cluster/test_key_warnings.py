@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.core.cluster import annotation_warnings, jobs
+from extender.core.cluster import annotation_warnings, job_views
 from extender.core.cluster.commands import EmitEvent, ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.kinds.base import Owners
@@ -66,7 +66,7 @@ def jobs_of(marks, notes, owner_notes=None, **more):
         make_pod(f"j-{i}", owner=owner, labels=marks, annotations=notes, gated=True, **more)
         for i in range(2)
     ]
-    return jobs.view(snapshot_of(NODE, owner, pods), JobKey("default/job/j"))
+    return job_views.view(snapshot_of(NODE, owner, pods), JobKey("default/job/j"))
 
 
 @pytest.mark.parametrize("key", sorted(labels.KEYS - labels.NAMESPACE_KEYS))

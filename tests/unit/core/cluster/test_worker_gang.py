@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.job_spec import WorkerRange
 from shared import labels
 from shared.model import JobKey, WorkerCount
@@ -85,7 +85,7 @@ GANGS = {
 
 @pytest.mark.parametrize(("entities", "key", "size"), GANGS.values(), ids=GANGS.keys())
 def test_gang_size(entities, key, size) -> None:
-    job = jobs.view(snapshot_of(*entities), JobKey(key))
+    job = job_views.view(snapshot_of(*entities), JobKey(key))
     assert (job.min_available, job.problem) == (size, None)
 
 
@@ -98,7 +98,7 @@ PROBLEMS = {
 
 @pytest.mark.parametrize(("entities", "says"), PROBLEMS.values(), ids=PROBLEMS.keys())
 def test_a_number_outside_of_the_range_is_a_problem_that_names_the_field(entities, says) -> None:
-    job = jobs.view(snapshot_of(*entities), JobKey(JOB))
+    job = job_views.view(snapshot_of(*entities), JobKey(JOB))
     assert job.problem is not None
     assert says in job.problem.message
     assert f"annotation {labels.WORKERS}" in job.problem.message
@@ -107,7 +107,7 @@ def test_a_number_outside_of_the_range_is_a_problem_that_names_the_field(entitie
 def test_a_paused_job_is_no_mistake() -> None:
     owner = owner_of(count=replace(COUNT, count=0), notes=elastic())
     leaving = [replace(pod, deleting=True) for pod in pods_of(owner, 2)]
-    assert jobs.view(snapshot_of(owner, *leaving), JobKey(JOB)).problem is None
+    assert job_views.view(snapshot_of(owner, *leaving), JobKey(JOB)).problem is None
 
 
 RANGES = {
@@ -127,4 +127,4 @@ RANGES = {
 
 @pytest.mark.parametrize(("entities", "wanted"), RANGES.values(), ids=RANGES.keys())
 def test_the_range_of_workers(entities, wanted) -> None:
-    assert jobs.view(snapshot_of(*entities), JobKey(JOB)).spec.workers == wanted
+    assert job_views.view(snapshot_of(*entities), JobKey(JOB)).spec.workers == wanted

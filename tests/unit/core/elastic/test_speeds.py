@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.session import Reading
 from extender.core.elastic import speeds
 from extender.core.elastic.speeds import MOST_INTERVALS, MOST_NAMES, Sample, Samples, SpeedMemory
@@ -47,7 +47,7 @@ class Trained:
         return {one.workers: one.seconds for one in self.samples.numbers}
 
     def pace(self):
-        job = jobs.view(self.snapshot, key_of(self.name))
+        job = job_views.view(self.snapshot, key_of(self.name))
         params = CoreParameters()
         return speeds.pace(self.snapshot, job, self.memory, self.reading, params)
 

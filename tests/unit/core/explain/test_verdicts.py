@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.core.cluster.jobs import view
+from extender.core.cluster.job_views import view
 from extender.core.explain import verdicts
 from extender.core.explain.corrections import as_queued
 from extender.core.explain.trial import Situation

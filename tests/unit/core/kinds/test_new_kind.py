@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.job_spec import WorkerRange
 from extender.core.cluster.jobs import Job, State
 from extender.core.kinds import registry
@@ -85,7 +85,7 @@ def pods(number: int = 3, **more: object) -> list[Pod]:
 
 
 def seen(number: int = 3) -> Job:
-    return jobs.view(snapshot_of(sweep(size=number), *pods(number, gated=True)), KEY)
+    return job_views.view(snapshot_of(sweep(size=number), *pods(number, gated=True)), KEY)
 
 
 def test_its_pods_are_one_job_with_roles_and_indices() -> None:
@@ -110,7 +110,7 @@ def test_its_last_workers_leave_first() -> None:
 
 def test_its_pods_are_moved_one_by_one() -> None:
     snapshot = snapshot_of(make_node("n"), sweep(), *pods(node="n"))
-    job = jobs.view(snapshot, KEY)
+    job = job_views.view(snapshot, KEY)
     first = job.members[0]
     assert movable.mover(snapshot, job, [first]) == (Mover.EVICT, first.pod.controller)
     declined = movable.mover(snapshot, job, job.members)
@@ -133,7 +133,7 @@ def test_its_manifest_can_be_supposed() -> None:
     }
     supposed = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
     snapshot = with_job(snapshot_of(), supposed, "shuntyard", 5.0)
-    job = jobs.view(snapshot, key_of(supposed, snapshot_of()))
+    job = job_views.view(snapshot, key_of(supposed, snapshot_of()))
     assert (job.key, len(job.members), job.spec.workers) == (KEY, 2, WorkerRange(1, 4))
 
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.session import Reading
 from extender.core.migration import movable
 from extender.core.migration.movable import Declined
@@ -30,7 +30,7 @@ def unit(snapshot, name="m-0"):
     pod = snapshot.pods[f"default/{name}"]
     (key,) = [k for k, pods in snapshot.jobs.items() if pod in pods]
     reading = Reading(NOW, MONOTONIC)
-    return movable.unit(snapshot, jobs.view(snapshot, key), pod, reading, PARAMS)
+    return movable.unit(snapshot, job_views.view(snapshot, key), pod, reading, PARAMS)
 
 
 def of(owner=None, count=1, *, annotations=None, **pod):

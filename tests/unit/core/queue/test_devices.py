@@ -5,7 +5,7 @@ import json
 import pytest
 
 from extender.core import explain
-from extender.core.cluster import jobs, pod_shape
+from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
@@ -115,7 +115,7 @@ def test_a_class_that_comes_and_goes_changes_how_the_job_is_seen() -> None:
     (key,) = store.snapshot().jobs
 
     def unmodelled() -> tuple[str, ...]:
-        return jobs.view(store.snapshot(), JobKey(key)).members[0].shape.unmodelled
+        return job_views.view(store.snapshot(), JobKey(key)).members[0].shape.unmodelled
 
     assert unmodelled() == ()
     store.apply(Upsert(CLASS))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as changed
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.session import Reading
 from extender.core.queue import running_jobs
 from extender.core.queue.running_jobs import End, Length, Source, Unknown
@@ -57,7 +57,7 @@ LENGTHS: dict[str, tuple[dict[str, str], dict[str, tuple[float, ...]], Length | 
 @pytest.mark.parametrize(("notes", "runs", "want"), LENGTHS.values(), ids=LENGTHS.keys())
 def test_how_long_a_job_runs_that_has_not_started(notes, runs, want) -> None:
     snapshot = snapshot_of(NODE, queued_job("j-1", 2, annotations=notes))
-    assert running_jobs.length(jobs.view(snapshot, JobKey("default/job/j-1")), runs) == want
+    assert running_jobs.length(job_views.view(snapshot, JobKey("default/job/j-1")), runs) == want
 
 
 def end(snapshot, runs=None, *, since: float = 900.0) -> End:

@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import ReleaseGang, RewriteSeat
 from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.cluster.reasons import Reason
@@ -41,7 +41,7 @@ def released(found):
 
 def only_job(*entities):
     snapshot = snapshot_of(*entities)
-    return jobs.view(snapshot, next(iter(snapshot.jobs))), snapshot.room
+    return job_views.view(snapshot, next(iter(snapshot.jobs))), snapshot.room
 
 
 READ = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.cache import Cache, Kept
 from extender.core.cluster.jobs import Demand, Job, State
 from extender.core.cluster.snapshot import Snapshot
@@ -23,7 +23,7 @@ NODES = [make_node("a", cpu="2"), make_node("b", cpu="2")]
 
 def only(snapshot: Snapshot, name: str) -> Job:
     (key,) = (key for key in snapshot.jobs if key.endswith(f"/{name}"))
-    return jobs.view(snapshot, JobKey(key))
+    return job_views.view(snapshot, JobKey(key))
 
 
 def test_a_value_counts_as_long_as_its_source_is_the_same() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.session import Reading
 from extender.core.explain import lists
 from extender.core.parameters.combined import CoreParameters
@@ -67,7 +67,7 @@ V = {"wide": 1000, "urgent": 1000, "narrow": 0, "heavy": 0}
 
 def ranked(params, *entities):
     snapshot = snapshot_of(*QUEUE, *entities)
-    waiting = tuple(jobs.view(snapshot, key) for key in sorted(snapshot.waiting))
+    waiting = tuple(job_views.view(snapshot, key) for key in sorted(snapshot.waiting))
     return queue_order.ordered(waiting, snapshot, params, now=10.0)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang
 from extender.core.cluster.jobs import State
 from extender.core.cluster.session import Reading
@@ -104,4 +104,4 @@ def _fields(pod):
 
 def _only(snapshot):
     (key,) = snapshot.jobs
-    return jobs.view(snapshot, key)
+    return job_views.view(snapshot, key)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import EmitEvent, ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.explain import namespaces
@@ -212,7 +212,7 @@ def test_the_table_of_namespaces():
 def test_the_share_with_a_job_counts_what_its_gang_needs():
     snapshot = snapshot_of(NODE, *queued_job("train", 3))
     shares = namespace_shares.shares(snapshot, ON)
-    job = jobs.view(snapshot, JobKey("default/job/train"))
+    job = job_views.view(snapshot, JobKey("default/job/train"))
     assert shares.share_with(job) == pytest.approx(0.3)
 
 

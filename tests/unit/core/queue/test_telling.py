@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import EmitEvent, SetQueuedCondition
 from extender.core.cluster.reasons import Reason
 from extender.core.queue.notices import (
@@ -27,7 +27,7 @@ VALUE = Value(job=KEY, u=5, b=50, l=5, e=60, m=3, e_normalised=0, m_normalised=0
 def entry(reason: Reason, *pods: dict[str, object]) -> QueueEntry:
     owner = make_owner("j", size=len(pods))
     members = [make_pod(f"j-{i}", owner=owner, index=i, **pod) for i, pod in enumerate(pods)]
-    job = jobs.view(snapshot_of(make_node("a"), owner, members), KEY)
+    job = job_views.view(snapshot_of(make_node("a"), owner, members), KEY)
     return QueueEntry(job, VALUE, reason, reason.message)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import jobs
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang, RewriteSeat
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
@@ -58,7 +58,7 @@ def test_the_first_member_gets_its_node_and_the_others_have_theirs_kept():
     kept = snapshot.open_seats[KEY]
     assert (len(kept.seats), kept.plan_size) == (3, 4)
     assert snapshot.room.free[0][0] == 0
-    assert jobs.view(snapshot, KEY).kept == 3
+    assert job_views.view(snapshot, KEY).kept == 3
 
 
 def test_members_that_are_there_already_have_their_seats_at_once():
@@ -265,7 +265,7 @@ LIVES = {
 @pytest.mark.parametrize(("gang", "whole"), LIVES.values(), ids=LIVES.keys())
 def test_after_a_restart_a_broken_burst_is_told_from_a_lost_member(gang, whole):
     snapshot = snapshot_of(NODES, gang)
-    assert _is_whole(jobs.view(snapshot, KEY), snapshot) is whole
+    assert _is_whole(job_views.view(snapshot, KEY), snapshot) is whole
 
 
 def _is_whole(job, snapshot):
@@ -333,4 +333,4 @@ def test_missing_members_are_those_for_whom_no_seat_is_kept():
     gang = members(4, count=1)
     store = store_of(NODES, gang)
     ask(store, gang[1])
-    assert planner.missing(jobs.view(store.snapshot(), KEY)) == 0
+    assert planner.missing(job_views.view(store.snapshot(), KEY)) == 0

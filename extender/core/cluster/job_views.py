@@ -1,0 +1,247 @@
+"""A job as decisions see it, made of its pods and their owners; kept until one of these changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from extender.core.cluster import (
+    annotation_warnings,
+    job_spec,
+    pod_shape,
+    replacements,
+    worker_gang,
+)
+from extender.core.cluster.cache import Kept, Slot
+from extender.core.cluster.jobs import Job, Member, State
+from extender.core.cluster.owners import above_each
+from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
+from extender.core.kinds.base import Membership, Owners
+from extender.core.kinds.problem import Problem
+from extender.core.nodes.feasibility import weight
+from shared import labels
+from shared.model import JobKey, NodeName, OwnerReference, Pod, Uid
+
+MOST_SHAPES: Final = 256
+"""Different specs among the pods of one job; roles are a handful."""
+
+
+MOST_WEIGHT: Final = 32_768
+"""Requirements of nodes and their values in all different specs of a job; one pod may have half."""
+
+
+_MOST_SIZES: Final = 4
+"""Contradicting gang sizes that a message names."""
+
+
+def view(snapshot: Snapshot, key: JobKey) -> Job:
+    """Return the job of that key; it must be in ``snapshot.jobs``.
+
+    What the user asked for is read from the members that are not leaving, the oldest first. A job
+    of which nothing has changed is the very object of the last time.
+    """
+    pods = snapshot.jobs[key]
+    over = above_each(snapshot, pods)
+    source = _source(snapshot, key, pods, over)
+    views = snapshot.cache.of(VIEWS)
+    held = views.get(key, source)
+    if held is None:
+        before = views.latest(key)
+        held = _viewed(snapshot, key, pods, over, {} if before is None else before.pods)
+        views.put(key, source, held)
+    return held.job
+
+
+class _Seen(NamedTuple):
+    """What one pod is to its job, and what that was worked out from."""
+
+    source: tuple[object, ...]
+    membership: Membership
+    member: Member
+
+
+class Viewed(NamedTuple):
+    """A job, and each of its pods, so that the next view looks only at those that changed."""
+
+    job: Job
+    pods: Mapping[Uid, _Seen]
+
+
+VIEWS: Final[Slot[Kept[JobKey, Viewed]]] = Slot(Kept, Kept)
+"""Jobs as ``view`` saw them, by key."""
+
+
+def _source(
+    snapshot: Snapshot, key: JobKey, pods: tuple[Pod, ...], over: Sequence[Owners]
+) -> tuple[object, ...]:
+    """Return everything that a view is made of."""
+    claims = any(pod.claims for pod in pods)
+    return (
+        pods,
+        tuple({id(one): one for one in over}.values()),
+        [_place(snapshot, pod) for pod in pods],
+        (snapshot.claims, snapshot.volumes) if claims else None,
+        snapshot.devices,
+        snapshot.open_seats.get(key),
+    )
+
+
+def _place(snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
+    """Return what a pod's state is made of beside the pod."""
+    owner, uid = pod.controller, pod.uid
+    there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
+    waits = replacements.awaited(snapshot, pod) is not None
+    return (snapshot.bound.get(uid), snapshot.seats.get(uid), there, waits)
+
+
+def _viewed(
+    snapshot: Snapshot,
+    key: JobKey,
+    pods: tuple[Pod, ...],
+    over: Sequence[Owners],
+    before: Mapping[Uid, _Seen],
+) -> Viewed:
+    seen = [
+        _seen(snapshot, pod, one, before.get(pod.uid)) for pod, one in zip(pods, over, strict=True)
+    ]
+    staying = [i for i, s in enumerate(seen) if s.member.state is not State.LEAVING] or [0]
+    first, first_above = pods[staying[0]], over[staying[0]]
+    size, size_problem = _size([(pods[i], seen[i].membership) for i in staying])
+    living = [(seen[i].membership.role, over[i]) for i in staying]
+    deciding_owners, scaled_by = worker_gang.deciding_owners(living)
+    spec = job_spec.read(first, first_above, deciding_owners)
+    spec_problem = next(iter(spec.problems), None)
+    if (workers := worker_gang.workers(spec.workers, living)) is not None:
+        size = worker_gang.size(size, workers, (first, first_above), living)
+        spec_problem = worker_gang.problem(workers, living)
+        spec = replace(spec, workers=workers)
+    namespace, kind, name = key.split("/", 2)
+    job = Job(
+        key=key,
+        namespace=namespace,
+        kind=kind,
+        name=name,
+        about=_about(first, first_above),
+        created_at=_created_at(first, first_above),
+        members=tuple(s.member for s in seen),
+        min_available=size,
+        problem=_problem(seen, [seen[i] for i in staying]) or size_problem or spec_problem,
+        spec=spec,
+        kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
+        deciding_owners=deciding_owners,
+        scaled_by=scaled_by,
+        warnings=_warnings([(pods[i], over[i], seen[i].membership.role) for i in staying]),
+    )
+    return Viewed(job, {s.member.pod.uid: s for s in seen})
+
+
+def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
+    """Return the warnings of one pod of each role: the others come from the same template."""
+    first: dict[str, tuple[Pod, Owners]] = {}
+    for pod, over, role in members:
+        first.setdefault(role, (pod, over))
+    found = [
+        (*annotation_warnings.ignored(pod, over), *annotation_warnings.of_pod(pod, over))
+        for pod, over in first.values()
+    ]
+    lines = (line for of_pod in found for line in of_pod)
+    return tuple(dict.fromkeys(lines))[: annotation_warnings.MOST]
+
+
+def _problem(seen: Sequence[_Seen], staying: Sequence[_Seen]) -> Problem | None:
+    """Return what is wrong with the pods themselves, the first of it; None if nothing is."""
+    excess = next((one.member.pod.excess for one in staying if one.member.pod.excess), "")
+    if excess:
+        return Problem(excess)
+    problems = (one.membership.problem for one in staying)
+    return next(filter(None, problems), None) or _variety(seen)
+
+
+def _variety(seen: Sequence[_Seen]) -> Problem | None:
+    """Return that the pods, which are planned at once, differ too much; None if they do not."""
+    if len(seen) == 1:
+        return None
+    shapes = {one.member.shape for one in seen}
+    if len(shapes) > MOST_SHAPES:
+        count, what, most = len(shapes), "different requests or requirements", MOST_SHAPES
+    else:
+        count, what, most = sum(map(weight, shapes)), "requirements and values", MOST_WEIGHT
+    if count <= most:
+        return None
+    return Problem(f"pods of the job: {count} {what} in all, and at most {most} are allowed")
+
+
+def _seen(snapshot: Snapshot, pod: Pod, over: Owners, before: _Seen | None) -> _Seen:
+    volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
+    source = (pod, over, _place(snapshot, pod), volumes, snapshot.devices)
+    if before is not None and before.source == source:
+        return before
+    membership = registry.membership(pod, over)
+    return _Seen(source, membership, _member(snapshot, pod, membership))
+
+
+def _about(pod: Pod, above: Owners) -> OwnerReference:
+    top = above.top
+    if top is not None:
+        return OwnerReference(top.api_version, top.kind, top.name, top.uid)
+    return pod.controller or OwnerReference("v1", "Pod", pod.name, pod.uid)
+
+
+def _created_at(pod: Pod, above: Owners) -> float:
+    group, top = above.group, above.top
+    known = (group.created_at if group else 0.0) or (top.created_at if top else 0.0)
+    return known or pod.created_at
+
+
+def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
+    state, node = _standing(snapshot, pod)
+    shape = pod_shape.shape(snapshot, pod)
+    return Member(pod, membership.role, membership.index, state, node, shape)
+
+
+def _size(members: Sequence[tuple[Pod, Membership]]) -> tuple[int | None, Problem | None]:
+    """Return the gang size, or which pods state different ones."""
+    sizes: dict[int, str] = {}
+    for pod, membership in members:
+        if membership.size is not None and membership.size not in sizes:
+            role = f" ({membership.role})" if membership.role else ""
+            sizes[membership.size] = f"{membership.size} on {pod.name}{role}"
+    if len(sizes) > 1:
+        stated = ", ".join(sizes[size] for size in sorted(sizes)[:_MOST_SIZES])
+        field = registry.size_field(members[0][0])
+        message = f"{field} differs: {stated}; use one value on all pods of the job"
+        return None, Problem(message, field)
+    return next(iter(sizes), None), None
+
+
+def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
+    node = snapshot.bound.get(pod.uid) or pod.node_name
+    if pod.finished and not _is_left_over(snapshot, pod):
+        return (State.SUCCEEDED if pod.phase == "Succeeded" else State.FAILED), node
+    if pod.deleting or pod.finished or (node and _is_left_over(snapshot, pod)):
+        return State.LEAVING, node
+    if node:
+        return State.BOUND, node
+    seat = snapshot.seats.get(pod.uid)
+    if seat:
+        return State.SEATED, seat.node
+    return State.HELD if replacements.awaited(snapshot, pod) else _unseated(pod), None
+
+
+def _unseated(pod: Pod) -> State:
+    if labels.GATE in pod.gates or (pod.gates and not pod.scheduling_group):
+        return State.GATED if len(pod.gates) == 1 and labels.GATE in pod.gates else State.HELD
+    if labels.PLAN in pod.annotations:
+        return State.LOOSE
+    return State.IN_TREE if pod.scheduling_group else State.DIRECT
+
+
+def _is_left_over(snapshot: Snapshot, pod: Pod) -> bool:
+    """Say whether the pod outlives its owner for the moment that garbage collection takes.
+
+    Its place must not be counted for a new job that was given the old one's name.
+    """
+    owner = pod.controller
+    if owner is None or not registry.owner_is_read(owner):
+        return False
+    return snapshot.owners.of(pod.namespace, owner) is None
