@@ -100,7 +100,7 @@ def extender_row(nodes: int, pods: int) -> Row:
     begun = time.perf_counter()
     measure.measure(snapshot, clock.monotonic())
     look_ms = (time.perf_counter() - begun) * 1000
-    metrics.yard.observe_loops(loops)
+    metrics.cluster.observe_loops(loops)
     reading = Reading(clock.now(), clock.monotonic())
     metrics.queue.observe(
         QUEUE.decide(Session(_queue(), reading, params), QueueState(), QueueTrigger()), reading.now

@@ -46,9 +46,9 @@ class MeasureLoop:
         """Look every ``LOOK_SECONDS``; returns only by cancellation."""
         while True:
             self.heartbeat.beat()
-            yard = self.metrics.yard
-            yard.barrier_pods.set(self.barrier())
-            yard.observe_loops(self.health.heartbeats.values())
+            cluster = self.metrics.cluster
+            cluster.barrier_pods.set(self.barrier())
+            cluster.observe_loops(self.health.heartbeats.values())
             begun = self.clock.monotonic()
             await asyncio.to_thread(self.measure, self.store.snapshot(), begun)
             took = self.clock.monotonic() - begun
@@ -56,5 +56,5 @@ class MeasureLoop:
 
     def measure(self, snapshot: Snapshot, monotonic: float) -> None:
         """Take over what a snapshot says; ``monotonic`` is the clock's reading."""
-        self.metrics.yard.observe_nodes(snapshot.room, self.pricing)
-        self.metrics.yard.observe_reports(snapshot, monotonic)
+        self.metrics.cluster.observe_nodes(snapshot.room, self.pricing)
+        self.metrics.cluster.observe_reports(snapshot, monotonic)

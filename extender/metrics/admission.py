@@ -1,6 +1,6 @@
-"""What is counted of admission by price: who was taken, at what gain, and what became of promises.
+"""Metrics of admission by price: admitted jobs, their gain, and kept promises.
 
-Sums of utility are in whatever unit users write their utilities in: one cluster, one unit.
+Sums of utility are in the unit of the users' utilities: one cluster, one unit.
 """
 
 from collections import Counter
@@ -18,22 +18,22 @@ from shared.model import JobKey
 
 GAIN_BUCKETS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 AHEAD: Final = (0, 1, 2, 4, 8, 16, 32, 64)
-"""How many slots from now on the prices to come are told of; beyond the horizon there is none."""
+"""How many slots ahead prices are shown; beyond the horizon there is none."""
 RUNS: Final = "none"
-"""Stands for the reason of a job that has a plan and nothing against it."""
+"""In place of a reason: the job has a plan and may run."""
 
 
 class Offered(StrEnum):
-    """What came of an offer."""
+    """How an offer ended."""
 
     ADMITTED = "admitted"
     REJECTED = "rejected"
     LOST = "lost"
-    """It had been admitted, and has no place any more."""
+    """It was admitted, and lost its place."""
 
 
 class Priced(StrEnum):
-    """Resources that have a price; whatever ends in ``/gpu`` is a GPU."""
+    """Resources that have a price; a name that ends in ``/gpu`` is a GPU."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -48,7 +48,7 @@ class Of(StrEnum):
 
 
 class AdmissionMetrics:
-    """See the module."""
+    """The metrics of this module."""
 
     def __init__(self, series: Series) -> None:
         self._of_offers(series)
@@ -58,7 +58,7 @@ class AdmissionMetrics:
     def _of_offers(self, series: Series) -> None:
         self.offers = series.counter(
             "shuntyard_admission_offers",
-            "Jobs with a utility that were admitted, turned away for the first time, or that lost "
+            "Jobs with a utility that were admitted, rejected for the first time, or that lost "
             "their place.",
             outcome=Offered,
         )
@@ -68,40 +68,40 @@ class AdmissionMetrics:
         )
         self.gain = series.histogram(
             "shuntyard_admission_gain_ratio",
-            "Payoff of jobs when they were admitted, as a part of their utility: of 1 nothing is "
-            "paid.",
+            "Payoff of jobs when they were admitted, as a part of their utility; 1: the job pays "
+            "nothing.",
             GAIN_BUCKETS,
         )
         self.jobs = series.gauge(
             "shuntyard_admission_jobs",
-            "Jobs with a utility, by why they do not run now, or run without a plan; `none` of "
-            "those that are to run by one.",
+            "Jobs with a utility, by the reason why they do not run now, or run without a plan; "
+            "`none`: they run by a plan.",
             reason=(*Reason, RUNS),
         )
 
     def _of_promises(self, series: Series) -> None:
         self.promised_jobs = series.gauge(
             "shuntyard_promised_jobs",
-            "Admitted jobs that have not ended, by what is becoming of the promised slot.",
+            "Admitted jobs that have not ended, by the state of the promised slot.",
             promise=Promise,
         )
         self.promises = series.counter(
             "shuntyard_promises",
-            "Admitted jobs that ended, by what became of the promised slot.",
+            "Admitted jobs that ended, by whether the promised slot was kept.",
             promise=Promise,
         )
 
     def _of_prices(self, series: Series) -> None:
         self.promised = series.gauge(
             "shuntyard_promised_ratio",
-            "How much of what belongs to jobs with a utility is promised, over all nodes and the "
-            "slots to come.",
+            "Promised part of the share of jobs with a utility, over all nodes and all slots from "
+            "now on.",
             resource=Priced,
         )
         self.price = series.gauge(
             "shuntyard_slot_price_ratio",
-            "Price in the present slot, from 0 of a resource that is not promised to 1 of one that "
-            "is promised whole, on a scale of logarithms, over all nodes.",
+            "Price in the present slot on a logarithmic scale, over all nodes: 0, nothing of the "
+            "resource is promised; 1, all of it is.",
             resource=Priced,
             of=Of,
         )
@@ -115,12 +115,12 @@ class AdmissionMetrics:
     def observe(
         self, look: PricingOutcome, before: PricingState, planned: Collection[JobKey]
     ) -> None:
-        """Take over a look.
+        """Count what a pass decided.
 
         Args:
-            look: What was decided.
-            before: What was remembered before it.
-            planned: Jobs that had a plan then.
+            look: The decision.
+            before: The state before it.
+            planned: Jobs that had a plan before it.
         """
         had = {*planned, *before.plans}
         for job, standing in look.standings.items():
@@ -136,7 +136,7 @@ class AdmissionMetrics:
         self._prices(look.book)
 
     def stand_by(self) -> None:
-        """Say nothing of the present: another replica knows it."""
+        """Show nothing: the leader shows the present state."""
         self._stand(())
         self._prices(None)
 
@@ -147,9 +147,9 @@ class AdmissionMetrics:
             self.gain.observe(standing.payoff / standing.utility)
 
     def _stand(self, standings: Iterable[Standing]) -> None:
-        known = list(standings)
-        reasons = Counter(one.reason.value if one.reason else RUNS for one in known)
-        promises = Counter(one.promise for one in known)
+        jobs = list(standings)
+        reasons = Counter(job.reason.value if job.reason else RUNS for job in jobs)
+        promises = Counter(job.promise for job in jobs)
         for reason in (*Reason, RUNS):
             self.jobs.labels(reason=str(reason)).set(reasons[str(reason)])
         for promise in Promise:

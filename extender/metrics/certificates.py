@@ -1,4 +1,4 @@
-"""What is counted of certificates: how long they are good, and what became of renewing them."""
+"""Metrics of certificates: how long they are valid, and how renewals ended."""
 
 from enum import StrEnum
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from extender.metrics.series import Series
 
 AUTHORITY: Final = "authority"
-"""Beside the listeners, what has an end: the authority that the replicas made for themselves."""
+"""Certificate of the authority that the replicas made for themselves, beside the listeners'."""
 
 
 class Door(StrEnum):
@@ -18,15 +18,15 @@ class Door(StrEnum):
 
 
 class Renewing(StrEnum):
-    """What became of files that had changed."""
+    """How taking over changed files ended."""
 
     RENEWED = "renewed"
     REFUSED = "refused"
-    """They cannot be used, and the certificate before stays."""
+    """They cannot be used; the certificate before stays in use."""
 
 
 class Made(StrEnum):
-    """What the replicas make for themselves."""
+    """Certificates that the replicas make for themselves."""
 
     AUTHORITY = "authority"
     SERVER = "server"
@@ -34,25 +34,25 @@ class Made(StrEnum):
 
 
 class CertificateMetrics:
-    """See the module; series of what is not there are not there."""
+    """The metrics of this module; a certificate that does not exist has no series."""
 
     def __init__(self, series: Series) -> None:
         self.left_seconds = series.gauge(
             "shuntyard_certificate_left_seconds",
-            "How long a certificate in use is still good: that of a listener (`scheduler`, `api`, "
+            "How long a certificate in use is still valid: that of a listener (`scheduler`, `api`, "
             "`agents`), and the `authority` that the replicas made for themselves; negative after "
             "its end.",
             ["certificate"],
         )
         self.life_seconds = series.gauge(
             "shuntyard_certificate_life_seconds",
-            "How long that certificate is good in all, from its begin to its end.",
+            "How long that certificate is valid in all, from its begin to its end.",
             ["certificate"],
         )
         self.renewals = series.counter(
             "shuntyard_certificate_renewals",
-            "Looks at which the files of a listener's certificate had changed, by what became of "
-            "it: one that cannot be used is refused at every look.",
+            "Checks that found changed files of a listener's certificate, by outcome; files that "
+            "cannot be used are refused at every check.",
             listener=Door,
             outcome=Renewing,
         )
@@ -69,11 +69,11 @@ class CertificateMetrics:
         )
         self.failures = series.counter(
             "shuntyard_certificate_failures",
-            "What kept this replica from making certificates, or from saying whom to trust; "
-            "counted at every look, ten seconds apart.",
+            "Attempts of this replica to make certificates, or to publish the authorities that "
+            "agents trust, that failed; there is one every ten seconds.",
         )
 
     def observe(self, certificate: str, begins_at: float, ends_at: float, now: float) -> None:
-        """Say how long a certificate is good; all are seconds since the epoch."""
+        """Set how long a certificate is valid; all times are seconds since the epoch."""
         self.left_seconds.labels(certificate=certificate).set(ends_at - now)
         self.life_seconds.labels(certificate=certificate).set(ends_at - begins_at)

@@ -1,7 +1,7 @@
-"""What is measured of the cluster and of our own loops, every few seconds; sums, never one by one.
+"""Metrics of the cluster and of our own loops, measured every few seconds, as sums.
 
 A node or a pod is never a label: with thousands of them its series would cost more than the rest.
-``shuntyard nodes`` has them one by one.
+``shuntyard nodes`` shows them one by one.
 """
 
 import math
@@ -24,13 +24,13 @@ from shared.progress import Category
 
 _NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 BANDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Upper bounds of the bands of prices; a full node's price, 1, lies in the last."""
+"""Upper bounds of the bands of prices; the price of a full node, 1, is in the last."""
 OVER: Final = "over"
-"""The band above them: more is taken than there is."""
+"""The band above them: pods request more than the node has."""
 
 
 class Measured(StrEnum):
-    """Resources that are measured; whatever ends in ``/gpu`` is a GPU."""
+    """Resources that are measured; a name that ends in ``/gpu`` is a GPU."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -54,11 +54,11 @@ class Of(StrEnum):
     MOST = "most"
 
 
-class YardMetrics:
-    """See the module.
+class ClusterMetrics:
+    """The metrics of this module.
 
     Attributes:
-        barrier_pods: Set by who measures.
+        barrier_pods: Set by ``MeasureLoop``.
     """
 
     def __init__(self, series: Series) -> None:
@@ -66,7 +66,7 @@ class YardMetrics:
         self._of_prices(series)
         self.barrier_pods = series.gauge(
             "shuntyard_barrier_pods",
-            "Pods that have reached bind and wait for their gang or their Binding.",
+            "Pods whose bind call waits for their gang or their Binding.",
         )
         self._training_pods = series.gauge(
             "shuntyard_training_pods",
@@ -76,12 +76,12 @@ class YardMetrics:
         self._report_age = series.gauge(
             "shuntyard_heartbeat_age_seconds",
             "Time since the last heartbeat of an agent, over all nodes that ever had one; 0 "
-            "without any.",
+            "if no node had one.",
             of=Of,
         )
         self._silence = series.gauge(
             "shuntyard_loop_silence_seconds",
-            "Time since a loop of this process gave its last sign of life.",
+            "Time since the last sign of life of a loop of this process.",
             ["loop"],
         )
 
@@ -91,14 +91,14 @@ class YardMetrics:
         )
         self._taken = series.gauge(
             "shuntyard_taken_ratio",
-            "Part of what all nodes have that is taken by pods of any scheduler and by seats; 0 "
-            "where no node has any.",
+            "Part of a resource of all nodes that pods of any scheduler and reservations take; 0 "
+            "if no node has the resource.",
             resource=Measured,
         )
         self._largest_free = series.gauge(
             "shuntyard_largest_free_ratio",
-            "Largest free amount on one node that takes pods, as a part of the largest node: how "
-            "large a pod still fits.",
+            "Largest free amount on one node that takes pods, as a part of the largest node: the "
+            "largest pod that still fits.",
             resource=Measured,
         )
 
@@ -112,13 +112,13 @@ class YardMetrics:
         )
         self._priced_nodes = series.gauge(
             "shuntyard_priced_nodes",
-            "Nodes by the price of a resource: at most that much, and more than the band below.",
+            "Nodes by the price of a resource: at most the band, and more than the band below.",
             resource=Measured,
             band=[*map(str, BANDS), OVER],
         )
 
     def observe_nodes(self, room: NodeTable, params: NodePriceParameters) -> None:
-        """Take over what nodes have, what is taken, what it costs."""
+        """Set what nodes have, what is taken, and its price."""
         states = Counter(map(_state, room.nodes))
         for state in NodeState:
             self._nodes.labels(state=state.value).set(states[state])
@@ -126,25 +126,26 @@ class YardMetrics:
         relative = node_prices.log_prices(room, params) / math.log(params.kappa)
         for resource in Measured:
             columns = [i for i, name in enumerate(room.resources) if _measured(name) is resource]
-            all_of_it = room.allocatable[:, columns].sum(axis=1)
+            capacity = room.allocatable[:, columns].sum(axis=1)
             taken = room.used[:, columns].sum(axis=1)
-            total = int(all_of_it.sum())
+            total = int(capacity.sum())
             share = float(taken.sum()) / total if total else 0.0
             self._taken.labels(resource=resource.value).set(share)
-            free = (all_of_it - taken)[open_nodes].max(initial=0)
-            largest = int(all_of_it.max(initial=0))
+            free = (capacity - taken)[open_nodes].max(initial=0)
+            largest = int(capacity.max(initial=0))
             part = float(free) / largest if largest else 0.0
             self._largest_free.labels(resource=resource.value).set(part)
             prices = relative[:, columns]
             self._observe_prices(resource, prices[np.isfinite(prices)])
 
     def _observe_prices(self, resource: Measured, prices: FloatVector) -> None:
-        there = prices.size > 0
-        found = (
-            {Of.LEAST: prices.min(), Of.MEAN: prices.mean(), Of.MOST: prices.max()} if there else {}
+        values = (
+            {Of.LEAST: prices.min(), Of.MEAN: prices.mean(), Of.MOST: prices.max()}
+            if prices.size
+            else {}
         )
         for which in Of:
-            price = float(found.get(which, 0.0))
+            price = float(values.get(which, 0.0))
             self._price.labels(resource=resource.value, of=which.value).set(price)
         edges = np.searchsorted(np.array(BANDS), np.round(prices, 9), side="left")
         counts = np.bincount(edges, minlength=len(BANDS) + 1)
@@ -152,12 +153,12 @@ class YardMetrics:
             self._priced_nodes.labels(resource=resource.value, band=band).set(nodes)
 
     def observe_reports(self, snapshot: Snapshot, monotonic: float) -> None:
-        """Take over what agents say; ``monotonic`` is the clock's reading."""
+        """Set the ages and categories of agents' reports; ``monotonic`` is the clock's reading."""
         reports = snapshot.reports.values()
         ages = [max(0.0, monotonic - report.received_at) for report in reports]
         mean = sum(ages) / len(ages) if ages else 0.0
-        found = {Of.LEAST: min(ages, default=0.0), Of.MEAN: mean, Of.MOST: max(ages, default=0.0)}
-        for which, age_seconds in found.items():
+        values = {Of.LEAST: min(ages, default=0.0), Of.MEAN: mean, Of.MOST: max(ages, default=0.0)}
+        for which, age_seconds in values.items():
             self._report_age.labels(of=which.value).set(age_seconds)
         categories = Counter(
             pod.progress.category
@@ -169,9 +170,9 @@ class YardMetrics:
             self._training_pods.labels(category=category.value).set(categories[category])
 
     def observe_loops(self, heartbeats: Iterable[Heartbeat]) -> None:
-        """Take over how long each loop has been silent."""
-        for one in heartbeats:
-            self._silence.labels(loop=one.name).set(one.age_seconds)
+        """Set how long each loop has been silent."""
+        for heartbeat in heartbeats:
+            self._silence.labels(loop=heartbeat.name).set(heartbeat.age_seconds)
 
 
 def _state(node: Node) -> NodeState:
@@ -183,4 +184,4 @@ def _state(node: Node) -> NodeState:
 def _measured(resource: str) -> Measured | None:
     if resource.endswith("/gpu"):
         return Measured.GPU
-    return next((one for one in Measured if one == resource), None)
+    return next((measured for measured in Measured if measured == resource), None)

@@ -1,4 +1,4 @@
-"""What is counted of connections: how many are open, and which were ended for the others' sake."""
+"""Metrics of connections: how many are open, and how many were ended, and why."""
 
 from collections.abc import Sized
 from enum import StrEnum
@@ -11,13 +11,13 @@ class Ending(StrEnum):
     """Why a connection was ended."""
 
     CROWDED = "crowded"
-    """As many were open as may be; it had asked for nothing, or was one too many."""
+    """The limit was reached; the connection was idle, or one too many."""
     LATE = "late"
     """The body of its request took too long."""
 
 
 class ConnectionMetrics:
-    """See the module."""
+    """The metrics of this module."""
 
     def __init__(self, series: Series) -> None:
         self.open = series.gauge(
@@ -25,12 +25,12 @@ class ConnectionMetrics:
         )
         self.ended = series.counter(
             "shuntyard_connections_ended",
-            "Connections that a listener ended or turned away, by why: `crowded`, as many were "
-            "open as may be; `late`, the body of a request took too long.",
+            "Connections that a listener ended or rejected, by why: `crowded`, the limit of open "
+            "connections was reached; `late`, the body of a request took too long.",
             listener=Door,
             why=Ending,
         )
 
     def watch(self, door: Door, connections: Sized) -> None:
-        """Show how many are open whenever somebody asks."""
+        """Read the number of open connections at every scrape."""
         self.open.labels(listener=door.value).set_function(lambda: float(len(connections)))

@@ -1,8 +1,8 @@
-"""What the extender counts, on a registry of its own so that tests and programs never collide.
+"""Metrics of the extender, on a registry of its own, so that tests and programs never collide.
 
 Names: ``shuntyard_*_{total,seconds,bytes,ratio,jobs,nodes,pods}``. Label values come from closed
-vocabularies, never from names of pods, nodes or jobs. What belongs together has a module of its own
-(``queue``, ``migration``, ``yard`` …); all are on this one registry.
+vocabularies, never from names of pods, nodes or jobs. Each topic has a module (``queue``,
+``migration``, ``cluster`` …); all are on this one registry.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,14 +23,14 @@ from extender.core.agents.report_view import Reporting
 from extender.core.records.signatures import Fault, Signed
 from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.certificates import CertificateMetrics
-from extender.metrics.cluster import YardMetrics
+from extender.metrics.cluster import ClusterMetrics
 from extender.metrics.connections import ConnectionMetrics
 from extender.metrics.migration import MigrationMetrics
 from extender.metrics.queue import QueueMetrics
 from extender.metrics.scaling import ScalingMetrics
 from extender.metrics.series import Series
 
-# A second series for each one, and nobody reads it.
+# It would add a second series to each, which has no use here.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
 
 VERSION: Final = metadata.version("shuntyard")
@@ -43,7 +43,7 @@ LAG_BUCKETS_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 
 
 class Verb(StrEnum):
-    """What was asked."""
+    """The kind of a request."""
 
     FILTER = "filter"
     PRIORITIZE = "prioritize"
@@ -72,16 +72,16 @@ class Outcome(StrEnum):
     BAD_REQUEST = "bad-request"
     """Status 4xx."""
     FAULT = "fault"
-    """Status 5xx: a defect of ours, or a probe that says no."""
+    """Status 5xx: a defect of ours, or a failed probe."""
     CALLER_LOST = "caller-lost"
     """The caller went away before it was answered."""
 
 
 class Passed(StrEnum):
-    """Where a pod of another scheduler came through as if we were not there."""
+    """The call in which a pod of another scheduler was passed through."""
 
     FILTER = "filter"
-    """All nodes that were offered stayed."""
+    """All offered nodes were returned."""
     BIND = "bind"
     """It was bound at once, alone."""
 
@@ -109,7 +109,7 @@ class Losing(StrEnum):
     DISK = "disk"
     """They could not be written."""
     BUFFER = "buffer"
-    """Too much waited to be written."""
+    """Too many waited to be written."""
 
 
 class Bound(StrEnum):
@@ -120,46 +120,46 @@ class Bound(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a pod was deleted (``engine.commands.DeletePod.cause``)."""
+    """Why a pod was deleted (``core.cluster.commands.DeletePod.cause``)."""
 
     PIN_LOST = "pin-lost"
     """None of the nodes it is pinned to could be used."""
     PARTIAL_GANG = "partial-gang"
     """Its gang stayed partial and was dissolved."""
     REPLACED = "replaced"
-    """It was to be deleted for one of these, and an earlier attempt did not get so far."""
+    """An earlier deletion for one of these causes was not finished."""
 
 
 class Reviewed(StrEnum):
-    """What the API server said about a token, of an agent or of a caller of the read API."""
+    """Verdict of the API server on a token of an agent or of a caller of the read API."""
 
     ACCEPTED = "accepted"
     UNAUTHENTICATED = "unauthenticated"
-    """It is not good, or not meant for us."""
+    """It is not valid, or for another audience."""
     FORBIDDEN = "forbidden"
-    """It is no agent's, or of no node."""
+    """It is not of an agent, or not of a node."""
     UNAVAILABLE = "unavailable"
     """There was no verdict."""
 
 
 class Access(StrEnum):
-    """What the API server said of what a caller of the read API may see."""
+    """Verdict of the API server on what a caller of the read API may see."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
     UNAVAILABLE = "unavailable"
     """There was no verdict."""
     THROTTLED = "throttled"
-    """It was not asked: the caller, or all together, had asked too much."""
+    """The API server was not asked: the caller, or all callers together, had too many requests."""
 
 
 class Resizing(StrEnum):
-    """What became of a CPU request that was to change in place."""
+    """How a change of a CPU request in place ended."""
 
     RAISED = "raised"
     LOWERED = "lowered"
     RESTORED = "restored"
-    """What the owner asked for was given back."""
+    """The owner's own request was restored."""
     REFUSED = "refused"
     """By the API server."""
     DEFERRED = "deferred"
@@ -169,7 +169,7 @@ class Resizing(StrEnum):
 
 
 class Happening(StrEnum):
-    """What an agent saw happen to a pod (``shared.wire.Event.kind``)."""
+    """An event of a pod that an agent reports (``shared.wire.Event.kind``)."""
 
     NAN = "nan"
     RESTART = "restart"
@@ -178,7 +178,7 @@ class Happening(StrEnum):
 
 
 class Watched(Protocol):
-    """The part of ``shared.kube.resources.ResourceKind`` that is read here."""
+    """The part of ``shared.kube.resources.ResourceKind`` that is used here."""
 
     @property
     def source(self) -> str:
@@ -187,35 +187,35 @@ class Watched(Protocol):
 
 
 class Watching(Protocol):
-    """The part of ``shared.kube.reflector.Reflector`` that is read here."""
+    """The part of ``shared.kube.reflector.Reflector`` that is used here."""
 
     last_event_at: float
 
     @property
     def kind(self) -> Watched:
-        """What it watches."""
+        """The watched kind."""
         ...
 
     @property
     def relists(self) -> Mapping[str, int]:
-        """How often it had to list again, by reason, since it started."""
+        """Number of lists after the first, by reason."""
         ...
 
 
 class ExtenderMetrics:
-    """All metrics of one extender; public attributes are counted on by loops and handlers."""
+    """All metrics of one extender; controllers and handlers use the public attributes."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.series = Series(self.registry)
         ProcessCollector(registry=self.registry)
-        Info("shuntyard_build", "The version that runs.", registry=self.registry).info(
+        Info("shuntyard_build", "The running version.", registry=self.registry).info(
             {"version": VERSION}
         )
         self.queue = QueueMetrics(self.series)
         self.moves = MigrationMetrics(self.series)
         self.scaling = ScalingMetrics(self.series)
-        self.yard = YardMetrics(self.series)
+        self.cluster = ClusterMetrics(self.series)
         self.admission = AdmissionMetrics(self.series)
         self.certificates = CertificateMetrics(self.series)
         self.connections = ConnectionMetrics(self.series)
@@ -230,7 +230,7 @@ class ExtenderMetrics:
     def _of_requests(self) -> None:
         self.request_seconds = self.series.histogram(
             "shuntyard_request_duration_seconds",
-            "From the first byte of a request's headers to the answer, by verb.",
+            "Time from the first byte of a request's headers to the answer, by verb.",
             REQUEST_BUCKETS_SECONDS,
             verb=Verb,
         )
@@ -256,21 +256,21 @@ class ExtenderMetrics:
     def _of_writes(self) -> None:
         self.releases = self.series.counter("shuntyard_releases", "Pods released from the queue.")
         self.replans = self.series.counter(
-            "shuntyard_replans", "Seats moved to another of the pod's pinned nodes."
+            "shuntyard_replans", "Reservations that moved to another of the pod's pinned nodes."
         )
         self.bindings = self.series.counter(
             "shuntyard_bindings", "Bindings sent, by outcome.", outcome=Bound
         )
         self.signatures_refused = self.series.counter(
             "shuntyard_signatures_refused",
-            "Seats, records on owners and Migrations that began not to count, because their "
-            "signature is missing or wrong, by what it was and why.",
+            "Reservations, records on owners and Migrations that are ignored because their "
+            "signature is missing or wrong, by what they are and why.",
             what=Signed,
             why=Fault,
         )
         self.deletions = self.series.counter(
             "shuntyard_deletions",
-            "Pods deleted so that their owner makes new ones, by cause.",
+            "Pods that were deleted so that their owner makes new ones, by cause.",
             cause=Cause,
         )
         self.writes = self.series.counter(
@@ -290,11 +290,11 @@ class ExtenderMetrics:
         )
         self.decision_log_openings = self.series.counter(
             "shuntyard_decision_log_openings",
-            "Segments of the decision log that were begun, each with the whole state.",
+            "New segments of the decision log; each begins with the whole state.",
         )
         self.decision_log_dropped = self.series.counter(
             "shuntyard_decision_log_dropped",
-            "Records that the decision log lacks, by why.",
+            "Records that are missing in the decision log, by why.",
             why=Losing,
         )
 
@@ -306,57 +306,57 @@ class ExtenderMetrics:
         )
         self.last_event_age_seconds = self.series.gauge(
             "shuntyard_watch_last_event_age_seconds",
-            "Time since a watch last heard anything, by collection; of those that are there.",
+            "Time since the last event of a watch, by collection; only of watches that run.",
             ["source"],
         )
         self.skipped_objects = self.series.counter(
-            "shuntyard_skipped_objects", "Objects that could not be read and were passed over."
+            "shuntyard_skipped_objects", "Objects that could not be parsed and were skipped."
         )
 
     def _of_agents(self) -> None:
         self.heartbeats = self.series.counter(
-            "shuntyard_heartbeats", "Agents' heartbeats that were taken, by kind.", kind=Kind
+            "shuntyard_heartbeats", "Agents' heartbeats that were accepted, by kind.", kind=Kind
         )
         self.token_reviews = self.series.counter(
             "shuntyard_token_reviews",
-            "Tokens that the API server was asked about, by verdict.",
+            "Tokens that the API server reviewed, by verdict.",
             verdict=Reviewed,
         )
         self.access_reviews = self.series.counter(
             "shuntyard_access_reviews",
-            "What the API server was asked about callers of the read API, by verdict.",
+            "Access reviews of callers of the read API, by verdict.",
             verdict=Access,
         )
         self.agent_events = self.series.counter(
             "shuntyard_agent_events",
-            "What agents saw happen to pods, by kind: a metric that is no number, a restart, a new "
-            "category, a log that was cut.",
+            "Events of pods that agents report, by kind: a metric that is not a number, a restart, "
+            "a new category, a truncated log.",
             kind=Happening,
         )
         self.reporting_nodes = self.series.gauge(
             "shuntyard_reporting_nodes",
-            "Nodes by how much is known of them through their agent.",
+            "Nodes by the state of their agent's reports.",
             state=Reporting,
         )
 
     def _of_cpu_weights(self) -> None:
         self.resizes = self.series.counter(
             "shuntyard_resizes",
-            "Changes of CPU requests in place, by what became of them; one that its node defers, "
-            "or finds infeasible, was counted as raised or lowered before.",
+            "Changes of CPU requests in place, by outcome; a change that the node defers or finds "
+            "infeasible is counted as raised or lowered too.",
             outcome=Resizing,
         )
         self.resized_pods = self.series.gauge(
-            "shuntyard_resized_pods", "Pods whose CPU request is not what their owners asked for."
+            "shuntyard_resized_pods", "Pods whose CPU request differs from that of their owners."
         )
 
     def _of_the_process(self) -> None:
         self.acting = self.series.gauge(
-            "shuntyard_acting", "1 while this replica is the one that decides, else 0."
+            "shuntyard_acting", "1 while this replica is the leader, else 0."
         )
         self.loop_lag_seconds = self.series.histogram(
             "shuntyard_loop_lag_seconds",
-            "How late the event loop woke a sleeper.",
+            "Delay of the event loop: how late it runs a timer.",
             LAG_BUCKETS_SECONDS,
         )
         self._relists_seen: dict[tuple[str, str], int] = {}
@@ -368,12 +368,12 @@ class ExtenderMetrics:
         self.requests.labels(verb=verb.value, outcome=outcome.value).inc()
 
     def observe_reports(self, nodes: Mapping[Reporting, int]) -> None:
-        """Take over how many nodes' agents report how well."""
+        """Set the number of nodes by the state of their agent's reports."""
         for state in Reporting:
             self.reporting_nodes.labels(state=state.value).set(nodes.get(state, 0))
 
     def observe_reflectors(self, reflectors: Iterable[Watching], monotonic: float) -> None:
-        """Take over what the watches know of themselves; ``monotonic`` is the clock's reading."""
+        """Count relists and set ages of the watches; ``monotonic`` is the clock's reading."""
         gone, self._sources_seen = self._sources_seen, set()
         for reflector in reflectors:
             source = reflector.kind.source
@@ -381,8 +381,8 @@ class ExtenderMetrics:
             age_seconds = monotonic - reflector.last_event_at
             self.last_event_age_seconds.labels(source=source).set(age_seconds)
             for reason, count in reflector.relists.items():
-                known = self._relists_seen.get((source, reason), 0)
-                self.relists.labels(source=source, reason=reason).inc(count - known)
+                before = self._relists_seen.get((source, reason), 0)
+                self.relists.labels(source=source, reason=reason).inc(count - before)
                 self._relists_seen[source, reason] = count
         for source in gone - self._sources_seen:
             self.last_event_age_seconds.remove(source)

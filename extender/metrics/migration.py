@@ -1,4 +1,4 @@
-"""What is counted of migrations: how they ended, how long each phase took, what they cost."""
+"""Metrics of migrations: how they ended, how long each phase took, what they cost."""
 
 from enum import StrEnum
 from typing import Final
@@ -19,16 +19,16 @@ class Ended(StrEnum):
 
 
 class MigrationMetrics:
-    """See the module.
+    """The metrics of this module.
 
     Attributes:
-        migrating_jobs: Set by the loop at every look.
+        migrating_jobs: Set by the controller at every pass.
     """
 
     def __init__(self, series: Series) -> None:
         self._ended = series.counter(
             "shuntyard_migrations",
-            "Migrations that ended, by what asked for them and how they ended.",
+            "Migrations that ended, by what caused them and how they ended.",
             trigger=Trigger,
             outcome=Ended,
         )
@@ -37,7 +37,7 @@ class MigrationMetrics:
         )
         self._phase_seconds = series.histogram(
             "shuntyard_migration_phase_duration_seconds",
-            "How long migrations stayed in a phase, by the phase that was left.",
+            "How long migrations stayed in a phase, by the phase that ended.",
             PHASE_BUCKETS_SECONDS,
             phase=[phase for phase in MigrationPhase if phase not in CLOSED_PHASES],
         )
@@ -51,19 +51,19 @@ class MigrationMetrics:
         )
         self._gain_seconds = series.counter(
             "shuntyard_migration_expected_gain_seconds",
-            "What completed migrations were expected to gain when they were decided.",
+            "Gain that was expected of completed migrations when they were decided.",
         )
         self._kept_steps = series.counter(
             "shuntyard_migration_kept_steps",
-            "Training steps that evicted pods had behind them and went on from.",
+            "Training steps of evicted pods from which training continued.",
         )
         self._lost_steps = series.counter(
             "shuntyard_migration_lost_steps",
-            "Training steps that had to be taken again after completed migrations.",
+            "Training steps that were repeated after completed migrations.",
         )
 
     def observe_phase(self, migration: Migration, left: MigrationPhase, seconds: float) -> None:
-        """Count that a migration left a phase, after that time, for the one it is in."""
+        """Count that a migration went from a phase, after that time, to its present one."""
         self._phase_seconds.labels(phase=left.value).observe(seconds)
         if migration.open:
             return
@@ -73,9 +73,9 @@ class MigrationMetrics:
             self._observe_completed(migration)
 
     def _observe_completed(self, migration: Migration) -> None:
-        stood_still = downtime_seconds(migration, 0.0)
-        if stood_still is not None:
-            self._downtime_seconds.observe(stood_still)
+        downtime = downtime_seconds(migration, 0.0)
+        if downtime is not None:
+            self._downtime_seconds.observe(downtime)
         self._gain_seconds.inc(max(0.0, migration.gain_seconds or 0.0))
         self._kept_steps.inc(max((m.resumed_step or 0 for m in migration.members), default=0))
         self._lost_steps.inc(lost_steps(migration.members) or 0)

@@ -1,4 +1,4 @@
-"""What is counted of the queue: who waits and why, how long it took, what V was made of."""
+"""Metrics of the queue: waiting jobs by reason, waiting times, and the terms of V."""
 
 import math
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ WAIT_BUCKETS_SECONDS: Final = (
     *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0),
     *(3600.0, 7200.0, 14400.0, 28800.0, 86400.0),
 )
-"""Up to a day: a job that waits longer is an alert, not a quantile."""
+"""Up to a day: a job that waits longer causes an alert."""
 MOST_USER_PRIORITY: Final = 10
 
 
@@ -41,7 +41,7 @@ LEFT_BELOW_SECONDS: Final = (
 
 
 class Term(StrEnum):
-    """What V is made of (docs/policies/priority.md), each from 0 to 1."""
+    """The terms of V (docs/policies/priority.md), each from 0 to 1."""
 
     USER = "user"
     CLASS = "class"
@@ -51,27 +51,27 @@ class Term(StrEnum):
 
 
 class Whose(StrEnum):
-    """Whose terms."""
+    """Of which jobs the terms are."""
 
     FIRST = "first"
     MEAN = "mean"
 
 
 class QueueMetrics:
-    """See the module.
+    """The metrics of this module.
 
     Attributes:
-        cycle_seconds: Timed by the scheduling loop.
+        cycle_seconds: Timed by the controller of the queue.
     """
 
     def __init__(self, series: Series) -> None:
         self.cycle_seconds = series.histogram(
             "shuntyard_cycle_duration_seconds",
-            "Time to decide one scheduling cycle, without carrying it out.",
+            "Time to decide one scheduling pass, without carrying it out.",
             CYCLE_BUCKETS_SECONDS,
         )
         self._queue_jobs = series.gauge(
-            "shuntyard_queue_jobs", "Jobs that wait, those on their way to a node not counted."
+            "shuntyard_queue_jobs", "Waiting jobs, without those on their way to a node."
         )
         self._waiting_jobs = series.gauge(
             "shuntyard_waiting_jobs", "Jobs in the queue by reason.", reason=Reason
@@ -80,7 +80,7 @@ class QueueMetrics:
         self._priority = series.gauge(
             "shuntyard_priority_term_ratio",
             "Terms of V, each from 0 to 1 (docs/policies/priority.md): of the first job in the "
-            "queue, and the mean of all; 0 while nobody waits.",
+            "queue, and the mean of all; 0 while no job waits.",
             whose=Whose,
             term=Term,
         )
@@ -88,23 +88,23 @@ class QueueMetrics:
     def _of_waits(self, series: Series) -> None:
         self._wait_seconds = series.histogram(
             "shuntyard_job_wait_seconds",
-            "From a job's creation to the release of its gang; one that is released again, after "
-            "a loss or a move, is counted again.",
+            "From a job's creation to the release of its gang; a job that is released again, "
+            "after a loss or a move, is counted again.",
             WAIT_BUCKETS_SECONDS,
         )
         self._longest = series.gauge(
             "shuntyard_longest_wait_seconds",
-            "How long the job has waited that waits longest; 0 while nobody waits.",
+            "Longest wait of a job in the queue; 0 while no job waits.",
         )
         self._countdown_jobs = series.gauge(
             "shuntyard_max_wait_jobs",
-            "Waiting jobs that have a maximum wait, by how much of it is left at most.",
+            "Waiting jobs that have a maximum wait, by the time that is left of it at most.",
             left=Left,
         )
         self._least_left = series.gauge(
             "shuntyard_max_wait_left_seconds",
-            "The least that is left of a waiting job's maximum wait; negative if it is over, NaN "
-            "while no job that waits has one.",
+            "Least time left of a waiting job's maximum wait; negative if it is over, NaN while no "
+            "waiting job has one.",
         )
         self._least_left.set(math.nan)
         self._missed = series.counter(
@@ -112,7 +112,7 @@ class QueueMetrics:
         )
 
     def observe(self, cycle: QueueOutcome, now: float) -> None:
-        """Take over the queue as a cycle left it; ``now`` is in seconds since the epoch."""
+        """Set the queue as a pass left it; ``now`` is in seconds since the epoch."""
         counts = dict.fromkeys(Reason, 0)
         for entry in cycle.entries:
             counts[entry.reason] += 1
@@ -127,7 +127,7 @@ class QueueMetrics:
         self._observe_terms([one.value for one in left])
 
     def forget(self) -> None:
-        """Show an empty queue: the replica that decides shows the true one."""
+        """Show an empty queue: the leader shows the true one."""
         for reason in Reason:
             self._waiting_jobs.labels(reason=reason.value).set(0)
         self._queue_jobs.set(0)
@@ -161,7 +161,7 @@ class QueueMetrics:
 
 
 def _terms(value: Value, most_class: int) -> dict[Term, float]:
-    """Return the terms by what each can be at most; b by the largest among those who wait."""
+    """Return the terms as parts of their maximum; b as a part of the largest in the queue."""
     return {
         Term.USER: value.u / MOST_USER_PRIORITY,
         Term.CLASS: value.b / most_class,

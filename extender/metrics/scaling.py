@@ -1,4 +1,4 @@
-"""What is counted of changes of workers: why they were begun, how they ended, how many came."""
+"""Metrics of changes of workers: why they were begun, how they ended, how many workers moved."""
 
 from extender.core.elastic.state import Ended, Ending
 from extender.core.records.rescale import Cause
@@ -6,15 +6,15 @@ from extender.metrics.series import Series
 
 
 class ScalingMetrics:
-    """See the module.
+    """The metrics of this module.
 
     Attributes:
-        open: Set by the loop at every look.
+        open: Set by the controller at every pass.
     """
 
     def __init__(self, series: Series) -> None:
         self.open = series.gauge(
-            "shuntyard_rescaling_jobs", "Jobs of which the number of workers is just changing."
+            "shuntyard_rescaling_jobs", "Jobs whose number of workers is changing."
         )
         self._ended = series.counter(
             "shuntyard_rescales",
@@ -23,7 +23,7 @@ class ScalingMetrics:
             outcome=Ending,
         )
         self._added = series.counter(
-            "shuntyard_workers_added", "Workers that jobs were given, by cause.", cause=Cause
+            "shuntyard_workers_added", "Workers that were added to jobs, by cause.", cause=Cause
         )
         self._removed = series.counter(
             "shuntyard_workers_removed", "Workers that left jobs, by cause.", cause=Cause
@@ -31,8 +31,8 @@ class ScalingMetrics:
 
     def observe(self, ended: Ended) -> None:
         """Count a change that ended."""
-        one = ended.rescale
-        self._ended.labels(cause=one.cause.value, outcome=ended.outcome.value).inc()
+        rescale = ended.rescale
+        self._ended.labels(cause=rescale.cause.value, outcome=ended.outcome.value).inc()
         if ended.outcome is not Ending.ABORTED:
-            moved = self._added if one.to > one.before else self._removed
-            moved.labels(cause=one.cause.value).inc(abs(one.to - one.before))
+            moved = self._added if rescale.to > rescale.before else self._removed
+            moved.labels(cause=rescale.cause.value).inc(abs(rescale.to - rescale.before))

@@ -1,4 +1,4 @@
-"""Making metrics: a series for every label value from the start, none from names of objects."""
+"""Build metrics with a series for every label value from the start, none for names of objects."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 @dataclass(frozen=True)
 class Series:
-    """Makes metrics on one registry; labels are given by all the values they may have.
+    """Builds metrics on one registry; each label is given with all its values.
 
     Attributes:
-        registry: Where they are registered.
+        registry: The registry of all of them.
     """
 
     registry: CollectorRegistry
@@ -28,7 +28,7 @@ class Series:
     def gauge(
         self, name: str, text: str, names: Iterable[str] = (), **labels: Iterable[str]
     ) -> Gauge:
-        """Return a gauge; ``names`` are labels whose values are not a vocabulary of ours."""
+        """Return a gauge; ``names`` are labels with open values."""
         gauge = Gauge(name, text, [*names, *labels], registry=self.registry)
         for values in _combinations(labels):
             gauge.labels(**values)
@@ -45,10 +45,10 @@ class Series:
 
 
 def _combinations(labels: Mapping[str, Iterable[str]]) -> Iterable[dict[str, str]]:
-    """Return every combination of label values, so that no series appears out of nowhere."""
+    """Return every combination of label values, so that no series appears later."""
     if not labels:
         return []
-    found: list[dict[str, str]] = [{}]
+    combinations: list[dict[str, str]] = [{}]
     for name, values in labels.items():
-        found = [{**one, name: str(value)} for one in found for value in values]
-    return found
+        combinations = [{**others, name: str(value)} for others in combinations for value in values]
+    return combinations

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry
 
 from bench import made_up
 from extender.core.parameters.placement import NodePriceParameters
-from extender.metrics.cluster import YardMetrics
+from extender.metrics.cluster import ClusterMetrics
 from extender.metrics.series import Series
 from shared.health import Heartbeat
 from shared.kube import parse
@@ -15,7 +15,7 @@ from shared.progress import Category, NodeReport, PodReport, Progress
 
 def measured(store, now=100.0):
     registry = CollectorRegistry()
-    yard = YardMetrics(Series(registry))
+    yard = ClusterMetrics(Series(registry))
     snapshot = store.snapshot()
     yard.observe_nodes(snapshot.room, NodePriceParameters())
     yard.observe_reports(snapshot, now)
