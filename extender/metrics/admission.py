@@ -113,27 +113,27 @@ class AdmissionMetrics:
         )
 
     def observe(
-        self, look: PricingOutcome, before: PricingState, planned: Collection[JobKey]
+        self, outcome: PricingOutcome, before: PricingState, planned: Collection[JobKey]
     ) -> None:
         """Count what a pass decided.
 
         Args:
-            look: The decision.
+            outcome: The decision.
             before: The state before it.
             planned: Jobs that had a plan before it.
         """
         had = {*planned, *before.plans}
-        for job, standing in look.standings.items():
+        for job, standing in outcome.standings.items():
             if standing.plan is not None and job not in had:
                 self._admitted(standing)
             elif standing.plan is None and job in had:
                 self.offers.labels(outcome=Offered.LOST.value).inc()
-        rejected = look.state.refused.keys() - before.refused.keys() - had
+        rejected = outcome.state.refused.keys() - before.refused.keys() - had
         self.offers.labels(outcome=Offered.REJECTED.value).inc(len(rejected))
-        for ended in look.ended:
+        for ended in outcome.ended:
             self.promises.labels(promise=ended.promise.value).inc()
-        self._stand(look.standings.values())
-        self._prices(look.book)
+        self._stand(outcome.standings.values())
+        self._prices(outcome.book)
 
     def stand_by(self) -> None:
         """Show nothing: the leader shows the present state."""

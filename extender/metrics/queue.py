@@ -111,20 +111,20 @@ class QueueMetrics:
             "shuntyard_max_wait_missed", "Jobs released after their maximum wait was over."
         )
 
-    def observe(self, cycle: QueueOutcome, now: float) -> None:
+    def observe(self, outcome: QueueOutcome, now: float) -> None:
         """Set the queue as a pass left it; ``now`` is in seconds since the epoch."""
         counts = dict.fromkeys(Reason, 0)
-        for entry in cycle.entries:
+        for entry in outcome.entries:
             counts[entry.reason] += 1
         for reason, jobs in counts.items():
             self._waiting_jobs.labels(reason=reason.value).set(jobs)
-        self._queue_jobs.set(len(cycle.entries) - counts[Reason.RELEASING])
-        released = {one.job for one in cycle.commands if isinstance(one, ReleaseGang)}
-        gone = [one for one in cycle.entries if one.job.key in released]
-        left = [one for one in cycle.entries if one.reason is not Reason.RELEASING]
+        self._queue_jobs.set(len(outcome.entries) - counts[Reason.RELEASING])
+        released = {command.job for command in outcome.commands if isinstance(command, ReleaseGang)}
+        gone = [entry for entry in outcome.entries if entry.job.key in released]
+        left = [entry for entry in outcome.entries if entry.reason is not Reason.RELEASING]
         self._observe_released(gone, now)
         self._observe_waiting(left, now)
-        self._observe_terms([one.value for one in left])
+        self._observe_terms([entry.value for entry in left])
 
     def forget(self) -> None:
         """Show an empty queue: the leader shows the true one."""

@@ -40,7 +40,7 @@ TAKEN = Standing(JOB, PLAN, payoff=8.0, utility=10.0, bill=2.0, promise=Promise.
 WAITS = Standing(JOB, reason=Reason.GANG_DOES_NOT_FIT)
 EMPTY = PricingState()
 REFUSED = Refused(era=0, reason=Reason.GANG_DOES_NOT_FIT, message="")
-NOTHING = PricingOutcome((), EMPTY, {}, None, (), (), {}, 0.0)
+NOTHING = PricingOutcome(state=EMPTY, standings={}, book=None, ended=(), wake_at=0.0)
 
 
 @pytest.fixture
@@ -58,36 +58,36 @@ def offers(metrics: ExtenderMetrics) -> list[float | None]:
 
 
 def test_a_job_is_admitted_once_with_its_payoff(metrics: ExtenderMetrics) -> None:
-    look = replace(NOTHING, standings={JOB: TAKEN})
-    metrics.admission.observe(look, EMPTY, ())
+    outcome = replace(NOTHING, standings={JOB: TAKEN})
+    metrics.admission.observe(outcome, EMPTY, ())
     assert offers(metrics) == [1, 0, 0]
     assert value(metrics, "admission_payoff_total") == 8.0
     assert value(metrics, "admission_gain_ratio_bucket", le="0.8") == 1
     for before, planned in ((PricingState(plans={JOB: PLAN}), ()), (EMPTY, (JOB,))):
-        metrics.admission.observe(look, before, planned)
+        metrics.admission.observe(outcome, before, planned)
     assert offers(metrics) == [1, 0, 0]
 
 
 def test_a_job_is_turned_away_once_until_it_is_forgotten(metrics: ExtenderMetrics) -> None:
-    memory = PricingState(refused={JOB: REFUSED})
-    look = replace(NOTHING, memory=memory, standings={JOB: WAITS})
-    metrics.admission.observe(look, EMPTY, ())
-    metrics.admission.observe(look, memory, ())
+    state = PricingState(refused={JOB: REFUSED})
+    outcome = replace(NOTHING, state=state, standings={JOB: WAITS})
+    metrics.admission.observe(outcome, EMPTY, ())
+    metrics.admission.observe(outcome, state, ())
     assert offers(metrics) == [0, 1, 0]
 
 
 def test_a_job_that_loses_its_place_is_lost_and_not_turned_away(metrics: ExtenderMetrics) -> None:
-    memory = PricingState(refused={JOB: REFUSED})
-    look = replace(NOTHING, memory=memory, standings={JOB: WAITS})
-    metrics.admission.observe(look, PricingState(plans={JOB: PLAN}), (JOB,))
+    state = PricingState(refused={JOB: REFUSED})
+    outcome = replace(NOTHING, state=state, standings={JOB: WAITS})
+    metrics.admission.observe(outcome, PricingState(plans={JOB: PLAN}), (JOB,))
     assert offers(metrics) == [0, 0, 1]
 
 
 def test_promises_are_counted_as_they_stand_and_when_they_end(metrics: ExtenderMetrics) -> None:
     late = replace(TAKEN, job=OTHER, plan=changed(PLAN, job=OTHER), promise=Promise.SLIPPED)
     ended = (Ended(PLAN, Promise.BROKEN),)
-    look = replace(NOTHING, standings={JOB: TAKEN, OTHER: late}, ended=ended)
-    metrics.admission.observe(look, EMPTY, ())
+    outcome = replace(NOTHING, standings={JOB: TAKEN, OTHER: late}, ended=ended)
+    metrics.admission.observe(outcome, EMPTY, ())
     standing = [value(metrics, "promised_jobs", promise=p.value) for p in Promise]
     done = [value(metrics, "promises_total", promise=p.value) for p in Promise]
     assert (standing, done) == ([1, 1, 0], [0, 0, 1])

@@ -25,7 +25,10 @@ class Counted:
 
     def look(self, *entries, released=()):
         commands = tuple(ReleaseGang(job=name, pods=(), first=0) for name in released)
-        self.queue.observe(QueueOutcome(entries, commands, QueueState(), None), NOW)
+        outcome = QueueOutcome(
+            state=QueueState(), commands=commands, entries=entries, wake_after_seconds=None
+        )
+        self.queue.observe(outcome, NOW)
         return self
 
     def value(self, name, **labels):
