@@ -1,1 +1,1 @@
-"""Scheduler extender: a pure core (state, engine, policy, adapters) in a shell (http, loops)."""
+"""Scheduler extender: a pure core and a store, in a shell of controllers, writers and servers."""

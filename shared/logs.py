@@ -56,7 +56,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """``14:03:07.123 warning extender.loops.bind message field=value``."""
+    """``14:03:07.123 warning extender.writers.bindings message field=value``."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:

@@ -1,7 +1,7 @@
 """A pod that nobody controls is replaced by us, so that there are never two of it, or none.
 
-The pod is marked, its copy is made, the pod is deleted (``engine.copies`` has the rule). Whoever is
-stopped in between leaves a mark, and the next cycle comes back here.
+The pod is marked, its copy is made, the pod is deleted (``core.cluster.replacements`` has the
+rule). A crash in between leaves a mark, and the next pass continues from it.
 
 A pod that somebody else deletes gets no copy. Where that happens after the copy was made, the
 deletion says so: it names the version of the pod that had not been deleted yet. Then the copy is

@@ -1,4 +1,4 @@
-"""The scheduler of the extender itself: ``engine.queueing.cycle`` with its memory carried on."""
+"""The scheduler of the extender itself: ``core.queue.decision`` with its memory carried on."""
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet

@@ -119,7 +119,7 @@ def _may_hold(snapshot: Snapshot, node: NodeName, request: str, uid: Uid) -> boo
 
 # === What an agent is to tell the trainers on its node because their job's workers change.
 #
-# As for migrations (``engine.migration.asking``) it is derived at every heartbeat, here from the
+# As for migrations (``core.agents.requests``) it is derived at every heartbeat, here from the
 # owners' annotations. The request stands until the last of those who leave is on its way out,
 # so that
 # nobody goes on with a worker that is about to vanish; then those who stay are told to go on.

@@ -1,4 +1,4 @@
-"""What the core asks the shell to do: values, executed by ``loops.execute`` alone.
+"""What the core asks the shell to do: values, executed by ``writers.execute`` alone.
 
 Every command carries what the write needs as its precondition.
 """

@@ -1,4 +1,4 @@
-"""Changes of owners, and marks on their pods: executed by ``loops.owners`` alone.
+"""Changes of owners, and marks on their pods: executed by ``writers.owners`` alone.
 
 Spec and annotations of an owner are one write, so that what is done and the word about it cannot
 come apart.

@@ -67,7 +67,7 @@ class Placeholder(Struct, frozen=True):
 
 
 class PlaceholderReservations(Struct, frozen=True):
-    """What is kept for the pods that a direct gang still lacks (``engine.direct``).
+    """What is kept for the pods that a direct gang still lacks (``core.scheduler.direct_gangs``).
 
     Attributes:
         job: The gang.
@@ -100,7 +100,7 @@ class Snapshot:
         seats: Seats of pods not seen bound, also of those whose Binding we wrote.
         bound: Node of each pod that is bound, observed or assumed; finished ones too.
         marked: Bare pods that we have begun to replace and that nobody is seen to delete yet, by
-            uid (``engine.copies``).
+            uid (``core.cluster.replacements``).
         most_placed: Of jobs that have had more members bound or succeeded at one time than now:
             how many at most, since the oldest of those that still are so was bound. As observed.
         owners: Looked up by references within one namespace.

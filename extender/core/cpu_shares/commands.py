@@ -1,4 +1,4 @@
-"""What the CPU weights ask the shell to do, executed by ``loops.requests`` alone, and what came."""
+"""Writes of CPU weights, carried out by ``writers.cpu_requests`` alone, and their results."""
 
 from enum import StrEnum
 

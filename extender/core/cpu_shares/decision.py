@@ -4,7 +4,7 @@
 owners gave them. What was given is written on a pod before its request is changed, and struck out
 when it is restored; so a restart, a crash or another replica finds it.
 
-**Who gets what.** Pods whose remaining work is known share by ``policy.cpu_weights``. A pod of
+**Who gets what.** Pods whose remaining work is known share by ``cpu_weights``. A pod of
 which too little is known keeps its request for ``PATIENCE_SECONDS`` and is then given back its own;
 so is one whose node did not grant a change. A pod in an open migration, or one that is ending, is
 left alone. Where weights are switched off, or the extender is about to end, everybody is given

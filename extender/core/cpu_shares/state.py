@@ -1,6 +1,6 @@
 """What is remembered of resizes from one look to the next.
 
-A value, as in ``engine.memory``: it goes in and comes out of every look.
+A value, as in ``core.queue.state``: it goes in and comes out of every look.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
 """The phases of a migration after its pods left: nothing here can be taken back.
 
-See ``engine.migration.stepping`` for the table.
+See ``stepping`` for the table.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a migration asks the shell to do, executed by ``loops.moving`` alone.
+"""What a migration asks the shell to do, executed by ``writers.migrations`` alone.
 
 Each names the Migration it belongs to by ``namespace/name``, has the precondition of its write, and
 is safe to repeat. What came of it is an ``Outcome``.

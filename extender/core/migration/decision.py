@@ -1,6 +1,6 @@
 """One look at all migrations: each open one goes a step further, new ones begin, old ones go.
 
-1. Every open migration: its next step (``engine.migration.stepping``).
+1. Every open migration: its next step (``stepping``).
 2. Jobs that we keep suspended for a migration that is no more: resumed.
 3. Ended migrations nobody needs: removed.
 4. Where it is time to: who is to move by the policy's rule (``choosing``).

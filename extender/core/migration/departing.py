@@ -1,6 +1,6 @@
 """The phases of a migration until its pods leave: everything here can still be taken back.
 
-See ``engine.migration.stepping`` for the table.
+See ``stepping`` for the table.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ phase                what it does                      what ends it
 Requested            nothing                           seats free: TargetReserved
 TargetReserved       keeps the seats                   agents reported: CheckpointRequested
 CheckpointRequested  heartbeat answers carry the       all acked: Checkpointed
-                     request (``engine.asking``)       a refusal, or the deadline: Aborted
+                     request (``agents.requests``)       a refusal, or the deadline: Aborted
 Checkpointed         nothing                           still held: Evicting; no more: Aborted
 Evicting             evicts, or suspends the Job       the pods leave: Recreating
                                                        a budget forbids it too long: Aborted

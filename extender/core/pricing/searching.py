@@ -1,6 +1,6 @@
 """The best schedule that can be followed: nobody moves from slot to slot, no node is taken twice.
 
-The paper's schedule (``policy.admission``) may put a job on other machines in every slot. First its
+The paper's schedule (``admission``) may put a job on other machines in every slot. First its
 workers are seated so that each stays where it is (``seating``). If that cannot be done, the job is
 offered only what every machine has left in all slots of a stretch: there everybody can stay. At
 last it is offered the same number of workers in slots in a row, wherever those find seats.

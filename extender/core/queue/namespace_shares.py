@@ -128,7 +128,7 @@ def _counts(pod: Pod, snapshot: Snapshot) -> bool:
     return loose and not pod.deleting
 
 
-# === The cluster shared among namespaces, in one row of turns (``policy.fair_share``).
+# === The cluster shared among namespaces, in one row of turns (``fair_share``).
 #
 # What each holds at the beginning, ``holdings`` says; what a turn gives away counts at once.
 

@@ -3,10 +3,10 @@
 1. Jobs for which others give up workers go first, then those whose maximum wait is over, the oldest
    deadline first, as long as they fit, whichever namespace they are of.
 2. The first of them that does not fit now, but would once others have ended, is the holder: room is
-   kept for it (``policy.reservation``). One that would never fit is passed over and says so.
+   kept for it (``backfill``). One that would never fit is passed over and says so.
 3. The others follow in their order; with fair share the namespaces take turns, and that order holds
    inside each (``sharing``). While there is a holder, a job starts only if the holder starts no
-   later for it (``policy.passing``).
+   later for it (``backfill``).
 4. Last come workers that their job can do without: growth delays nobody who could start.
 
 Nothing is remembered: the holder follows from the snapshot and the clock. A gang that has members

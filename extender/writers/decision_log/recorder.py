@@ -1,7 +1,7 @@
 """The decision log on disk: everything that changed the store and every decision, in segments.
 
 All changes of the store pass through the ``Recorder``, so that the log lacks none. Records are
-collected in memory and written once a second behind the decisions (``loops.log_writer``); a segment
+collected in memory and written once a second behind the decisions (``log_writer``); a segment
 that has grown to its size is closed, the next one opens with the whole state, and the oldest beyond
 their number go. A long list is no record: it makes the next one open a segment, with what it said.
 """

@@ -103,10 +103,7 @@ def test_takeovers_are_listed_by_outage_with_their_worst(tmp_path: Path) -> None
 
 PARTS: dict[str, tuple[str, str | None]] = {
     "the event loop waits": ("~:<method 'poll' of 'select.epoll' objects>", profiles.WAITING),
-    "a decision": (
-        "/x/extender/engine/queueing.py:cycle",
-        "decisions (engine, policies, adapters)",
-    ),
+    "a decision": ("/x/extender/core/queue/decision.py:decide", "decisions (core)"),
     "reading a pod": ("/x/shared/kube/parse.py:decode_pod", "reading API objects"),
     "writing one": ("/x/shared/kube/writes.py:bind", "API client and writes"),
     "the start": ("~:<built-in method builtins.compile>", None),
