@@ -19,6 +19,11 @@ class InTreeGroup(NamedGroup):
     field = "field spec.schedulingGroup.podGroupName"
 
     @override
+    def claims(self, pod: Pod) -> bool:
+        """Return True if the field is there; asked for nearly every pod."""
+        return bool(pod.scheduling_group)
+
+    @override
     def group_name(self, pod: Pod) -> str:
         """Return the value of the field."""
         return pod.scheduling_group

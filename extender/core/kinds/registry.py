@@ -4,7 +4,7 @@ A job kind is one file and one line here. The functions of this module are those
 ``KINDS``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from extender.core.kinds import roles
@@ -39,6 +39,8 @@ from extender.core.kinds.yunikorn_application import YunikornApplication
 from shared import foreign_labels, labels
 from shared.errors import InputError
 from shared.model import JobKey, OwnerReference, Pod
+
+_Claim = tuple[Callable[[Pod], bool], JobKind]
 
 GROUPS: Final[tuple[JobKind, ...]] = (
     LabelledJob(),
@@ -79,8 +81,12 @@ class Registry:
         self.kinds: Final = (*groups, *makers)
         # asked for every pod in every cycle: most pods have no mark; their owner alone decides
         self._marks: Final = frozenset(mark for kind in self.kinds for mark in kind.marks)
-        self._claims: Final = tuple((kind.claims, kind) for kind in self.kinds)
-        self._unmarked_claims: Final = tuple((k.claims, k) for k in self.kinds if not k.marks)
+        self._claims: Final[tuple[_Claim, ...]] = tuple((kind.claims, kind) for kind in self.kinds)
+        unmarked = [kind for kind in self.kinds if not kind.marks]
+        self._unmarked_claims: Final = _claims_by_controller(unmarked)
+        self._other_claims: Final[tuple[_Claim, ...]] = tuple(
+            (kind.claims, kind) for kind in unmarked if not isinstance(kind, ControlledBy)
+        )
         self._maker_claims: Final = tuple((kind.claims, kind) for kind in makers)
         self._progressing_claims: Final = tuple(
             kind.claims for kind in makers if isinstance(kind, Progressing)
@@ -113,8 +119,12 @@ class Registry:
 
     def kind_of(self, pod: Pod) -> JobKind:
         """Return the first kind that claims the pod: the one that names its job."""
-        marked = self.names_a_job(pod.labels, pod.annotations)
-        for claims, kind in self._claims if marked else self._unmarked_claims:
+        candidates = self._claims
+        if self._marks.isdisjoint(pod.labels) and self._marks.isdisjoint(pod.annotations):
+            owner = pod.controller
+            controller_kind = "" if owner is None else owner.kind
+            candidates = self._unmarked_claims.get(controller_kind, self._other_claims)
+        for claims, kind in candidates:
             if claims(pod):
                 return kind
         raise AssertionError("the last kind claims every pod")
@@ -236,23 +246,16 @@ class Registry:
         return None
 
 
-KINDS: Final = Registry(GROUPS, MAKERS)
-
-names_a_job = KINDS.names_a_job
-kind_of = KINDS.kind_of
-maker_of = KINDS.maker_of
-job_key = KINDS.job_key
-membership = KINDS.membership
-size_field = KINDS.size_field
-is_endless = KINDS.is_endless
-resizable = KINDS.resizable
-nominating = KINDS.nominating
-progressing = KINDS.progressing
-controlled_by = KINDS.controlled_by
-supposable = KINDS.supposable
-understood = KINDS.understood
-group_key = KINDS.group_key
-owner_is_read = KINDS.owner_is_read
+def _claims_by_controller(kinds: Sequence[JobKind]) -> Mapping[str, tuple[_Claim, ...]]:
+    """Return the kinds that a pod can be of, by the kind of its controller, in their order."""
+    return {
+        controller_kind: tuple(
+            (kind.claims, kind)
+            for kind in kinds
+            if not isinstance(kind, ControlledBy) or kind.controller_kind == controller_kind
+        )
+        for controller_kind in {k.controller_kind for k in kinds if isinstance(k, ControlledBy)}
+    }
 
 
 def annotation(pod: Pod, above: Owners, key: str) -> str | None:
@@ -304,3 +307,22 @@ def _index(
     except InputError as error:
         return None, Problem.of(error)
     return index, None
+
+
+KINDS: Final = Registry(GROUPS, MAKERS)
+
+names_a_job = KINDS.names_a_job
+kind_of = KINDS.kind_of
+maker_of = KINDS.maker_of
+job_key = KINDS.job_key
+membership = KINDS.membership
+size_field = KINDS.size_field
+is_endless = KINDS.is_endless
+resizable = KINDS.resizable
+nominating = KINDS.nominating
+progressing = KINDS.progressing
+controlled_by = KINDS.controlled_by
+supposable = KINDS.supposable
+understood = KINDS.understood
+group_key = KINDS.group_key
+owner_is_read = KINDS.owner_is_read
