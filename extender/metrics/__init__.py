@@ -1,1 +1,1 @@
-"""What the extender counts: a module a group (docs/reference/metrics.md)."""
+"""Metrics of the extender, a module for each topic (docs/reference/metrics.md)."""

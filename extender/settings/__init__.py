@@ -1,1 +1,1 @@
-"""The settings of the extender: one YAML file, a module a topic (docs/reference/settings.md)."""
+"""The settings of the extender: one YAML file, a module for each topic (docs/reference/settings.md)."""

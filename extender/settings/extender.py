@@ -1,4 +1,4 @@
-"""The settings of the extender: one YAML file, a section a topic (docs/reference/settings.md).
+"""The settings of the extender: one YAML file, a section for each topic (docs/reference/settings.md).
 
 Read once in ``main``; parts are given the values they need, never this object.
 """

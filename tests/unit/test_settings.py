@@ -1,4 +1,4 @@
-"""One file and the environment become settings; what is wrong is said in words."""
+"""One file and the environment become settings; errors name the field and what is expected."""
 
 import dataclasses
 import re
@@ -85,7 +85,7 @@ def load(tmp_path: Path, text: str, **environ: str) -> ExtenderSettings:
     return settings.load(ExtenderSettings, file, environ)
 
 
-def test_no_file_and_no_variable_give_the_engines_own_defaults() -> None:
+def test_without_file_and_variables_parameters_have_their_defaults() -> None:
     found = settings.load(ExtenderSettings, None, {})
     assert engine_parameters(found, "shuntyard") == CoreParameters()
 
@@ -122,7 +122,7 @@ def test_levels_are_a_list_in_the_file_and_pairs_in_the_environment(tmp_path: Pa
     assert engine_parameters(none, "shuntyard").topology.levels == ()
 
 
-def test_a_port_that_nobody_listens_on_is_nobodys(tmp_path: Path) -> None:
+def test_a_listener_that_is_not_opened_may_have_any_port(tmp_path: Path) -> None:
     assert load(tmp_path, "api: {listen_port: 10263}").agents.certificate is None
 
 
@@ -200,7 +200,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
         {},
         "agents: certificate and key: expected both or none of them",
     ),
-    "clients that are asked without TLS": (
+    "client certificates without TLS": (
         "scheduler: {client_authority: /c}",
         {},
         "scheduler: client_authority: expected certificate and key beside it",
@@ -223,7 +223,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "a name in two parts": ("certificates: {names: ['a b']}", {}, "certificates.names: 'a b'"),
     "a name that is empty": ("certificates: {names: ['']}", {}, "certificates.names: ''"),
     "a name with two dots": ("certificates: {names: [a..b]}", {}, "certificates.names: 'a..b'"),
-    "a listener that lets everybody bind": (
+    "a listener without authentication on all addresses": (
         "scheduler: {listen_host: 0.0.0.0}",
         {},
         "scheduler: listen_host '0.0.0.0': expected a loopback address",
@@ -270,7 +270,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize(("text", "environ", "want"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_wrong_is_named_with_what_was_expected(
+def test_an_error_names_the_field_and_what_was_expected(
     tmp_path: Path, text: str, environ: dict[str, str], want: str
 ) -> None:
     with pytest.raises(SettingsError) as caught:
@@ -279,7 +279,7 @@ def test_what_is_wrong_is_named_with_what_was_expected(
     assert "pydantic" not in str(caught.value)
 
 
-def test_names_of_a_certificate_are_as_it_has_them(tmp_path: Path) -> None:
+def test_certificate_names_are_spelled_as_in_a_certificate(tmp_path: Path) -> None:
     """In another spelling they would never be those that are in it, and it would be made anew."""
     names = "[Yard.Example.ORG, '*.example.org', 'FD00:0::0:1', 10.0.0.1]"
     found = load(tmp_path, f"certificates: {{names: {names}}}").certificates
@@ -290,19 +290,19 @@ def test_names_of_a_certificate_are_as_it_has_them(tmp_path: Path) -> None:
     assert certificates.plan(reading.found(reading.read(made), 1e9), wanted, 1e9).nothing
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"missing\.yaml: No such file"):
         settings.load(ExtenderSettings, tmp_path / "missing.yaml", {})
 
 
-def test_every_mistake_is_said_at_once(tmp_path: Path) -> None:
+def test_an_error_lists_every_mistake(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         load(tmp_path, "queue: {order: fifo}\ngang: {spares: -1}")
     assert len(str(caught.value).splitlines()) == 3
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
-def test_every_field_is_documented_and_bounded_and_says_its_unit(path: tuple[str, ...]) -> None:
+def test_every_field_has_a_description_bounds_and_a_unit(path: tuple[str, ...]) -> None:
     info = FIELDS[path]
     assert info.description
     assert not info.is_required()
@@ -381,7 +381,7 @@ def test_every_declared_parameter_is_taken_by_one_section() -> None:
 
 
 @pytest.mark.parametrize("path", TAKEN, ids=".".join)
-def test_every_policy_field_reaches_the_engine(path: tuple[str, ...]) -> None:
+def test_every_taken_field_changes_the_parameters(path: tuple[str, ...]) -> None:
     found = PolicySettings.model_validate({path[0]: {path[1]: another(path)}})
     changed = dataclasses.asdict(engine_parameters(found, "shuntyard"))
     assert changed != dataclasses.asdict(CoreParameters())
