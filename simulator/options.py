@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ConfigDict
 
 from extender.core.parameters.combined import CoreParameters
-from extender.settings.policy import PolicySettings, engine_parameters
+from extender.settings.policy import PolicySettings, core_parameters
 from shared import labels
 from shared import settings as settings_files
 
@@ -71,4 +71,4 @@ def read_parameters(
     Raises:
         SettingsError: The file or a value cannot be used.
     """
-    return engine_parameters(settings_files.load(_SettingsFile, file, os.environ), scheduler_name)
+    return core_parameters(settings_files.load(_SettingsFile, file, os.environ), scheduler_name)

@@ -39,7 +39,7 @@ from extender.servers.scheduler.direct_gangs import DirectDesk
 from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from extender.settings.signing import SigningSection
 from extender.store.source import SnapshotSource
 from extender.store.store import ClusterStore
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if options.replay:
             name = settings.scheduler.scheduler_name
-            return replay.run(options.replay, engine_parameters(settings, name))
+            return replay.run(options.replay, core_parameters(settings, name))
         asyncio.run(_run_until_told(settings, _prepare(settings)))
     except SettingsError as error:
         print(f"shuntyard-extender: {error}", file=sys.stderr)  # noqa: T201 - nothing runs yet
@@ -206,7 +206,7 @@ def build(
     """
     client, clock, metrics, beat = ground.client, ground.clock, ground.metrics, ground.beat
     changed = ChangeNotifier()
-    params = engine_parameters(settings, settings.scheduler.scheduler_name)
+    params = core_parameters(settings, settings.scheduler.scheduler_name)
     identity = settings.scheduler.identity or socket.gethostname()
     observer = _observer(settings, ground, params, changed)
     recorder, store = observer.recorder, observer.recorder.store

@@ -1,1 +1,1 @@
-"""The settings of the extender: one YAML file, a module for each topic (docs/reference/settings.md)."""
+"""Settings of the extender: one YAML file, a module for each topic (docs/reference/settings.md)."""

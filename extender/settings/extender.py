@@ -1,6 +1,7 @@
-"""The settings of the extender: one YAML file, a section for each topic (docs/reference/settings.md).
+"""Settings of the extender: one YAML file, a section for each topic.
 
-Read once in ``main``; parts are given the values they need, never this object.
+See docs/reference/settings.md. Read once in ``main``; parts are given the values they need, never
+this object.
 """
 
 from itertools import combinations

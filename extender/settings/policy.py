@@ -179,7 +179,7 @@ class PolicySettings(Section):
     price_bounds: PriceBoundsSection = PriceBoundsSection()
 
 
-def engine_parameters(settings: PolicySettings, scheduler_name: str) -> CoreParameters:
+def core_parameters(settings: PolicySettings, scheduler_name: str) -> CoreParameters:
     """Return the core's parameters; ``scheduler_name`` is the ``schedulerName`` of our pods."""
     sections = [getattr(settings, name) for name in PolicySettings.model_fields]
     return fill(CoreParameters(scheduler_name=scheduler_name), sections)

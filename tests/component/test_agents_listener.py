@@ -14,7 +14,7 @@ from extender.controllers.agents import AgentsLoop
 from extender.metrics.certificates import Door
 from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import api, labels
 from shared.errors import SettingsError
 from shared.kube import paths
@@ -369,7 +369,7 @@ async def test_what_was_decided_beside_heartbeats_is_decided_again(trust: Trust,
                 assert (await lent.beat(heartbeat("a", sequence, said, full=full))).status == 200
                 fake.put(paths.PODS, pod(f"train-{sequence}", job=f"train-{sequence}", size=1))
             await eventually(lambda: _released(fake) == 4)
-    parameters = engine_parameters(ExtenderSettings.model_validate(QUICK), labels.SCHEDULER_NAME)
+    parameters = core_parameters(ExtenderSettings.model_validate(QUICK), labels.SCHEDULER_NAME)
     assert await asyncio.to_thread(replay.run, tmp_path, parameters) == 0
     text = await asyncio.to_thread(lambda: "".join(p.read_text() for p in tmp_path.iterdir()))
     assert text.count('"type":"ReportRecord"') == 5

@@ -10,7 +10,7 @@ import pytest
 from extender.app import replay
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import QUICK as SHELL
@@ -191,7 +191,7 @@ async def test_what_was_decided_is_decided_the_same_way_again(
     assert world.restored()
     sections = {key: {**SHELL.get(key, {}), **QUICK.get(key, {})} for key in {**SHELL, **QUICK}}
     settings = ExtenderSettings.model_validate(sections)
-    parameters = engine_parameters(settings, labels.SCHEDULER_NAME)
+    parameters = core_parameters(settings, labels.SCHEDULER_NAME)
     code = await asyncio.to_thread(replay.run, tmp_path, parameters)
     said = capsys.readouterr().out
     assert code == 0, said

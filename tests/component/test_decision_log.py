@@ -9,7 +9,7 @@ import pytest
 from extender.app import replay
 from extender.core.parameters.combined import CoreParameters
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import QUICK, MiniScheduler, bound, extender, lease, node, pod
@@ -45,7 +45,7 @@ async def _segments(directory):
 
 def parameters() -> CoreParameters:
     settings = ExtenderSettings.model_validate(QUICK)
-    return engine_parameters(settings, labels.SCHEDULER_NAME)
+    return core_parameters(settings, labels.SCHEDULER_NAME)
 
 
 async def test_every_decision_replays(log, capsys):

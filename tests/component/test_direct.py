@@ -9,7 +9,7 @@ import pytest
 from extender.app import replay
 from extender.core.scheduler import filtering
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
 from shared.system_clock import SystemClock
@@ -247,6 +247,6 @@ async def test_decisions_about_direct_gangs_replay(fake, tmp_path, capsys):
         put_direct(fake, "late", 3, members=1)
         await eventually(lambda: "late-0" in scheduler.refused)
     sections = {**QUICK, "gang": {**QUICK["gang"], **gang}}
-    params = engine_parameters(ExtenderSettings.model_validate(sections), labels.SCHEDULER_NAME)
+    params = core_parameters(ExtenderSettings.model_validate(sections), labels.SCHEDULER_NAME)
     code = await asyncio.to_thread(replay.run, tmp_path, params)
     assert code == 0, capsys.readouterr().out

@@ -14,7 +14,7 @@ from extender.controllers.observe import catalog, optional_kind
 from extender.controllers.observe import observer as observe_observer
 from extender.controllers.observe.observer import Observer
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import QUICK, Extender, MiniScheduler, bound, extender, lease, node, pod
@@ -252,7 +252,7 @@ async def test_decisions_that_owners_and_groups_shaped_replay(
         fake.uninstall(JOB_SETS)
         await eventually(lambda: "it" not in known(running))
     settings = ExtenderSettings.model_validate(QUICK)
-    params = engine_parameters(settings, labels.SCHEDULER_NAME)
+    params = core_parameters(settings, labels.SCHEDULER_NAME)
     assert await asyncio.to_thread(replay.run, tmp_path, params) == 0
 
 
@@ -277,6 +277,6 @@ async def test_a_device_class_that_comes_later_lets_waiting_pods_go(
         )
         await eventually(lambda: len(bound(fake)) == 2)
     settings = ExtenderSettings.model_validate(QUICK)
-    parameters = engine_parameters(settings, labels.SCHEDULER_NAME)
+    parameters = core_parameters(settings, labels.SCHEDULER_NAME)
     assert await asyncio.to_thread(replay.run, tmp_path, parameters) == 0
     assert " 0 differ" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from extender.controllers.migration import MigrationController
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records import migrations as records_migrations
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from extender.writers.decision_log.recorder import Recorder
 from shared import labels
 from shared.kube import paths
@@ -359,7 +359,7 @@ async def test_every_look_replays(
         await ended(fake, P.COMPLETED)
         await eventually(lambda: _declined(running, "default/statefulset/m"))
     given = ExtenderSettings.model_validate({**SHELL, **settings({"cooldown_seconds": 60})})
-    params = engine_parameters(given, labels.SCHEDULER_NAME)
+    params = core_parameters(given, labels.SCHEDULER_NAME)
     code = await asyncio.to_thread(replay.run, tmp_path, params)
     said = capsys.readouterr().out
     assert code == 0, said

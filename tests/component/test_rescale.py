@@ -10,7 +10,7 @@ import pytest
 from extender.app import replay
 from extender.core.records.rescale import Cause, Phase
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
 from tests.component.crew_yard import (
@@ -76,5 +76,5 @@ async def test_room_is_used_lent_and_used_again(
         assert len(crew.lost) == (0 if notes is CHECKPOINT else 2)
         await eventually(lambda: events(fake) >= {"Rescaling", "Rescaled"})
     changes: dict[str, Any] = {**QUICK, **settings({})}
-    params = engine_parameters(ExtenderSettings.model_validate(changes), labels.SCHEDULER_NAME)
+    params = core_parameters(ExtenderSettings.model_validate(changes), labels.SCHEDULER_NAME)
     assert await asyncio.to_thread(replay.run, tmp_path, params) == 0

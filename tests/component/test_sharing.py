@@ -6,7 +6,7 @@ import pytest
 
 from extender.app import replay
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
 from shared.system_clock import SystemClock
@@ -53,7 +53,7 @@ async def test_gangs_start_as_far_as_the_limit_allows_and_the_next_when_it_grows
         fake.put(paths.NODES, node("b", cpu="8"))
         await eventually(lambda: len(bound(fake)) == 4)
     settings = ExtenderSettings.model_validate({**QUICK, "tenancy": SHARED})
-    params = engine_parameters(settings, labels.SCHEDULER_NAME)
+    params = core_parameters(settings, labels.SCHEDULER_NAME)
     assert await asyncio.to_thread(replay.run, tmp_path, params) == 0
 
 

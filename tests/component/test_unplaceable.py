@@ -6,7 +6,7 @@ import pytest
 
 from extender.app import replay
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
 from tests.component.shell import QUICK, MiniScheduler, bound, extender, lease, node, pod
@@ -55,7 +55,7 @@ async def test_every_pod_is_asked_for_nobody_is_bound_and_then_all_are(fake_and_
         await eventually(lambda: len(bound(fake)) == SIZE)
     assert fake.faults.left == 0
     settings = ExtenderSettings.model_validate({**QUICK, "gang": {**QUICK["gang"], **SHOWN}})
-    params = engine_parameters(settings, labels.SCHEDULER_NAME)
+    params = core_parameters(settings, labels.SCHEDULER_NAME)
     assert await asyncio.to_thread(replay.run, log, params) == 0
 
 

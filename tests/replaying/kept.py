@@ -20,7 +20,7 @@ from extender.core.cluster import decision as protocol
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import engine_parameters
+from extender.settings.policy import core_parameters
 from shared import labels
 from tests.replaying import converting
 
@@ -46,7 +46,7 @@ def parameters(log: Path) -> CoreParameters:
     """Return the parameters that decided."""
     old: dict[str, Any] = json.loads((log / SETTINGS).read_text())
     settings = ExtenderSettings.model_validate(converting.settings(old))
-    return engine_parameters(settings, labels.SCHEDULER_NAME)
+    return core_parameters(settings, labels.SCHEDULER_NAME)
 
 
 def decide_again(log: Path, scratch: Path) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from extender.core.parameters.placement import TopologyParameters
 from extender.core.parameters.queue import Order
 from extender.servers.tls import making, reading
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import PolicySettings, engine_parameters
+from extender.settings.policy import PolicySettings, core_parameters
 from shared import settings
 from shared.errors import SettingsError
 from shared.parameters import declarations
@@ -87,7 +87,7 @@ def load(tmp_path: Path, text: str, **environ: str) -> ExtenderSettings:
 
 def test_without_file_and_variables_parameters_have_their_defaults() -> None:
     found = settings.load(ExtenderSettings, None, {})
-    assert engine_parameters(found, "shuntyard") == CoreParameters()
+    assert core_parameters(found, "shuntyard") == CoreParameters()
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_levels_are_a_list_in_the_file_and_pairs_in_the_environment(tmp_path: Pa
     variable = {"SHUNTYARD__TOPOLOGY__LEVELS": "row=a/row, rack=a/rack"}
     assert load(tmp_path, "", **variable).topology == found
     none = load(tmp_path, "topology: {levels: []}")
-    assert engine_parameters(none, "shuntyard").topology.levels == ()
+    assert core_parameters(none, "shuntyard").topology.levels == ()
 
 
 def test_a_listener_that_is_not_opened_may_have_any_port(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_an_error_names_the_field_and_what_was_expected(
 
 
 def test_certificate_names_are_spelled_as_in_a_certificate(tmp_path: Path) -> None:
-    """In another spelling they would never be those that are in it, and it would be made anew."""
+    """With another spelling the certificate would be made again and again."""
     names = "[Yard.Example.ORG, '*.example.org', 'FD00:0::0:1', 10.0.0.1]"
     found = load(tmp_path, f"certificates: {{names: {names}}}").certificates
     assert found.names == ("yard.example.org", "*.example.org", "fd00::1", "10.0.0.1")
@@ -315,7 +315,7 @@ def test_every_field_has_a_description_bounds_and_a_unit(path: tuple[str, ...]) 
 @pytest.mark.parametrize("weights", ["paper-experiments", "paper-section-3"])
 def test_both_printed_sets_of_weights_can_be_chosen(tmp_path: Path, weights: str) -> None:
     chosen = load(tmp_path, f"priority: {{weights: {weights}}}")
-    found = engine_parameters(chosen, "shuntyard").priority
+    found = core_parameters(chosen, "shuntyard").priority
     want = {"paper-experiments": (100, 50, 1), "paper-section-3": (10, 5, 1)}[weights]
     assert (found.high, found.normal, found.low) == want
 
@@ -383,7 +383,7 @@ def test_every_declared_parameter_is_taken_by_one_section() -> None:
 @pytest.mark.parametrize("path", TAKEN, ids=".".join)
 def test_every_taken_field_changes_the_parameters(path: tuple[str, ...]) -> None:
     found = PolicySettings.model_validate({path[0]: {path[1]: another(path)}})
-    changed = dataclasses.asdict(engine_parameters(found, "shuntyard"))
+    changed = dataclasses.asdict(core_parameters(found, "shuntyard"))
     assert changed != dataclasses.asdict(CoreParameters())
 
 
