@@ -24,6 +24,7 @@ from extender.writers.decision_log.recorder import Recorder
 from extender.writers.endpoint import EndpointLoop, Place
 from extender.writers.execute import Executor
 from extender.writers.history import HistoryKeeper
+from extender.writers.leader_writer import LeaderWriter
 from extender.writers.leadership import Leadership
 from extender.writers.migrations import Mover
 from extender.writers.owners import OwnerWriter
@@ -91,7 +92,8 @@ def signing(
     if section.secret is None:
         return ()
     keys = signing_keys(section, section.secret, ground)
-    return (SigningLoop(keys, recorder, acting, ground.beat("signing")),)
+    writer = LeaderWriter(ground.client, acting)
+    return (SigningLoop(keys, writer, recorder, ground.beat("signing")),)
 
 
 def authority(
@@ -141,9 +143,7 @@ def migration_controller(
     return MigrationController(
         context=context,
         heartbeat=heartbeat,
-        mover=Mover(
-            executor.client, context.recorder, executor.teller, context.leads, context.metrics
-        ),
+        mover=Mover(executor.client, context.recorder, executor.teller, context.metrics),
         installed=lambda: observer.has_migrations,
         changed=changed.follower(),
         interval_seconds=settings.migration.interval_seconds,
@@ -161,7 +161,7 @@ def cpu_shares_controller(
     return CpuSharesController(
         context=context,
         heartbeat=heartbeat,
-        writer=RequestWriter(executor.client, context.leads, context.metrics, executor.parallelism),
+        writer=RequestWriter(executor.client, context.metrics, executor.parallelism),
         interval_seconds=section.interval_seconds,
         restore_seconds=section.restore_seconds,
     )

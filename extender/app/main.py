@@ -48,6 +48,7 @@ from extender.writers.decision_log.recorder import Recorder
 from extender.writers.decision_log.segments import SegmentFiles
 from extender.writers.events import Teller
 from extender.writers.execute import Executor
+from extender.writers.leader_writer import LeaderWriter
 from extender.writers.leadership import Leadership
 from extender.writers.owners import OwnerWriter
 from shared import logs
@@ -213,7 +214,7 @@ def build(
     leadership = composition.leadership(settings.lease, ground, identity, observer)
     acting = partial(_acts, observer, leadership)
     teller = Teller(client, clock, metrics, beat("tell"), identity)
-    executor = Executor(client, recorder, teller, acting, metrics, settings.gang.bind_parallelism)
+    executor = _executor(settings, LeaderWriter(client, acting), recorder, teller)
     context = DecisionContext(
         recorder=recorder, parameters=params, clock=clock, leads=acting, metrics=metrics
     )
@@ -230,7 +231,7 @@ def build(
     resize = composition.cpu_shares_controller(
         settings.cpu_weights, context=context, executor=executor, heartbeat=beat("resize")
     )
-    writer = OwnerWriter(client, recorder, teller, acting, clock)
+    writer = OwnerWriter(executor.client, recorder, teller, clock)
     rescale = composition.elastic_controller(
         settings, context=context, writer=writer, changed=changed, heartbeat=beat("rescale")
     )
@@ -312,12 +313,18 @@ def _read_answers(
     )
 
 
+def _executor(
+    settings: ExtenderSettings, client: LeaderWriter, recorder: Recorder, teller: Teller
+) -> Executor:
+    return Executor(client, recorder, teller, recorder.metrics, settings.gang.bind_parallelism)
+
+
 def _barrier(
     settings: ExtenderSettings, executor: Executor, params: CoreParameters, heartbeat: Heartbeat
 ) -> BindBarrier:
     metrics, recorder = executor.metrics, executor.recorder
-    client, acting, parallelism = executor.client, executor.acting, executor.parallelism
-    bindings = Bindings(client, recorder, acting, metrics, parallelism)
+    client, acting = executor.client, executor.client.leads
+    bindings = Bindings(client, recorder, metrics, executor.parallelism)
     wait_seconds = settings.gang.bind_wait_seconds
     calls = int(CALLS_SHARE * listeners.most_of(Door.SCHEDULER, settings.scheduler))
     return BindBarrier(

@@ -8,9 +8,9 @@ import msgspec
 from extender.core.cluster.replacements import new_name, origin
 from extender.core.kinds import registry
 from extender.core.migration.commands import RecreatePod
+from extender.writers.leader_writer import LeaderWriter
 from shared import labels, pod_cpu
 from shared.kube import paths, writes
-from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError, OddObjectError
 from shared.model import CPU, Migration, Mover
 from shared.pod_cpu import GivenCpu
@@ -105,7 +105,7 @@ def _without_mounts(container: Mapping[str, Any], dropped: frozenset[str]) -> di
 # === Templates of bare pods: kept in their Migration before anything is evicted, used after it.
 
 
-async def of(client: KubeClient, migration: Migration) -> Mapping[str, Mapping[str, Any]] | None:
+async def of(client: LeaderWriter, migration: Migration) -> Mapping[str, Mapping[str, Any]] | None:
     """Return the templates that a Migration has to keep, by uid of the pod; None: a pod is gone."""
     kept: dict[str, Mapping[str, Any]] = {}
     for member in migration.members if migration.mover is Mover.RECREATE else ():
@@ -122,7 +122,7 @@ async def of(client: KubeClient, migration: Migration) -> Mapping[str, Mapping[s
     return kept
 
 
-async def recreate(client: KubeClient, action: RecreatePod) -> None:
+async def recreate(client: LeaderWriter, action: RecreatePod) -> None:
     """Make the pod again, as its Migration says.
 
     Raises:

@@ -2,16 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from extender.core.scheduler import call_errors
 from extender.core.scheduler.call_errors import CallError
 from extender.metrics.extender import ExtenderMetrics
 from extender.writers.decision_log.recorder import Recorder
+from extender.writers.leader_writer import LeaderWriter, NotLeaderError
 from shared import labels
 from shared.kube import parse, paths, writes
-from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError, OddObjectError
 from shared.kube.retry import transient
 from shared.model import NodeName, Pod
@@ -26,13 +26,12 @@ log = logging.getLogger(__name__)
 class Bindings:
     """Posts Bindings; ``parallelism`` of them at one time.
 
-    Who acts is asked before each, when its turn has come: the process may have been frozen in the
-    middle of a burst, and the rest of it may be somebody else's by now.
+    The client asks for the lead before each, when its turn has come: the process may have been
+    frozen in the middle of a burst, and the rest of it may belong to another replica by now.
     """
 
-    client: KubeClient
+    client: LeaderWriter
     recorder: Recorder
-    acting: Callable[[], bool]
     metrics: ExtenderMetrics
     parallelism: int
     _slots: asyncio.Semaphore = field(init=False)
@@ -63,9 +62,10 @@ class Bindings:
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(RETRY_SECONDS * 2**attempt)
-            if not self.acting():
+            try:
+                error, again = await self._attempt(pod, node, annotations)
+            except NotLeaderError:
                 return error or call_errors.STANDBY
-            error, again = await self._attempt(pod, node, annotations)
             if not again:
                 break
         return error
@@ -76,6 +76,8 @@ class Bindings:
         """Return why it failed, if it did, and whether another attempt may end otherwise."""
         try:
             await writes.bind(self.client, pod.key, pod.uid, node, self._signed(pod, annotations))
+        except NotLeaderError:
+            raise
         except NotFoundError:
             return call_errors.POD_GONE, False
         except ApiError as error:

@@ -7,14 +7,14 @@ then.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 
 from extender.core.cpu_shares.commands import Resized, ResizeNode, ResizePod, ResizeResult
 from extender.metrics.extender import ExtenderMetrics, Resizing
+from extender.writers.leader_writer import LeaderWriter
 from shared import labels
 from shared.kube import parse, writes
-from shared.kube.client import KubeClient
 from shared.kube.errors import (
     ApiError,
     ConflictError,
@@ -32,8 +32,7 @@ log = logging.getLogger(__name__)
 class RequestWriter:
     """Carries out resizes; ``parallelism`` nodes at one time."""
 
-    client: KubeClient
-    acting: Callable[[], bool]
+    client: LeaderWriter
     metrics: ExtenderMetrics
     parallelism: int
     _slots: asyncio.Semaphore = field(init=False)
@@ -52,7 +51,7 @@ class RequestWriter:
         whole = True
         async with self._slots:
             for pod in command.pods:
-                if not self.acting() or (pod.raises and not whole):
+                if not self.client.leads() or (pod.raises and not whole):
                     break
                 outcomes.append(ResizeResult(pod, await self._resize(pod)))
                 whole = whole and (pod.raises or outcomes[-1].result is Resized.DONE)

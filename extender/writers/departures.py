@@ -13,8 +13,8 @@ from typing import Final
 from extender.core.migration.commands import CommandResult, EvictPod, Inspect, Result, SuspendJob
 from extender.core.records.migration_reasons import MigrationReason as R
 from extender.writers.decision_log.recorder import Recorder
+from extender.writers.leader_writer import LeaderWriter
 from shared.kube import disruption_budgets, moving, parse, paths, writes
-from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError, OddObjectError, ThrottledError
 from shared.model import Owner, PodKey, Uid, Upsert
 
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 class Departures:
     """See the module."""
 
-    client: KubeClient
+    client: LeaderWriter
     recorder: Recorder
 
     async def evict(self, action: EvictPod) -> CommandResult:

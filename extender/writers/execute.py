@@ -8,7 +8,7 @@ again on what is true then.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -27,10 +27,10 @@ from extender.core.records import annotations
 from extender.metrics.extender import ExtenderMetrics, Writing
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.events import Teller
+from extender.writers.leader_writer import LeaderWriter, NotLeaderError
 from extender.writers.replacing import Ending, Replacement
 from shared import labels
 from shared.kube import parse, paths, writes
-from shared.kube.client import KubeClient
 from shared.kube.errors import (
     ApiError,
     ConnectionLostError,
@@ -47,10 +47,9 @@ log = logging.getLogger(__name__)
 class Executor:
     """Carries out commands; ``parallelism`` writes at one time."""
 
-    client: KubeClient
+    client: LeaderWriter
     recorder: Recorder
     teller: Teller
-    acting: Callable[[], bool]
     metrics: ExtenderMetrics
     parallelism: int
     _slots: asyncio.Semaphore = field(init=False)
@@ -103,9 +102,6 @@ class Executor:
 
     async def _release(self, command: ReleasePod) -> None:
         async with self._slots:
-            if not self.acting():
-                self.recorder.forget(command.uid)
-                return
             if not await self._written(
                 Writing.RELEASE, command.pod, command.uid, command.node, self._releasing(command)
             ):
@@ -137,7 +133,7 @@ class Executor:
 
     async def _rewrite(self, command: RewriteSeat) -> None:
         pod = self.recorder.store.snapshot().pods.get(command.pod)
-        if pod is None or not self.acting():
+        if pod is None or not self.client.leads():
             return
         write = writes.patch_pod(
             self.client,
@@ -155,7 +151,7 @@ class Executor:
             self.recorder.forget(command.uid)
 
     async def _clear(self, command: ClearSeat) -> None:
-        if not self.acting():
+        if not self.client.leads():
             return
         self.recorder.unpromise(command.uid)
         log.info("took the seat of %s back: %s", command.pod, command.cause)
@@ -180,9 +176,8 @@ class Executor:
 
     async def _ungate(self, pod: PodKey, uid: Uid) -> None:
         async with self._slots:
-            if self.acting():
-                write = writes.release(self.client, pod, uid, gates=(), annotations={})
-                await self._written(Writing.UNGATE, pod, uid, None, write)
+            write = writes.release(self.client, pod, uid, gates=(), annotations={})
+            await self._written(Writing.UNGATE, pod, uid, None, write)
 
     async def _written(
         self, kind: Writing, key: PodKey, uid: Uid, node: NodeName | None, write: Awaitable[object]
@@ -194,6 +189,8 @@ class Executor:
         """
         try:
             await write
+        except NotLeaderError:
+            return False
         except ApiError as error:
             log.warning("%s of %s: %s", kind, key, error)
             self.metrics.writes.labels(kind=kind.value, outcome="refused").inc()
@@ -219,11 +216,9 @@ class Executor:
 
     async def _delete(self, command: DeletePod) -> None:
         async with self._slots:
-            if not self.acting():
-                return
             try:
                 deleted = await self._deleted(command)
-            except NotFoundError:
+            except (NotFoundError, NotLeaderError):
                 return
             except ApiError as error:
                 log.warning("deleting %s (%s): %s", command.pod, command.cause, error)
@@ -238,7 +233,7 @@ class Executor:
     async def _deleted(self, command: DeletePod) -> bool:
         """Delete the pod; say whether we did."""
         if command.bare:
-            attempt = Replacement(self.client, command.pod, command.uid, self.acting)
+            attempt = Replacement(self.client, command.pod, command.uid)
             return await attempt.carry_out() is Ending.DELETED
         await writes.delete_pod(self.client, command.pod, command.uid)
         return True

@@ -12,10 +12,10 @@ from typing import Final
 from extender.core.pricing import history_text
 from extender.core.pricing.history import History
 from extender.writers.lasting_problems import LastingProblems
+from extender.writers.leader_writer import LeaderWriter
 from shared.clock import Clock
 from shared.errors import InputError
 from shared.kube import keyed_data, paths
-from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ConflictError
 
 NAME: Final = "shuntyard-admission-history"
@@ -32,7 +32,7 @@ _TEXT: Final = "history of admission: %s"
 class HistoryKeeper:
     """See the module; ``namespace`` is that of the ConfigMap."""
 
-    client: KubeClient
+    client: LeaderWriter
     namespace: str
     clock: Clock
     _version: str = ""

@@ -6,7 +6,7 @@ again on what is true then.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,8 +30,8 @@ from extender.writers import bare_pods
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.departures import Departures
 from extender.writers.events import Teller
+from extender.writers.leader_writer import LeaderWriter
 from shared.kube import migrations, moving
-from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExistsError, ApiError, NotFoundError, OddObjectError
 from shared.model import Upsert
 
@@ -42,10 +42,9 @@ log = logging.getLogger(__name__)
 class Mover:
     """Carries out the commands of migrations."""
 
-    client: KubeClient
+    client: LeaderWriter
     recorder: Recorder
     teller: Teller
-    acting: Callable[[], bool]
     metrics: ExtenderMetrics
 
     def __post_init__(self) -> None:
@@ -58,7 +57,7 @@ class Mover:
         return tuple(outcome for task in tasks for outcome in task.result())
 
     async def _carry_out(self, command: MigrationCommand) -> tuple[CommandResult, ...]:
-        if not self.acting():
+        if not self.client.leads():
             return ()
         try:
             match command:
@@ -99,7 +98,7 @@ class Mover:
 
     async def _act(self, action: Action) -> CommandResult:
         """Carry out one action; who acts is asked before each, for a look may take long."""
-        if not self.acting():
+        if not self.client.leads():
             return CommandResult(action.migration, Result.REFUSED)
         match action:
             case EvictPod():

@@ -10,7 +10,7 @@ reads from the owner.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,9 +19,10 @@ from msgspec.structs import replace
 from extender.core.cluster.owner_changes import ChangeOwner, MarkPod
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.events import Teller
+from extender.writers.leader_writer import LeaderWriter, NotLeaderError
 from shared.clock import Clock
 from shared.kube import paths, resources, writes
-from shared.kube.client import KubeClient, PatchKind
+from shared.kube.client import PatchKind
 from shared.kube.errors import (
     ApiError,
     ConflictError,
@@ -49,10 +50,9 @@ log = logging.getLogger(__name__)
 class OwnerWriter:
     """Carries out changes, those of different owners side by side."""
 
-    client: KubeClient
+    client: LeaderWriter
     recorder: Recorder
     teller: Teller
-    acting: Callable[[], bool]
     clock: Clock
     _rests: dict[Uid, float] = field(default_factory=dict)
 
@@ -74,11 +74,11 @@ class OwnerWriter:
                     group.create_task(self._mark(one))
 
     async def _mark(self, one: MarkPod) -> None:
-        if not self.acting():
-            return
         body = {"metadata": {"annotations": dict(one.annotations)}}
         try:
             await writes.patch_pod(self.client, one.pod, one.uid, body)
+        except NotLeaderError:
+            return
         except (ConflictError, NotFoundError) as error:
             log.info("%s: not marked: %s", one.pod, error)
         except (InvalidError, ForbiddenError) as error:
@@ -92,7 +92,7 @@ class OwnerWriter:
     async def _change(self, command: ChangeOwner) -> None:
         owner = command.owner
         kind = _KINDS.get(owner.collection)
-        if kind is None or not self.acting():
+        if kind is None or not self.client.leads():
             return
         if not command.allowed:
             text = "%s: not changed for a job of namespace %r: %s"

@@ -11,7 +11,7 @@ taken away again, unless an earlier attempt made it: that one may have been the 
 import asyncio
 import enum
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,9 +19,9 @@ import msgspec
 
 from extender.core.cluster.replacements import new_name, origin
 from extender.writers import bare_pods
+from extender.writers.leader_writer import LeaderWriter, NotLeaderError
 from shared import labels
 from shared.kube import paths, writes
-from shared.kube.client import KubeClient
 from shared.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -70,16 +70,14 @@ class Replacement:
     """One attempt to replace a bare pod.
 
     Attributes:
-        client: The way to the server.
+        client: Writes while this replica leads: a copy is not taken away for what another one did.
         key: The pod.
         uid: Which of that name.
-        acting: Whether we still decide: a copy is not taken away for what another replica did.
     """
 
-    client: KubeClient
+    client: LeaderWriter
     key: PodKey
     uid: Uid
-    acting: Callable[[], bool]
     _unclear: bool = False
     """A deletion of ours was not answered: whoever deletes the pod may be us."""
 
@@ -157,11 +155,11 @@ class Replacement:
 
     async def _try_to_delete(self, live: Object) -> ApiError | None:
         """Return what the server said against it."""
-        if not self.acting():
-            raise ConflictError(409, "Conflict", "this replica does not act any more")
         try:
             version = live["metadata"]["resourceVersion"]
             await writes.delete_pod_as_seen(self.client, self.key, self.uid, version)
+        except NotLeaderError:
+            raise
         except ApiError as error:
             self._unclear |= isinstance(error, ConnectionLostError | ServerError)
             return error
@@ -183,7 +181,7 @@ class Replacement:
         return found if found["metadata"]["uid"] == self.uid else None
 
     async def _take_back(self, copy: _Copy | None) -> None:
-        if copy is None or not self.acting():
+        if copy is None or not self.client.leads():
             return
         log.info("%s goes again: its original has ended, or somebody deletes it", copy.key)
         for wait_seconds in (*TAKE_BACK_WAITS_SECONDS, None):

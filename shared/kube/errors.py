@@ -7,7 +7,8 @@
     ├── ForbiddenError        403
     ├── NotFoundError         404
     ├── ConflictError         409: a precondition did not hold; 422 for a patch with another uid
-    │   └── AlreadyExistsError
+    │   ├── AlreadyExistsError
+    │   └── NotLeaderError    the extender sent no write: another replica leads (leader_writer)
     ├── GoneError             410: the resource version or continue token has expired, list again
     ├── InvalidError          400, 422: the object cannot be accepted as it is
     ├── ThrottledError        429

@@ -57,3 +57,54 @@ def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom):
             yield from (alias.name for alias in node.names)
+
+
+# === The API server
+
+
+UNGUARDED: Final = {
+    "extender/app/listeners.py": "asks for reviews of tokens, which change nothing",
+    "extender/app/main.py": "makes the client, and the guarded one over it",
+    "extender/servers/tls/upkeep.py": "every replica keeps the certificates that it listens with",
+    "extender/servers/tls/authority.py": "asks for the lead before it writes ConfigMaps",
+    "extender/writers/authority_maps.py": "writes ConfigMaps for the two above",
+    "extender/writers/endpoint.py": "asks for the lead before it writes its EndpointSlice",
+    "extender/writers/events.py": "reports what was decided while this replica led",
+    "extender/writers/leadership.py": "holds the Lease itself",
+    "extender/writers/signing/signing_keys.py": "the first replica makes the signing key",
+}
+"""Modules that may write without the ``LeaderWriter``, and why."""
+
+METHODS: Final = {"post", "put", "patch", "delete"}
+READS_OF_MODULES: Final = {"writes.split", "keyed_data.read_secret", "keyed_data.read_config_map"}
+WRITING_MODULES: Final = {"writes", "moving", "keyed_data", "lease_holding"}
+
+
+def test_api_writes_go_through_the_leader_writer() -> None:
+    unguarded = {
+        str(path): [ast.unparse(call.func) for call in _api_writes(path)]
+        for path in python_files("extender")
+        if "KubeClient" in set(_imported(path)) and path.name != "leader_writer.py"
+    }
+    found = {path: calls for path, calls in unguarded.items() if calls and path not in UNGUARDED}
+    assert found == {}
+
+
+def test_a_module_that_writes_names_the_client_it_writes_with() -> None:
+    found = [
+        str(path)
+        for path in python_files("extender")
+        if any(_api_writes(path))
+        and not {"KubeClient", "LeaderWriter"} & set(_imported(path))
+        and path.name != "leader_writer.py"
+    ]
+    assert found == []
+
+
+def _api_writes(path: Path) -> Iterator[ast.Call]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name, of = node.func.attr, ast.unparse(node.func.value)
+            by_module = of in WRITING_MODULES and f"{of}.{name}" not in READS_OF_MODULES
+            if by_module or (name in METHODS and of.endswith("client")):
+                yield node

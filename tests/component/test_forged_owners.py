@@ -17,6 +17,7 @@ from extender.store.store import ClusterStore
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.departures import Departures
 from extender.writers.events import Teller
+from extender.writers.leader_writer import LeaderWriter
 from extender.writers.migrations import Mover
 from extender.writers.owners import OwnerWriter
 from shared import labels
@@ -169,11 +170,12 @@ async def test_writers_refuse_an_owner_of_another_namespace_than_its_jobs(
     found = fake.object(paths.JOBS, "db", "prod")
     owner = parse.decode_job(encoded(found))
     recorder, teller, metrics, clock = parts(client)
-    writer = OwnerWriter(client, recorder, teller, lambda: True, clock)
+    leader = LeaderWriter(client, lambda: True)
+    writer = OwnerWriter(leader, recorder, teller, clock)
     fields = (("/spec/parallelism", 5),)
     await writer.carry_out([ChangeOwner(owner, "evil", "forged", fields=fields)])
-    outcome = await Departures(client, recorder).suspend(SuspendJob("evil/m", "evil", owner, ()))
-    mover = Mover(client, recorder, teller, lambda: True, metrics)
+    outcome = await Departures(leader, recorder).suspend(SuspendJob("evil/m", "evil", owner, ()))
+    mover = Mover(leader, recorder, teller, metrics)
     (resumed,) = await mover.carry_out([ResumeJob("evil/m", "prod", "db", Uid(owner.uid))])
     assert [one.result.value for one in (outcome, resumed)] == ["refused", "refused"]
     assert fake.object(paths.JOBS, "db", "prod") == found

@@ -14,6 +14,7 @@ from extender.store.store import ClusterStore
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.events import Teller
 from extender.writers.execute import Executor
+from extender.writers.leader_writer import LeaderWriter
 from shared import labels
 from shared.health import Health
 from shared.kube import paths
@@ -32,7 +33,7 @@ def executor(client: KubeClient) -> Executor:
     store = ClusterStore(labels.SCHEDULER_NAME)
     recorder = Recorder(store, clock, metrics, beat, None, "hash")
     teller = Teller(client, clock, metrics, beat, "me")
-    return Executor(client, recorder, teller, lambda: True, metrics, parallelism=4)
+    return Executor(LeaderWriter(client, lambda: True), recorder, teller, metrics, parallelism=4)
 
 
 def waits(found: dict[str, Any]) -> SetQueuedCondition:

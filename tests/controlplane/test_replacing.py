@@ -10,6 +10,7 @@ import pytest
 
 from devcluster import extender_process
 from devcluster.options import KwokNodes
+from extender.writers.leader_writer import LeaderWriter
 from extender.writers.replacing import Ending, Replacement
 from shared import labels
 from shared.kube import auth, paths
@@ -100,13 +101,13 @@ async def test_a_pod_that_changed_is_not_deleted_as_it_was_seen(yard: Yard) -> N
     ours = await asyncio.to_thread(write, cluster.layout, cluster.server)
     credentials = await asyncio.to_thread(auth.load, ours)  # others may not write our keys
     async with KubeClient.connect(credentials) as client:
-        attempt = Replacement(client, key, uid, lambda: True)
+        attempt = Replacement(LeaderWriter(client, lambda: True), key, uid)
         assert await attempt.carry_out() is Ending.DELETED
         (copy,) = await yard.items(paths.namespaced(paths.PODS, yard.team))
         assert annotation(copy, labels.REPLACES) == f"{uid}/alone"
         assert is_gated(copy)
         with pytest.raises(NotFoundError):
-            await Replacement(client, key, uid, lambda: True).carry_out()
+            await Replacement(LeaderWriter(client, lambda: True), key, uid).carry_out()
     assert len(await yard.items(paths.namespaced(paths.PODS, yard.team))) == 1
 
 

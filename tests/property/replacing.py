@@ -17,6 +17,7 @@ from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.state import QueueState
 from extender.store.store import ClusterStore
+from extender.writers.leader_writer import LeaderWriter
 from extender.writers.replacing import Ending, Replacement
 from shared import labels
 from shared.kube import parse, paths, writes
@@ -207,7 +208,9 @@ class World:
                 self._release(one)
         elif isinstance(command, DeletePod):
             assert command.bare
-            attempt = Replacement(Client(self), command.pod, command.uid, lambda: True)
+            attempt = Replacement(
+                LeaderWriter(Client(self), lambda: True), command.pod, command.uid
+            )
             try:
                 if run(attempt.carry_out()) is Ending.DELETED:
                     self.store.assume_gone(command.uid, at=self.now)

@@ -8,7 +8,6 @@ read the keys that were read last go on.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -19,6 +18,7 @@ from extender.core.records.migration_reasons import MigrationReason
 from extender.core.records.signatures import Fault, Key, KeyRing
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.lasting_problems import LastingProblems
+from extender.writers.leader_writer import LeaderWriter
 from extender.writers.signing.signatures import Signatures
 from shared import signing_secret
 from shared.clock import Clock
@@ -130,8 +130,8 @@ class SigningLoop:
     """Takes other keys over, and says of Migrations that are not ours that they are not."""
 
     keys: SigningKeys
+    client: LeaderWriter
     recorder: Recorder
-    acting: Callable[[], bool]
     heartbeat: Heartbeat
     _unknown: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -145,7 +145,7 @@ class SigningLoop:
             ring = await self.keys.look()
             for entity in () if ring is None else signatures.use(ring):
                 self.recorder.apply(Upsert(entity))
-            if self.acting():
+            if self.client.leads():
                 await self._abort_refused()
 
     async def _wait(self) -> None:
@@ -162,7 +162,7 @@ class SigningLoop:
                 continue
             ended = _aborted(one, fault)
             try:
-                await moving.write_status(self.keys.client, ended)
+                await moving.write_status(self.client, ended)
             except ApiError as error:
                 log.info("%s: %s", one.key, error)
             else:
