@@ -11,7 +11,6 @@ from tests.architecture.sources import python_files, tree
 
 HOLDERS: Final = {
     "extender/app/main.py": "makes it and hands it to the recorder",
-    "extender/servers/scheduler/answers.py": "reads it",
     "extender/writers/decision_log/recorder.py": "writes every change to the decision log",
 }
 """Modules beside the store's own that name the class; all others get a ``SnapshotSource``."""

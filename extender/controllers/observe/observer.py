@@ -155,7 +155,7 @@ class Observer:
 
         A burst of Bindings comes back as as many events that move nobody: they wake them together.
         """
-        store: StoreReads = self.recorder.store
+        store = self.recorder.store
         before, stood = store.generation, _stands(store, delta)
         self.recorder.apply(delta)
         if store.generation == before and not isinstance(delta, Replace):

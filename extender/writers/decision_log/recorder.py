@@ -34,6 +34,7 @@ from extender.store.recording import (
     TakeSeatRecord,
     UnpromiseRecord,
 )
+from extender.store.source import StoreReads
 from extender.store.store import ClusterStore
 from extender.store.versions import newest_pod, version
 from extender.writers.decision_log.log_writer import LogWriter, State
@@ -61,7 +62,7 @@ class Recorder:
         signatures: Say of what is observed whether it is ours where it says so.
     """
 
-    store: ClusterStore
+    _store: ClusterStore
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
@@ -76,22 +77,27 @@ class Recorder:
         if self.files is not None:
             self.writer = LogWriter(self.files, self.clock, self.metrics, self.heartbeat)
 
+    @property
+    def store(self) -> StoreReads:
+        """The reading side of the store."""
+        return self._store
+
     def apply(self, delta: Delta) -> None:
         """Take over what was observed, as far as it is ours where it says so."""
         delta = self.signatures.checked(delta)
         self._newest = max(self._newest, newest_pod(delta))
         if not self._stands_in_the_next(delta):
             self._keep(DeltaRecord(delta))
-        self.store.apply(delta)
+        self._store.apply(delta)
 
     def show(self, pod: Pod) -> None:
         """Take over a pod that kube-scheduler has seen before our own watch came to it.
 
         One that is not newer than all we have seen is gone: it would never be deleted here.
         """
-        if not self.store.holds(pod.uid) and version(pod) > self._newest:
+        if not self._store.holds(pod.uid) and version(pod) > self._newest:
             self._keep(DeltaRecord(Upsert(pod)))
-            self.store.apply(Upsert(pod))
+            self._store.apply(Upsert(pod))
 
     def genuine(self, pod: Pod) -> Pod:
         """Return a pod that kube-scheduler shows, without what is not ours and says it is."""
@@ -101,8 +107,8 @@ class Recorder:
         """Take over a heartbeat; return what is known of its node now."""
         if self.writer is not None:
             self._keep(ReportRecord(heartbeats.for_the_log(heard)))
-        report = heartbeats.merged(self.store.reported(heard.node), heard)
-        self.store.report(report)
+        report = heartbeats.merged(self._store.reported(heard.node), heard)
+        self._store.report(report)
         return report
 
     def assume_seat(self, pod: Pod, node: NodeName, *, plan: str, plan_size: int) -> None:
@@ -133,40 +139,40 @@ class Recorder:
                 )
             )  # fmt: skip
         self._keep(OpenSeatsRecord(kept))
-        self.store.open_seats(kept)
+        self._store.open_seats(kept)
 
     def take_seat(self, job: JobKey, number: int, uid: Uid) -> None:
         """An answer to filter gave an open seat to the pod."""
         at = self.clock.monotonic()
         self._keep(TakeSeatRecord(job, number, uid, at))
-        self.store.take_seat(job, number, uid, at=at)
+        self._store.take_seat(job, number, uid, at=at)
 
     def close_seats(self, job: JobKey) -> None:
         """Give the open seats of a job back."""
         self._keep(CloseSeatsRecord(job))
-        self.store.close_seats(job)
+        self._store.close_seats(job)
 
     def forget_promises(self) -> None:
         """We do not act: whoever does gives the seats."""
-        for job in tuple(self.store.snapshot().open_seats):
+        for job in tuple(self._store.snapshot().open_seats):
             self.close_seats(job)
-        for uid in self.store.promised():
+        for uid in self._store.promised():
             self.unpromise(uid)
 
     def unpromise(self, uid: Uid) -> None:
         """Take a promised seat back."""
         self._keep(UnpromiseRecord(uid))
-        self.store.unpromise(uid)
+        self._store.unpromise(uid)
 
     def forget(self, uid: Uid) -> None:
         """The latest write to the pod failed."""
         self._keep(ForgetRecord(uid))
-        self.store.forget(uid)
+        self._store.forget(uid)
 
     def expire(self, before: float) -> None:
         """Drop assumptions made earlier than ``before`` (monotonic) and not seen since."""
         self._ready()
-        if late := self.store.expire(before):
+        if late := self._store.expire(before):
             log.warning("%d writes of ours were never observed", len(late))
             self._keep(ExpireRecord(before))
 
@@ -264,7 +270,7 @@ class Recorder:
 
     def _assume(self, assumption: Assumption) -> None:
         self._keep(AssumptionRecord(assumption))
-        self.store.assume(assumption)
+        self._store.assume(assumption)
 
     def _decision(self, kind: str, now: float, given: object, output: object) -> None:
         """Keep a decision, where ``_keeps`` has just said that it can be.
@@ -272,7 +278,7 @@ class Recorder:
         It is asked once for each decision, and before its input is put together: what that must
         hold depends on whether a segment has just begun.
         """
-        generation = self.store.generation
+        generation = self._store.generation
         record = DecisionRecord(
             kind=kind, generation=generation, now=now, input=given, output=output
         )
@@ -315,5 +321,5 @@ class Recorder:
         if not writer.may_begin():
             return False
         self._continued.clear()
-        writer.begin(self.store.held(), self.parameters_hash)
+        writer.begin(self._store.held(), self.parameters_hash)
         return True
