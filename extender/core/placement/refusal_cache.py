@@ -5,7 +5,7 @@ one before left it.
 """
 
 from collections.abc import Mapping, MutableMapping
-from typing import Any, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from extender.core.cluster.cache import Cache, Slot
@@ -29,16 +29,16 @@ class Refusals:
     """
 
     def __init__(self) -> None:
-        self._by_room: list[tuple[object, object, WeakKeyDictionary[Demand, Any]]] = []
+        self._by_room: list[tuple[object, object, WeakKeyDictionary[Demand, Refusal]]] = []
 
-    def of(self, room: object, params: object) -> MutableMapping[Demand, Any]:
+    def of(self, room: object, params: object) -> MutableMapping[Demand, Refusal]:
         """Return what is kept for this very room and these parameters, to be read and added to."""
         for number, (held, of_params, refusals) in enumerate(self._by_room):
             if held is room and of_params is params:
                 if number:  # the one that was asked for last stands in front
                     self._by_room.insert(0, self._by_room.pop(number))
                 return refusals
-        found: WeakKeyDictionary[Demand, Any] = WeakKeyDictionary()
+        found: WeakKeyDictionary[Demand, Refusal] = WeakKeyDictionary()
         self._by_room.insert(0, (room, params, found))
         del self._by_room[MOST_ROOMS:]
         return found
@@ -65,7 +65,7 @@ def plan(
             job, room, params, value, was_whole=was_whole, targets=targets, rule=rule
         )
     refusals = cache.of(REFUSALS).of(room, params)
-    known: Refusal | None = refusals.get(demand)
+    known = refusals.get(demand)
     if known is not None:
         return known
     result = planner.plan(job, room, params, value, was_whole=was_whole, lone=cache.of(SINGLE_PODS))
