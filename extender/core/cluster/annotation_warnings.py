@@ -93,5 +93,5 @@ def _unknown(key: str, place: str) -> str:
     return f"unknown {place} {_PREFIX}{name}{hint}"
 
 
-def _a(word: str) -> str:
-    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -37,8 +37,8 @@ _MOST_SIZES: Final = 4
 def view(snapshot: Snapshot, key: JobKey) -> Job:
     """Return the job of that key; it must be in ``snapshot.jobs``.
 
-    What the user asked for is read from the members that are not leaving, the oldest first. A job
-    of which nothing has changed is the very object of the last time.
+    What the user wrote is read from the members that are not leaving, the oldest first. A job of
+    which nothing has changed is the same object as before.
     """
     pods = snapshot.jobs[key]
     over = above_each(snapshot, pods)
@@ -237,7 +237,7 @@ def _unseated(pod: Pod) -> State:
 
 
 def _is_left_over(snapshot: Snapshot, pod: Pod) -> bool:
-    """Say whether the pod outlives its owner for the moment that garbage collection takes.
+    """Return True if the pod outlives its owner for the moment that garbage collection takes.
 
     Its place must not be counted for a new job that was given the old one's name.
     """

@@ -25,7 +25,7 @@ class State(StrEnum):
     GATED = "gated"
     """Queued: carries our gate."""
     HELD = "held"
-    """Gated by somebody else, with our gate or without; or the copy of a pod that is not gone."""
+    """Has a gate that is not ours, with our gate or without; or copies a pod that is not gone."""
     SEATED = "seated"
     """Released with a planned node, not bound."""
     LOOSE = "loose"
@@ -79,7 +79,7 @@ class Member:
 
     @property
     def plan_size(self) -> int:
-        """How many pods that plan binds together; 0 if nobody says."""
+        """How many pods that plan binds together; 0 if that is not stated."""
         text = self.pod.annotations.get(labels.PLAN_SIZE, "")
         return integer(text) or 0
 

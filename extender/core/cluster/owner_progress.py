@@ -1,7 +1,7 @@
 """When a job ends by the status of what made it: a TrainJob says how far its training is.
 
-It is the training's own word, like an annotation, but about this very run and a moment old. What
-it cannot mean is told and counts for nothing; the next source is asked then (``durations``).
+The training itself states it, as in an annotation, but about this very run and a moment ago. What
+cannot be right is reported and not used; then the next source is (``running_jobs``).
 """
 
 from collections.abc import Sequence
@@ -27,21 +27,21 @@ class Said:
     """What the status says, judged by the clock.
 
     Attributes:
-        told: As it was read.
+        stated: As it was read.
         fresh: It counts: it can be used, is about this run and not too old.
         problem: What cannot be used; empty if nothing is wrong.
     """
 
-    told: OwnProgress
+    stated: OwnProgress
     fresh: bool
     problem: str
 
     def ends_at(self, now: float) -> float | None:
         """Return when the job ends by it, seconds since the epoch; None if it does not count."""
-        left = self.told.remaining_seconds
+        left = self.stated.remaining_seconds
         if left is None or not self.fresh:
             return None
-        return min(self.told.written_at, now) + left
+        return min(self.stated.written_at, now) + left
 
 
 def read(snapshot: Snapshot, pods: Sequence[Pod], since: float, now: float) -> Said | None:
@@ -54,24 +54,24 @@ def read(snapshot: Snapshot, pods: Sequence[Pod], since: float, now: float) -> S
         now: Seconds since the epoch.
     """
     first = next((pod for pod in pods if not pod.finished), None)
-    adapter = None if first is None else registry.progressing(first)
-    told = _of_all(snapshot, adapter, pods) if adapter else None
-    if adapter is None or told is None:
+    kind = None if first is None else registry.progressing(first)
+    stated = _of_all(snapshot, kind, pods) if kind else None
+    if kind is None or stated is None:
         return None
-    problem = told.problem or _ahead(adapter.progress_field, told.written_at - now)
-    fresh = not problem and told.written_at >= max(since, now - STALE_SECONDS)
-    return Said(told, fresh, problem)
+    problem = stated.problem or _ahead(kind.progress_field, stated.written_at - now)
+    fresh = not problem and stated.written_at >= max(since, now - STALE_SECONDS)
+    return Said(stated, fresh, problem)
 
 
-def _of_all(snapshot: Snapshot, adapter: Progressing, pods: Sequence[Pod]) -> OwnProgress | None:
-    """Return what is said of all that run; None where one of them is not spoken for.
+def _of_all(snapshot: Snapshot, kind: Progressing, pods: Sequence[Pod]) -> OwnProgress | None:
+    """Return what is stated of all that run; None where the statements differ.
 
     A group may hold more than one training.
     """
     running = (pod for pod in pods if not pod.finished)
     ones = {pod.controller.uid if pod.controller else pod.uid: pod for pod in running}
-    told = [adapter.progress(pod, above(snapshot, pod)) for pod in ones.values()]
-    return told[0] if all(one == told[0] for one in told) else None
+    stated = [kind.progress(pod, above(snapshot, pod)) for pod in ones.values()]
+    return stated[0] if all(one == stated[0] for one in stated) else None
 
 
 def _ahead(field: str, seconds: float) -> str:

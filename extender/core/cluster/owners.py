@@ -1,8 +1,8 @@
-"""What is over a pod: its owners up to the top, and the group that it names.
+"""The owners of a pod up to the top, and the group that it names.
 
-**Rule.** An owner is over a pod if the chain of controller references leads to it inside the pod's
-namespace, and if it selects the pod by its labels as its controller does. Where either ends, so
-does the chain: what is beyond it is neither read nor changed for that pod.
+**Rule.** An owner counts for a pod if the chain of controller references leads to it inside the
+namespace of the pod, and if it selects the pod by its labels as its controller does. Where either
+ends, so does the chain: what is beyond it is neither read nor changed for that pod.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,9 +28,9 @@ def above(snapshot: Snapshot, pod: Pod) -> Owners:
 
 
 def above_each(snapshot: Snapshot, pods: Sequence[Pod]) -> list[Owners]:
-    """Return what is over each pod, worked out once for those of one owner and group.
+    """Return the owners of each pod, computed once for the pods of one owner and group.
 
-    Whether the owners select it is asked of each pod; those alike share one object.
+    Each pod is compared with the selectors of its owners; pods that are alike share one object.
     """
     found: dict[tuple[str, Uid | None, str | None], _Shared] = {}
     every: list[Owners] = []
@@ -52,7 +52,7 @@ def above_each(snapshot: Snapshot, pods: Sequence[Pod]) -> list[Owners]:
 class _Shared(NamedTuple):
     """What is over the first pod of an owner, and what selects any other pod of that owner too.
 
-    ``selectors`` is None where that cannot be said of another pod.
+    ``selectors`` is None where nothing follows for another pod.
     """
 
     controller: OwnerReference | None
@@ -60,7 +60,7 @@ class _Shared(NamedTuple):
     selectors: tuple[LabelSelector, ...] | None
 
     def selects(self, pod: Pod) -> bool:
-        """Say whether the same is over a pod of that controller."""
+        """Return True if a pod of that controller has the same owners."""
         if self.selectors is None:
             return False
         marks = pod.labels
@@ -71,15 +71,15 @@ class _Shared(NamedTuple):
 
 
 def _shared(snapshot: Snapshot, pod: Pod) -> _Shared:
-    over, chain = above(snapshot, pod), _unasked(snapshot, pod)
+    over, chain = above(snapshot, pod), _unselected(snapshot, pod)
     if chain is None or len(chain) != len(over.owners):
         return _Shared(pod.controller, over, None)
     selectors = tuple(owner.selector for owner in chain if owner.selector is not None)
     return _Shared(pod.controller, over, selectors)
 
 
-def _unasked(snapshot: Snapshot, pod: Pod) -> tuple[Owner, ...] | None:
-    """Return the owners over a pod whoever they select; None where the chain leads over a pod."""
+def _unselected(snapshot: Snapshot, pod: Pod) -> tuple[Owner, ...] | None:
+    """Return the owners of a pod whatever they select; None where a pod is one of them."""
     reference = pod.controller
     if reference is None:
         return ()

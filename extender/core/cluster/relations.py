@@ -90,11 +90,11 @@ class Relations:
         return weights
 
     def attracts(self, role: str, other: str) -> bool:
-        """Say whether the two roles have affinity; a role with itself only by a group of one."""
+        """Return True if the two roles have affinity; a role with itself only by a group of one."""
         return _related(self.affinity, role, other)
 
     def repels(self, role: str, other: str) -> bool:
-        """Say whether the two roles have anti-affinity."""
+        """Return True if the two roles have anti-affinity."""
         return _related(self.anti_affinity, role, other)
 
     def repelled_by(self, role: str) -> frozenset[str]:

@@ -114,7 +114,7 @@ class Training:
 
 
 def is_batch(seconds: float) -> bool:
-    """Say whether a mini-batch can be measured to take so long: trainers say what they like."""
+    """Return True if a mini-batch can take so long: trainers may report anything."""
     return LEAST_BATCH_SECONDS <= seconds <= MOST_BATCH_SECONDS
 
 
@@ -156,21 +156,21 @@ def training_of(text: str) -> Training:
     Raises:
         InputError: A part cannot be used, or is missing.
     """
-    said = _parts(text)
+    parts = _parts(text)
     for name in _COUNTS:
-        if name not in said:
+        if name not in parts:
             raise InputError(_TRAINING_FIELD, text, f"that it says {name}=…, e.g. {name}=10")
-    if "gradient" in said and "bandwidth" not in said:
+    if "gradient" in parts and "bandwidth" not in parts:
         raise InputError(_TRAINING_FIELD, text, "that bandwidth is there, as gradient is")
-    step, whole = (_time(said, name) for name in _TIMES)
-    bandwidth, ps_bandwidth = (_bandwidth(said, name) for name in _BANDWIDTHS)
+    step, whole = (_time(parts, name) for name in _TIMES)
+    bandwidth, ps_bandwidth = (_bandwidth(parts, name) for name in _BANDWIDTHS)
     return Training(
-        epochs=_count(said, "epochs"),
-        chunks=_count(said, "chunks"),
-        batches=_count(said, "batches"),
+        epochs=_count(parts, "epochs"),
+        chunks=_count(parts, "chunks"),
+        batches=_count(parts, "batches"),
         step_seconds=step,
         whole_step_seconds=whole,
-        gradient_bytes=_gradient(said),
+        gradient_bytes=_gradient(parts),
         bandwidth=bandwidth,
         ps_bandwidth=ps_bandwidth,
     )
@@ -203,38 +203,38 @@ def _steps(parts: list[str]) -> utility.Steps:
 
 
 def _parts(text: str) -> Mapping[str, str]:
-    said: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in _KEYS or not equals:
             raise InputError(_TRAINING_FIELD, part.strip(), f"one of {', '.join(_KEYS)}, and =")
-        if key in said:
+        if key in parts:
             raise InputError(_TRAINING_FIELD, text, f"{key} once")
-        said[key] = value
-    return said
+        parts[key] = value
+    return parts
 
 
-def _count(said: Mapping[str, str], name: str) -> int:
-    text = said[name]
+def _count(parts: Mapping[str, str], name: str) -> int:
+    text = parts[name]
     if not _WHOLE.fullmatch(text) or int(text) < 1:
         raise InputError(f"{name} of {_TRAINING_FIELD}", text, "an integer of at least 1")
     return int(text)
 
 
-def _time(said: Mapping[str, str], name: str) -> float | None:
-    if name not in said:
+def _time(parts: Mapping[str, str], name: str) -> float | None:
+    if name not in parts:
         return None
     field = f"{name} of {_TRAINING_FIELD}"
-    found = duration.parse(said[name], field=field)
+    found = duration.parse(parts[name], field=field)
     if found <= 0:
-        raise InputError(field, said[name], "a Go duration above 0 such as 1.5s")
+        raise InputError(field, parts[name], "a Go duration above 0 such as 1.5s")
     return found
 
 
-def _gradient(said: Mapping[str, str]) -> int | None:
-    if "gradient" in said:
-        return _bytes(said["gradient"])
-    return None if "bandwidth" in said else 0
+def _gradient(parts: Mapping[str, str]) -> int | None:
+    if "gradient" in parts:
+        return _bytes(parts["gradient"])
+    return None if "bandwidth" in parts else 0
 
 
 def _bytes(text: str) -> int:
@@ -245,10 +245,10 @@ def _bytes(text: str) -> int:
     return math.ceil(found)
 
 
-def _bandwidth(said: Mapping[str, str], name: str) -> float | None:
-    if name not in said:
+def _bandwidth(parts: Mapping[str, str], name: str) -> float | None:
+    if name not in parts:
         return None
-    field, text = f"{name} of {_TRAINING_FIELD}", said[name]
+    field, text = f"{name} of {_TRAINING_FIELD}", parts[name]
     number = text.removesuffix(_BIT)
     found = quantity.parse(number, field=field) if number != text else Fraction(0)
     if found <= 0:

@@ -17,7 +17,7 @@ _WORKER_ROLES: Final = (WORKER, "")
 """Which number of an owner is that of its workers: called so, or the only one it has."""
 
 Living = tuple[str, Owners]
-"""Role of a pod that is not leaving, and what stands over it."""
+"""Role of a pod that is not leaving, and its owners."""
 
 
 def worker_count(owner: Owner) -> WorkerCount | None:
@@ -41,12 +41,12 @@ def size(
     """Return the gang size of an elastic job.
 
     A size that counts the workers there are now follows their number, so it says how many others
-    there are. One below that number is no such size: somebody chose it, and it stands.
+    there are. A size below that number was chosen, so it is kept.
 
     Args:
         stated: What the job's kind says, or our annotation.
         bounds: Of the number of its workers.
-        first: The pod whose word counts, and what stands over it.
+        first: The pod whose annotations count, and its owners.
         living: All members that are not leaving.
     """
     pod, over = first
@@ -63,8 +63,8 @@ def size(
 def workers(bounds: WorkerRange | None, living: Sequence[Living]) -> WorkerRange | None:
     """Return between which numbers the workers may change, as the user and the owner say.
 
-    None if nobody says that they may. Where the two contradict each other the owner's limits win:
-    it would refuse any other number.
+    None if neither states that they may. Where the two contradict each other, the limits of the
+    owner win: it would refuse any other number.
     """
     if bounds is None and not any(_elastic(over) for over in _distinct(living)):
         return None

@@ -23,11 +23,11 @@ def missing(crew: Crew, to: int) -> tuple[MarkPod, ...]:
     leaving = crew.surplus(to)
     if len(leaving) <= crew.waiting:
         return ()
-    adapter = registry.nominating(leaving[0].pod)
-    if adapter is None:
+    kind = registry.nominating(leaving[0].pod)
+    if kind is None:
         return ()
     going, staying = [m.pod for m in leaving], [m.pod for m in crew.live[len(leaving) :]]
-    wanted = adapter.nominations(going, staying)
+    wanted = kind.nominations(going, staying)
     return tuple(MarkPod(p.key, p.uid, wanted[p.key]) for p in going if p.key in wanted)
 
 

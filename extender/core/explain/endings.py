@@ -41,8 +41,8 @@ class Endings:
         return EndEntry(
             at=end.at,
             why=end.why.value,
-            done_percent=said.told.percent,
-            said_at=None if said.told.problem else said.told.written_at,
+            done_percent=said.stated.percent,
+            said_at=None if said.stated.problem else said.stated.written_at,
             stale=not said.fresh and not said.problem,
             problem=said.problem,
         )

@@ -1,4 +1,4 @@
-"""A pod that nobody controls and no group label names: a job of one."""
+"""A pod without a controller that no group label names: a job of one."""
 
 from typing import Any, ClassVar
 

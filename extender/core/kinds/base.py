@@ -172,7 +172,7 @@ class NamedGroup(JobKind):
 
 
 MOST_DIGITS: Final = 18
-"""Of a number that somebody states: it fits 64 bits."""
+"""Of a number that is stated: it fits 64 bits."""
 
 
 def integer(text: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""A PodGroup of Kubernetes itself, whoever made the pods.
+"""A PodGroup of Kubernetes itself, whatever made the pods.
 
 Source:
     kubernetes/enhancements KEP-4671: ``spec.schedulingGroup.podGroupName`` of a pod names a

@@ -162,8 +162,8 @@ def decode(kind: type[T], data: bytes | Raw, what: str, at: str = "$") -> T:
         return msgspec.json.decode(data, type=kind)
     except ValueError as error:  # no such JSON, or no UTF-8
         text = str(error).replace("`$", f"`{at}")
-        said = text if "`$" in text or at == "$" else f"{text} - at `{at}`"
-        raise InputError(what, excerpt(bytes(data)), f"readable: {said}") from error
+        problem = text if "`$" in text or at == "$" else f"{text} - at `{at}`"
+        raise InputError(what, excerpt(bytes(data)), f"readable: {problem}") from error
 
 
 def excerpt(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""A PodGroup of scheduler-plugins (coscheduling), whoever made the pods.
+"""A PodGroup of scheduler-plugins (coscheduling), whatever made the pods.
 
 Source:
     sigs.k8s.io/scheduler-plugins ``apis/scheduling/v1alpha1/types.go``, ``pkg/util/podgroup.go``.

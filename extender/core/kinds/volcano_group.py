@@ -1,4 +1,4 @@
-"""A PodGroup of Volcano, whoever made the pods.
+"""A PodGroup of Volcano, whatever made the pods.
 
 Source:
     volcano.sh/apis ``pkg/apis/scheduling/v1beta1/labels.go``.

@@ -194,11 +194,11 @@ def staying(live: list[Member]) -> list[Member]:
     """Return the workers in the order in which their owner keeps them, who stays longest first."""
     roles = worker_roles(m.role for m in live)
     workers = sorted((m for m in live if m.role in roles), key=lambda m: (m.rank, m.pod.name))
-    adapter = registry.resizable(workers[0].pod) if workers else None
-    if adapter is None:
+    kind = registry.resizable(workers[0].pod) if workers else None
+    if kind is None:
         return workers
     by_uid = {m.pod.uid: m for m in workers}
-    leaving: tuple[Pod, ...] = adapter.removal_order([m.pod for m in workers])
+    leaving: tuple[Pod, ...] = kind.removal_order([m.pod for m in workers])
     return [by_uid[pod.uid] for pod in reversed(leaving)]
 
 

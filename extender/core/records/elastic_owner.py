@@ -56,11 +56,11 @@ def scaled(snapshot: Snapshot, job: Job) -> Scaled | None:
 
 def in_removal_order(workers: Sequence[Member]) -> tuple[Member, ...] | None:
     """Return workers of one owner, those first that it removes first; None: nobody knows."""
-    adapter = registry.resizable(workers[0].pod) if workers else None
-    if adapter is None:
+    kind = registry.resizable(workers[0].pod) if workers else None
+    if kind is None:
         return None
     by_uid = {m.pod.uid: m for m in workers}
-    return tuple(by_uid[pod.uid] for pod in adapter.removal_order([m.pod for m in workers]))
+    return tuple(by_uid[pod.uid] for pod in kind.removal_order([m.pod for m in workers]))
 
 
 def _by_owner(

@@ -23,7 +23,7 @@ HIDDEN: Final = "other-namespace/job/hidden"
 
 _NAMED: Final = re.compile(r"(?<![\w./-])([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)((?:/[\w.-]*\w){1,2})")
 """``namespace/name`` or ``namespace/kind/name`` in a text."""
-_KINDS: Final = frozenset(adapter.kind for adapter in registry.KINDS.kinds)
+_KINDS: Final = frozenset(kind.kind for kind in registry.KINDS.kinds)
 
 _Body = TypeVar("_Body", bound=Struct)
 _Sees = Callable[[str], bool]
