@@ -55,13 +55,13 @@ def test_every_pod_has_one_job_and_its_key_comes_from_the_pod_alone(pod):
     assert member.job == registry.job_key(pod)
     namespace, kind, name = member.job.split("/", 2)
     assert namespace == pod.namespace
-    assert kind in {adapter.kind for adapter in registry.KINDS.kinds}
+    assert kind in {kind_of_job.kind for kind_of_job in registry.KINDS.kinds}
     assert name
 
 
 @given(pods())
 def test_the_quick_way_to_an_adapter_finds_the_first_that_claims_the_pod(pod):
-    first = next(adapter for adapter in registry.KINDS.kinds if adapter.claims(pod))
+    first = next(kind_of_job for kind_of_job in registry.KINDS.kinds if kind_of_job.claims(pod))
     assert registry.kind_of(pod) is first
 
 
