@@ -60,7 +60,7 @@ def test_every_pod_has_one_job_and_its_key_comes_from_the_pod_alone(pod):
 
 
 @given(pods())
-def test_the_quick_way_to_an_adapter_finds_the_first_that_claims_the_pod(pod):
+def test_the_quick_way_to_a_kind_finds_the_first_that_claims_the_pod(pod):
     first = next(kind_of_job for kind_of_job in registry.KINDS.kinds if kind_of_job.claims(pod))
     assert registry.kind_of(pod) is first
 

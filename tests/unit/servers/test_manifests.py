@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from extender.core.cluster import job_views, jobs
+from extender.core.kinds import registry
 from extender.core.queue import hypothetical
 from extender.servers.readapi import manifests
 from extender.servers.readapi.manifest_limits import MOST_PODS
@@ -301,3 +302,8 @@ def test_a_manifest_that_cannot_be_used_names_the_field(
     with pytest.raises(InputError) as refused:
         manifests.read(body, "default", "shuntyard")
     assert [word for word in words if word not in str(refused.value)] == []
+
+
+def test_every_kind_with_an_owner_that_can_be_supposed_is_read_as_observed() -> None:
+    owned = set(registry.understood()) - {("Pod", "")}
+    assert owned <= manifests._OWNERS.keys()
