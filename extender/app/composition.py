@@ -1,7 +1,6 @@
 """The loops that decide, each built from its section of the settings and from what all share."""
 
 import uuid
-from collections.abc import Callable
 
 from extender.app.context import Context
 from extender.controllers.base import DecisionContext
@@ -55,18 +54,18 @@ def optional(
     ground: Context,
     identity: str,
     recorder: Recorder,
-    acting: Callable[[], bool],
+    writer: LeaderWriter,
 ) -> tuple[EndpointLoop | AuthorityLoop | SigningLoop, ...]:
     """Return the loops that the settings ask for."""
     return (
-        *endpoint(settings, ground, identity, acting),
-        *authority(settings.certificates, ground, acting),
-        *signing(settings.signing, ground, recorder, acting),
+        *endpoint(settings, ground, identity, writer),
+        *authority(settings.certificates, ground, writer),
+        *signing(settings.signing, ground, recorder, writer),
     )
 
 
 def endpoint(
-    settings: ExtenderSettings, ground: Context, identity: str, acting: Callable[[], bool]
+    settings: ExtenderSettings, ground: Context, identity: str, writer: LeaderWriter
 ) -> tuple[EndpointLoop, ...]:
     """Return the loop that leads kube-scheduler to who acts; none where nobody has to be led."""
     section = settings.endpoint
@@ -76,7 +75,7 @@ def endpoint(
     place = Place(section.address, settings.scheduler.listen_port, section.port_name, pod)
     path = paths.namespaced(endpoints.SLICES, section.namespace, section.service)
     beat = ground.beat("endpoint")
-    return (EndpointLoop(ground.client, path, place, acting, ground.clock, beat),)
+    return (EndpointLoop(writer, path, place, ground.clock, beat),)
 
 
 def signing_keys(section: SigningSection, secret: str, ground: Context) -> SigningKeys:
@@ -86,29 +85,24 @@ def signing_keys(section: SigningSection, secret: str, ground: Context) -> Signi
 
 
 def signing(
-    section: SigningSection, ground: Context, recorder: Recorder, acting: Callable[[], bool]
+    section: SigningSection, ground: Context, recorder: Recorder, writer: LeaderWriter
 ) -> tuple[SigningLoop, ...]:
     """Return the loop that reads these keys again and again; none where nothing is signed."""
     if section.secret is None:
         return ()
     keys = signing_keys(section, section.secret, ground)
-    writer = LeaderWriter(ground.client, acting)
     return (SigningLoop(keys, writer, recorder, ground.beat("signing")),)
 
 
 def authority(
-    section: CertificatesSection, ground: Context, acting: Callable[[], bool]
+    section: CertificatesSection, ground: Context, writer: LeaderWriter
 ) -> tuple[AuthorityLoop, ...]:
     """Return the loop that says whom agents trust; none where nobody mounts that, or we make it."""
     if section.authority is None:
         return ()
     maps = config_maps(section.authority_namespaces, section.authority_config_map)
     beat = ground.beat("authority")
-    return (
-        AuthorityLoop(
-            ground.client, section.authority, maps, acting, ground.clock, ground.metrics, beat
-        ),
-    )
+    return (AuthorityLoop(writer, section.authority, maps, ground.clock, ground.metrics, beat),)
 
 
 def queue_controller(

@@ -245,7 +245,7 @@ def build(
     )
     loops: tuple[Loop, ...] = (observer, leadership, recorder, schedule, barrier, teller)
     loops += (migrate, resize, rescale, admission, measure, *beside)
-    loops += composition.optional(settings, ground, identity, recorder, acting)
+    loops += composition.optional(settings, ground, identity, recorder, executor.client)
     passing_on = listeners.forwarding(settings.peers, leadership, acting, tls=Door.API in shown)
     look = partial(_look, observer, leadership)
     opened = (

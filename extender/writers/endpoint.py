@@ -7,7 +7,7 @@ nothing: the new one overwrites what the one before left.
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from extender.writers.lasting_problems import LastingProblems
+from extender.writers.leader_writer import LeaderWriter
 from shared.clock import Clock
 from shared.health import Heartbeat
-from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ConflictError
 
 LOOK_SECONDS: Final = 0.5
@@ -83,10 +83,9 @@ class Place:
 class EndpointLoop:
     """See the module; ``path`` is the slice's."""
 
-    client: KubeClient
+    client: LeaderWriter
     path: str
     place: Place
-    acting: Callable[[], bool]
     clock: Clock
     heartbeat: Heartbeat
     _checked_at: float | None = None
@@ -104,7 +103,7 @@ class EndpointLoop:
 
     async def look(self) -> None:
         """Write our address if we act and it does not stand there; what fails is said once."""
-        if not self.acting():
+        if not self.client.leads():
             self._checked_at = None
             return
         now = self.clock.monotonic()
@@ -126,7 +125,7 @@ class EndpointLoop:
         if found.address_type != self.place.address_type:
             return f"its addressType is {found.address_type}, ours {self.place.address_type}"
         wanted = self.place.fields()
-        if _leads(found, wanted) or not self.acting():
+        if _leads(found, wanted) or not self.client.leads():
             return None
         version = {"resourceVersion": found.metadata.resource_version}
         await self.client.patch(self.path, {"metadata": version, **wanted})

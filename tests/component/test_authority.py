@@ -13,6 +13,7 @@ from extender.core import certificates
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.tls import authority
 from extender.servers.tls.authority import AuthorityLoop
+from extender.writers.leader_writer import LeaderWriter
 from shared.health import Heartbeat
 from shared.kube import paths
 from shared.kube.client import KubeClient
@@ -63,9 +64,8 @@ async def yard(tmp_path: Path) -> AsyncIterator[Yard]:
         ship(fake)
         clock, file = FakeClock(), tmp_path / "ca.crt"
         beat = Heartbeat("authority", 60, clock.monotonic)
-        loop = AuthorityLoop(
-            client, file, [PATH], lambda: lent.acts, clock, ExtenderMetrics(), beat
-        )
+        writer = LeaderWriter(client, lambda: lent.acts)
+        loop = AuthorityLoop(writer, file, [PATH], clock, ExtenderMetrics(), beat)
         lent = Yard(fake, loop, file)
         yield lent
 

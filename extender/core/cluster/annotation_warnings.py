@@ -72,8 +72,8 @@ def _lines(stated: Mapping[str, str], place: str) -> Iterable[str]:
             yield line
 
 
-def _line(key: str, place: str) -> str:
-    """Return what is wrong with a key of ours; empty if nothing is."""
+def _line(key: str, place: str) -> str | None:
+    """Return what is wrong with a key of ours; None if nothing is."""
     if key == labels.GATE:
         return f"{place} {key} has no effect: it is a scheduling gate (spec.schedulingGates)"
     if key not in labels.KEYS:
@@ -83,7 +83,7 @@ def _line(key: str, place: str) -> str:
     right = "label" if key in labels.LABEL_KEYS else "annotation"
     if place != right:
         return f"{place} {key} has no effect: set it as {_a(right)}"
-    return ""
+    return None
 
 
 def _unknown(key: str, place: str) -> str:

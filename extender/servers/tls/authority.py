@@ -8,7 +8,7 @@ file at different times, one writes.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,9 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.servers.tls import reading
 from extender.writers.authority_maps import publish
 from extender.writers.lasting_problems import LastingProblems
+from extender.writers.leader_writer import LeaderWriter
 from shared.clock import Clock
 from shared.health import Heartbeat
-from shared.kube.client import KubeClient
 
 LOOK_SECONDS: Final = 10.0
 """How often; an authority is renewed months before it ends."""
@@ -41,13 +41,11 @@ class AuthorityLoop:
     Attributes:
         file: Certificates of authorities, PEM.
         config_maps: Paths of the ConfigMaps that say whom to trust.
-        acting: Whether this replica decides now.
     """
 
-    client: KubeClient
+    client: LeaderWriter
     file: Path
     config_maps: Sequence[str]
-    acting: Callable[[], bool]
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
@@ -69,7 +67,7 @@ class AuthorityLoop:
         except (OSError, ValueError) as error:
             problems = [f"{self.file}: {error}"]
         else:
-            maps = self.config_maps if self.acting() else ()
+            maps = self.config_maps if self.client.leads() else ()
             tried = [await publish(self.client, path, trusted) for path in maps]
             problems = [problem for problem in tried if problem]
         self.metrics.certificates.failures.inc(len(problems))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from extender.writers.endpoint import EndpointLoop, Place
+from extender.writers.leader_writer import LeaderWriter
 from shared.health import Heartbeat
 from shared.kube import keyed_data, lease_holding, reviews
 from shared.kube.errors import BrokenAnswerError
@@ -64,6 +65,6 @@ async def test_who_leads_kube_scheduler_tries_again(
     client: Any = Proxy(body)
     place = Place("10.0.0.1", 1, "x", ("n", "p"))
     beat = Heartbeat("endpoint", 60, CLOCK.monotonic)
-    loop = EndpointLoop(client, "/slice", place, lambda: True, CLOCK, beat)
+    loop = EndpointLoop(LeaderWriter(client, lambda: True), "/slice", place, CLOCK, beat)
     await loop.look()
     assert "kube-scheduler is not led to this replica: /slice" in caplog.text
