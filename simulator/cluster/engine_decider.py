@@ -70,7 +70,7 @@ class EngineDecider:
         )
         self._memory, self.last = cycle.state, cycle
         released = [_started(release, view) for release in _released(cycle)]
-        if not released and cycle.holder is None:
+        if not released and cycle.backfill_head is None:
             ahead = cycle.wake_after_seconds
             until = None if ahead is None else view.now + ahead
             self._rest = _Rest(view.snapshot.room, view.snapshot.waiting, until)

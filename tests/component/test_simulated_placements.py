@@ -91,8 +91,8 @@ class Watched(EngineDecider):
     def decide(self, view):
         actions = super().decide(view)
         self.moments.append(view.now)
-        if self.last is not None and self.last.holder is not None:
-            self.holders.add(objects.job_name(self.last.holder.job))
+        if self.last is not None and self.last.backfill_head is not None:
+            self.holders.add(objects.job_name(self.last.backfill_head.job))
         return actions
 
 

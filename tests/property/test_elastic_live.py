@@ -179,7 +179,7 @@ def test_growth_never_delays_a_job_that_could_start_now(case) -> None:
     grown = {one.job for one in found}
     assert after.keys() == before.keys() | grown  # those that grow find room too
     assert {job: seats for job, seats in after.items() if job not in grown} == before
-    holders = [case.cycle(one).holder for one in (snapshot, store.snapshot())]
+    holders = [case.cycle(one).backfill_head for one in (snapshot, store.snapshot())]
     assert len({one and (one.job, one.starts_at, one.waits_for) for one in holders}) == 1
 
 

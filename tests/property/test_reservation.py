@@ -71,7 +71,7 @@ def test_the_order_of_the_tenants_does_not_matter(world, seat, order):
     assert (found is None) == (other is None)
     if found is not None and other is not None:
         assert (other.starts_at, other.waits_for) == (found.starts_at, found.waits_for)
-        assert (other.room.used == found.room.used).all()
+        assert (other.after.used == found.after.used).all()
 
 
 @given(worlds(), GANGS, st.integers(1, 4))
@@ -90,10 +90,10 @@ def test_whatever_passes_the_holder_still_fits_when_those_it_waits_for_have_ende
         then = room_of(nodes, [*stay, {node: cpu}])
         beside = backfill.beside(found, passer, seat)
         assert (beside is not None) == (seat(then) is not None)
-        if backfill.open_room(found, room).feasible(passer[0][0])[passer[0][1]]:
+        if backfill.open_nodes(found, room).feasible(passer[0][0])[passer[0][1]]:
             assert beside is not None
             kept = backfill.with_pods(found, passer)
-            assert (kept.room.free >= 0).all()
+            assert (kept.after.free >= 0).all()
             assert (kept.before.used == then.used).all()
 
 

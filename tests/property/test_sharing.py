@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters, FairShareParameters, Order
 from extender.core.queue import forecast
@@ -108,7 +109,7 @@ def test_without_surprises_every_job_starts_when_it_was_estimated(rows, limit, p
     world = World(entities(limit), specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
     cycle = queue_pass(world.observe(), world.memory, world.reading, params)
-    told = forecast.estimates(world.observe(), cycle, params, world.reading)
+    told = forecast.estimates(Session(world.observe(), world.reading, params), cycle)
     began = {name: START + at for name, at in world.run().started.items()}
     for entry in cycle.entries:
         estimate = told[entry.job.key]

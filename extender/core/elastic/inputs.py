@@ -113,13 +113,13 @@ def _after(room: NodeTable, cycle: QueueOutcome) -> NodeTable:
 def _waiting(
     cycle: QueueOutcome, weight: Callable[[Job], Weight], now: float
 ) -> dict[JobKey, tuple[Job, Candidate]]:
-    """Return the jobs that wait for room; the queue's holder alone, if there is one.
+    """Return the jobs that wait for room; the backfill head alone, if there is one.
 
     Others must not take the room that is kept for it, nor what they would free for themselves.
     """
-    holder = cycle.holder.job if cycle.holder else None
+    head = cycle.backfill_head.job if cycle.backfill_head else None
     lacking = (entry.job for entry in cycle.entries if entry.reason.lacks_room)
-    jobs = [job for job in lacking if holder in {None, job.key}]
+    jobs = [job for job in lacking if head in {None, job.key}]
     known = [(job, elastic_jobs.candidate(job, weight(job), now)) for job in jobs]
     found = [(job, one) for job, one in known if one is not None]
     found.sort(key=lambda pair: pair[1].elastic.rank)

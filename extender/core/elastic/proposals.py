@@ -169,8 +169,8 @@ def _settling(seen: Scene) -> tuple[Proposal, ...]:
         )
         for key, one in seen.crowds.items()
     ]
-    holder = seen.cycle.holder
-    room = seen.room if holder is None else backfill.open_room(holder, seen.room)
+    head = seen.cycle.backfill_head
+    room = seen.room if head is None else backfill.open_nodes(head, seen.room)
     first = list(seen.waiting.values())[:1] if seen.params.scaling.reserve else []
     plan = _decided(seen, runs, first, room)
     if plan.starts:  # whoever is to start has been seen to

@@ -12,7 +12,7 @@ from extender.core.explain.corrections import Correction
 from extender.core.explain.offers import Offer
 from extender.core.explain.several import Way, together
 from extender.core.explain.trial import Situation, Trials
-from extender.core.queue.backfill import Reservation
+from extender.core.queue.backfill import HeadReservation
 from extender.core.queue.state import QueueState
 from shared.explanation import Change, Step, StepKind
 
@@ -38,18 +38,18 @@ _LARGE: Final = frozenset({StepKind.LOWER_MIN_AVAILABLE, StepKind.ADD_NODES})
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """What comes before the nodes: corrections, the end of a back-off, and the holder.
+    """What comes before the nodes: corrections, the end of a back-off, and the backfill head.
 
     Attributes:
         corrections: In the order in which they are made.
         again_at: When the job may try again, seconds since the epoch; None if it may.
-        holder: What room is kept, if not for this job.
+        head: What room is kept, if not for this job.
         ahead: For which job; it takes first what comes free.
     """
 
     corrections: Sequence[Correction] = ()
     again_at: float | None = None
-    holder: Reservation | None = None
+    head: HeadReservation | None = None
     ahead: Job | None = None
 
 
@@ -90,9 +90,9 @@ def _ways(
     s: Situation, before: Before, trials: Trials, memory: QueueState, reading: Reading
 ) -> Iterator[Offer]:
     wait: Way = partial(wait_for_others.wait, memory=memory, reading=reading)
-    if before.holder is not None:
+    if before.head is not None:
         wait = partial(
-            wait_for_others.wait_behind, holder=before.holder, memory=memory, reading=reading
+            wait_for_others.wait_behind, head=before.head, memory=memory, reading=reading
         )
     nodes = s if before.ahead is None else s.behind(before.ahead)
     ways: list[tuple[Way, Situation]] = [

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from extender.core.cluster import owner_progress
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.session import Reading
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.session import Session
 from extender.core.queue import running_jobs
 from extender.core.queue.state import QueueState
 from shared.ending import EndEntry
@@ -16,26 +15,21 @@ class Endings:
     """What ends are worked out from.
 
     Attributes:
-        snapshot: The cluster.
-        memory: What the last cycle remembered.
-        reading: Now.
-        stale_seconds: An agent's report that is older says nothing.
+        session: The cluster, now.
+        state: Of the last pass of the queue.
     """
 
-    snapshot: Snapshot
-    memory: QueueState
-    reading: Reading
-    stale_seconds: float
+    session: Session
+    state: QueueState
 
     def of(self, job: Job) -> EndEntry | None:
         """Return what is known of a job's end; None if none of its pods runs."""
         if not job.having(State.BOUND):
             return None
-        pods, now = self.snapshot.jobs[job.key], self.reading.now
+        pods, now = self.session.snapshot.jobs[job.key], self.session.now
         since = running_jobs.started_at(pods, now)
-        asked = (self.snapshot, pods, job.key, since, self.memory, self.reading)
-        end = running_jobs.expected_end(*asked, self.stale_seconds)
-        said = owner_progress.read(self.snapshot, pods, since, now)
+        end = running_jobs.expected_end(self.session, pods, job.key, since, self.state)
+        said = owner_progress.read(self.session.snapshot, pods, since, now)
         if said is None:
             return EndEntry(at=end.at, why=end.why.value)
         return EndEntry(

@@ -11,7 +11,7 @@ from extender.core.cluster import job_views, replacements
 from extender.core.cluster.cache import Cache
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain import changing, node_changes, positions, quota, verdicts
 from extender.core.explain.changing import Before
@@ -22,7 +22,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Refusal
 from extender.core.queue import backfill, running_jobs
-from extender.core.queue.backfill import Reservation
+from extender.core.queue.backfill import HeadReservation
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState
@@ -188,9 +188,9 @@ def _why(asked: Asked, seen: Job) -> _Why:
         return _Why(reason, message)
     again_at = _again_at(asked, seen.key)
     mends = (*quota.raised(s, reason), *corrections(s, _old_pods(asked.snapshot, seen.key)))
-    holder = _holder(asked, seen)
-    ahead = as_queued(job_views.view(asked.snapshot, holder.job)) if holder else None
-    before = Before(mends, again_at, holder, ahead)
+    head = _head(asked, seen)
+    ahead = as_queued(job_views.view(asked.snapshot, head.job)) if head else None
+    before = Before(mends, again_at, head, ahead)
     why = _of_nodes(mends[-1].after if mends else s, s, before, asked)
     if mends or again_at is not None:
         why = replace(why, cause=mends[0].cause if mends else "back-off")
@@ -264,23 +264,23 @@ def _situation(asked: Asked, seen: Job) -> Situation:
     room = snapshot.room
     if arrivals.targets:
         room = migrations.without_kept(room, arrivals.kept)
-    if (holder := _holder(asked, seen)) is not None:
-        room = backfill.open_room(holder, room)
+    if (head := _head(asked, seen)) is not None:
+        room = backfill.open_nodes(head, room)
     queued = as_queued(migrations.holding(seen, arrivals.held))
     return Situation(snapshot, queued, room, asked.params, arrivals.targets)
 
 
-def _holder(asked: Asked, seen: Job) -> Reservation | None:
+def _head(asked: Asked, seen: Job) -> HeadReservation | None:
     """Return for whom room is kept that this job may not use; None if for nobody."""
-    holder = asked.cycle.holder if asked.cycle else None
-    if holder is None or holder.job == seen.key:
+    head = asked.cycle.backfill_head if asked.cycle else None
+    if head is None or head.job == seen.key:
         return None
-    if [n.name for n in holder.room.nodes] != [n.name for n in asked.snapshot.room.nodes]:
+    if [n.name for n in head.after.nodes] != [n.name for n in asked.snapshot.room.nodes]:
         return None  # the nodes are others now: the next cycle reserves anew
-    stale_seconds = asked.params.agent_reports.stale_seconds
-    lasts = running_jobs.lasts(seen, asked.snapshot, asked.memory, asked.reading, stale_seconds)
-    gone = backfill.gone_in_time(holder, asked.reading.now, lasts)
-    return None if gone else holder
+    session = Session(asked.snapshot, asked.reading, asked.params)
+    lasts = running_jobs.lasts(seen, session, asked.memory)
+    gone = backfill.gone_in_time(head, asked.reading.now, lasts)
+    return None if gone else head
 
 
 def _entry(asked: Asked, key: JobKey) -> QueueEntry | None:

@@ -16,12 +16,13 @@ from extender.core.agents import report_view
 from extender.core.agents.report_view import Freshness
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain import positions, slot_plans
 from extender.core.explain.endings import Endings
 from extender.core.explain.slot_plans import Bargains, More
 from extender.core.nodes.node_table import IntVector, NodeTable
+from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import node_prices
 from extender.core.placement.node_prices import FloatVector
@@ -149,7 +150,10 @@ def all_jobs(
     """Return all jobs of ours, by key, each with how far it is; only those of a page are viewed."""
     bargains = Bargains(snapshot, standings, now)
     reading = Reading(now, freshness.monotonic)
-    endings = Endings(snapshot, memory or QueueState(), reading, freshness.stale_seconds)
+    params = CoreParameters(
+        agent_reports=AgentReportParameters(stale_seconds=freshness.stale_seconds)
+    )
+    endings = Endings(Session(snapshot, reading, params), memory or QueueState())
     paused = (key for key in standings if key not in snapshot.jobs)
     keys = ((key.split("/", 2), key) for key in chain(snapshot.jobs, paused))
     after = page.after.split("/", 2)
@@ -222,7 +226,7 @@ def _weight(weight: Weight | None) -> api.Weight | None:
 
 
 def _job(job: Job, freshness: Freshness, bargains: Bargains, endings: Endings) -> api.JobEntry:
-    snapshot = endings.snapshot
+    snapshot = endings.session.snapshot
     counts = Counter(member.state.value for member in job.members)
     more = bargains.of(job)
     return api.JobEntry(

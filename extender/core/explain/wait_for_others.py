@@ -6,13 +6,13 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster import job_views
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.explain.offers import Offer, names
 from extender.core.explain.trial import Situation, Trials
 from extender.core.nodes.node_table import NodeTable, conflicts
 from extender.core.placement.planner import Plan
 from extender.core.queue import backfill, running_jobs
-from extender.core.queue.backfill import Reservation, RunningJob
+from extender.core.queue.backfill import HeadReservation, RunningJob
 from extender.core.queue.state import QueueState
 from extender.core.records import rescale, workers
 from shared import labels
@@ -24,7 +24,7 @@ MOST_REDUCED: Final = 12
 
 
 _SHARE: Final = 0.9
-"""Of the time until the holder starts: some passes before anybody has read this."""
+"""Of the time until the backfill head starts: some passes before anybody has read this."""
 
 
 def wait(s: Situation, trials: Trials, memory: QueueState, reading: Reading) -> Iterator[Offer]:
@@ -46,24 +46,26 @@ def wait(s: Situation, trials: Trials, memory: QueueState, reading: Reading) -> 
 
 
 def wait_behind(
-    s: Situation, trials: Trials, holder: Reservation, memory: QueueState, reading: Reading
+    s: Situation, trials: Trials, head: HeadReservation, memory: QueueState, reading: Reading
 ) -> Iterator[Offer]:
     """Yield that the job says it is gone in time, or the start or end of the one it waits for."""
-    yield from _short(s, trials, holder, reading)
-    before = [one for one in _tenants(s, memory, reading) if one.job in holder.waits_for]
+    yield from _short(s, trials, head, reading)
+    before = [one for one in _tenants(s, memory, reading) if one.job in head.waits_for]
     for field, at, room, says in (
-        ("start", holder.starts_at, holder.room, "has started"),
-        ("end", None, holder.before, "has ended"),
+        ("start", head.starts_at, head.after, "has started"),
+        ("end", None, head.before, "has ended"),
     ):
         if trials.runs(s.with_room(room)):
-            step = Step(kind=StepKind.WAIT, subject=holder.job, field=field, at=at)
-            yield Offer((*map(ends, before), step), f"wait until {holder.job} {says}")
+            step = Step(kind=StepKind.WAIT, subject=head.job, field=field, at=at)
+            yield Offer((*map(ends, before), step), f"wait until {head.job} {says}")
             return
 
 
-def _short(s: Situation, trials: Trials, holder: Reservation, reading: Reading) -> Iterator[Offer]:
-    """Yield an expected duration with which the job is gone when the holder starts."""
-    left = 0.0 if holder.starts_at is None else holder.starts_at - reading.now
+def _short(
+    s: Situation, trials: Trials, head: HeadReservation, reading: Reading
+) -> Iterator[Offer]:
+    """Yield an expected duration with which the job is gone when the backfill head starts."""
+    left = 0.0 if head.starts_at is None else head.starts_at - reading.now
     seconds = int(left * _SHARE)
     if seconds and trials.runs(s.with_room(s.snapshot.room)):
         key, after = labels.EXPECTED_DURATION, f"{seconds}s"
@@ -73,7 +75,7 @@ def _short(s: Situation, trials: Trials, holder: Reservation, reading: Reading) 
 
 def reserved(
     s: Situation, trials: Trials, everybody: Sequence[RunningJob], now: float
-) -> Reservation | None:
+) -> HeadReservation | None:
     """Return after whose end, in their order, the job of the situation runs, and its room then."""
 
     def seat(room: NodeTable) -> NodeTable | None:
@@ -94,7 +96,7 @@ def ends(tenant: RunningJob) -> Step:
 def without(room: NodeTable, gone: Sequence[RunningJob]) -> NodeTable:
     """Return the room when these have ended."""
     used, ports = room.used.copy(), list(room.ports)
-    for shape, node in (seat for tenant in gone for seat in tenant.seats):
+    for shape, node in (seat for tenant in gone for seat in tenant.pods):
         used[node] -= room.demand(shape)
         if shape.host_ports:
             ports[node] = frozenset(p for p in ports[node] if not conflicts([p], shape.host_ports))
@@ -103,9 +105,8 @@ def without(room: NodeTable, gone: Sequence[RunningJob]) -> NodeTable:
 
 def _tenants(s: Situation, memory: QueueState, reading: Reading) -> list[RunningJob]:
     """Return the others that end by themselves, the first one first where that is known."""
-    stale_seconds = s.params.agent_reports.stale_seconds
-    running = running_jobs.running(s.snapshot, memory, reading, stale_seconds)
-    others = [one.tenant for one in running if one.tenant.job != s.job.key]
+    endings = running_jobs.running(Session(s.snapshot, reading, s.params), memory)
+    others = [ending.job for ending in endings if ending.job.job != s.job.key]
     ending = [one for one in others if not one.endless]
     return sorted(ending, key=lambda t: (t.ends_at is None, t.ends_at or t.started_at, t.job))
 
@@ -130,10 +131,10 @@ def wait_for_workers(s: Situation, trials: Trials) -> Iterator[Offer]:
     if not found or not trials.runs(s.with_room(without(s.room, found))):
         return
     steps = tuple(
-        Step(kind=StepKind.WAIT, subject=one.job, field=FIELD, amount=len(one.seats))
+        Step(kind=StepKind.WAIT, subject=one.job, field=FIELD, amount=len(one.pods))
         for one in found
     )
-    count = sum(len(one.seats) for one in found)
+    count = sum(len(one.pods) for one in found)
     have = "have" if len(found) > 1 else "has"
     left = f"{count} workers" if count > 1 else "1 worker"
     yield Offer(steps, f"wait until {names([one.job for one in found])} {have} given up {left}")

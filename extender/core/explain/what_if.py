@@ -119,12 +119,11 @@ def _unmodelled(key: JobKey, course: _Course) -> tuple[str, ...]:
 
 def _course(asked: Asked, snapshot: Snapshot) -> _Course:
     asked.check()
-    cycle = QUEUE.decide(
-        Session(snapshot, asked.reading, asked.params), asked.memory, QueueTrigger()
-    )
+    session = Session(snapshot, asked.reading, asked.params)
+    cycle = QUEUE.decide(session, asked.memory, QueueTrigger())
     asked.check()
     then = hypothetical.carried_out(snapshot, cycle)
-    estimates = forecast.estimates(then, cycle, asked.params, asked.reading)
+    estimates = forecast.estimates(replace(session, snapshot=then), cycle)
     return _Course(snapshot, cycle, then, estimates)
 
 

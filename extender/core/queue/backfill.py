@@ -1,6 +1,8 @@
-"""Room that is kept for the job that has waited too long (docs/policies/reservation.md).
+"""EASY backfill: room kept for the job that has waited too long, and jobs that start before it.
 
-One job at a time holds the reservation; who may start before it is ``passing``.
+One job at a time, the backfill head, holds such a reservation. Another job may start before it if
+it has ended when the head starts, or if the head can start then in spite of it
+(docs/policies/reservation.md).
 """
 
 import math
@@ -26,43 +28,48 @@ class Waiter:
 
 @dataclass(frozen=True, eq=False)
 class RunningJob:
-    """A job that runs, or was given seats, with the nodes (by index) of its pods.
+    """A job that runs, or has reservations.
 
     Attributes:
         started_at: Seconds since the epoch.
         ends_at: Not before now; None if unknown.
-        endless: It does not end by itself, as far as its kind says.
+        pods: Their shapes, with the index of the node of each.
+        endless: It does not end by itself, by its kind.
     """
 
     job: JobKey
     started_at: float
     ends_at: float | None
-    seats: Sequence[tuple[PodShape, int]]
+    pods: Sequence[tuple[PodShape, int]]
     endless: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Reservation:
-    """What is kept for the holder.
+class HeadReservation:
+    """What is kept for the backfill head.
 
     Attributes:
-        job: The holder.
-        starts_at: When it starts at the latest, if those it waits for end as they say (seconds
+        job: The backfill head.
+        starts_at: When it starts at the latest, if those it waits for end as expected (seconds
             since the epoch); None if the end of one of them is unknown.
         waits_for: The jobs that end before, the first one first.
-        before: The room when those have ended, without the holder.
-        room: The same with the holder in it.
+        before: The nodes when those have ended, without the head.
+        after: The same with the head placed.
     """
 
     job: JobKey
     starts_at: float | None
     waits_for: tuple[JobKey, ...]
     before: NodeTable
-    room: NodeTable
+    after: NodeTable
 
 
-Seat = Callable[[NodeTable], NodeTable | None]
-"""Places the holder: the room with it, or None if it does not fit."""
+PlaceHead = Callable[[NodeTable], NodeTable | None]
+"""Places the backfill head: returns the nodes with it, or None if it does not fit."""
+
+
+PlacedPods = Sequence[tuple[PodShape, int]]
+"""Pods by shape, with the index of the node of each."""
 
 
 def deadline(
@@ -81,148 +88,138 @@ def in_turn(
 
     Then the earlier creation, then the smaller uid: total, and the same for every order of input.
     """
-    deadlines = ((deadline(one.created_at, one.max_wait_seconds, params), one) for one in waiters)
-    over = [(at, one.created_at, one.uid, one.job) for at, one in deadlines if _passed(at, now)]
+    deadlines = ((deadline(w.created_at, w.max_wait_seconds, params), w) for w in waiters)
+    over = [(at, w.created_at, w.uid, w.job) for at, w in deadlines if _passed(at, now)]
     return tuple(job for *_, job in sorted(over))
 
 
 def reserve(
-    job: JobKey, room: NodeTable, tenants: Iterable[RunningJob], seat: Seat, now: float
-) -> Reservation | None:
+    job: JobKey, table: NodeTable, running_jobs: Iterable[RunningJob], place: PlaceHead, now: float
+) -> HeadReservation | None:
     """Return what is kept for a job that does not fit now; None if it would not fit ever.
 
-    1. Tenants in the order in which they are expected to end: those with a known end by it, then
-       the others, the one that runs longest first, and last those that never end by themselves.
+    1. Running jobs in the order in which they are expected to end: those with a known end by it,
+       then the others, the one that runs longest first, and last those that never end by
+       themselves.
     2. The shortest row of them, from the first, after whose end the job fits (by bisection).
-    3. The job starts when the last of these has ended, on the room that is free then.
+    3. The job starts when the last of these has ended, on what is free then.
 
     Args:
-        job: The holder.
-        room: What is free now.
-        tenants: Every job that runs or has seats.
-        seat: Places the holder.
+        job: The job.
+        table: What is free now.
+        running_jobs: Every job that runs or has reservations.
+        place: Places the job.
         now: Seconds since the epoch.
 
     Source:
         EASY's shadow time (Mu'alem and Feitelson, IEEE TPDS 12(6), 2001), for whole gangs on nodes
         instead of a number of processors.
     """
-    order = sorted(tenants, key=_end_key)
-    leaving = _Leaving(room, order)
-    whole = seat(leaving.room(len(order)))
-    if whole is None:
+    order = sorted(running_jobs, key=_end_key)
+    leaving = _Leaving(table, order)
+    after = place(leaving.table(len(order)))
+    if after is None:
         return None
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2
-        found = seat(leaving.room(middle))
-        if found is None:
+        placed = place(leaving.table(middle))
+        if placed is None:
             low = middle + 1
         else:
-            high, whole = middle, found
-    ends = [tenant.ends_at for tenant in order[:high]]
+            high, after = middle, placed
+    ends = [running.ends_at for running in order[:high]]
     known = all(at is not None for at in ends)
-    return Reservation(
+    return HeadReservation(
         job=job,
         starts_at=max((at for at in ends if at is not None), default=now) if known else None,
-        waits_for=tuple(tenant.job for tenant in order[:high]),
-        before=leaving.room(high),
-        room=whole,
+        waits_for=tuple(running.job for running in order[:high]),
+        before=leaving.table(high),
+        after=after,
     )
 
 
-def without(room: NodeTable, tenants: Sequence[RunningJob]) -> NodeTable:
-    """Return the room after these tenants have left."""
-    return _Leaving(room, tenants).room(len(tenants))
+def without(table: NodeTable, ended: Sequence[RunningJob]) -> NodeTable:
+    """Return the nodes after these jobs have ended."""
+    return _Leaving(table, ended).table(len(ended))
 
 
 def _passed(at: float | None, now: float) -> bool:
     return at is not None and at <= now
 
 
-def _end_key(tenant: RunningJob) -> tuple[int, float, float, JobKey]:
-    if tenant.ends_at is not None:
-        return 0, tenant.ends_at, tenant.started_at, tenant.job
-    return 1 + tenant.endless, tenant.started_at, math.inf, tenant.job
+def _end_key(running: RunningJob) -> tuple[int, float, float, JobKey]:
+    if running.ends_at is not None:
+        return 0, running.ends_at, running.started_at, running.job
+    return 1 + running.endless, running.started_at, math.inf, running.job
 
 
 class _Leaving:
-    """The room after the first of some tenants have left, for any number of them."""
+    """The nodes after the first of some jobs have ended, for any number of them."""
 
-    def __init__(self, room: NodeTable, order: Sequence[RunningJob]) -> None:
-        self._room, self._order = room, order
+    def __init__(self, table: NodeTable, order: Sequence[RunningJob]) -> None:
+        self._table, self._order = table, order
         demands: dict[int, IntVector] = {}  # by identity: hashing a shape costs more than all else
         rows, amounts, self._until = [], [], [0]
-        for tenant in order:
-            for shape, node in tenant.seats:
+        for running in order:
+            for shape, node in running.pods:
                 if id(shape) not in demands:
-                    demands[id(shape)] = room.demand(shape)
+                    demands[id(shape)] = table.demand(shape)
                 rows.append(node)
                 amounts.append(demands[id(shape)])
             self._until.append(len(rows))
         self._rows: IntVector = np.array(rows, dtype=np.int64)
         self._amounts: IntMatrix = np.array(amounts, dtype=np.int64).reshape(
-            len(rows), len(room.resources)
+            len(rows), len(table.resources)
         )
 
-    def room(self, count: int) -> NodeTable:
-        """Return the room without the first ``count`` tenants."""
+    def table(self, count: int) -> NodeTable:
+        """Return the nodes without the first ``count`` jobs."""
         until = self._until[count]
-        used = self._room.used.copy()
+        used = self._table.used.copy()
         np.subtract.at(used, self._rows[:until], self._amounts[:until])
-        return self._room.replaced(used=used, ports=self._ports(count))
+        return self._table.replaced(used=used, ports=self._ports(count))
 
     def _ports(self, count: int) -> tuple[frozenset[HostPort], ...]:
         freed = [
             (node, shape.host_ports)
-            for tenant in self._order[:count]
-            for shape, node in tenant.seats
+            for running in self._order[:count]
+            for shape, node in running.pods
             if shape.host_ports
         ]
         if not freed:
-            return self._room.ports
-        ports = list(self._room.ports)
+            return self._table.ports
+        ports = list(self._table.ports)
         for node, gone in freed:
             ports[node] = frozenset(p for p in ports[node] if not conflicts([p], gone))
         return tuple(ports)
 
 
-# === Who may start before the holder of the reservation (docs/policies/reservation.md).
-#
-# A job may pass if it is gone when the holder starts, or if the holder starts then in spite of
-# it.
-
-
-Seats = Sequence[tuple[PodShape, int]]
-"""Pods by shape, with the index of the node of each."""
-
-
-def gone_in_time(reservation: Reservation, now: float, lasts_seconds: float | None) -> bool:
-    """Say whether a job that starts now has ended when the holder starts; no if that is unknown."""
-    start = reservation.starts_at
+def gone_in_time(head: HeadReservation, now: float, lasts_seconds: float | None) -> bool:
+    """Return True if a job that starts now has ended when the head starts; False if unknown."""
+    start = head.starts_at
     return start is not None and lasts_seconds is not None and now + lasts_seconds <= start
 
 
-def open_room(reservation: Reservation, room: NodeTable) -> NodeTable:
-    """Return what a job may use that stays longer: free now, and not needed by the holder then."""
-    pairs = zip(room.ports, reservation.room.ports, strict=True)
-    return room.replaced(
-        used=np.maximum(room.used, reservation.room.used),
+def open_nodes(head: HeadReservation, table: NodeTable) -> NodeTable:
+    """Return what a job may use that stays longer: free now, and not needed by the head then."""
+    pairs = zip(table.ports, head.after.ports, strict=True)
+    return table.replaced(
+        used=np.maximum(table.used, head.after.used),
         ports=tuple(now | then for now, then in pairs),
     )
 
 
-def with_pods(reservation: Reservation, seats: Seats) -> Reservation:
-    """Return the reservation beside pods that stay, where they leave its seats free."""
-    before, room = reservation.before, reservation.room
-    return replace(reservation, before=before.with_pods(seats), room=room.with_pods(seats))
+def with_pods(head: HeadReservation, pods: PlacedPods) -> HeadReservation:
+    """Return the reservation beside pods that stay, where they leave its nodes free."""
+    return replace(head, before=head.before.with_pods(pods), after=head.after.with_pods(pods))
 
 
-def beside(reservation: Reservation, seats: Seats, seat: Seat) -> Reservation | None:
-    """Return the reservation with its seats chosen anew beside pods that stay.
+def beside(head: HeadReservation, pods: PlacedPods, place: PlaceHead) -> HeadReservation | None:
+    """Return the reservation with its nodes chosen anew beside pods that stay.
 
-    None if the holder would not fit at its start any more: these pods must not pass.
+    None if the head would not fit at its start any more: these pods must not start.
     """
-    before = reservation.before.with_pods(seats)
-    room = seat(before)
-    return None if room is None else replace(reservation, before=before, room=room)
+    before = head.before.with_pods(pods)
+    after = place(before)
+    return None if after is None else replace(head, before=before, after=after)

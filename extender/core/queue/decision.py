@@ -1,20 +1,20 @@
-"""One scheduling cycle: every waiting job, in order, on one snapshot.
+"""One pass of the queue: every waiting job, in order, on one snapshot.
 
-1. View the jobs that wait, hold seats or were left partial.
-2. Mend what was released and came to harm (``repairing``), on the room.
-3. Order the jobs that have members to place (``ordering``).
-4. Place them one after the other, each as a whole, on what the ones before left (``planning``);
-   one whose maximum wait is over goes first, and room is kept for it (``waiting``).
-   A pod that takes the place of one that moves waits for it, then goes where its migration says
-   (``reserving``).
+1. View the jobs that wait, hold reservations or were left partial.
+2. Repair released pods whose nodes were lost (``repair``).
+3. Order the jobs that have members to place (``order``).
+4. Place them one after the other, each as a whole, on what the ones before left (``planner``); a
+   job whose maximum wait is over goes first, and room is kept for it (``scheduling_pass``). A pod
+   that takes the place of one that moves waits for it, then goes where its migration says
+   (``records.migrations``).
 5. Dissolve gangs that stay partial and cannot be completed.
-6. Show to autoscalers what waits for nodes that do not exist (``unplaceable``).
-7. Say why the others wait: condition where the token changed, one Event per job and change.
+6. Show to autoscalers the jobs that wait for nodes that do not exist (``unplaceable``).
+7. Explain why the others wait: the condition where its token changed, one Event per job and change
+   (``notices``).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
@@ -23,33 +23,33 @@ from typing_extensions import override
 
 from extender.core.cluster import decision as protocol
 from extender.core.cluster import job_views, replacements
-from extender.core.cluster.backoff import Backoff, strike
+from extender.core.cluster.backoff import strike
 from extender.core.cluster.commands import Command, ReleaseGang
 from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.steps import Steps, in_full
 from extender.core.nodes.node_table import NodeTable
-from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner, refusal_cache
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import (
     namespace_shares,
+    notices,
     order,
     repair,
     running_jobs,
     scheduling_pass,
+    slot_gate,
     unplaceable,
 )
-from extender.core.queue import slot_gate as gating
-from extender.core.queue.backfill import Reservation, RunningJob
+from extender.core.queue.backfill import HeadReservation, RunningJob
 from extender.core.queue.namespace_shares import Shares
-from extender.core.queue.notices import QueueEntry, tell
+from extender.core.queue.notices import QueueEntry
 from extender.core.queue.order import Ranked
 from extender.core.queue.scheduling_pass import SchedulingPass
-from extender.core.queue.slot_gate import Gate
+from extender.core.queue.slot_gate import Gate, Part
 from extender.core.queue.state import Priced, QueueState, Told, price, refuse, turn_away
 from extender.core.records import migrations, workers
 from extender.core.records.migrations import NOBODY, Arrivals
@@ -77,51 +77,308 @@ class QueueOutcome(Outcome[QueueState, Command]):
     Attributes:
         entries: The queue in order, the jobs released by this pass included.
         wake_after_seconds: When one of our deadlines passes; None if none is open.
-        holder: The backfill head: for which job room is kept, and which; None if for none.
+        backfill_head: The one job that holds a reservation, and what is kept for it; None if no
+            job does.
     """
 
     entries: tuple[QueueEntry, ...]
     wake_after_seconds: float | None
-    holder: Reservation | None = None
+    backfill_head: HeadReservation | None = None
 
 
-@dataclass
-class _Work:
-    """What one cycle carries from step to step; never leaves this module."""
+class _QueuePass:
+    """One pass of the queue.
 
-    snapshot: Snapshot
-    params: CoreParameters
-    reading: Reading
-    memory: QueueState
-    room: NodeTable
-    commands: list[Command] = field(default_factory=list)
-    backoff: dict[JobKey, Backoff] = field(default_factory=dict)
-    lost_since: dict[Uid, float] = field(default_factory=dict)
-    partial_since: dict[JobKey, float] = field(default_factory=dict)
-    most_bound: dict[JobKey, int] = field(default_factory=dict)
-    dissolved: set[JobKey] = field(default_factory=set)
-    whole: set[JobKey] = field(default_factory=set)
-    inferred: set[JobKey] = field(default_factory=set)
-    arrivals: Mapping[JobKey, Arrivals] = field(default_factory=dict)
-    shares: Shares = field(init=False)
-    gate: Gate | None = field(init=False)
+    Attributes:
+        table: The free amounts of the nodes; less with every job that is placed.
+        whole: Jobs whose gang is whole, or was and has members left.
+        inferred: Those of them for which only their pods show it (``repair.was_whole``).
+        dissolved: Jobs that this pass dissolves.
+    """
 
-    def __post_init__(self) -> None:
-        self.shares = namespace_shares.shares(self.snapshot, self.params)
-        self.gate = gating.gate(self.snapshot, self.reading, self.params, self.memory)
+    def __init__(self, session: Session, state: QueueState) -> None:
+        self.session, self.state = session, state
+        self.snapshot, self.params = session.snapshot, session.parameters
+        self.table = self.snapshot.room
+        self.commands: list[Command] = []
+        self.backoff = {k: b for k, b in state.backoff.items() if k in self.snapshot.jobs}
+        self.lost_since: dict[Uid, float] = {}
+        self.partial_since: dict[JobKey, float] = {}
+        self.most_bound: dict[JobKey, int] = {}
+        self.dissolved: set[JobKey] = set()
+        self.whole: set[JobKey] = set()
+        self.inferred: set[JobKey] = set()
+        self.arrivals: Mapping[JobKey, Arrivals] = {}
+        self.shares: Shares = namespace_shares.shares(self.snapshot, self.params)
+        self.gate: Gate | None = slot_gate.gate(session, state)
 
-    def strike(self, job: JobKey) -> None:
-        """Send a job to wait, unless it does already: what follows is part of the same harm."""
+    def steps(self) -> Steps[QueueOutcome]:
+        """Do the seven steps of the module, with a pause after each job."""
+        jobs = yield from self._view()
+        self._find_whole_gangs(jobs)
+        self.arrivals = migrations.arrivals(self.snapshot)
+        self.commands += replacements.unfinished(self.snapshot)
+
+        self._repair(jobs)
+
+        waiting = tuple(job for job in jobs if self._is_queued(job))
+        ranked = order.ordered(waiting, self.session)
+
+        scheduling = self._scheduling_pass()
+        results = yield from scheduling.steps(ranked)
+        self.table = scheduling.table
+        entries = [self._entry(job, result) for job, result in results]
+        released = {c.job for c in self.commands if isinstance(c, ReleaseGang)}
+
+        for job in jobs:
+            if repair.is_partial(job) and job.key not in self.whole:
+                self._watch_partial(job, completed=job.key in released)
+
+        for entry in entries:
+            self.commands += unplaceable.shown([entry], self.session)
+            yield
+
+        told, explanations = notices.tell(entries, self.state.told, self.session.now)
+        return QueueOutcome(
+            entries=tuple(entries),
+            commands=(*self.commands, *explanations),
+            state=self._next_state(jobs, released, told),
+            wake_after_seconds=self._next_deadline(scheduling.next_deadline),
+            backfill_head=scheduling.backfill_head,
+        )
+
+    # Step 1: the jobs to look at.
+
+    def _view(self) -> Steps[tuple[Job, ...]]:
+        fresh = not self.state.known  # the first pass after a start views every job once
+        keys = set(self.snapshot.waiting) | self.state.open
+        keys = set(self.snapshot.jobs) if fresh else keys & set(self.snapshot.jobs)
+        self.snapshot.cache.of(job_views.VIEWS).trim(keys)
+        jobs: list[Job] = []
+        for key in sorted(keys):
+            jobs.append(job_views.view(self.snapshot, key))
+            yield
+        return tuple(jobs)
+
+    def _find_whole_gangs(self, jobs: Sequence[Job]) -> None:
+        self.whole = {job.key for job in jobs if repair.is_whole(job, self.snapshot)}
+        others = (job for job in jobs if job.key not in self.whole)
+        self.inferred = {job.key for job in others if repair.was_whole(job, self.state)}
+        self.whole |= self.inferred
+
+    # Step 2: reservations whose node was lost.
+
+    def _repair(self, jobs: Sequence[Job]) -> None:
+        lost = repair.lost_reservations(self.snapshot, self.state)
+        for job in jobs:
+            moves, self.table = repair.moves(job, lost, self.table, self.state)
+            for move in moves:
+                if move.to is not None:
+                    command = repair.rewrite(move.member, move.to, self.snapshot)
+                    self.commands.append(command)
+                    continue
+                self._count_lost(move.member, job)
+            for member in repair.without_a_node(job, self.table, self.state):
+                self._count_lost(member, job)
+
+    def _count_lost(self, member: Member, job: Job) -> None:
+        """Apply rule 2 of ``repair``."""
+        now = self.session.monotonic
+        since = self.state.lost_since.get(member.pod.uid, now)
+        self.lost_since[member.pod.uid] = since
+        if now - since >= self.params.pin_lost_seconds:
+            self.commands.append(repair.give_back(member, "pin-lost"))
+            self._back_off(job.key)
+
+    # Steps 3 and 4: order and placement.
+
+    def _is_queued(self, job: Job) -> bool:
+        gated = job.having(State.GATED, State.HELD)
+        return bool(gated) or scheduling_pass.waits_in_queue(job, self.state, self.session.now)
+
+    def _scheduling_pass(self) -> SchedulingPass:
+        return SchedulingPass(
+            table=self.table,
+            now=self.session.now,
+            params=self.params.waiting,
+            attempt=self._attempt,
+            project=self._project,
+            running_jobs=self._running_jobs,
+            lasts=self._lasts,
+            owed={key for key, arrivals in self.arrivals.items() if arrivals.targets},
+            shares=self.shares,
+            awaited=workers.starters(self.snapshot, self.session.now),
+        )
+
+    def _running_jobs(self) -> tuple[RunningJob, ...]:
+        return tuple(ending.job for ending in running_jobs.running(self.session, self.state))
+
+    def _lasts(self, job: Job) -> float | None:
+        return running_jobs.lasts(job, self.session, self.state)
+
+    def _attempt(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
+        """Plan a job on nodes that are free now."""
+        backoff = self.backoff.get(job.key)
+        if backoff and self.session.monotonic < backoff.until:
+            return Refusal.of(Reason.BACKING_OFF)
+        arrivals = self.arrivals.get(job.key, NOBODY)
+        held = migrations.holding(job, arrivals.held)
+        if arrivals.targets:
+            part = Part(held, migrations.without_kept(table, arrivals.kept), arrivals.targets)
+            result = self._plan(part, value, planner.MIGRATION)
+        else:
+            within = self.shares.within(held)
+            if isinstance(within, Refusal):
+                return within
+            result = self._plan_in_part(within, value, table)
+        return self._explained(result, job, arrivals) if isinstance(result, Refusal) else result
+
+    def _plan_in_part(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
+        """Plan a job in the part of the nodes that the gate leaves to jobs of its sort."""
+        if self.gate is None:
+            return self._plan(Part(job, table), value, planner.SLOT_PLAN)
+        part = self.gate.part(job, table)
+        if isinstance(part, Refusal):
+            return part
+        result = self._plan(part, value, planner.SLOT_PLAN)
+        if isinstance(result, Refusal):
+            return result
+        plan = slot_gate.on_all_nodes(result, part.table, table)
+        self.gate.count(part, plan, table)
+        return plan
+
+    def _plan(self, part: Part, value: float, rule: str) -> Plan | Refusal:
+        return refusal_cache.plan(
+            self.snapshot.cache,
+            part.job,
+            part.table,
+            self.params,
+            value,
+            was_whole=part.job.key in self.whole,
+            targets=part.targets,
+            rule=rule,
+        )
+
+    def _explained(self, refusal: Refusal, job: Job, arrivals: Arrivals) -> Refusal:
+        """Return the refusal, or the move or replacement that holds members back."""
+        if arrivals.held:
+            return Refusal.of(Reason.MIGRATING)
+        held = (member.pod for member in job.having(State.HELD))
+        gated = refusal.reason is Reason.ADMISSION_GATED
+        if gated and replacements.awaited_by(self.snapshot, held):
+            return Refusal.of(Reason.REPLACING)
+        return refusal
+
+    def _project(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
+        """Plan a job on nodes that are not free yet, as ``_attempt`` would."""
+        part = Part(job, table) if self.gate is None else self.gate.part(job, table)
+        if isinstance(part, Refusal):
+            return part
+        whole = job.key in self.whole
+        result = planner.plan(
+            part.job, part.table, self.params, value, was_whole=whole, targets=part.targets
+        )
+        if isinstance(result, Refusal) or self.gate is None:
+            return result
+        return slot_gate.on_all_nodes(result, part.table, table)
+
+    def _entry(self, ranked: Ranked, result: Plan | Refusal) -> QueueEntry:
+        """Return a job's place in the queue; order its release if it was placed."""
+        if isinstance(result, Refusal):
+            reason, message = result.reason, result.message
+        else:
+            reason, message = Reason.RELEASING, Reason.RELEASING.message
+            self.commands.append(result.release)
+        note = "; ".join(text for text in (*ranked.job.warnings, ranked.note) if text)
+        return QueueEntry(
+            ranked.job, ranked.value, reason, message, note=note, weight=ranked.weight
+        )
+
+    # Step 5: gangs that stay partial.
+
+    def _watch_partial(self, job: Job, *, completed: bool) -> None:
+        """Apply rules 3 and 4 of ``repair``."""
+        now, params = self.session.monotonic, self.params
+        lacking = planner.missing(job) > 0 and not completed
+        bound = len(job.having(State.BOUND))
+        if not lacking and not bound:
+            return  # all members have reservations, none is bound: kube-scheduler binds them
+        most = self.state.most_bound.get(job.key, 0)
+        since = now
+        if bound <= most and not completed:  # a burst in progress is not broken, however long
+            since = self.state.partial_since.get(job.key, now)
+        patience = params.bind_burst_seconds + (0 if lacking else params.pin_lost_seconds)
+        if now - since < patience:
+            self.partial_since[job.key] = since
+            self.most_bound[job.key] = max(bound, most)
+            return
+        self.commands.extend(repair.dissolve(job, "partial-gang"))
+        self.dissolved.add(job.key)
+        self._back_off(job.key)
+
+    def _back_off(self, job: JobKey) -> None:
+        """Make a job wait; one that waits already does so because of the same failure."""
         before = self.backoff.get(job)
-        if before is not None and self.reading.monotonic < before.until:
+        if before is not None and self.session.monotonic < before.until:
             return
         strike(
             self.backoff,
             job,
-            self.reading.monotonic,
+            self.session.monotonic,
             first=self.params.backoff_seconds,
             most=self.params.most_backoff_seconds,
         )
+
+    # What the next pass starts from.
+
+    def _next_state(
+        self, jobs: Sequence[Job], released: Collection[str], told: Mapping[JobKey, Told]
+    ) -> QueueState:
+        alive = frozenset(self.snapshot.jobs)
+        viewed = {job.key for job in jobs}
+        whole = [job for job in jobs if job.key in self.whole]
+        running, runs = running_jobs.remembered(self.state, self.snapshot, whole, self.session.now)
+        still_open = {j.key for j in jobs if repair.is_partial(j) or j.key in released}
+        complete = (self.state.complete - viewed) | self.inferred
+        return replace(
+            self.state,
+            known=alive,
+            complete=complete & alive - self.dissolved,
+            open=frozenset(still_open),
+            backoff=self.backoff,
+            lost_since=self.lost_since,
+            partial_since=self.partial_since,
+            most_bound=self.most_bound,
+            refused={u: n for u, n in self.state.refused.items() if u in self.snapshot.seats},
+            told=told,
+            running=running,
+            runs=runs,
+            turned_away=self._turned_away(jobs),
+        )
+
+    def _turned_away(self, jobs: Sequence[Job]) -> frozenset[JobKey]:
+        """Return the direct gangs that filter leaves to the queue, until their back-off is over."""
+        now, before = self.session.monotonic, self.state.turned_away
+        backing_off = (k for k, b in self.backoff.items() if k in before and b.until > now)
+        queued = (
+            job.key
+            for job in jobs
+            if scheduling_pass.waits_in_queue(job, self.state, self.session.now)
+        )
+        return frozenset(queued).union(backing_off, self.dissolved)
+
+    def _next_deadline(self, overdue_at: float | None) -> float | None:
+        """Return the seconds until the first deadline; None if none is open."""
+        now, params = self.session.monotonic, self.params
+        deadlines = [
+            *(b.until for b in self.backoff.values()),
+            *(since + params.pin_lost_seconds for since in self.lost_since.values()),
+            *(since + params.bind_burst_seconds for since in self.partial_since.values()),
+        ]
+        ahead = [deadline - now for deadline in deadlines if deadline > now]
+        if overdue_at is not None:
+            ahead.append(overdue_at - self.session.now)
+        return min(ahead, default=None)
 
 
 class QueueDecision(Decision[QueueState, QueueTrigger, QueueOutcome]):
@@ -139,12 +396,9 @@ class QueueDecision(Decision[QueueState, QueueTrigger, QueueOutcome]):
     def steps(
         self, session: Session, state: QueueState, trigger: QueueTrigger
     ) -> Steps[QueueOutcome]:
-        """Decide what ``decide`` decides, with a pause after each job.
-
-        Between two pauses no more is done than to look at one job, on the session's snapshot.
-        """
+        """Decide what ``decide`` decides, with a pause after each job."""
         state = turn_away(refuse(state, trigger.refusals), trigger.turned_away)
-        return (yield from _steps(session, price(state, trigger.priced)))
+        return (yield from _QueuePass(session, price(state, trigger.priced)).steps())
 
     @override
     def summary(
@@ -156,238 +410,3 @@ class QueueDecision(Decision[QueueState, QueueTrigger, QueueOutcome]):
 
 
 QUEUE: Final = QueueDecision()
-
-
-def _steps(session: Session, memory: QueueState) -> Steps[QueueOutcome]:
-    snapshot, reading, params = session.snapshot, session.reading, session.parameters
-    seen = yield from _view(snapshot, memory)
-    work = _Work(snapshot, params, reading, memory, snapshot.room)
-    work.backoff = {k: b for k, b in memory.backoff.items() if k in snapshot.jobs}
-    work.whole = {job.key for job in seen if repair.is_whole(job, snapshot)}
-    others = (job for job in seen if job.key not in work.whole)
-    work.inferred = {job.key for job in others if repair.was_whole(job, memory)}
-    work.whole |= work.inferred
-    work.arrivals = migrations.arrivals(snapshot)
-    work.commands += replacements.unfinished(snapshot)
-    _mend(seen, work)
-    queued = tuple(job for job in seen if _is_queued(job, work))
-    ranked = order.ordered(queued, snapshot, params, reading.now)
-    line = _line(work)
-    results = yield from line.steps(ranked)
-    entries = [_entry(one, result, work) for one, result in results]
-    work.room = line.room
-    placed = {command.job for command in work.commands if isinstance(command, ReleaseGang)}
-    for job in seen:
-        if repair.is_partial(job) and job.key not in work.whole:
-            _watch_partial(job, work, completed=job.key in placed)
-    for entry in entries:
-        work.commands += unplaceable.shown([entry], snapshot, params, reading.now)
-        yield
-    told, notices = tell(entries, memory.told, reading.now)
-    return QueueOutcome(
-        entries=tuple(entries),
-        commands=(*work.commands, *notices),
-        state=_remember(work, seen, placed, told),
-        wake_after_seconds=_next_deadline(work, line.next_deadline),
-        holder=line.holder,
-    )
-
-
-def _view(snapshot: Snapshot, memory: QueueState) -> Steps[tuple[Job, ...]]:
-    fresh = not memory.known  # the first cycle after a start looks at every job once
-    keys = set(snapshot.jobs) if fresh else set(snapshot.waiting) | memory.open
-    keys = keys & set(snapshot.jobs)
-    snapshot.cache.of(job_views.VIEWS).trim(keys)
-    seen: list[Job] = []
-    for key in sorted(keys):
-        seen.append(job_views.view(snapshot, key))
-        yield
-    return tuple(seen)
-
-
-def _is_queued(job: Job, work: _Work) -> bool:
-    gated = job.having(State.GATED, State.HELD)
-    return bool(gated) or scheduling_pass.waits_in_queue(job, work.memory, work.reading.now)
-
-
-def _mend(seen: tuple[Job, ...], work: _Work) -> None:
-    lost = repair.lost_seats(work.snapshot, work.memory)
-    for job in seen:
-        moves, work.room = repair.moves(job, lost, work.room, work.memory)
-        for move in moves:
-            if move.to is not None:
-                work.commands.append(repair.rewrite(move.member, move.to, work.snapshot))
-                continue
-            _count_lost(move.member, job, work)
-        for member in repair.without_a_node(job, work.room, work.memory):
-            _count_lost(member, job, work)
-
-
-def _count_lost(member: Member, job: Job, work: _Work) -> None:
-    """Rule 2 of ``repairing``."""
-    since = work.memory.lost_since.get(member.pod.uid, work.reading.monotonic)
-    work.lost_since[member.pod.uid] = since
-    if work.reading.monotonic - since >= work.params.pin_lost_seconds:
-        work.commands.append(repair.give_back(member, "pin-lost"))
-        work.strike(job.key)
-
-
-def _line(work: _Work) -> SchedulingPass:
-    """Return the nodes as the waiting jobs will find them."""
-    snapshot, memory, reading = work.snapshot, work.memory, work.reading
-    stale_seconds = work.params.agent_reports.stale_seconds
-
-    def running() -> tuple[RunningJob, ...]:
-        found = running_jobs.running(snapshot, memory, reading, stale_seconds)
-        return tuple(one.tenant for one in found)
-
-    return SchedulingPass(
-        room=work.room,
-        now=reading.now,
-        params=work.params.waiting,
-        attempt=lambda job, value, room: _attempt(job, value, room, work),
-        project=lambda job, value, room: _project(job, value, room, work),
-        tenants=running,
-        lasts=lambda job: running_jobs.lasts(job, snapshot, memory, reading, stale_seconds),
-        owed={key for key, arrivals in work.arrivals.items() if arrivals.targets},
-        shares=work.shares,
-        awaited=workers.starters(snapshot, reading.now),
-    )
-
-
-def _attempt(job: Job, value: float, room: NodeTable, work: _Work) -> Plan | Refusal:
-    backoff = work.backoff.get(job.key)
-    if backoff and work.reading.monotonic < backoff.until:
-        return Refusal.of(Reason.BACKING_OFF)
-    was_whole, arrivals = job.key in work.whole, work.arrivals.get(job.key, NOBODY)
-    held = migrations.holding(job, arrivals.held)
-    within = held if arrivals.targets else work.shares.within(held)
-    if isinstance(within, Refusal):
-        return within
-
-    def place(one: Job, there: NodeTable, targets: Mapping[Uid, NodeName]) -> Plan | Refusal:
-        return refusal_cache.plan(
-            work.snapshot.cache,
-            one,
-            there,
-            work.params,
-            value,
-            was_whole=was_whole,
-            targets=targets,
-            rule=planner.MIGRATION if arrivals.targets else planner.SLOT_PLAN,
-        )
-
-    if arrivals.targets:
-        result = place(within, migrations.without_kept(room, arrivals.kept), arrivals.targets)
-    elif work.gate is not None:
-        result = work.gate.through(within, room, place)
-    else:
-        result = place(within, room, {})
-    return (
-        _explained(result, job, arrivals, work.snapshot) if isinstance(result, Refusal) else result
-    )
-
-
-def _explained(refusal: Refusal, job: Job, arrivals: Arrivals, snapshot: Snapshot) -> Refusal:
-    """Return the refusal, or what holds members back where that is it."""
-    if arrivals.held:
-        return Refusal.of(Reason.MIGRATING)
-    held = (member.pod for member in job.having(State.HELD))
-    if refusal.reason is Reason.ADMISSION_GATED and replacements.awaited_by(snapshot, held):
-        return Refusal.of(Reason.REPLACING)
-    return refusal
-
-
-def _project(job: Job, value: float, room: NodeTable, work: _Work) -> Plan | Refusal:
-    """Plan a job on a room that is not free yet, as ``_attempt`` would."""
-    was_whole = job.key in work.whole
-    if work.gate is None:
-        return planner.plan(job, room, work.params, value, was_whole=was_whole)
-
-    def place(one: Job, there: NodeTable, targets: Mapping[Uid, NodeName]) -> Plan | Refusal:
-        return planner.plan(one, there, work.params, value, was_whole=was_whole, targets=targets)
-
-    return work.gate.through(job, room, place, really=False)
-
-
-def _entry(ranked: Ranked, result: Plan | Refusal, work: _Work) -> QueueEntry:
-    note = "; ".join(text for text in (*ranked.job.warnings, ranked.note) if text)
-    entry = partial(QueueEntry, ranked.job, ranked.value, note=note, weight=ranked.weight)
-    if isinstance(result, Refusal):
-        return entry(result.reason, result.message)
-    work.commands.append(result.release)
-    return entry(Reason.RELEASING, Reason.RELEASING.message)
-
-
-def _watch_partial(job: Job, work: _Work, *, completed: bool) -> None:
-    """Rules 3 and 4 of ``repairing``."""
-    now, params = work.reading.monotonic, work.params
-    lacking = planner.missing(job) > 0 and not completed
-    bound = len(job.having(State.BOUND))
-    if not lacking and not bound:
-        return  # every member has its seat and none is bound: kube-scheduler has the word
-    most = work.memory.most_bound.get(job.key, 0)
-    since = now
-    if bound <= most and not completed:  # a burst that goes on is not broken, however long it takes
-        since = work.memory.partial_since.get(job.key, now)
-    patience = params.bind_burst_seconds + (0 if lacking else params.pin_lost_seconds)
-    if now - since < patience:
-        work.partial_since[job.key] = since
-        work.most_bound[job.key] = max(bound, most)
-        return
-    work.commands.extend(repair.dissolve(job, "partial-gang"))
-    work.dissolved.add(job.key)
-    work.strike(job.key)
-
-
-def _remember(
-    work: _Work,
-    seen: tuple[Job, ...],
-    placed: set[str],
-    told: Mapping[JobKey, Told],
-) -> QueueState:
-    alive = frozenset(work.snapshot.jobs)
-    whole = [job for job in seen if job.key in work.whole]
-    running, runs = running_jobs.remembered(work.memory, work.snapshot, whole, work.reading.now)
-    still_open = {j.key for j in seen if repair.is_partial(j) or j.key in placed}
-    seen_keys = {job.key for job in seen}
-    return replace(
-        work.memory,
-        known=alive,
-        complete=((work.memory.complete - seen_keys) | work.inferred) & alive - work.dissolved,
-        open=frozenset(still_open),
-        backoff=work.backoff,
-        lost_since=work.lost_since,
-        partial_since=work.partial_since,
-        most_bound=work.most_bound,
-        refused={u: n for u, n in work.memory.refused.items() if u in work.snapshot.seats},
-        told=told,
-        running=running,
-        runs=runs,
-        turned_away=_turned_away(work, seen),
-    )
-
-
-def _turned_away(work: _Work, seen: tuple[Job, ...]) -> frozenset[JobKey]:
-    """Return the direct gangs that filter leaves to the queue, until their back-off is over too."""
-    now, before = work.reading.monotonic, work.memory.turned_away
-    backing_off = (k for k, b in work.backoff.items() if k in before and b.until > now)
-    queued = (
-        job.key
-        for job in seen
-        if scheduling_pass.waits_in_queue(job, work.memory, work.reading.now)
-    )
-    return frozenset(queued).union(backing_off, work.dissolved)
-
-
-def _next_deadline(work: _Work, overdue_at: float | None) -> float | None:
-    now, params = work.reading.monotonic, work.params
-    deadlines = [
-        *(b.until for b in work.backoff.values()),
-        *(since + params.pin_lost_seconds for since in work.lost_since.values()),
-        *(since + params.bind_burst_seconds for since in work.partial_since.values()),
-    ]
-    ahead = [deadline - now for deadline in deadlines if deadline > now]
-    if overdue_at is not None:
-        ahead.append(overdue_at - work.reading.now)
-    return min(ahead, default=None)

@@ -1,20 +1,22 @@
-"""The queue played forward: a turn at every moment at which a job ends or has waited too long.
+"""When each waiting job starts, if everything goes on as is known now.
 
-The same turns as in a cycle (``waiting``). A job whose end is unknown stays to the end of the play.
+The queue is simulated: a scheduling pass at every moment at which a job ends or has waited too
+long, as ``scheduling_pass`` does it. A job whose end is unknown stays to the end of the simulation.
+
+Behind a job whose start is unknown only jobs that fit now have an estimate: that job may start at
+any moment, and take what they wait for.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.session import Reading, Session
 from extender.core.nodes.node_table import NodeTable
-from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.placement.refusal_cache import Refusals
@@ -23,8 +25,9 @@ from extender.core.queue.backfill import RunningJob
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.order import Ranked
-from extender.core.queue.running_jobs import End, Running, Unknown
+from extender.core.queue.running_jobs import End, Ending, Unknown
 from extender.core.queue.scheduling_pass import Result, SchedulingPass
+from extender.core.queue.state import QueueState
 from extender.core.records import slot_plan
 from extender.core.records.plans import planned
 from shared.model import JobKey
@@ -35,12 +38,12 @@ MOST_PLANS: Final = 1000
 
 @dataclass(frozen=True)
 class Start:
-    """When a job starts in the play.
+    """When a job starts in the simulation.
 
     Attributes:
         at: Seconds since the epoch.
         first: At the first moment already: it fits now.
-        ends_by: Who said when those ended that have ended until then.
+        ends_by: Sources of the ends of the jobs that have ended until then.
     """
 
     at: float
@@ -48,31 +51,29 @@ class Start:
     ends_by: frozenset[str]
 
 
-@dataclass
-class Play:
-    """See the module. Mutable, and belongs to who made it.
+@dataclass(kw_only=True)
+class Simulation:
+    """The queue, simulated. Mutable; it belongs to one computation.
 
     Attributes:
-        snapshot: The cluster at the beginning.
-        params: See there.
-        runs: Earlier runs, by name (``Memory.runs``).
-        stuck: Jobs that time does not help; they stand in the queue all the same.
+        session: The cluster at the beginning.
+        runs: Earlier runs, by name (``QueueState.runs``).
+        stuck: Jobs that time does not help; they stay in the queue.
         now: Seconds since the epoch.
-        room: What is free.
-        pending: Who waits.
-        guests: Who runs.
-        starts: What became of those who waited.
+        table: What is free.
+        pending: The jobs that wait.
+        running: The jobs that run.
+        starts: The jobs that waited and have started.
         plans: How many times a job was planned.
     """
 
-    snapshot: Snapshot
-    params: CoreParameters
+    session: Session
     runs: Mapping[str, tuple[float, ...]]
     stuck: Mapping[JobKey, Reason]
     now: float
-    room: NodeTable
+    table: NodeTable
     pending: dict[JobKey, Job]
-    guests: list[Running] = field(default_factory=list)
+    running: list[Ending] = field(default_factory=list)
     starts: dict[JobKey, Start] = field(default_factory=dict)
     plans: int = 0
     _ends_by: frozenset[str] = frozenset()
@@ -81,126 +82,122 @@ class Play:
     _refusals: Refusals = field(default_factory=Refusals)
     _shares: Shares | None = None
 
-    def run(self, running: Sequence[Running]) -> None:
-        """Play until nothing happens any more, or it takes too long.
+    def run(self, running: Sequence[Ending]) -> None:
+        """Simulate until nothing happens any more, or it takes too long.
 
         Pods that are being deleted are gone at once.
         """
-        if self.params.fair_share.enabled:
-            everybody = (one.tenant for one in running)
-            self._shares = namespace_shares.of_tenants(everybody, self.snapshot, self.params)
-        self._leave([one for one in running if one.end is None])
-        self.guests = [one for one in running if one.end is not None]
-        self._turn(first=True)
+        params = self.session.parameters
+        if params.fair_share.enabled:
+            jobs = (ending.job for ending in running)
+            self._shares = namespace_shares.of_running(jobs, self.session.snapshot, params)
+        self._leave([ending for ending in running if ending.end is None])
+        self.running = [ending for ending in running if ending.end is not None]
+        self._pass(first=True)
         while (moment := self._next_moment()) is not None and not self.too_far:
             self.now = moment
-            ended = [one for one in self.guests if _ends(one) <= moment]
-            self.guests = [one for one in self.guests if _ends(one) > moment]
-            self._ends_by |= {str(one.end.why) for one in ended if one.end}
+            ended = [ending for ending in self.running if _ends(ending) <= moment]
+            self.running = [ending for ending in self.running if _ends(ending) > moment]
+            self._ends_by |= {str(ending.end.why) for ending in ended if ending.end}
             self._leave(ended)
-            self._turn(first=False)
+            self._pass(first=False)
 
     @property
     def too_far(self) -> bool:
-        """Whether the play was broken off."""
+        """Whether the simulation was broken off."""
         return self.plans >= MOST_PLANS
 
-    def obstacle(self, key: JobKey) -> Running | None:
-        """Return one of unknown end for which a job that did not start waits; None: it never fits.
+    def obstacle(self, key: JobKey) -> Ending | None:
+        """Return a job of unknown end for which one that did not start waits; None: it never fits.
 
         Of those in whose place it would fit, the one that started last.
         """
-        guests = [one.tenant for one in self.guests]
-        seat = scheduling_pass.seat_of(self.pending[key], 0.0, self._attempt)
-        found = backfill.reserve(key, self.room, guests, seat, self.now)
-        last = found.waits_for[-1] if found and found.waits_for else None
-        return next((one for one in self.guests if one.tenant.job == last), None)
+        running = [ending.job for ending in self.running]
+        place = scheduling_pass.place_head(self.pending[key], 0.0, self._attempt)
+        head = backfill.reserve(key, self.table, running, place, self.now)
+        last = head.waits_for[-1] if head and head.waits_for else None
+        return next((ending for ending in self.running if ending.job.job == last), None)
 
-    def _turn(self, *, first: bool) -> None:
-        """Place at this moment whoever can be placed."""
+    def _pass(self, *, first: bool) -> None:
+        """Place the jobs that can be placed at this moment."""
         shares = self._shares
         if shares is not None:
             shares.begin()
-        line = SchedulingPass(
-            room=self.room,
+        scheduling = SchedulingPass(
+            table=self.table,
             now=self.now,
-            params=self.params.waiting,
+            params=self.session.parameters.waiting,
             attempt=self._attempt,
             project=self._attempt,
-            tenants=lambda: [one.tenant for one in self.guests],
+            running_jobs=lambda: [ending.job for ending in self.running],
             lasts=self._lasts,
             shares=shares,
         )
-        for one, result in line.results(self._ranked()):
+        for ranked, result in scheduling.results(self._ranked()):
             if isinstance(result, Plan):
-                self._start(self.pending.pop(one.job.key), result)
-                self.starts[one.job.key] = Start(self.now, first, self._ends_by)
-        self.room = line.room
-        self._deadline = math.inf if line.next_deadline is None else line.next_deadline
+                self._start(self.pending.pop(ranked.job.key), result)
+                self.starts[ranked.job.key] = Start(self.now, first, self._ends_by)
+        self.table = scheduling.table
+        deadline = scheduling.next_deadline
+        self._deadline = math.inf if deadline is None else deadline
 
     def _start(self, job: Job, plan: Plan) -> None:
-        found = running_jobs.length(job, self.runs)
+        duration = running_jobs.length(job, self.runs)
         end = End(None, Unknown.UNSTATED)
-        if found is not None:
-            end = End(self.now + found.seconds, found.source)
-        seats = scheduling_pass.seats_of(job, plan, self.room)
-        self.guests.append(Running(RunningJob(job.key, self.now, end.at, seats), end))
+        if duration is not None:
+            end = End(self.now + duration.seconds, duration.source)
+        pods = scheduling_pass.placed_pods(job, plan, self.table)
+        self.running.append(Ending(RunningJob(job.key, self.now, end.at, pods), end))
 
-    def _leave(self, gone: Sequence[Running]) -> None:
+    def _leave(self, gone: Sequence[Ending]) -> None:
         if gone:
-            self.room = backfill.without(self.room, [one.tenant for one in gone])
+            self.table = backfill.without(self.table, [ending.job for ending in gone])
         if self._shares is not None:
-            for one in gone:
-                self._shares.leave(one.tenant)
+            for ending in gone:
+                self._shares.leave(ending.job)
 
     def _next_moment(self) -> float | None:
         if not self.pending:
             return None
-        moments = [self._deadline, *(_ends(one) for one in self.guests)]
+        moments = [self._deadline, *(_ends(ending) for ending in self.running)]
         return min((at for at in moments if self.now < at < math.inf), default=None)
 
     def _ranked(self) -> Sequence[Ranked]:
-        """Return who waits in order; the order changes with those who wait, or as they age."""
-        waits = tuple(self.pending.values())
-        if len(waits) != len(self._order) or self.params.priority.ageing:
-            self._order = order.ordered(waits, self.snapshot, self.params, self.now)
+        """Return the waiting jobs in order; it changes with the jobs, or as they age."""
+        waiting = tuple(self.pending.values())
+        if len(waiting) != len(self._order) or self.session.parameters.priority.ageing:
+            reading = Reading(self.now, self.session.monotonic)
+            self._order = order.ordered(waiting, replace(self.session, reading=reading))
         return self._order
 
-    def _attempt(self, job: Job, value: float, room: NodeTable) -> Result:
+    def _attempt(self, job: Job, value: float, table: NodeTable) -> Result:
         if reason := self.stuck.get(job.key):
             return Refusal(reason, "")
         within = job if self._shares is None else self._shares.within(job)
         if isinstance(within, Refusal):
             return within
-        job = within
-        alike, refusals = job.demand, self._refusals.of(room, self.params)
-        known: Refusal | None = None if alike is None else refusals.get(alike)
-        if known is not None:
-            return known
+        job, params = within, self.session.parameters
+        demand, refusals = job.demand, self._refusals.of(table, params)
+        refusal: Refusal | None = None if demand is None else refusals.get(demand)
+        if refusal is not None:
+            return refusal
         self.plans += 1
-        result = planner.plan(job, room, self.params, value, was_whole=False)
-        if alike is not None and isinstance(result, Refusal):
-            refusals[alike] = result
+        result = planner.plan(job, table, params, value, was_whole=False)
+        if demand is not None and isinstance(result, Refusal):
+            refusals[demand] = result
         return result
 
     def _lasts(self, job: Job) -> float | None:
-        found = running_jobs.length(job, self.runs)
-        return None if found is None else found.seconds
+        duration = running_jobs.length(job, self.runs)
+        return None if duration is None else duration.seconds
 
 
-def _ends(one: Running) -> float:
-    return math.inf if one.end is None or one.end.at is None else one.end.at
-
-
-# === When each waiting job starts, if everything goes on as is known now (``playing``).
-#
-# Behind a job whose start is unknown nobody has an estimate but those that fit now: it may
-# start at
-# any moment, and take what they wait for.
+def _ends(ending: Ending) -> float:
+    return math.inf if ending.end is None or ending.end.at is None else ending.end.at
 
 
 MOST_JOBS: Final = 100
-"""Jobs that are looked at, the first of the queue."""
+"""Jobs of which the start is computed, the first of the queue."""
 
 
 ON_ITS_WAY: Final = "seats are taken"
@@ -236,86 +233,81 @@ class Estimate:
 
 
 UNKNOWN: Final = Estimate(None, "")
-"""Nothing was worked out yet."""
+"""Nothing was computed yet."""
 
 
-def estimates(
-    snapshot: Snapshot, cycle: QueueOutcome, params: CoreParameters, reading: Reading
-) -> Mapping[JobKey, Estimate]:
-    """Return an estimate for every job in the queue of ``cycle``; a bounded computation.
+def estimates(session: Session, outcome: QueueOutcome) -> Mapping[JobKey, Estimate]:
+    """Return an estimate for every job in the queue; a bounded computation.
 
     Args:
-        snapshot: The cluster, as of that cycle or later.
-        cycle: The last cycle.
-        params: See there.
-        reading: Now.
+        session: The cluster, as of that pass or later, and now.
+        outcome: Of the last pass of the queue.
     """
-    entries = [entry for entry in cycle.entries if entry.job.key in snapshot.jobs]
-    told = {
-        entry.job.key: Estimate(reading.now, ON_ITS_WAY)
+    entries = [entry for entry in outcome.entries if entry.job.key in session.snapshot.jobs]
+    answers = {
+        entry.job.key: Estimate(session.now, ON_ITS_WAY)
         for entry in entries
         if entry.reason is Reason.RELEASING
     }
-    told |= _by_plan(snapshot, cycle, reading)
-    waits = [entry for entry in entries if entry.job.key not in told]
-    looked = {entry.job.key: entry.reason for entry in waits[:MOST_JOBS]}
-    stuck = {key: reason for key, reason in looked.items() if not reason.time_helps}
-    told |= {key: Estimate(None, f"cannot start: {reason}") for key, reason in stuck.items()}
-    told |= {entry.job.key: Estimate(None, TOO_FAR) for entry in waits[MOST_JOBS:]}
-    play = _played(snapshot, cycle, params, reading, stuck, looked)
-    return told | _in_order(play, {k: why for k, why in looked.items() if k not in stuck})
+    answers |= _by_plan(session, outcome)
+    waiting = [entry for entry in entries if entry.job.key not in answers]
+    reasons = {entry.job.key: entry.reason for entry in waiting[:MOST_JOBS]}
+    stuck = {key: reason for key, reason in reasons.items() if not reason.time_helps}
+    answers |= {key: Estimate(None, f"cannot start: {reason}") for key, reason in stuck.items()}
+    answers |= {entry.job.key: Estimate(None, TOO_FAR) for entry in waiting[MOST_JOBS:]}
+    simulation = _simulated(session, outcome.state, stuck, reasons)
+    able = {key: reason for key, reason in reasons.items() if key not in stuck}
+    return answers | _in_order(simulation, able)
 
 
-def _by_plan(
-    snapshot: Snapshot, cycle: QueueOutcome, reading: Reading
-) -> Mapping[JobKey, Estimate]:
-    """Return when those start that are admitted and wait for their slot; they play no part."""
-    found: dict[JobKey, Estimate] = {}
-    waits = [e.job.key for e in cycle.entries if e.reason is Reason.AWAITING_SLOT]
-    plans = planned(snapshot) if waits else {}
-    for key in waits:
+def _by_plan(session: Session, outcome: QueueOutcome) -> Mapping[JobKey, Estimate]:
+    """Return the starts of admitted jobs that wait for their slot; they are not simulated."""
+    answers: dict[JobKey, Estimate] = {}
+    waiting = [e.job.key for e in outcome.entries if e.reason is Reason.AWAITING_SLOT]
+    plans = planned(session.snapshot) if waiting else {}
+    for key in waiting:
         plan = plans[key].plan if key in plans else None
-        slot = slot_plan.slot_at(reading.now, plan.slot_seconds) if plan else 0
+        slot = slot_plan.slot_at(session.now, plan.slot_seconds) if plan else 0
         first = min((s.first for s in plan.spans if s.last >= slot), default=None) if plan else None
         if plan is None or first is None:
-            found[key] = Estimate(None, NO_SLOT)
+            answers[key] = Estimate(None, NO_SLOT)
         else:
             at = slot_plan.begins_at(first, plan.slot_seconds)
-            found[key] = Estimate(max(at, reading.now), BY_PLAN)
-    return found
+            answers[key] = Estimate(max(at, session.now), BY_PLAN)
+    return answers
 
 
-def _played(
-    snapshot: Snapshot,
-    cycle: QueueOutcome,
-    params: CoreParameters,
-    reading: Reading,
-    stuck: Mapping[JobKey, Reason],
-    keys: Iterable[JobKey],
-) -> Play:
-    memory, stale_seconds = cycle.state, params.agent_reports.stale_seconds
-    pending = {key: job_views.view(snapshot, key) for key in keys}
-    play = Play(snapshot, params, memory.runs, stuck, reading.now, snapshot.room, pending)
-    play.run(running_jobs.running(snapshot, memory, reading, stale_seconds))
-    return play
+def _simulated(
+    session: Session, state: QueueState, stuck: Mapping[JobKey, Reason], keys: Iterable[JobKey]
+) -> Simulation:
+    simulation = Simulation(
+        session=session,
+        runs=state.runs,
+        stuck=stuck,
+        now=session.now,
+        table=session.snapshot.room,
+        pending={key: job_views.view(session.snapshot, key) for key in keys},
+    )
+    simulation.run(running_jobs.running(session, state))
+    return simulation
 
 
-def _in_order(play: Play, waits: Mapping[JobKey, Reason]) -> dict[JobKey, Estimate]:
+def _in_order(simulation: Simulation, reasons: Mapping[JobKey, Reason]) -> dict[JobKey, Estimate]:
     """Return an estimate for each of these jobs, which come in the order of the queue."""
-    found: dict[JobKey, Estimate] = {}
+    answers: dict[JobKey, Estimate] = {}
     first = ""
-    for key, reason in waits.items():
-        start = play.starts.get(key)
+    for key, reason in reasons.items():
+        start = simulation.starts.get(key)
         if start is not None and (start.first or not first):
-            found[key] = Estimate(start.at, _rests_on(start))
-        elif reason is Reason.WAITING_FOR_QUOTA:  # nobody stands behind it: what it waits for is
-            found[key] = Estimate(None, TOO_FAR if play.too_far else QUOTA)  # its namespace's own
+            answers[key] = Estimate(start.at, _rests_on(start))
+        elif reason is Reason.WAITING_FOR_QUOTA:  # it waits for its own namespace: no job is behind
+            answers[key] = Estimate(None, TOO_FAR if simulation.too_far else QUOTA)
         elif first:
-            found[key] = Estimate(None, f"behind {first}, whose start is unknown")
+            answers[key] = Estimate(None, f"behind {first}, whose start is unknown")
         else:
-            found[key] = Estimate(None, _obstacle(play, key))
-            first = "" if found[key].why == NEVER_FITS else _name(key)
-    return found
+            answers[key] = Estimate(None, _obstacle(simulation, key))
+            first = "" if answers[key].why == NEVER_FITS else _name(key)
+    return answers
 
 
 def _rests_on(start: Start) -> str:
@@ -324,13 +316,13 @@ def _rests_on(start: Start) -> str:
     return f"durations by {', '.join(sorted(start.ends_by))}" if start.ends_by else IN_TURN
 
 
-def _obstacle(play: Play, key: JobKey) -> str:
-    if play.too_far:
+def _obstacle(simulation: Simulation, key: JobKey) -> str:
+    if simulation.too_far:
         return TOO_FAR
-    found = play.obstacle(key)
-    if found is None or found.end is None:
+    ending = simulation.obstacle(key)
+    if ending is None or ending.end is None:
         return NEVER_FITS
-    return f"waits for {_name(found.tenant.job)}, whose end is unknown: {found.end.why}"
+    return f"waits for {_name(ending.job.job)}, whose end is unknown: {ending.end.why}"
 
 
 def _name(key: JobKey) -> str:

@@ -1,4 +1,10 @@
-"""What a namespace may expect, as the annotations of it and of its ResourceQuotas say."""
+"""The cluster shared among namespaces: entitlements, what each holds, and whose turn it is.
+
+Entitlements are annotations of Namespaces and their ResourceQuotas. A namespace holds what the pods
+of our scheduler request that are bound or released, those that are being deleted too, and what is
+kept for members of gangs that do not exist yet. Pods of other schedulers count for no namespace.
+Jobs placed in a pass count at once (``fair_share``).
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,9 +49,9 @@ def entitlement(namespace: str, snapshot: Snapshot) -> tuple[Entitlement, str]:
 
 
 def stated(namespace: str, key: str, snapshot: Snapshot) -> list[str]:
-    """Return what a namespace says by that annotation, else what each of its quotas says."""
-    found = snapshot.namespaces.get(namespace)
-    text = found.annotations.get(key) if found else None
+    """Return the values of an annotation: the Namespace's, else one of each of its quotas."""
+    entity = snapshot.namespaces.get(namespace)
+    text = entity.annotations.get(key) if entity else None
     if text:
         return [text]
     quotas = (quota.annotations.get(key) for quota in snapshot.quotas.get(namespace, ()))
@@ -70,14 +76,6 @@ def _read(
         field = f"annotation {key} of namespace {namespace}"
         problem = str(InputError(field, bad, f"a number from {least:g} to {most:g}"))
     return name, choose(good.values()) if good else None, problem
-
-
-# === What namespaces hold of the cluster.
-#
-# That is what the pods of our scheduler ask for that are bound or released, those that are being
-# deleted too, and what is kept for members of gangs that do not exist yet. Pods of other
-# schedulers
-# are nobody's.
 
 
 def by_job(snapshot: Snapshot, namespace: str = "") -> Iterator[tuple[JobKey, list[PodShape]]]:
@@ -119,18 +117,13 @@ class Demands:
 
 
 def _counts(pod: Pod, snapshot: Snapshot) -> bool:
-    """Say whether a pod is bound, or released and on its way."""
+    """Return True if a pod is bound, or released and not bound yet."""
     if pod.finished:
         return False
     if pod.uid in snapshot.bound or pod.uid in snapshot.seats:
         return True
     loose = labels.PLAN in pod.annotations and not pod.gates
     return loose and not pod.deleting
-
-
-# === The cluster shared among namespaces, in one row of turns (``fair_share``).
-#
-# What each holds at the beginning, ``holdings`` says; what a turn gives away counts at once.
 
 
 class Ranked(Protocol):
@@ -150,10 +143,10 @@ Held = Mapping[str, Iterable[PodShape]]
 
 
 class Shares:
-    """What each namespace holds, as turns change it. Mutable; it belongs to one cycle or play.
+    """What each namespace holds. Mutable; it belongs to one pass or simulation.
 
     Args:
-        held: By whom the cluster is held at the beginning; not looked at where fair share is off.
+        held: What each holds at the beginning; not read where fair share is off.
         snapshot: What namespaces may expect, and how large the cluster is.
         params: See there.
     """
@@ -173,21 +166,21 @@ class Shares:
         """Return the jobs in the order in which they have their turns; to be gone through once."""
         if not self._params.enabled:
             return ranked
-        return fair_share.in_turn(((one.job.namespace, one) for one in ranked), self._turn)
+        return fair_share.in_turn(((place.job.namespace, place) for place in ranked), self._turn)
 
-    def take(self, job: Job, seats: Iterable[tuple[PodShape, int]]) -> None:
+    def take(self, job: Job, pods: Iterable[tuple[PodShape, int]]) -> None:
         """Count what a job was given."""
         if self._params.enabled:
-            self._add(job.namespace, (shape for shape, _ in seats))
+            self._add(job.namespace, (shape for shape, _ in pods))
 
     def begin(self) -> None:
-        """Begin another row of turns: nothing is kept for anybody."""
+        """Begin another row of turns: nothing is kept for a job."""
         self._kept_for.clear()
 
-    def leave(self, tenant: RunningJob) -> None:
+    def leave(self, running: RunningJob) -> None:
         """Count no more what a job held that has ended."""
-        namespace = tenant.job.partition("/")[0]
-        gone = total((shape for shape, _ in tenant.seats), self._snapshot.room)
+        namespace = running.job.partition("/")[0]
+        gone = total((shape for shape, _ in running.pods), self._snapshot.room)
         self._held[namespace] = self._holds(namespace) - gone
 
     def keep_for(self, job: Job, refusal: Refusal) -> None:
@@ -211,7 +204,7 @@ class Shares:
         needed = planner.missing(job)
         known = job.min_available is not None and not job.problem
         if not known or not waiting or len(waiting) < needed:
-            return job  # the planner says what hinders it
+            return job  # the planner refuses it with a reason
         demands = [self._demands.of(member.shape) for member in waiting]
         held = self._holds(job.namespace)
         count = fair_share.most_within(entitled, held, demands, self._capacity)
@@ -257,14 +250,14 @@ class Shares:
 
 
 def has_limit(snapshot: Snapshot, namespace: str, params: CoreParameters) -> bool:
-    """Say whether a namespace may hold only so much."""
+    """Return True if a namespace has a limit."""
     if not params.fair_share.enabled:
         return False
     return entitlement(namespace, snapshot)[0].borrowing is not None
 
 
 def may_hold(snapshot: Snapshot, pod: Pod, params: CoreParameters) -> bool:
-    """Say whether the namespace of a single pod that never had our gate may hold it too."""
+    """Return True if the namespace of a single pod that never had our gate may hold it too."""
     ours = labels.PLAN in pod.annotations or bool(pod.scheduling_group)
     if ours or not has_limit(snapshot, pod.namespace, params):
         return True
@@ -275,20 +268,22 @@ def may_hold(snapshot: Snapshot, pod: Pod, params: CoreParameters) -> bool:
 
 
 def shares(snapshot: Snapshot, params: CoreParameters) -> Shares:
-    """Return who holds what at the beginning of a cycle."""
-    found: dict[str, list[PodShape]] = {}
+    """Return what each namespace holds at the beginning of a pass."""
+    held: dict[str, list[PodShape]] = {}
     for key, shapes in by_job(snapshot) if params.fair_share.enabled else ():
-        found.setdefault(key.partition("/")[0], []).extend(shapes)
-    return Shares(found, snapshot, params)
+        held.setdefault(key.partition("/")[0], []).extend(shapes)
+    return Shares(held, snapshot, params)
 
 
-def of_tenants(tenants: Iterable[RunningJob], snapshot: Snapshot, params: CoreParameters) -> Shares:
-    """Return the same of jobs that run at the beginning of a play on that snapshot."""
-    found: dict[str, list[PodShape]] = {}
-    for one in tenants:
-        shapes = (shape for shape, _ in one.seats)
-        found.setdefault(one.job.partition("/")[0], []).extend(shapes)
-    return Shares(found, snapshot, params)
+def of_running(
+    running_jobs: Iterable[RunningJob], snapshot: Snapshot, params: CoreParameters
+) -> Shares:
+    """Return what each namespace holds through jobs that run at the start of a simulation."""
+    held: dict[str, list[PodShape]] = {}
+    for running in running_jobs:
+        shapes = (shape for shape, _ in running.pods)
+        held.setdefault(running.job.partition("/")[0], []).extend(shapes)
+    return Shares(held, snapshot, params)
 
 
 def _has_members(job: Job) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from extender.core.cluster.jobs import MEMORY, Job
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
@@ -36,13 +37,12 @@ class Ranked:
     weight: Weight | None = None
 
 
-def ordered(
-    jobs: tuple[Job, ...], snapshot: Snapshot, params: CoreParameters, now: float
-) -> tuple[Ranked, ...]:
+def ordered(jobs: tuple[Job, ...], session: Session) -> tuple[Ranked, ...]:
     """Return the jobs with their CPS values, the one to be placed first in front.
 
-    The values are computed for every order, so that people see them beside ``creation`` too.
+    The values are computed for every order, so that users see them beside ``creation`` too.
     """
+    snapshot, params, now = session.snapshot, session.parameters, session.now
     default = params.priority.default_user_priority
     priorities = {
         namespace: user_priority(namespace, snapshot, default)
@@ -59,7 +59,7 @@ def ordered(
         Ranked(by_key[value.job], value, notes[by_key[value.job].namespace]) for value in values
     ]
     if params.order is Order.CREATION:
-        ranked.sort(key=lambda one: (one.job.created_at, one.job.about.uid))
+        ranked.sort(key=lambda place: (place.job.created_at, place.job.about.uid))
     if params.order is Order.WEIGHTING:
         return _by_weight(ranked, snapshot.room, params)
     return tuple(ranked)
@@ -80,7 +80,7 @@ def user_priority(namespace: str, snapshot: Snapshot, default: int) -> tuple[int
 
 def _note(problem: str, namespace: str, snapshot: Snapshot, params: CoreParameters) -> str:
     if not params.fair_share.enabled:
-        return problem  # nobody asks what the namespace may expect
+        return problem
     _, other = namespace_shares.entitlement(namespace, snapshot)
     return "; ".join(text for text in (problem, other) if text)
 
@@ -88,8 +88,8 @@ def _note(problem: str, namespace: str, snapshot: Snapshot, params: CoreParamete
 def _by_weight(
     ranked: Sequence[Ranked], room: NodeTable, params: CoreParameters
 ) -> tuple[Ranked, ...]:
-    by_key: Mapping[JobKey, Ranked] = {one.job.key: one for one in ranked}
-    waiting = [weighed(one.job, one.value.u) for one in ranked]
+    by_key: Mapping[JobKey, Ranked] = {place.job.key: place for place in ranked}
+    waiting = [weighed(place.job, place.value.u) for place in ranked]
     weights = weighting.weights(waiting, capacity(room), params.weighting)
     return tuple(replace(by_key[weight.job], weight=weight) for weight in weights)
 

@@ -50,7 +50,7 @@ _ACCEPTED: Final[Slot[Kept[Uid, bool]]] = Slot(Kept)
 """Whether the reserved node of a pod accepts it, by uid."""
 
 
-def lost_seats(snapshot: Snapshot, memory: QueueState) -> frozenset[Uid]:
+def lost_reservations(snapshot: Snapshot, memory: QueueState) -> frozenset[Uid]:
     """Return the pods whose seat cannot be used.
 
     On an overcommitted node the seats are counted again in order of creation and name, on top of

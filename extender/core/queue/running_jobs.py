@@ -1,11 +1,12 @@
-"""How long jobs run: what the training, its user, earlier runs of the name and agents say.
+"""Which jobs run on which nodes, and until when.
 
-The first source that says something is taken; of a job that runs, the first whose end has not
-passed. Unknown is an answer too, with its reason.
+A job's duration comes from the status of its object, an annotation, earlier runs of its name or the
+reports of agents. The first source with a duration counts; for a job that runs, the first whose end
+has not passed. If none counts, the end is unknown, with a reason.
 
-The training's own word about this run comes first: it was said a moment ago by who knows the steps
-to come. An annotation and earlier runs are from before it began. An agent knows only what it reads
-in log files: it comes last.
+The status comes first: the training wrote it a moment ago and knows the steps to come. An
+annotation and earlier runs are from before this run began. An agent knows only what it reads in log
+files, so it comes last.
 """
 
 import re
@@ -14,11 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from extender.core.agents import reports
 from extender.core.cluster import job_spec, owner_progress
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owners import above
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.queue.backfill import RunningJob
@@ -61,7 +61,7 @@ class Unknown(StrEnum):
     UNSTATED = "unstated"
     """No annotation, no earlier run, no prediction."""
     OVERRUN = "overrun"
-    """It has run for longer than every source said: it may end at any moment."""
+    """It has run for longer than every source states: it may end at any moment."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Length:
 
 @dataclass(frozen=True)
 class End:
-    """When a running job ends, seconds since the epoch, and who says so; or why nobody knows."""
+    """When a running job ends, seconds since the epoch, and its source; or why it is unknown."""
 
     at: float | None
     why: Source | Unknown
@@ -86,60 +86,51 @@ def length(job: Job, runs: Mapping[str, tuple[float, ...]]) -> Length | None:
 
 
 def expected_end(
-    snapshot: Snapshot,
-    pods: Sequence[Pod],
-    key: JobKey,
-    started_at: float,
-    memory: QueueState,
-    reading: Reading,
-    stale_seconds: float,
+    session: Session, pods: Sequence[Pod], key: JobKey, started_at: float, state: QueueState
 ) -> End:
     """Return when a job that runs ends.
 
     Args:
-        snapshot: The cluster.
+        session: The cluster, now.
         pods: The job's pods.
         key: The job.
         started_at: Seconds since the epoch.
-        memory: For earlier runs.
-        reading: Now.
-        stale_seconds: An agent's report that is older says nothing.
+        state: For earlier runs.
     """
+    snapshot, now = session.snapshot, session.now
     stated = job_spec.expected_seconds(pods[0], above(snapshot, pods[0]))
-    past = memory.runs.get(run_name(key)) if memory.runs else None
-    said = owner_progress.read(snapshot, pods, started_at, reading.now)
-    guesses = [
-        (said.ends_at(reading.now) if said else None, Source.STATUS),
+    past = state.runs.get(run_name(key)) if state.runs else None
+    status = owner_progress.read(snapshot, pods, started_at, now)
+    sources = [
+        (status.ends_at(now) if status else None, Source.STATUS),
         (None if stated is None else started_at + stated, Source.ANNOTATION),
         (started_at + max(past) if past else None, Source.HISTORY),
-        (_predicted(snapshot, pods, reading, stale_seconds), Source.PROGRESS),
+        (_predicted(session, pods), Source.PROGRESS),
     ]
-    known = [(at, source) for at, source in guesses if at is not None]
-    ahead = next((End(at, source) for at, source in known if at > reading.now), None)
-    return ahead or End(None, Unknown.OVERRUN if known else Unknown.UNSTATED)
+    ends = [(at, source) for at, source in sources if at is not None]
+    ahead = next((End(at, source) for at, source in ends if at > now), None)
+    return ahead or End(None, Unknown.OVERRUN if ends else Unknown.UNSTATED)
 
 
-def lasts(
-    job: Job, snapshot: Snapshot, memory: QueueState, reading: Reading, stale_seconds: float
-) -> float | None:
+def lasts(job: Job, session: Session, state: QueueState) -> float | None:
     """Return how long members that start now run, in seconds; None if unknown.
 
     Those of a job that runs end with it.
     """
     if not job.having(State.BOUND):
-        found = length(job, memory.runs)
-        return None if found is None else found.seconds
-    pods = snapshot.jobs[job.key]
-    since = started_at(pods, reading.now)
-    at = expected_end(snapshot, pods, job.key, since, memory, reading, stale_seconds).at
-    return None if at is None else at - reading.now
+        duration = length(job, state.runs)
+        return None if duration is None else duration.seconds
+    pods = session.snapshot.jobs[job.key]
+    since = started_at(pods, session.now)
+    at = expected_end(session, pods, job.key, since, state).at
+    return None if at is None else at - session.now
 
 
 def left_by_status(snapshot: Snapshot, key: JobKey, now: float) -> float | None:
     """Return the seconds to the end of a job that runs by its object's status; None if unknown."""
     pods = snapshot.jobs[key]
-    said = owner_progress.read(snapshot, pods, started_at(pods, now), now)
-    at = said.ends_at(now) if said else None
+    status = owner_progress.read(snapshot, pods, started_at(pods, now), now)
+    at = status.ends_at(now) if status else None
     return None if at is None or at <= now else at - now
 
 
@@ -155,20 +146,20 @@ def run_name(key: JobKey) -> str:
 
 
 def remembered(
-    memory: QueueState, snapshot: Snapshot, whole: Iterable[Job], now: float
+    state: QueueState, snapshot: Snapshot, whole: Iterable[Job], now: float
 ) -> tuple[Mapping[JobKey, float], Mapping[str, tuple[float, ...]]]:
-    """Return which jobs run since when, and how long runs took, as ``Memory`` keeps them.
+    """Return which jobs run since when, and how long runs took, as ``QueueState`` keeps them.
 
     Args:
-        memory: What was kept before.
+        state: Of the last pass.
         snapshot: The cluster.
-        whole: Jobs looked at in this cycle whose gang is whole.
+        whole: Jobs that this pass viewed whose gang is whole.
         now: Seconds since the epoch.
     """
-    running, runs = dict(memory.running), memory.runs
-    for key, since in memory.running.items():
+    running, runs = dict(state.running), state.runs
+    for key, since in state.running.items():
         pods = snapshot.jobs.get(key, ())
-        if pods and _runs(snapshot, pods[0]):  # nearly always: a cycle must not look at every pod
+        if pods and _runs(snapshot, pods[0]):  # nearly always: do not look at every pod
             continue
         if key not in snapshot.waiting and not any(_runs(snapshot, pod) for pod in pods):
             del running[key]
@@ -189,15 +180,13 @@ def _stated(
     return Length(max(past), Source.HISTORY) if past else None
 
 
-def _predicted(
-    snapshot: Snapshot, pods: Iterable[Pod], reading: Reading, stale_seconds: float
-) -> float | None:
+def _predicted(session: Session, pods: Iterable[Pod]) -> float | None:
     """Return the latest of the ends that agents predict for the members; None if none does."""
-    if not snapshot.reports:
+    if not session.snapshot.reports:
         return None
-    heard = (reports.of_pod(snapshot, pod.uid, reading, stale_seconds) for pod in pods)
-    told = [report.progress for report in heard if report and report.progress]
-    spans = [(one.updated_at, one.remaining_seconds) for one in told]
+    reports = (session.pod_report(pod.uid) for pod in pods)
+    progress = [report.progress for report in reports if report and report.progress]
+    spans = [(p.updated_at, p.remaining_seconds) for p in progress]
     return max((at + span.high for at, span in spans if span is not None), default=None)
 
 
@@ -214,54 +203,50 @@ def _with_run(
     return {**kept, name: (*runs.get(name, ()), max(0.0, seconds))[-MOST_RUNS:]}
 
 
-# === Who runs where and until when: what the reservation's start is computed from.
-
-
 @dataclass(frozen=True, eq=False)
-class Running:
+class Ending:
     """A job of ours that takes room, and when it ends.
 
     ``end`` is None for pods that are being deleted, or leave because their job gets fewer workers:
     they end at once.
     """
 
-    tenant: RunningJob
+    job: RunningJob
     end: End | None
 
 
-def running(
-    snapshot: Snapshot, memory: QueueState, reading: Reading, stale_seconds: float
-) -> tuple[Running, ...]:
-    """Return every job of ours that has pods on nodes, or seats; in order of key.
+def running(session: Session, state: QueueState) -> tuple[Ending, ...]:
+    """Return every job of ours that has pods on nodes, or reservations; in order of key.
 
-    Pods of other schedulers are no tenants: they stay, as far as we know.
+    Pods of other schedulers are not among them: they stay, as far as is known.
     """
-    found: list[Running] = []
+    snapshot, now = session.snapshot, session.now
+    jobs: list[Ending] = []
     surplus = workers.leaving(snapshot)
     for key, pods in sorted(snapshot.jobs.items()):
-        staying, leaving = _seats(snapshot, pods, surplus)
-        staying += _open_seats(snapshot, key)
+        staying, leaving = _placed_pods(snapshot, pods, surplus)
+        staying += _placeholders(snapshot, key)
         if leaving:
-            found.append(Running(_tenant(key, reading.now, reading.now, leaving), None))
+            jobs.append(Ending(_running_job(key, now, now, leaving), None))
         if staying:
-            since = started_at(pods, reading.now)
-            end = expected_end(snapshot, pods, key, since, memory, reading, stale_seconds)
-            found.append(Running(_tenant(key, since, _by(end, reading.now), staying), end))
-    return tuple(found)
+            since = started_at(pods, now)
+            end = expected_end(session, pods, key, since, state)
+            jobs.append(Ending(_running_job(key, since, _by(end, now), staying), end))
+    return tuple(jobs)
 
 
 def _by(end: End, now: float) -> float | None:
-    """A job that has run for longer than anybody said may end at any moment: first in the order."""
+    """Return when a job ends for the order of ends; one that is overdue may end at any moment."""
     return now if end.why is Unknown.OVERRUN else end.at
 
 
-def _tenant(
-    key: JobKey, since: float, ends_at: float | None, seats: Iterable[tuple[PodShape, int]]
+def _running_job(
+    key: JobKey, since: float, ends_at: float | None, pods: Iterable[tuple[PodShape, int]]
 ) -> RunningJob:
-    return RunningJob(key, since, ends_at, tuple(seats), registry.is_endless(key))
+    return RunningJob(key, since, ends_at, tuple(pods), registry.is_endless(key))
 
 
-def _open_seats(snapshot: Snapshot, key: JobKey) -> list[tuple[PodShape, int]]:
+def _placeholders(snapshot: Snapshot, key: JobKey) -> list[tuple[PodShape, int]]:
     """Return what is kept for members of a direct gang that do not exist yet."""
     kept = snapshot.open_seats.get(key)
     seats = () if kept is None else kept.seats
@@ -269,7 +254,7 @@ def _open_seats(snapshot: Snapshot, key: JobKey) -> list[tuple[PodShape, int]]:
     return [(seat.shape, index[seat.node]) for seat in seats if seat.node in index]
 
 
-def _seats(
+def _placed_pods(
     snapshot: Snapshot, pods: Sequence[Pod], surplus: Collection[Uid]
 ) -> tuple[list[tuple[PodShape, int]], list[tuple[PodShape, int]]]:
     """Return where the pods are: of those that stay, and of those that leave."""

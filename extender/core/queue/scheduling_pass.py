@@ -1,16 +1,16 @@
-"""Whose turn it is: waiting jobs placed one after the other, with room kept for one of them.
+"""The scheduling pass with EASY backfill: at most one waiting job holds a reservation.
 
 1. Jobs for which others give up workers go first, then those whose maximum wait is over, the oldest
-   deadline first, as long as they fit, whichever namespace they are of.
-2. The first of them that does not fit now, but would once others have ended, is the holder: room is
-   kept for it (``backfill``). One that would never fit is passed over and says so.
+   deadline first, as long as they fit, whatever their namespace.
+2. The first of them that does not fit now, but would once others have ended, is the backfill head:
+   room is kept for it (``backfill.reserve``). One that would never fit is skipped with that reason.
 3. The others follow in their order; with fair share the namespaces take turns, and that order holds
-   inside each (``sharing``). While there is a holder, a job starts only if the holder starts no
-   later for it (``backfill``).
-4. Last come workers that their job can do without: growth delays nobody who could start.
+   inside each (``namespace_shares``). While there is a backfill head, a job starts only if the head
+   starts no later for it.
+4. Last come workers that their job can do without: growth delays no job that could start.
 
-Nothing is remembered: the holder follows from the snapshot and the clock. A gang that has members
-and lacks some is no newcomer: it is completed whatever is kept, or it would be dissolved.
+No state is kept: the backfill head follows from the snapshot and the clock. A gang that has members
+and lacks some is completed whatever is kept, or it would be dissolved.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ from extender.core.parameters.queue import BackfillParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import backfill
-from extender.core.queue.backfill import Reservation, RunningJob, Seats, Waiter
+from extender.core.queue.backfill import HeadReservation, PlacedPods, RunningJob, Waiter
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.order import Ranked
 from extender.core.queue.state import QueueState
@@ -37,42 +37,42 @@ Result = Plan | Refusal
 
 
 Attempt = Callable[[Job, float, NodeTable], Result]
-"""Plans a job of that V on a room."""
+"""Plans a job of that V on the free amounts of nodes."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SchedulingPass:
-    """The waiting jobs before the nodes, in one cycle. Mutable, and never leaves the cycle.
+    """Waiting jobs placed one after the other. Mutable; it belongs to one pass.
 
     Attributes:
-        room: What is free; less with every job that is placed.
+        table: What is free; less with every job that is placed.
         now: Seconds since the epoch.
         params: See there.
-        attempt: Plans a job on a room that is free now.
-        project: The same on one that will be free.
-        tenants: Says who runs; asked only if there is a holder.
+        attempt: Plans a job on what is free now.
+        project: The same on what will be free.
+        running_jobs: Returns the jobs that run; called only if a job may become the backfill head.
         lasts: How long a job that starts now takes room, in seconds; None if unknown.
         owed: Jobs whose room is theirs already: their members move.
-        shares: What namespaces hold, for whose turn it is; None: all jobs are of one.
+        shares: What namespaces hold, for fair share; None: all jobs are of one namespace.
         awaited: Jobs for which others give up workers, the first in front.
-        holder: For whom room is kept, and which.
+        backfill_head: The job for which room is kept, and what is kept.
         next_deadline: When the next maximum wait is over; None if none will be.
     """
 
-    room: NodeTable
+    table: NodeTable
     now: float
     params: BackfillParameters
     attempt: Attempt
     project: Attempt
-    tenants: Callable[[], Sequence[RunningJob]]
+    running_jobs: Callable[[], Sequence[RunningJob]]
     lasts: Callable[[Job], float | None]
     owed: Collection[JobKey] = ()
     shares: Shares | None = None
     awaited: Sequence[JobKey] = ()
-    holder: Reservation | None = None
+    backfill_head: HeadReservation | None = None
     next_deadline: float | None = None
-    _held_for: Ranked | None = None
-    _open: tuple[Reservation, NodeTable, NodeTable] | None = None
+    _head: Ranked | None = None
+    _open: tuple[HeadReservation, NodeTable, NodeTable] | None = None
     _tries: int = 0
     _started: list[RunningJob] = field(default_factory=list)
     _running: Sequence[RunningJob] | None = None
@@ -84,160 +84,166 @@ class SchedulingPass:
     def steps(self, ranked: Sequence[Ranked]) -> Steps[list[tuple[Ranked, Result]]]:
         """Do what ``results`` does, and pause after each job and each class of pods."""
         first = yield from self._in_front(ranked)
-        turned = {one.job.key: result for one, result in first if _decided(result)}
-        rest = [one for one in ranked if one.job.key not in turned]
-        early = {one.job.key: result for one, result in first}
-        done = [(one, result) for one, result in first if one.job.key in turned]
-        for one in self._turns(rest):
-            if (result := early.get(one.job.key)) is None:
-                yield from self._prepare(one.job)
-                result = self._next(one)
-            done.append((one, result))
+        early = {place.job.key: result for place, result in first}
+        done = [(place, result) for place, result in first if _decided(result)]
+        decided = {place.job.key for place, _ in done}
+        for place in self._turns([place for place in ranked if place.job.key not in decided]):
+            if (result := early.get(place.job.key)) is None:
+                yield from self._prepare(place.job)
+                result = self._next(place)
+            done.append((place, result))
             yield
         return done
 
     def _prepare(self, job: Job) -> Steps[None]:
         """Find the nodes of each class of a job's pods, so that planning finds them ready."""
         for shape in planner.classes(job):
-            self.room.classes.mask(shape)
+            self.table.classes.mask(shape)
             yield
 
     def _turns(self, rest: Sequence[Ranked]) -> Iterable[Ranked]:
         """Return the jobs in turn, whole ones first; lazily, as turns depend on what was given."""
         in_turn = self.shares.in_turn if self.shares is not None else iter
-        late = [one for one in rest if _can_wait(one.job)]
+        late = [place for place in rest if _can_wait(place.job)]
         if not late:
             return in_turn(rest)
-        whole = [one for one in rest if not _can_wait(one.job)]
+        whole = [place for place in rest if not _can_wait(place.job)]
         return chain.from_iterable(map(in_turn, (whole, late)))
 
     def _in_front(self, ranked: Sequence[Ranked]) -> Steps[list[tuple[Ranked, Result]]]:
-        """Place those who go first, up to the one that becomes the holder."""
+        """Place the jobs that go first, up to the one that becomes the backfill head."""
         done: list[tuple[Ranked, Result]] = []
-        for one, why in self._first(ranked):
-            yield from self._prepare(one.job)
-            result = self._start(one, self.room)
-            if isinstance(result, Refusal) and _may_hold(one.job, result):
-                self._hold(one)
-                reason = why if self.holder else Reason.GANG_TOO_LARGE
-                if self.holder or why is Reason.MAX_WAIT_DRAINING:
+        for place, why in self._first(ranked):
+            yield from self._prepare(place.job)
+            result = self._start(place, self.table)
+            if isinstance(result, Refusal) and _may_hold(place.job, result):
+                self._reserve(place)
+                reason = why if self.backfill_head else Reason.GANG_TOO_LARGE
+                if self.backfill_head or why is Reason.MAX_WAIT_DRAINING:
                     result = Refusal.of(reason)
             elif isinstance(result, Refusal) and self.shares is not None:
-                self.shares.keep_for(one.job, result)
-            done.append((one, result))
-            if self.holder:
+                self.shares.keep_for(place.job, result)
+            done.append((place, result))
+            if self.backfill_head:
                 break
             yield
         return done
 
     def _first(self, ranked: Sequence[Ranked]) -> Iterator[tuple[Ranked, Reason]]:
-        """Yield who goes first, and what it is told if it becomes the holder."""
-        overdue = {one.job.key: one for one in self._past_deadline(ranked)}
+        """Yield the jobs that go first, with the reason of each if it becomes the head."""
+        overdue = {place.job.key: place for place in self._past_deadline(ranked)}
         if self.awaited:
-            by_key = {one.job.key: one for one in ranked}
+            by_key = {place.job.key: place for place in ranked}
             for key in self.awaited:
                 if key in by_key:
                     yield by_key[key], Reason.AWAITING_ROOM
-        waiters = (_waiter(one.job) for one in overdue.values() if one.job.key not in self.awaited)
+        places = (place for key, place in overdue.items() if key not in self.awaited)
+        waiters = (_waiter(place.job) for place in places)
         for key in backfill.in_turn(waiters, self.params, self.now):
             yield overdue[key], Reason.MAX_WAIT_DRAINING
 
     def _past_deadline(self, ranked: Iterable[Ranked]) -> Iterator[Ranked]:
-        for one in ranked:
-            job = one.job
+        for place in ranked:
+            job = place.job
             if _can_wait(job):
                 continue
             at = backfill.deadline(job.created_at, job.spec.max_wait_seconds, self.params)
             if at is None:
                 continue
             if at <= self.now:
-                yield one
+                yield place
             elif self.next_deadline is None or at < self.next_deadline:
                 self.next_deadline = at
 
-    def _next(self, one: Ranked) -> Result:
-        holder = self.holder
-        if holder is None:
-            return self._start(one, self.room)
-        if one.job.key in self.owed or _lacks_members(one.job):
-            result = self._start(one, self.room)
-            if isinstance(result, Plan) and self._held_for:
-                self._hold(self._held_for)
+    def _next(self, place: Ranked) -> Result:
+        job, head = place.job, self.backfill_head
+        if head is None:
+            return self._start(place, self.table)
+        if job.key in self.owed or _lacks_members(job):
+            result = self._start(place, self.table)
+            if isinstance(result, Plan) and self._head:
+                self._reserve(self._head)
             return result
-        if backfill.gone_in_time(holder, self.now, self.lasts(one.job)):
-            return self._start(one, self.room)
-        return self._pass(one, holder)
+        if backfill.gone_in_time(head, self.now, self.lasts(job)):
+            return self._start(place, self.table)
+        return self._backfill(place, head)
 
-    def _pass(self, one: Ranked, holder: Reservation) -> Result:
-        """Place a job that stays longer: beside the holder's seats, else if those can be others."""
-        result = self.attempt(one.job, one.value.v, self._open_room(holder))
+    def _backfill(self, place: Ranked, head: HeadReservation) -> Result:
+        """Place a job that stays beyond the head's start: beside the nodes that are kept.
+
+        If that fails, other nodes are kept for the head where that makes room.
+        """
+        result = self.attempt(place.job, place.value.v, self._open_nodes(head))
         if isinstance(result, Plan):
-            seats = seats_of(one.job, result, self.room)
-            self.holder = backfill.with_pods(holder, seats)
-            self._take(one.job, seats, self.room.with_pods(seats))
+            pods = placed_pods(place.job, result, self.table)
+            self.backfill_head = backfill.with_pods(head, pods)
+            self._take(place.job, pods, self.table.with_pods(pods))
             return result
         if not result.reason.time_helps:
             return result
-        result = self.attempt(one.job, one.value.v, self.room)
+        result = self.attempt(place.job, place.value.v, self.table)
         if isinstance(result, Refusal):
             return result
-        seats = seats_of(one.job, result, self.room)
-        if self._tries < self.params.passing_tries and self._held_for:
+        pods = placed_pods(place.job, result, self.table)
+        if self._tries < self.params.passing_tries and self._head:
             self._tries += 1
-            if beside := backfill.beside(holder, seats, self._seat(self._held_for)):
-                self.holder = beside
-                self._take(one.job, seats, result.placement.room)
+            if beside := backfill.beside(head, pods, self._place_head(self._head)):
+                self.backfill_head = beside
+                self._take(place.job, pods, result.placement.room)
                 return result
         return Refusal.of(Reason.BEHIND_RESERVATION)
 
-    def _open_room(self, holder: Reservation) -> NodeTable:
-        """Return the very same room until somebody takes a seat: what it refused is remembered."""
-        if self._open is None or self._open[0] is not holder or self._open[1] is not self.room:
-            self._open = (holder, self.room, backfill.open_room(holder, self.room))
+    def _open_nodes(self, head: HeadReservation) -> NodeTable:
+        """Return the very same table until a job is placed, so that its refusals stay cached."""
+        if self._open is None or self._open[0] is not head or self._open[1] is not self.table:
+            self._open = (head, self.table, backfill.open_nodes(head, self.table))
         return self._open[2]
 
-    def _start(self, one: Ranked, room: NodeTable) -> Result:
-        result = self.attempt(one.job, one.value.v, room)
+    def _start(self, place: Ranked, table: NodeTable) -> Result:
+        result = self.attempt(place.job, place.value.v, table)
         if isinstance(result, Plan):
-            self._take(one.job, seats_of(one.job, result, room), result.placement.room)
+            pods = placed_pods(place.job, result, table)
+            self._take(place.job, pods, result.placement.room)
         return result
 
-    def _take(self, job: Job, seats: Seats, room: NodeTable) -> None:
-        self.room = room
+    def _take(self, job: Job, pods: PlacedPods, table: NodeTable) -> None:
+        self.table = table
         if self.shares is not None:
-            self.shares.take(job, seats)
+            self.shares.take(job, pods)
         lasts = self.lasts(job)
         ends_at = None if lasts is None else self.now + lasts
-        self._started.append(RunningJob(job.key, self.now, ends_at, seats))
+        self._started.append(RunningJob(job.key, self.now, ends_at, pods))
 
-    def _hold(self, one: Ranked) -> None:
-        """Keep room for a job, if it would fit once others have ended."""
+    def _reserve(self, place: Ranked) -> None:
+        """Make a job the backfill head, if it would fit once others have ended."""
         if self._running is None:
-            self._running = self.tenants()
-        everybody = (*self._running, *self._started)
-        seat = self._seat(one)
-        self.holder = backfill.reserve(one.job.key, self.room, everybody, seat, self.now)
-        self._held_for = one if self.holder else None
+            self._running = self.running_jobs()
+        running = (*self._running, *self._started)
+        place_head = self._place_head(place)
+        self.backfill_head = backfill.reserve(
+            place.job.key, self.table, running, place_head, self.now
+        )
+        self._head = place if self.backfill_head else None
 
-    def _seat(self, one: Ranked) -> backfill.Seat:
-        return seat_of(one.job, one.value.v, self.project)
+    def _place_head(self, place: Ranked) -> backfill.PlaceHead:
+        return place_head(place.job, place.value.v, self.project)
 
 
-def seat_of(job: Job, value: float, attempt: Attempt) -> backfill.Seat:
-    """Return what places the members that the gang of a job needs, and no more."""
+def place_head(job: Job, value: float, attempt: Attempt) -> backfill.PlaceHead:
+    """Return a function that places the members that the gang of a job needs, and no more."""
     needed = _needed(job)
 
-    def seat(room: NodeTable) -> NodeTable | None:
-        result = attempt(needed, value, room)
+    def place(table: NodeTable) -> NodeTable | None:
+        result = attempt(needed, value, table)
         return result.placement.room if isinstance(result, Plan) else None
 
-    return seat
+    return place
 
 
-def seats_of(job: Job, plan: Plan, room: NodeTable) -> Seats:
+def placed_pods(job: Job, plan: Plan, table: NodeTable) -> PlacedPods:
     """Return where a plan puts the job's members."""
     shapes = {member.pod.uid: member.shape for member in job.members}
-    return [(shapes[uid], room.index[node]) for uid, node in plan.placement.nodes.items()]
+    return [(shapes[uid], table.index[node]) for uid, node in plan.placement.nodes.items()]
 
 
 def _waiter(job: Job) -> Waiter:
@@ -245,17 +251,17 @@ def _waiter(job: Job) -> Waiter:
 
 
 def _decided(result: Result) -> bool:
-    """Say whether a job stands in front: it was placed, or it is the holder."""
+    """Return True if a job that goes first was placed, or is the backfill head."""
     return isinstance(result, Plan) or result.reason.room is Room.KEPT
 
 
 def _may_hold(job: Job, refusal: Refusal) -> bool:
-    """Say whether the whole gang waits, and for nothing but room."""
+    """Return True if the whole gang waits, and for nothing but room."""
     return refusal.reason.may_reserve and planner.missing(job) > 0
 
 
 def _can_wait(job: Job) -> bool:
-    """Say whether only workers wait that their elastic job can do without."""
+    """Return True if only workers wait that their elastic job can do without."""
     return (
         job.spec.workers is not None
         and planner.missing(job) == 0
@@ -264,7 +270,7 @@ def _can_wait(job: Job) -> bool:
 
 
 def _lacks_members(job: Job) -> bool:
-    """Say whether a gang that has members lacks some of those it needs."""
+    """Return True if a gang that has members lacks some of those it needs."""
     return planner.missing(job) > 0 and bool(job.having(State.BOUND, State.SEATED, State.LOOSE))
 
 
@@ -278,28 +284,28 @@ def _needed(job: Job) -> Job:
 
 
 UNASKED_SECONDS: Final = 30.0
-"""kube-scheduler asks about a new pod at once, or in its turn; one it does not ask about for so
-long does not pass its own filters."""
+"""kube-scheduler calls filter for a new pod at once, or in its turn. A pod for which it makes no
+call for this long does not pass its own filters."""
 
 
 UNKNOWN_SECONDS: Final = 3.0
+"""The same after a start, when it is not known which gangs filter turned away before."""
 
 
-def waits_in_queue(job: Job, memory: QueueState, now_seconds: float) -> bool:
-    """Say whether a job waits in the queue for its direct members' sake.
+def waits_in_queue(job: Job, state: QueueState, now_seconds: float) -> bool:
+    """Return True if a job waits in the queue because of its direct members.
 
-    Filter comes first: it plans a gang when it is asked about it. So a direct gang stands in the
-    queue when filter turned it away, or was not asked for long (after a start of ours, when we do
-    not know whom an earlier life turned away: not for a while). A single pod never does. Released
-    pods whose seat is missing or not ours wait there too: filter seats none of them.
+    Filter comes first: it plans a gang when kube-scheduler calls it. So a direct gang waits in the
+    queue after filter turned it away, or if no call came for long. A single pod never does.
+    Released pods whose reservation is missing or not ours wait there too: filter gives them none.
     """
     members = job.having(State.DIRECT)
     if not members or job.kept:
         return False
     if any(m.unseated for m in members):
         return True
-    if job.key in memory.turned_away:
+    if job.key in state.turned_away:
         return True
-    patience = UNASKED_SECONDS if memory.known else UNKNOWN_SECONDS
+    patience = UNASKED_SECONDS if state.known else UNKNOWN_SECONDS
     oldest = min(m.pod.created_at for m in members)
     return job.min_available != 1 and now_seconds - oldest >= patience

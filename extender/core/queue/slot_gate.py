@@ -1,7 +1,15 @@
-"""Which worker of an admitted job belongs on which node, now."""
+"""The gate of slot plans: whether a job may start, where, and in which part of the nodes.
+
+A part of every node belongs to jobs with a utility (``SlotTimeParameters.share``). They may use no
+more than that part; the others may use all nodes except what is unused of that part. So neither
+side can take the last node from the other. A job with a utility waits for a slot plan, then for its
+slot, and is then placed where the plan says, or anywhere in their part if something is in the way.
+
+With ``admission.enabled: false`` there is no gate.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
@@ -11,7 +19,7 @@ import numpy as np
 from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import IntMatrix, NodeTable
 from extender.core.parameters.combined import CoreParameters
@@ -111,24 +119,7 @@ def _there(span: Span, node: NodeName) -> int:
     return counts.get(node, 0)
 
 
-# === What the queue asks before it places a job: may it start, where, and in which part of the
-# nodes.
-#
-# A part of every node belongs to jobs with a utility (``SlotTimeParameters.share``). They see
-# no more
-# than that part; the others see the room without what of it nobody uses. So neither side can take
-# the last node from the other. A job with a utility waits for a plan, then for its slot, and is
-# then
-# placed where the plan says, or anywhere in their part if something is in the way there.
-#
-# With ``admission.enabled: false`` there is no gate.
-
-
 Nodes = Mapping[Uid, NodeName]
-
-
-Try = Callable[[Job, NodeTable, Nodes], Plan | Refusal]
-"""Plans a job on a room, its members on these nodes if they fit there."""
 
 
 _PLACED: Final = (State.BOUND, State.SEATED, State.LOOSE)
@@ -143,118 +134,120 @@ _ANYWHERE: Final[Nodes] = {}
 _OTHERS: Final = "others"
 
 
-@dataclass
-class Gate:
-    """Of one cycle; never leaves it.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Where one job may be planned.
 
     Attributes:
-        snapshot: The cluster.
-        params: When and how much.
-        slot: The present one.
-        now: Seconds since the epoch.
-        plans: By job.
-        let_in: Jobs that run without a plan, to be measured.
-        priced: Why others have none.
-        theirs: What of each node belongs to jobs with a utility, as the room's matrices.
-        used: What of it their pods use.
+        job: The job; members that its slot plan has no place for are held.
+        table: The part of the nodes that it may use.
+        targets: Nodes on which members go if they fit there.
+        priced: The part is that of jobs with a utility.
     """
 
-    snapshot: Snapshot
-    params: CoreParameters
+    job: Job
+    table: NodeTable
+    targets: Nodes = field(default_factory=dict)
+    priced: bool = False
+
+
+@dataclass(kw_only=True)
+class Gate:
+    """The gate of one pass: which jobs may start, and in which part of the nodes.
+
+    Attributes:
+        session: Of the pass.
+        slot: The present one.
+        plans: By job.
+        profiled: Jobs that run without a plan, to be measured.
+        priced: Why others have no plan.
+        share: What of each node belongs to jobs with a utility, nodes x resources.
+        used: What of it their pods use, likewise.
+    """
+
+    session: Session
     slot: int
-    now: float
     plans: Mapping[JobKey, Planned]
-    let_in: Collection[JobKey]
+    profiled: Collection[JobKey]
     priced: Mapping[JobKey, Priced]
-    theirs: IntMatrix
+    share: IntMatrix
     used: IntMatrix
     _placed: dict[JobKey, IntMatrix] = field(default_factory=dict)
-    _seen: dict[bool, tuple[NodeTable, int, NodeTable]] = field(default_factory=dict)
+    _parts: dict[bool, tuple[NodeTable, int, NodeTable]] = field(default_factory=dict)
 
-    def through(
-        self, job: Job, room: NodeTable, attempt: Try, *, really: bool = True
-    ) -> Plan | Refusal:
-        """Plan a job in its part of the room, or say why it must not start.
+    def part(self, job: Job, table: NodeTable) -> Part | Refusal:
+        """Return where a waiting job may be planned, or why it must not start."""
+        plan = self._slot_plan(job)
+        if isinstance(plan, Refusal):
+            return plan
+        nodes = self._nodes(table, priced=plan is not None)
+        if plan is None:
+            return Part(job, nodes)
+        members, targets = _members(job, plan, self.slot)
+        return Part(members, nodes, targets, priced=True)
 
-        Args:
-            job: A job that waits.
-            room: All that is free.
-            attempt: Plans it.
-            really: Whether a plan is carried out; else it only shows what would be.
-        """
-        side = self._side(job)
-        if isinstance(side, Refusal):
-            return side
-        theirs = side is not None
-        within = self._room(room, theirs=theirs)
-        if side is None:
-            result = attempt(job, within, _ANYWHERE)
-        else:
-            held, nodes = _members(job, side, self.slot)
-            result = attempt(held, within, nodes)
-        if isinstance(result, Refusal):
-            return result
-        whole = _whole(result, within, room)
-        if theirs and really:
-            self._placed[job.key] = whole.placement.room.used - room.used
-        return whole
+    def count(self, part: Part, plan: Plan, table: NodeTable) -> None:
+        """Count what a plan ``on_all_nodes`` takes of the part of jobs with a utility."""
+        if part.priced:
+            self._placed[part.job.key] = plan.placement.room.used - table.used
 
-    def _side(self, job: Job) -> SlotPlan | Refusal | None:
+    def _slot_plan(self, job: Job) -> SlotPlan | Refusal | None:
         """Return the plan of a job with a utility, None for one of the others, or why it waits."""
-        one = self.plans.get(job.key)
+        record = self.plans.get(job.key)
         placed = bool(job.having(*_PLACED))
-        if one is None:
+        if record is None:
             if not slot_requests.wants_admission(job) or placed:
                 return None
             return self._unplanned(job)
-        if one.plan.workers_at(self.slot) or placed:
-            return one.plan
+        if record.plan.workers_at(self.slot) or placed:
+            return record.plan
         return Refusal.of(Reason.AWAITING_SLOT)
 
     def _unplanned(self, job: Job) -> Refusal | None:
         if job.problem:
-            return None  # the planner says so
+            return None  # the planner refuses it with that problem
+        times = self.session.parameters.slot_time
         try:
-            gone = slot_requests.is_gone(job, self.now, self.params.slot_time.slot_seconds)
+            gone = slot_requests.is_gone(job, self.session.now, times.slot_seconds)
             if slot_requests.owner_of(job) is None:
-                slot_requests.asked(self.snapshot, job, {})
+                slot_requests.asked(self.session.snapshot, job, {})  # raises what is wrong
             unmeasured = not slot_requests.is_measured(job)
         except InputError as error:
             return Refusal(Reason.MISCONFIGURED, str(error))
-        if gone and self.params.slot_time.when_gone is WhenGone.QUEUE:
+        if gone and times.when_gone is WhenGone.QUEUE:
             return None
         if gone:
             return Refusal.of(Reason.UTILITY_GONE)
-        if unmeasured and job.key in self.let_in:
+        if unmeasured and job.key in self.profiled:
             return None
         return self._unpriced(job)
 
     def _unpriced(self, job: Job) -> Refusal:
-        """Say why the job has no plan, as far as anybody has looked.
+        """Return why the job has no plan.
 
-        What stands on its pods, another replica has seen.
+        Before this replica has priced it, the pods' condition holds what another replica found.
         """
-        known = self.priced.get(job.key)
-        if known is not None:
-            return Refusal(known.reason, known.reason.settled(known.message))
+        answer = self.priced.get(job.key)
+        if answer is not None:
+            return Refusal(answer.reason, answer.reason.settled(answer.message))
         reason = Reason.PAYOFF_TOO_LOW
         if all(m.pod.queued_reason != reason for m in job.members):
             reason = Reason.AWAITING_PRICE
         return Refusal.of(reason)
 
-    def _room(self, room: NodeTable, *, theirs: bool) -> NodeTable:
-        """Return one side's part; the same room again gives the very same part."""
+    def _nodes(self, table: NodeTable, *, priced: bool) -> NodeTable:
+        """Return one part of the nodes; the same table again gives the very same part."""
         count = len(self._placed)
-        known = self._seen.get(theirs)
-        if known is not None and known[0] is room and known[1] == count:
-            return known[2]
-        unused = np.maximum(self.theirs - self.used - sum(self._placed.values()), 0)
-        used = room.used + unused
-        if theirs:
-            used = np.maximum(room.used, room.allocatable - unused)
+        last = self._parts.get(priced)
+        if last is not None and last[0] is table and last[1] == count:
+            return last[2]
+        unused = np.maximum(self.share - self.used - sum(self._placed.values()), 0)
+        used = table.used + unused
+        if priced:
+            used = np.maximum(table.used, table.allocatable - unused)
         used.setflags(write=False)
-        part = room.replaced(used=used, ports=room.ports)
-        self._seen[theirs] = (room, count, part)
+        part = table.replaced(used=used, ports=table.ports)
+        self._parts[priced] = (table, count, part)
         return part
 
 
@@ -282,23 +275,19 @@ def _filled(room: NodeTable, unused: IntMatrix) -> NodeTable:
     return room.replaced(used=used, ports=room.ports)
 
 
-def gate(
-    snapshot: Snapshot, reading: Reading, params: CoreParameters, memory: QueueState
-) -> Gate | None:
-    """Return the gate of a cycle; None where jobs are not admitted by price."""
-    times = params.slot_time
+def gate(session: Session, state: QueueState) -> Gate | None:
+    """Return the gate of a pass; None where jobs are not admitted by price."""
+    snapshot, times = session.snapshot, session.parameters.slot_time
     if not times.enabled:
         return None
     plans, profiles = planned(snapshot), times.unmeasured is Unmeasured.PROFILE
     return Gate(
-        snapshot=snapshot,
-        params=params,
-        slot=slot_plan.slot_at(reading.now, times.slot_seconds),
-        now=reading.now,
+        session=session,
+        slot=slot_plan.slot_at(session.now, times.slot_seconds),
         plans=plans,
-        let_in=profile.unmeasured(snapshot) if profiles else (),
-        priced=memory.priced,
-        theirs=priced_share(snapshot, times.share),
+        profiled=profile.unmeasured(snapshot) if profiles else (),
+        priced=state.priced,
+        share=priced_share(snapshot, times.share),
         used=_used(snapshot, plans),
     )
 
@@ -340,8 +329,8 @@ def _seats(members: list[Member], nodes: tuple[NodeName, ...]) -> dict[Uid, Node
     return {m.pod.uid: node for m, node in zip(waiting, free, strict=False)}
 
 
-def _whole(plan: Plan, part: NodeTable, room: NodeTable) -> Plan:
-    """Return the plan with the whole room after it, not the part."""
+def on_all_nodes(plan: Plan, part: NodeTable, room: NodeTable) -> Plan:
+    """Return a plan made on a part of the nodes, with all nodes after it."""
     after = plan.placement.room
     used = after.used - part.used + room.used
     used.setflags(write=False)

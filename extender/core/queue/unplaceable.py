@@ -17,6 +17,7 @@ import numpy as np
 from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.commands import Command, EmitEvent, OpenGate
 from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
@@ -34,17 +35,9 @@ MESSAGE: Final = (
 _NOT_NEW: Final = (State.HELD, State.BOUND, State.SEATED, State.LOOSE)
 
 
-def shown(
-    entries: Iterable[QueueEntry], snapshot: Snapshot, params: CoreParameters, now: float
-) -> Iterator[Command]:
-    """Yield what shows the jobs of the queue for which there are no nodes.
-
-    Args:
-        entries: What the cycle has decided.
-        snapshot: The cluster of that cycle.
-        params: See there.
-        now: Seconds since the epoch.
-    """
+def shown(entries: Iterable[QueueEntry], session: Session) -> Iterator[Command]:
+    """Yield the commands that show to autoscalers the jobs for which there are no nodes."""
+    snapshot, params, now = session.snapshot, session.parameters, session.now
     patience = params.show_unplaceable_seconds
     if patience is None:
         return

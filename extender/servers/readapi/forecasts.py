@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import forecast
 from extender.core.queue.decision import QueueOutcome
@@ -49,5 +49,5 @@ class Foresight:
 
     async def _worked_out(self, cycle: QueueOutcome, began: float) -> Mapping[JobKey, Estimate]:
         reading = Reading(now=self.clock.now(), monotonic=began)
-        snapshot, params = self.store.snapshot(), self.parameters
-        return await self.threads.run(lambda: forecast.estimates(snapshot, cycle, params, reading))
+        session = Session(self.store.snapshot(), reading, self.parameters)
+        return await self.threads.run(lambda: forecast.estimates(session, cycle))

@@ -10,7 +10,7 @@ from extender.core import explain
 from extender.core.agents.report_view import Freshness
 from extender.core.cluster import owner_progress
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters
 from extender.core.queue import forecast, running_jobs
@@ -45,7 +45,8 @@ def end(entities: list[Entity], key: JobKey = KEY, runs: Any = None) -> End:
     snapshot = snapshot_of(*entities)
     pods, memory = snapshot.jobs[key], QueueState(runs=runs or {})
     since = running_jobs.started_at(pods, NOW)
-    return running_jobs.expected_end(snapshot, pods, key, since, memory, Reading(NOW, NOW), 30.0)
+    session = Session(snapshot, Reading(NOW, NOW), CoreParameters())
+    return running_jobs.expected_end(session, pods, key, since, memory)
 
 
 BY_WORD = End(SINCE + 7200.0, Source.ANNOTATION)
@@ -84,7 +85,8 @@ def test_it_comes_before_earlier_runs_and_what_agents_predict() -> None:
         snapshot = snapshot_of(*running(progress))
         snapshot = replace(snapshot, reports={NodeName("a"): report})
         pods = snapshot.jobs[KEY]
-        found = running_jobs.expected_end(snapshot, pods, KEY, SINCE, QueueState(), reading, 30.0)
+        session = Session(snapshot, reading, CoreParameters())
+        found = running_jobs.expected_end(session, pods, KEY, SINCE, QueueState())
         assert found.why == want
 
 
@@ -143,7 +145,7 @@ def test_a_start_estimate_says_that_it_rests_on_a_status() -> None:
         world = yard(progress, WHOLE)
         snapshot = world.observe()
         cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-        told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
+        told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
         assert told[WHOLE.key] == want
 
 

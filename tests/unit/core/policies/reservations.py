@@ -6,7 +6,7 @@ from typing import Any
 from extender.core.nodes.node_table import NodeTable
 from extender.core.placement.gang import Placement
 from extender.core.queue import backfill
-from extender.core.queue.backfill import Reservation, RunningJob, Seat
+from extender.core.queue.backfill import HeadReservation, PlaceHead, RunningJob
 from shared.model import JobKey, NodeName, PodShape
 from tests.fakes.builders import make_node, make_room, make_shape
 from tests.unit.core.policies.gangs import members, place
@@ -32,12 +32,12 @@ def tenant(room: NodeTable, row: Mapping[str, Any]) -> RunningJob:
         job=JobKey(row["job"]),
         started_at=row.get("started_at", 0.0),
         ends_at=row.get("ends_at"),
-        seats=seats(room, row["seats"]),
+        pods=seats(room, row["seats"]),
         endless=row.get("endless", False),
     )
 
 
-def gang_of(count: int, cpu: int) -> Seat:
+def gang_of(count: int, cpu: int) -> PlaceHead:
     """What places a gang of ``count`` pods."""
 
     def seat(room: NodeTable) -> NodeTable | None:
@@ -48,8 +48,8 @@ def gang_of(count: int, cpu: int) -> Seat:
 
 
 def held(
-    nodes: Mapping[str, int], rows: list[dict[str, Any]], seat: Seat, now: float
-) -> tuple[NodeTable, Reservation | None]:
+    nodes: Mapping[str, int], rows: list[dict[str, Any]], seat: PlaceHead, now: float
+) -> tuple[NodeTable, HeadReservation | None]:
     """Return the room as it is now, and what is kept on it for the job ``holder``."""
     room = room_of(nodes, [row["seats"] for row in rows])
     tenants = [tenant(room, row) for row in rows]

@@ -9,7 +9,7 @@ import pytest
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.queue import BackfillParameters
 from extender.core.queue import backfill
-from extender.core.queue.backfill import Reservation, Waiter
+from extender.core.queue.backfill import HeadReservation, Waiter
 from shared.model import JobKey, Uid
 from tests.fakes.builders import make_node, make_room, make_shape
 from tests.unit.core.policies.reservations import gang_of, held, room_of, seats
@@ -36,7 +36,7 @@ def run(case: dict[str, Any]) -> Any:
     room, found = held(case["nodes"], case["tenants"], seat, case["now"])
     if found is None:
         return {"reservation": None}
-    kept = (found.room.used - found.before.used)[:, room.resources.index("cpu")]
+    kept = (found.after.used - found.before.used)[:, room.resources.index("cpu")]
     names = [node.name for node in room.nodes]
     return {
         "starts_at": found.starts_at,
@@ -50,18 +50,18 @@ def run(case: dict[str, Any]) -> Any:
 
 
 def how(
-    kept: Reservation,
+    kept: HeadReservation,
     room: NodeTable,
     wanted: dict[str, int],
     lasts: float | None,
     now: float,
-    seat: backfill.Seat,
+    seat: backfill.PlaceHead,
 ) -> str:
     """Say by which rule, if by any, pods with these seats may pass."""
     if backfill.gone_in_time(kept, now, lasts):
         return "gone in time"
     pods = seats(room, wanted)
-    free = backfill.open_room(kept, room).with_pods(pods).free
+    free = backfill.open_nodes(kept, room).with_pods(pods).free
     if (free >= 0).all():
         return "beside its seats"
     return "with other seats" if backfill.beside(kept, pods, seat) else "no"
@@ -114,8 +114,8 @@ def test_pods_that_stay_are_counted_beside_the_holder() -> None:
     room, found = held({"a": 4, "b": 4}, rows, gang_of(1, 3), 50.0)
     assert found is not None
     more = backfill.with_pods(found, seats(room, {"b": 1}))
-    assert ((more.room.used - found.room.used) == (more.before.used - found.before.used)).all()
-    assert more.room.used.sum() > found.room.used.sum()
+    assert ((more.after.used - found.after.used) == (more.before.used - found.before.used)).all()
+    assert more.after.used.sum() > found.after.used.sum()
     assert more.starts_at == found.starts_at
 
 
@@ -131,7 +131,7 @@ def test_ports_of_those_that_have_ended_are_free_then_and_those_of_the_holder_ar
     assert found is not None
     assert found.starts_at == 100.0
     assert not found.before.ports[0]
-    assert not backfill.open_room(found, found.before).feasible(wanted)[0]
+    assert not backfill.open_nodes(found, found.before).feasible(wanted)[0]
 
 
 def test_nothing_is_changed_by_asking() -> None:

@@ -93,7 +93,7 @@ class World:
         """Run until nothing happens any more; not beyond ``until``, or the first holder."""
         for _ in range(MOST_CYCLES):
             cycle = self.cycle()
-            if until_held and cycle.holder is not None:
+            if until_held and cycle.backfill_head is not None:
                 return self
             ahead = [*self._ends.values(), *(START + spec.comes_at for spec in self._coming)]
             if cycle.wake_after_seconds is not None:
@@ -127,8 +127,8 @@ class World:
         snapshot = self.observe()
         cycle = queue_pass(snapshot, self.memory, self.reading, self.params)
         self.memory = cycle.state
-        if cycle.holder is not None:
-            self.holders.append((self.now, cycle.holder.job.rpartition("/")[2]))
+        if cycle.backfill_head is not None:
+            self.holders.append((self.now, cycle.backfill_head.job.rpartition("/")[2]))
         for command in cycle.commands:
             if isinstance(command, ReleaseGang):
                 self._start(command)

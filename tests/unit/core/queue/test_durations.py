@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import job_views
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
+from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import running_jobs
 from extender.core.queue.running_jobs import End, Length, Source, Unknown
 from extender.core.queue.state import QueueState
@@ -63,7 +64,8 @@ def test_how_long_a_job_runs_that_has_not_started(notes, runs, want) -> None:
 def end(snapshot, runs=None, *, since: float = 900.0) -> End:
     key = JobKey("default/job/j")
     memory = QueueState(runs=runs or {})
-    return running_jobs.expected_end(snapshot, snapshot.jobs[key], key, since, memory, NOW, 30.0)
+    session = Session(snapshot, NOW, CoreParameters())
+    return running_jobs.expected_end(session, snapshot.jobs[key], key, since, memory)
 
 
 ENDS = {

@@ -2,6 +2,7 @@
 
 import pytest
 
+from extender.core.cluster.session import Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters
 from extender.core.queue import forecast
@@ -22,7 +23,7 @@ def estimates(*specs: Spec, after: float = 5.0) -> dict[str, Estimate]:
     world.now = START + after
     snapshot = world.observe()
     cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-    told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
+    told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
     return {
         key.rpartition("/")[2]: Estimate(one.starts_at and one.starts_at - START, one.why)
         for key, one in told.items()
@@ -85,7 +86,7 @@ def test_when_a_job_starts_and_what_that_rests_on(specs, want) -> None:
 def test_a_job_that_was_released_starts_now() -> None:
     world = World(NODES, [Spec("w")], PARAMS)
     snapshot, cycle = world.observe(), world.cycle()
-    told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
+    told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
     assert list(told.values()) == [Estimate(START, "seats are taken")]
 
 
@@ -95,7 +96,7 @@ def test_a_job_that_has_run_too_long_has_no_end() -> None:
     world.now = START + 60.0
     snapshot = world.store.snapshot()  # r0 has not ended, whatever it said
     cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-    told = forecast.estimates(snapshot, cycle, PARAMS, world.reading)
+    told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
     assert [one.why for one in told.values()] == [
         "waits for default/r0, whose end is unknown: overrun"
     ]

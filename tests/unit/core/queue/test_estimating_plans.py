@@ -1,6 +1,6 @@
 """When an admitted job starts: as its slot plan says, whoever waits before it."""
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.queue import forecast
 from extender.core.queue.forecast import BY_PLAN, NO_SLOT, Estimate
 from extender.core.queue.state import QueueState
@@ -20,7 +20,7 @@ def yard(*jobs, **said):
 def estimates(world) -> dict[str, Estimate]:
     reading, snapshot = Reading(world.now, world.now), world.store.snapshot()
     cycle = queue_pass(snapshot, QueueState(), reading, world.params)
-    told = forecast.estimates(snapshot, cycle, world.params, reading)
+    told = forecast.estimates(Session(snapshot, reading, world.params), cycle)
     return {key.rpartition("/")[2]: one for key, one in told.items()}
 
 

@@ -320,5 +320,5 @@ def test_a_job_whose_level_no_node_has_keeps_no_room() -> None:
     waits = queued_job("old", 1, annotations={**IN_A_RACK, labels.MAX_WAIT: "1s"})
     found = cycle(make_node("a", cpu="1"), waits, queued_job("young", 1, created_at=5))
     reasons = {entry.job.name: entry.reason for entry in found.entries}
-    assert found.holder is None
+    assert found.backfill_head is None
     assert reasons == {"old": Reason.NO_SUCH_TOPOLOGY_LEVEL, "young": Reason.RELEASING}

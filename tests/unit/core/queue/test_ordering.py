@@ -3,7 +3,7 @@
 import pytest
 
 from extender.core.cluster import job_views
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.explain import lists
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order, WeightingParameters
@@ -68,7 +68,7 @@ V = {"wide": 1000, "urgent": 1000, "narrow": 0, "heavy": 0}
 def ranked(params, *entities):
     snapshot = snapshot_of(*QUEUE, *entities)
     waiting = tuple(job_views.view(snapshot, key) for key in sorted(snapshot.waiting))
-    return queue_order.ordered(waiting, snapshot, params, now=10.0)
+    return queue_order.ordered(waiting, Session(snapshot, Reading(10.0, 10.0), params))
 
 
 @pytest.mark.parametrize("order", Order)

@@ -192,7 +192,7 @@ def test_no_room_is_kept_for_a_job_that_waits_for_quota():
         ],
         params,
     )
-    assert cycle.holder is None
+    assert cycle.backfill_head is None
     found = {e.job.name: str(e.reason) for e in cycle.entries}
     assert found["large"] == "WaitingForQuota"
     assert found["small"] == "BehindReservation"  # its own namespace's quota is kept

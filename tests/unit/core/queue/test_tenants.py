@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as changed
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Placeholder, PlaceholderReservations
+from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import running_jobs
 from extender.core.queue.running_jobs import End, Source, Unknown
 from extender.core.queue.state import QueueState
@@ -22,7 +23,8 @@ NOW = 1000.0
 
 def running(*entities, open_seats=None):
     snapshot = replace(snapshot_of(NODES, *entities), open_seats=open_seats or {})
-    return running_jobs.running(snapshot, QueueState(), Reading(NOW, NOW), 30.0)
+    session = Session(snapshot, Reading(NOW, NOW), CoreParameters())
+    return running_jobs.running(session, QueueState())
 
 
 def job(**pods):
@@ -67,7 +69,7 @@ ENDS = {
 @pytest.mark.parametrize(("entities", "ends_at", "end", "endless"), ENDS.values(), ids=ENDS.keys())
 def test_when_a_tenant_ends(entities, ends_at, end, endless) -> None:
     (one,) = running(entities)
-    assert (one.tenant.ends_at, one.end, one.tenant.endless) == (ends_at, end, endless)
+    assert (one.job.ends_at, one.end, one.job.endless) == (ends_at, end, endless)
 
 
 NOBODY = {
@@ -89,5 +91,5 @@ def test_seats_that_are_open_for_members_to_come_end_with_their_job() -> None:
     shape, key = make_shape(cpu="3"), JobKey("default/job/j")
     seat = Placeholder(1, NodeName("b"), shape, "", "")
     (one,) = running(job(), open_seats={key: PlaceholderReservations(key, "p", 3, NOW, (seat,))})
-    assert (shape, 1) in one.tenant.seats
-    assert len(one.tenant.seats) == 3
+    assert (shape, 1) in one.job.pods
+    assert len(one.job.pods) == 3

@@ -38,7 +38,7 @@ def reasons(cycle: QueueOutcome) -> dict[str, Reason]:
 
 
 def holder(cycle: QueueOutcome) -> str | None:
-    return cycle.holder.job.rpartition("/")[2] if cycle.holder else None
+    return cycle.backfill_head.job.rpartition("/")[2] if cycle.backfill_head else None
 
 
 STREAM = [small(f"s{i}", float(i), lasts=9.0) for i in range(30)]

@@ -42,8 +42,8 @@ S, SMALL = waiting("s", 2, at=50.0), waiting("x", 1, at=10.0)
 def test_the_starter_is_first_and_holds_the_room_that_is_being_freed() -> None:
     found = cycle(LEAVING, S, SMALL)
     assert reasons(found) == {"s": Reason.AWAITING_ROOM, "x": Reason.GANG_DOES_NOT_FIT}
-    assert found.entries[0].job.key == found.holder.job == STARTER
-    assert found.holder.starts_at == NOW
+    assert found.entries[0].job.key == found.backfill_head.job == STARTER
+    assert found.backfill_head.starts_at == NOW
 
 
 def test_nobody_takes_a_part_of_it() -> None:
@@ -86,7 +86,7 @@ def test_a_starter_that_never_fits_blocks_nobody() -> None:
     huge = waiting("s", 9, at=50.0)
     found = cycle(without(LEAVING, 3), huge, SMALL)
     assert reasons(found) == {"x": Reason.RELEASING, "s": Reason.GANG_DOES_NOT_FIT}
-    assert found.holder is None
+    assert found.backfill_head is None
 
 
 def grown():
