@@ -1,4 +1,4 @@
-"""The scheduler of the extender itself: ``core.queue.decision`` with its memory carried on."""
+"""The scheduler of the extender itself: the queue decision, with its state between cycles."""
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -55,7 +55,7 @@ class EngineDecider:
     parameters: CoreParameters = field(default_factory=CoreParameters)
     last: QueueOutcome | None = field(default=None, repr=False)
     oracle: Final = False
-    _memory: QueueState = field(default_factory=QueueState, repr=False)
+    _state: QueueState = field(default_factory=QueueState, repr=False)
     _rest: _Rest | None = field(default=None, repr=False)
 
     def decide(self, view: View) -> Sequence[Action]:
@@ -64,11 +64,11 @@ class EngineDecider:
             self._rest = _resting(self._rest, view, self.parameters)
             if self._rest is not None:
                 return ()
-        memory = self._caught_up(view.snapshot)
+        state = self._caught_up(view.snapshot)
         cycle = QUEUE.decide(
-            Session(view.snapshot, view.reading, self.parameters), memory, QueueTrigger()
+            Session(view.snapshot, view.reading, self.parameters), state, QueueTrigger()
         )
-        self._memory, self.last = cycle.state, cycle
+        self._state, self.last = cycle.state, cycle
         released = [_started(release, view) for release in _released(cycle)]
         if not released and cycle.backfill_head is None:
             ahead = cycle.wake_after_seconds
@@ -92,15 +92,15 @@ class EngineDecider:
         return None if ahead is None else now + ahead
 
     def _caught_up(self, snapshot: Snapshot) -> QueueState:
-        """Return the memory with starts of jobs that began and ended between two cycles."""
-        running = dict(self._memory.running)
+        """Return the state with starts of jobs that began and ended between two cycles."""
+        running = dict(self._state.running)
         for release in () if self.last is None else _released(self.last):
             pods = snapshot.jobs.get(JobKey(release.job), ())
             if pods and all(pod.finished for pod in pods):
                 running.setdefault(JobKey(release.job), max(pod.scheduled_at for pod in pods))
-        if len(running) == len(self._memory.running):
-            return self._memory
-        return replace(self._memory, running=running)
+        if len(running) == len(self._state.running):
+            return self._state
+        return replace(self._state, running=running)
 
 
 def _resting(rest: _Rest, view: View, params: CoreParameters) -> _Rest | None:

@@ -180,7 +180,7 @@ def test_skipped_cycles_would_have_changed_nothing(found, order):
     run, all_cycles = simulate(workload(found), decider), simulate(workload(found), thorough)
     assert run.decisions <= all_cycles.decisions
     assert (run.jobs, run.placements) == (all_cycles.jobs, all_cycles.placements)
-    assert decider.last.memory.runs == thorough.last.memory.runs
+    assert decider.last.state.runs == thorough.last.state.runs
 
 
 @settings(max_examples=30)

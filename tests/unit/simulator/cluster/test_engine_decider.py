@@ -72,7 +72,7 @@ def test_how_long_a_job_ran_is_remembered_for_the_next_of_its_name():
         "night-1": 0, "holds": 40, "wide": 100, "night-2": 50, "stranger-2": 110,
     }  # fmt: skip
     assert decider.last is not None
-    assert decider.last.memory.runs["default/group/night"] == (30.0, 30.0)
+    assert decider.last.state.runs["default/group/night"] == (30.0, 30.0)
 
 
 def test_an_elastic_gang_starts_with_what_fits_and_gets_the_rest_later():
