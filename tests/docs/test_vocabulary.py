@@ -39,7 +39,8 @@ def test_what_filter_answers_never_changes_either():
 
 def test_the_metric_has_exactly_the_reasons_as_labels():
     metrics = ExtenderMetrics()
-    metrics.queue.observe(QueueOutcome((), (), QueueState(), None), 0.0)
+    outcome = QueueOutcome(commands=(), state=QueueState(), entries=(), wake_after_seconds=None)
+    metrics.queue.observe(outcome, 0.0)
     families = metrics.registry.collect()
     (found,) = (f for f in families if f.name == "shuntyard_waiting_jobs")
     assert {sample.labels["reason"] for sample in found.samples} == set(Reason)
