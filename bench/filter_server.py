@@ -54,7 +54,7 @@ def recorder_of(nodes: int, pods: int, directory: Path) -> Recorder:
         recorder.apply(Upsert(pod))
     for pod in made_up.waiting(SINGLE, 1, gated=False):
         recorder.apply(Upsert(pod))
-    recorder.assume_seat(seated, made_up.node_name(0), plan="p", plan_size=1)
+    recorder.assume_reservation(seated, made_up.node_name(0), plan="p", plan_size=1)
     return recorder
 
 

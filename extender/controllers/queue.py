@@ -190,7 +190,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         snapshot = self.context.recorder.store.snapshot()
         for job in direct_gangs.overdue(snapshot, monotonic, self.context.parameters):
             log.info("%s: not all members of the gang came", job)
-            self.context.recorder.close_seats(job)
+            self.context.recorder.drop_placeholders(job)
 
     @override
     def stand_by(self) -> None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from extender.core.cluster.snapshot import PlaceholderReservations
 from shared import labels
 from shared.model import NodeName, Pod, Uid
 
@@ -20,7 +21,7 @@ from shared.model import NodeName, Pod, Uid
 class Act(StrEnum):
     """What we did to a pod."""
 
-    SEAT = "Seat"
+    RESERVE = "Reserve"
     PROMISE = "Promise"
     """A seat given in the answer to filter: nothing is written before the Binding."""
     BIND = "Bind"
@@ -42,6 +43,33 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
     plan_size: int = 0
     decision: str = ""
 
+    @classmethod
+    def reserved(
+        cls, uid: Uid, node: NodeName, *, plan: str, plan_size: int, at: float
+    ) -> "Assumption":
+        """Record that the pod was released, or that its planned node was rewritten."""
+        return cls(uid=uid, act=Act.RESERVE, node=node, plan=plan, plan_size=plan_size, at=at)
+
+    @classmethod
+    def promised(
+        cls, uid: Uid, node: NodeName, *, kept: PlaceholderReservations, decision: str, at: float
+    ) -> "Assumption":
+        """Record that the pod got a node of its gang's plan in an answer to filter."""
+        return cls(
+            uid=uid, act=Act.PROMISE, node=node, plan=kept.plan, plan_size=kept.plan_size,
+            decision=decision, at=at,
+        )  # fmt: skip
+
+    @classmethod
+    def bound(cls, uid: Uid, node: NodeName, *, at: float) -> "Assumption":
+        """Record that we wrote the pod's Binding."""
+        return cls(uid=uid, act=Act.BIND, node=node, at=at)
+
+    @classmethod
+    def deleted(cls, uid: Uid, *, at: float) -> "Assumption":
+        """Record that we deleted the pod: it takes room until it is seen to be gone."""
+        return cls(uid=uid, act=Act.DELETE, at=at)
+
     def settled_by(self, pod: Pod) -> bool:
         """Say whether the observed pod shows this assumption, or leaves it without a point."""
         if pod.finished or pod.deleting:
@@ -52,7 +80,7 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return True
         if self.act is Act.PROMISE:
             return labels.NODE in pod.annotations
-        return self.act is Act.SEAT and (
+        return self.act is Act.RESERVE and (
             labels.GATE not in pod.gates and pod.annotations.get(labels.NODE) == self.node
         )
 

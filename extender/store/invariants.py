@@ -84,7 +84,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "volumes": dict(snapshot.volumes),
         "reports": dict(snapshot.reports),
         "migrations": dict(snapshot.migrations),
-        "open seats": dict(snapshot.open_seats),
+        "open seats": dict(snapshot.placeholders),
         "nodes": room.nodes,
         "node index": dict(room.index),
         "resources": room.resources,
@@ -118,7 +118,7 @@ def _objects(content: Content) -> dict[str, object]:
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "reports": _reports(content),
         "migrations": {e.key: e for e in entities if isinstance(e, Migration)},
-        "open seats": {kept.job: kept for kept in content.open_seats},
+        "open seats": {kept.job: kept for kept in content.placeholders},
     }
 
 
@@ -169,8 +169,8 @@ def _room(content: Content, standings: list[Standing]) -> dict[str, object]:
             borrowed[one.takes] += one.pod.borrowed_milli
     for name, milli in borrowed.items():
         used[name]["cpu"] += max(0, milli)
-    open_seats = ((seat.node, seat.shape) for kept in content.open_seats for seat in kept.seats)
-    for target, shape in chain(_kept_by_migrations(content, standings), open_seats):
+    placeholders = ((seat.node, seat.shape) for kept in content.placeholders for seat in kept.seats)
+    for target, shape in chain(_kept_by_migrations(content, standings), placeholders):
         if target in used:
             known = {n: a for n, a in shape.requests if n in resources}
             used[target].update(known)

@@ -10,7 +10,7 @@ from extender.store.table import Table
 from shared.model import JobKey, Uid
 
 
-class OpenSeatBook:
+class PlaceholderBook:
     """The open seats by job, and their part of the nodes' room.
 
     Args:

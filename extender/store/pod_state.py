@@ -86,7 +86,7 @@ def _counts(pod: Pod) -> bool:
 def _seat(pod: Pod, latest: dict[Act, Assumption], *, ours: bool) -> Reservation | None:
     if pod.node_name is not None or pod.finished:
         return None
-    bind, assumed = latest.get(Act.BIND), latest.get(Act.SEAT)
+    bind, assumed = latest.get(Act.BIND), latest.get(Act.RESERVE)
     observed = _annotated(pod) if ours else None
     planned = _assumed(assumed) if assumed else observed
     if planned is None and (promised := latest.get(Act.PROMISE)):

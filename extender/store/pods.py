@@ -42,7 +42,7 @@ class PodBook:
         """Say whether the pod was observed."""
         return uid in self._key
 
-    def has_seat(self, uid: Uid) -> bool:
+    def has_place(self, uid: Uid) -> bool:
         """Say whether the pod has a seat or a node."""
         standing = self._standings.get(uid)
         return standing is not None and (standing.seat or standing.bound) is not None

@@ -25,18 +25,18 @@ __all__ = [
     "VERSION",
     "AssumptionRecord",
     "Checkpoint",
-    "CloseSeatsRecord",
     "DecisionRecord",
     "DeltaRecord",
     "Difference",
+    "DropPlaceholdersRecord",
     "ExpireRecord",
     "ForgetRecord",
     "Header",
-    "OpenSeatsRecord",
+    "KeepPlaceholdersRecord",
     "Record",
     "RecordingError",
     "ReportRecord",
-    "TakeSeatRecord",
+    "TakePlaceholderRecord",
     "UnpromiseRecord",
     "decode",
     "encode",
@@ -97,19 +97,19 @@ class ExpireRecord(Struct, frozen=True, tag=True):
     before: float
 
 
-class OpenSeatsRecord(Struct, frozen=True, tag=True):
+class KeepPlaceholdersRecord(Struct, frozen=True, tag=True):
     """Seats were kept for members of a direct gang that do not exist yet."""
 
     kept: PlaceholderReservations
 
 
-class CloseSeatsRecord(Struct, frozen=True, tag=True):
+class DropPlaceholdersRecord(Struct, frozen=True, tag=True):
     """They were given back."""
 
     job: JobKey
 
 
-class TakeSeatRecord(Struct, frozen=True, tag=True):
+class TakePlaceholderRecord(Struct, frozen=True, tag=True):
     """One of them was given to a pod."""
 
     job: JobKey
@@ -124,7 +124,9 @@ class UnpromiseRecord(Struct, frozen=True, tag=True):
     uid: Uid
 
 
-SeatRecord = OpenSeatsRecord | CloseSeatsRecord | TakeSeatRecord | UnpromiseRecord
+PlaceholderRecord = (
+    KeepPlaceholdersRecord | DropPlaceholdersRecord | TakePlaceholderRecord | UnpromiseRecord
+)
 
 
 class ReportRecord(Struct, frozen=True, tag=True):
@@ -154,7 +156,7 @@ Record = (
     | AssumptionRecord
     | ForgetRecord
     | ExpireRecord
-    | SeatRecord
+    | PlaceholderRecord
     | ReportRecord
     | DecisionRecord
 )
@@ -261,7 +263,7 @@ def redo(
     | AssumptionRecord
     | ForgetRecord
     | ExpireRecord
-    | SeatRecord
+    | PlaceholderRecord
     | ReportRecord,
 ) -> None:
     """Do to the store what a record says was done to it."""
@@ -277,17 +279,17 @@ def redo(
         case ReportRecord(heard=heard):
             store.report(heartbeats.merged(store.reported(heard.node), heard))
         case _:
-            _redo_seats(store, record)
+            _redo_placeholders(store, record)
 
 
-def _redo_seats(store: ClusterStore, record: SeatRecord) -> None:
+def _redo_placeholders(store: ClusterStore, record: PlaceholderRecord) -> None:
     match record:
-        case OpenSeatsRecord(kept=kept):
-            store.open_seats(kept)
-        case CloseSeatsRecord(job=job):
-            store.close_seats(job)
-        case TakeSeatRecord(job=job, number=number, uid=uid, at=at):
-            store.take_seat(job, number, uid, at=at)
+        case KeepPlaceholdersRecord(kept=kept):
+            store.keep_placeholders(kept)
+        case DropPlaceholdersRecord(job=job):
+            store.drop_placeholders(job)
+        case TakePlaceholderRecord(job=job, number=number, uid=uid, at=at):
+            store.take_placeholder(job, number, uid, at=at)
         case UnpromiseRecord(uid=uid):
             store.unpromise(uid)
 

@@ -25,7 +25,7 @@ class StoreReads(SnapshotSource, Protocol):
         """The number of the last change."""
         ...
 
-    def has_seat(self, uid: Uid) -> bool:
+    def has_place(self, uid: Uid) -> bool:
         """Return True if the pod has a reservation or a node."""
         ...
 

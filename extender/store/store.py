@@ -21,7 +21,7 @@ from extender.store import invariants
 from extender.store.assumed import Act, Assumption
 from extender.store.content import Content, ordered
 from extender.store.nodes import NodeIndex
-from extender.store.placeholders import OpenSeatBook
+from extender.store.placeholders import PlaceholderBook
 from extender.store.pods import PodBook
 from extender.store.shelf import DeviceShelf, QuotaShelf, Shelf
 from extender.store.versions import Removed, older, only_later
@@ -97,7 +97,7 @@ class ClusterStore:
             PersistentVolume.__name__: self._volumes,
             Migration.__name__: self._migrations,
         }
-        self._open_seats = OpenSeatBook(self._nodes)
+        self._placeholders = PlaceholderBook(self._nodes)
         self._removed = Removed()
         self._cache = Cache()
         self._snapshot: Snapshot | None = None
@@ -138,51 +138,26 @@ class ClusterStore:
         self._let_go()
         self._touch(changed=self._pods.assume(assumption))
 
-    def assume_seat(
-        self, pod: Pod, node: NodeName, *, plan: str, plan_size: int, at: float
-    ) -> None:
-        """We released the pod, or rewrote its planned node."""
-        self.assume(
-            Assumption(uid=pod.uid, act=Act.SEAT, node=node, plan=plan, plan_size=plan_size, at=at)
-        )
-
-    def assume_bound(self, uid: Uid, node: NodeName, *, at: float) -> None:
-        """We bound the pod."""
-        self.assume(Assumption(uid=uid, act=Act.BIND, node=node, at=at))
-
-    def assume_gone(self, uid: Uid, *, at: float) -> None:
-        """We deleted the pod: it is seen as deleting, and as long as it is bound it takes room."""
-        self.assume(Assumption(uid=uid, act=Act.DELETE, at=at))
-
-    def open_seats(self, kept: PlaceholderReservations) -> None:
+    def keep_placeholders(self, kept: PlaceholderReservations) -> None:
         """Keep these seats for members that do not exist yet, instead of what their job has."""
         self._let_go()
-        self._open_seats.put(kept)
+        self._placeholders.put(kept)
         self._touch(changed=True)
 
-    def close_seats(self, job: JobKey) -> None:
+    def drop_placeholders(self, job: JobKey) -> None:
         """Give the seats back that are kept for members of a job."""
         self._let_go()
-        self._touch(changed=self._open_seats.remove(job))
+        self._touch(changed=self._placeholders.remove(job))
 
-    def take_seat(self, job: JobKey, number: int, uid: Uid, *, at: float) -> None:
+    def take_placeholder(self, job: JobKey, number: int, uid: Uid, *, at: float) -> None:
         """Give an open seat of a job to a pod; nothing if the pod or the seat is not there."""
         self._let_go()
-        taken = self._open_seats.take(job, number, at) if self._pods.holds(uid) else None
+        taken = self._placeholders.take(job, number, at) if self._pods.holds(uid) else None
         if taken is not None:
-            seat, kept = taken
-            self.promise(uid, seat.node, kept.plan, kept.plan_size, seat.decision, at=at)
-
-    def promise(
-        self, uid: Uid, node: NodeName, plan: str, plan_size: int, decision: str, *, at: float
-    ) -> None:
-        """Give a pod a seat that its Binding will write down."""
-        self.assume(
-            Assumption(
-                uid=uid, act=Act.PROMISE, node=node, plan=plan, plan_size=plan_size,
-                decision=decision, at=at,
+            place, kept = taken
+            self.assume(
+                Assumption.promised(uid, place.node, kept=kept, decision=place.decision, at=at)
             )
-        )  # fmt: skip
 
     def unpromise(self, uid: Uid) -> None:
         """Take a promised seat back."""
@@ -198,9 +173,9 @@ class ClusterStore:
         """Say whether the pod was observed."""
         return self._pods.holds(uid)
 
-    def has_seat(self, uid: Uid) -> bool:
+    def has_place(self, uid: Uid) -> bool:
         """Say whether the pod has a seat or a node, without a snapshot."""
-        return self._pods.has_seat(uid)
+        return self._pods.has_place(uid)
 
     def takes(self, uid: Uid) -> NodeName | None:
         """Return the node on which a pod takes room, bound or seated there; None: on none."""
@@ -239,7 +214,7 @@ class ClusterStore:
                 migrations=self._migrations.frozen(),
                 reports=self._reports.frozen(),
                 groups=self._groups.frozen(),
-                open_seats=self._open_seats.rows(),
+                placeholders=self._placeholders.rows(),
                 marked=self._pods.marked.frozen(),
                 most_placed=self._pods.company.rows(),
                 cache=self._cache,
@@ -267,7 +242,7 @@ class ClusterStore:
             assumptions=tuple(one for _, made in assumed for one in made),
             removed=self._removed.all(),
             reports=tuple(self._reports.all()),
-            open_seats=tuple(self._open_seats.all()),
+            placeholders=tuple(self._placeholders.all()),
             companions=tuple(self._pods.company.all()),
         )
 
@@ -281,8 +256,8 @@ class ClusterStore:
             store._pods.assume(assumption)
         for report in content.reports:
             store._reports.put(report)
-        for kept in content.open_seats:
-            store._open_seats.put(kept)
+        for kept in content.placeholders:
+            store._placeholders.put(kept)
         store._pods.company.recall(content.companions)
         store._removed = Removed(content.removed)
         store.generation = content.generation

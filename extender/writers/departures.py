@@ -43,7 +43,7 @@ class Departures:
             log.warning("evicting %s: %s", action.pod, error)
             pods = [(action.pod, action.uid)]
             return await self._found_out(action.migration, pods, None, str(error))
-        self.recorder.assume_gone(action.uid)
+        self.recorder.assume_deleted(action.uid)
         return CommandResult(action.migration, Result.DONE)
 
     async def suspend(self, action: SuspendJob) -> CommandResult:
@@ -132,7 +132,7 @@ class Departures:
         else:
             departed = live.uid != uid or live.deleting
         if departed:
-            self.recorder.assume_gone(uid)
+            self.recorder.assume_deleted(uid)
         return departed
 
 

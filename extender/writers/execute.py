@@ -83,7 +83,7 @@ class Executor:
         for gang in releases:
             for release in gang.pods:
                 if release.node is not None and (pod := pods.get(release.pod)):
-                    self.recorder.assume_seat(
+                    self.recorder.assume_reservation(
                         pod, release.node, plan=release.plan, plan_size=release.plan_size
                     )
 
@@ -144,7 +144,9 @@ class Executor:
         )
         # before the write, which wakes the pod: kube-scheduler may ask before we have the answer,
         # and a pod that is refused then is not woken again
-        self.recorder.assume_seat(pod, command.node, plan=command.plan, plan_size=command.plan_size)
+        self.recorder.assume_reservation(
+            pod, command.node, plan=command.plan, plan_size=command.plan_size
+        )
         if await self._written(Writing.REPLAN, command.pod, command.uid, command.node, write):
             self.metrics.replans.inc()
         else:
@@ -226,7 +228,7 @@ class Executor:
         if not deleted:
             log.info("%s is left alone: somebody deletes it, or it has ended", command.pod)
             return
-        self.recorder.assume_gone(command.uid)
+        self.recorder.assume_deleted(command.uid)
         log.info("deleted %s: %s", command.pod, command.cause)
         self.metrics.deletions.labels(cause=command.cause).inc()
 

@@ -16,6 +16,7 @@ from extender.core.cluster.commands import Command, DeletePod, ReleaseGang, Rele
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.state import QueueState
+from extender.store.assumed import Assumption
 from extender.store.store import ClusterStore
 from extender.writers.leader_writer import LeaderWriter
 from extender.writers.replacing import Ending, Replacement
@@ -213,14 +214,18 @@ class World:
             )
             try:
                 if run(attempt.carry_out()) is Ending.DELETED:
-                    self.store.assume_gone(command.uid, at=self.now)
+                    self.store.assume(Assumption.deleted(command.uid, at=self.now))
             except ApiError:
                 pass
 
     def _release(self, one: ReleasePod) -> None:
         held = self.store.snapshot().pods[one.pod]
         assert one.node is not None
-        self.store.assume_seat(held, one.node, plan=one.plan, plan_size=one.plan_size, at=self.now)
+        self.store.assume(
+            Assumption.reserved(
+                held.uid, one.node, plan=one.plan, plan_size=one.plan_size, at=self.now
+            )
+        )
         notes = {labels.PLAN: one.plan, labels.PLAN_SIZE: str(one.plan_size)}
         write = writes.release(
             Client(self),

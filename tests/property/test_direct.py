@@ -18,6 +18,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.state import QueueState, turn_away
 from extender.core.scheduler import binding, direct_gangs, filtering
 from extender.core.scheduler.direct_gangs import QueueView
+from extender.store.assumed import Assumption
 from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import Delete, Upsert
@@ -92,8 +93,8 @@ class World:
         occasion = QueueView(may_plan=may, monotonic=self.now)
         verdict = filtering.filter_nodes(snapshot, pod, names, PARAMS, occasion)
         if verdict.nowhere:
-            if key in snapshot.open_seats:
-                self.store.close_seats(key)
+            if key in snapshot.placeholders:
+                self.store.drop_placeholders(key)
             self.turned_away.add(key)
         return verdict
 
@@ -102,13 +103,15 @@ class World:
         if grant is None:
             return
         if grant.taken:
-            self.store.take_seat(grant.job, grant.taken, pod.uid, at=self.now)
-        if kept := grant.open_seats:
+            self.store.take_placeholder(grant.job, grant.taken, pod.uid, at=self.now)
+        if kept := grant.placeholders:
             for one in grant.given:
-                self.store.promise(
-                    one.uid, one.node, kept.plan, kept.plan_size, one.decision, at=self.now
+                self.store.assume(
+                    Assumption.promised(
+                        one.uid, one.node, kept=kept, decision=one.decision, at=self.now
+                    )
                 )
-            self.store.open_seats(kept)
+            self.store.keep_placeholders(kept)
 
     def bind(self, most):
         """Every pod that passes filter has reached bind; at most so many Bindings are written."""
@@ -136,7 +139,7 @@ class World:
     def cycle(self):
         self.now += 1.0
         for key in direct_gangs.overdue(self.store.snapshot(), self.now, PARAMS):
-            self.store.close_seats(key)
+            self.store.drop_placeholders(key)
         memory = turn_away(self.memory, self.turned_away)
         reading = Reading(self.now, self.now)
         found = queue_pass(self.store.snapshot(), memory, reading, PARAMS)
@@ -250,7 +253,7 @@ def test_a_plan_made_in_an_answer_has_a_seat_for_every_member(cpus, gangs, order
         world.create(number % len(gangs))
         world.ask()
         snapshot = world.store.snapshot()
-        for key, kept in snapshot.open_seats.items():
+        for key, kept in snapshot.placeholders.items():
             seated = [p for p in snapshot.jobs[key] if p.uid in snapshot.seats]
             size = job_views.view(snapshot, key).min_available
             assert len(seated) + len(kept.seats) >= size

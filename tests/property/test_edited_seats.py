@@ -103,8 +103,8 @@ def released(case):
     if not case.gated:
         # kube-scheduler asked, and the queue wrote the seats down
         world.turned_away.update(world.store.snapshot().jobs)
-        for key in tuple(world.store.snapshot().open_seats):
-            world.store.close_seats(key)
+        for key in tuple(world.store.snapshot().placeholders):
+            world.store.drop_placeholders(key)
         for uid in world.store.promised():
             world.store.unpromise(uid)
         world.cycle()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
+from extender.store.assumed import Assumption
 from extender.store.content import Content
 from extender.store.store import ClusterStore
 from shared.model import Delete, MigrationPhase, Replace, Toleration, Uid, Upsert
@@ -191,17 +192,19 @@ class Store(RuleBasedStateMachine):
         pod = data.draw(
             st.sampled_from([*sorted(self._pods(), key=lambda p: p.key), make_pod("unknown")])
         )
-        self.store.assume_seat(pod, node, plan="p", plan_size=size, at=self.time)
+        self.store.assume(
+            Assumption.reserved(pod.uid, node, plan="p", plan_size=size, at=self.time)
+        )
 
     @rule(data=st.data(), node=NODES)
     def bind_assumed(self, data, node) -> None:
         self.time += 1
-        self.store.assume_bound(self._some_uid(data), node, at=self.time)
+        self.store.assume(Assumption.bound(self._some_uid(data), node, at=self.time))
 
     @rule(data=st.data())
     def deletion_assumed(self, data) -> None:
         self.time += 1
-        self.store.assume_gone(self._some_uid(data), at=self.time)
+        self.store.assume(Assumption.deleted(self._some_uid(data), at=self.time))
 
     @rule(data=st.data())
     def write_failed(self, data) -> None:

@@ -9,17 +9,24 @@ from typing import Any, Final
 
 Given = dict[str, Any]
 
-TAGS: Final[Mapping[str, str]] = {}
-"""Tag of a struct (its class name in the old code): ``"TakeSeatRecord": "TakeReservationRecord"``.
+TAGS: Final[Mapping[str, str]] = {
+    "OpenSeatsRecord": "KeepPlaceholdersRecord",
+    "CloseSeatsRecord": "DropPlaceholdersRecord",
+    "TakeSeatRecord": "TakePlaceholderRecord",
+}
+"""Tag of a struct (its class name in the old code): ``"TakeSeatRecord": "TakePlaceholderRecord"``.
 A struct without a tag has no name in the log and needs no row."""
 
 FIELDS: Final[Mapping[tuple[str, str], str | None]] = {
     ("migrating.Occasion", "outcomes"): "results",
     ("ResizeOccasion", "outcomes"): "results",
+    ("Content", "open_seats"): "placeholders",
 }
 """Field of a struct: ``("TakeSeatRecord", "number"): "seat"``; None: it is no longer kept."""
 
-VALUES: Final[Mapping[tuple[str, str], str]] = {}
+VALUES: Final[Mapping[tuple[str, str], str]] = {
+    ("Act", "Seat"): "Reserve",
+}
 """Value of an enum: ``("Act", "Seat"): "Reserve"``."""
 
 KINDS: Final[Mapping[str, str]] = {

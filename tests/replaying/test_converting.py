@@ -113,7 +113,7 @@ def test_a_name_without_a_counterpart_is_told(
 
 
 def test_what_is_reshaped_may_lack_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renames, "FIELDS", {("Assumption", "act"): "x"})
+    monkeypatch.setattr(renames, "FIELDS", {**renames.FIELDS, ("Assumption", "act"): "x"})
     monkeypatch.setattr(renames, "RESHAPED", {"Assumption": lambda old: old})
     assert missing.names(recording.Record, INPUTS) == []
 

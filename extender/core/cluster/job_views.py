@@ -82,7 +82,7 @@ def _source(
         [_place(snapshot, pod) for pod in pods],
         (snapshot.claims, snapshot.volumes) if claims else None,
         snapshot.devices,
-        snapshot.open_seats.get(key),
+        snapshot.placeholders.get(key),
     )
 
 
@@ -127,7 +127,7 @@ def _viewed(
         min_available=size,
         problem=_problem(seen, [seen[i] for i in staying]) or size_problem or spec_problem,
         spec=spec,
-        kept=len(kept.seats) if (kept := snapshot.open_seats.get(key)) else 0,
+        kept=len(kept.seats) if (kept := snapshot.placeholders.get(key)) else 0,
         deciding_owners=deciding_owners,
         scaled_by=scaled_by,
         warnings=_warnings([(pods[i], over[i], seen[i].membership.role) for i in staying]),

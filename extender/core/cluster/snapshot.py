@@ -113,7 +113,7 @@ class Snapshot:
         migrations: Open ones and those that ended, by ``namespace/name``.
         reports: What the agents say, by node; a node without an agent is not in it.
         groups: Declared by ``PodGroup.<API group>/namespace/name``.
-        open_seats: What direct gangs have for members that do not exist yet, by job.
+        placeholders: What direct gangs have for members that do not exist yet, by job.
         cache: Results of earlier work; the same for all snapshots of a store.
     """
 
@@ -134,7 +134,7 @@ class Snapshot:
     migrations: Mapping[str, Migration] = field(default_factory=dict)
     reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)
     groups: Mapping[str, PodGroup] = field(default_factory=dict)
-    open_seats: Mapping[JobKey, PlaceholderReservations] = field(default_factory=dict)
+    placeholders: Mapping[JobKey, PlaceholderReservations] = field(default_factory=dict)
     marked: Mapping[Uid, Pod] = field(default_factory=dict)
     most_placed: Mapping[JobKey, int] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache, compare=False, repr=False)

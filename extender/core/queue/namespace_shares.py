@@ -87,7 +87,7 @@ def by_job(snapshot: Snapshot, namespace: str = "") -> Iterator[tuple[JobKey, li
         if namespace and not key.startswith(f"{namespace}/"):
             continue
         shapes = [pod.shape for pod in pods if _counts(pod, snapshot)]
-        if (kept := snapshot.open_seats.get(key)) is not None:
+        if (kept := snapshot.placeholders.get(key)) is not None:
             shapes += [seat.shape for seat in kept.seats]
         if shapes:
             yield key, shapes

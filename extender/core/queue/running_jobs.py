@@ -248,7 +248,7 @@ def _running_job(
 
 def _placeholders(snapshot: Snapshot, key: JobKey) -> list[tuple[PodShape, int]]:
     """Return what is kept for members of a direct gang that do not exist yet."""
-    kept = snapshot.open_seats.get(key)
+    kept = snapshot.placeholders.get(key)
     seats = () if kept is None else kept.seats
     index = snapshot.room.index
     return [(seat.shape, index[seat.node]) for seat in seats if seat.node in index]

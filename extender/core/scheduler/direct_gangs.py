@@ -66,7 +66,7 @@ class Grant:
         node: Where the pod goes that was asked about.
         taken: Number of the open seat that it takes; 0 if the gang was planned just now.
         given: Seats of the members that are there, the pod itself among them, if it was.
-        open_seats: The plan, and what it keeps for the members that are not there; with ``taken``
+        placeholders: The plan, and what it keeps for the members that are not there; with ``taken``
             None.
     """
 
@@ -74,7 +74,7 @@ class Grant:
     node: NodeName
     taken: int = 0
     given: tuple[GivenCpu, ...] = ()
-    open_seats: PlaceholderReservations | None = None
+    placeholders: PlaceholderReservations | None = None
 
 
 def needs_seat(snapshot: Snapshot, pod: Pod) -> bool:
@@ -127,7 +127,7 @@ def grant(
     if known is None or known.uid != pod.uid or known.deleting or known.finished:
         return None
     key = registry.job_key(known)
-    kept = snapshot.open_seats.get(key)
+    kept = snapshot.placeholders.get(key)
     if kept is not None and (seat := _fitting(kept, known, names, snapshot)):
         return Grant(key, seat.node, taken=seat.number)
     return _planned(snapshot, known, key, occasion, params) if occasion.may_plan else None
@@ -152,7 +152,7 @@ def overdue(snapshot: Snapshot, monotonic: float, params: CoreParameters) -> tup
     """Return the jobs whose members did not come: their open seats are to be given back."""
     return tuple(
         key
-        for key, kept in sorted(snapshot.open_seats.items())
+        for key, kept in sorted(snapshot.placeholders.items())
         if key not in snapshot.jobs or monotonic - kept.at >= params.direct_wait_seconds
     )
 
@@ -200,7 +200,7 @@ def _planned(
         job=key,
         node=placement.nodes[pod.uid],
         given=tuple(_given(member, placement) for member in here),
-        open_seats=PlaceholderReservations(
+        placeholders=PlaceholderReservations(
             job=key,
             plan=plan,
             plan_size=size,
@@ -217,7 +217,7 @@ def _plannable(job: Job, here: Sequence[Member]) -> bool:
 
 
 def _without_open(snapshot: Snapshot, key: JobKey) -> NodeTable:
-    kept = snapshot.open_seats.get(key)
+    kept = snapshot.placeholders.get(key)
     seats = kept.seats if kept else ()
     return migrations.without_kept(snapshot.room, [(seat.node, seat.shape) for seat in seats])
 

@@ -99,7 +99,7 @@ class FilterDecision(Decision[NoState, RequestTrigger, FilterOutcome]):
                 "job": grant.job,
                 "node": grant.node,
                 "taken": grant.taken,
-                "plan": protocol.digest((grant.given, grant.open_seats)),
+                "plan": protocol.digest((grant.given, grant.placeholders)),
             }
         return kept
 

@@ -28,7 +28,7 @@ class DirectDesk:
         if not _is_ours_to_seat(pod, self.schedule.context.parameters.scheduler_name):
             return False
         waiting = self.schedule.is_in_line(registry.job_key(pod))
-        return waiting and not self.recorder.store.has_seat(pod.uid)
+        return waiting and not self.recorder.store.has_place(pod.uid)
 
     def occasion(self, pod: Pod) -> QueueView:
         """Return what filter must know of the queue; the pod is known to the store afterwards."""
@@ -37,7 +37,7 @@ class DirectDesk:
         self.recorder.show(pod)
         if labels.PLAN in pod.annotations or pod.scheduling_group:
             return direct_gangs.NEVER
-        if self.recorder.store.has_seat(pod.uid):
+        if self.recorder.store.has_place(pod.uid):
             return direct_gangs.NEVER
         key = registry.job_key(pod)
         return QueueView(self.schedule.may_plan(key), self.recorder.clock.monotonic())
@@ -48,15 +48,15 @@ class DirectDesk:
             self.schedule.refuse(pod.uid, verdict.not_offered)
         if (grant := verdict.grant) is not None:
             if grant.taken:
-                self.recorder.take_seat(grant.job, grant.taken, pod.uid)
+                self.recorder.take_placeholder(grant.job, grant.taken, pod.uid)
             self.recorder.give(grant)
         elif verdict.nowhere:
             self._turn_away(registry.job_key(pod))
 
     def _turn_away(self, job: JobKey) -> None:
         """Its seats for others are given back: without this member they are of no use."""
-        if job in self.recorder.store.snapshot().open_seats:
-            self.recorder.close_seats(job)
+        if job in self.recorder.store.snapshot().placeholders:
+            self.recorder.drop_placeholders(job)
         self.schedule.turn_away(job)
 
 

@@ -20,18 +20,18 @@ from extender.core.scheduler.direct_gangs import Grant
 from extender.core.scheduler.requests import NoState
 from extender.metrics.extender import ExtenderMetrics
 from extender.store import recording
-from extender.store.assumed import Act, Assumption
+from extender.store.assumed import Assumption
 from extender.store.recording import (
     AssumptionRecord,
-    CloseSeatsRecord,
     DecisionRecord,
     DeltaRecord,
+    DropPlaceholdersRecord,
     ExpireRecord,
     ForgetRecord,
-    OpenSeatsRecord,
+    KeepPlaceholdersRecord,
     Record,
     ReportRecord,
-    TakeSeatRecord,
+    TakePlaceholderRecord,
     UnpromiseRecord,
 )
 from extender.store.source import StoreReads
@@ -111,51 +111,48 @@ class Recorder:
         self._store.report(report)
         return report
 
-    def assume_seat(self, pod: Pod, node: NodeName, *, plan: str, plan_size: int) -> None:
-        """We are about to release the pod, or wrote another planned node."""
+    def assume_reservation(self, pod: Pod, node: NodeName, *, plan: str, plan_size: int) -> None:
+        """Assume that the pod is released, or its planned node rewritten."""
         at = self.clock.monotonic()
-        self._assume(
-            Assumption(uid=pod.uid, act=Act.SEAT, node=node, plan=plan, plan_size=plan_size, at=at)
-        )
+        self._assume(Assumption.reserved(pod.uid, node, plan=plan, plan_size=plan_size, at=at))
 
     def assume_bound(self, uid: Uid, node: NodeName) -> None:
-        """We bound the pod."""
-        self._assume(Assumption(uid=uid, act=Act.BIND, node=node, at=self.clock.monotonic()))
+        """Assume that the pod is bound, after its Binding was written."""
+        self._assume(Assumption.bound(uid, node, at=self.clock.monotonic()))
 
-    def assume_gone(self, uid: Uid) -> None:
-        """We deleted the pod."""
-        self._assume(Assumption(uid=uid, act=Act.DELETE, at=self.clock.monotonic()))
+    def assume_deleted(self, uid: Uid) -> None:
+        """Assume that the pod is being deleted, after we deleted it."""
+        self._assume(Assumption.deleted(uid, at=self.clock.monotonic()))
 
     def give(self, grant: Grant) -> None:
-        """Take over what an answer to filter gave away, but for the open seat it took."""
-        kept = grant.open_seats
+        """Apply what an answer to filter granted, except the placeholder that it took."""
+        kept = grant.placeholders
         if kept is None:
             return
-        for one in grant.given:
+        for given in grant.given:
             self._assume(
-                Assumption(
-                    uid=one.uid, act=Act.PROMISE, node=one.node, plan=kept.plan,
-                    plan_size=kept.plan_size, decision=one.decision, at=kept.at,
+                Assumption.promised(
+                    given.uid, given.node, kept=kept, decision=given.decision, at=kept.at
                 )
-            )  # fmt: skip
-        self._keep(OpenSeatsRecord(kept))
-        self._store.open_seats(kept)
+            )
+        self._keep(KeepPlaceholdersRecord(kept))
+        self._store.keep_placeholders(kept)
 
-    def take_seat(self, job: JobKey, number: int, uid: Uid) -> None:
+    def take_placeholder(self, job: JobKey, number: int, uid: Uid) -> None:
         """An answer to filter gave an open seat to the pod."""
         at = self.clock.monotonic()
-        self._keep(TakeSeatRecord(job, number, uid, at))
-        self._store.take_seat(job, number, uid, at=at)
+        self._keep(TakePlaceholderRecord(job, number, uid, at))
+        self._store.take_placeholder(job, number, uid, at=at)
 
-    def close_seats(self, job: JobKey) -> None:
+    def drop_placeholders(self, job: JobKey) -> None:
         """Give the open seats of a job back."""
-        self._keep(CloseSeatsRecord(job))
-        self._store.close_seats(job)
+        self._keep(DropPlaceholdersRecord(job))
+        self._store.drop_placeholders(job)
 
     def forget_promises(self) -> None:
         """We do not act: whoever does gives the seats."""
-        for job in tuple(self._store.snapshot().open_seats):
-            self.close_seats(job)
+        for job in tuple(self._store.snapshot().placeholders):
+            self.drop_placeholders(job)
         for uid in self._store.promised():
             self.unpromise(uid)
 

@@ -39,7 +39,7 @@ ODD = make_shape(
     host_ports=[80],
     unmodelled=["volumes"],
 )
-SEAT = Assumption(uid=Uid("u"), act=Act.SEAT, node=NodeName("n"), plan="p", plan_size=3, at=1.5)
+SEAT = Assumption(uid=Uid("u"), act=Act.RESERVE, node=NodeName("n"), plan="p", plan_size=3, at=1.5)
 RECORDS: dict[str, Record] = {
     "header": Header(1, "abc", "shuntyard"),
     "pod": DeltaRecord(Upsert(make_pod(shape=ODD, owner=make_owner(), created_at=0.1))),
@@ -81,7 +81,7 @@ class Log:
             recording.redo(self.store, record)  # type: ignore[arg-type] - no decisions here
             self.lines.append(recording.encode(record))
 
-    def decides(self, kind: recording.Kind = "cycle") -> None:
+    def decides(self, kind: str = "queue") -> None:
         snapshot = self.store.snapshot()
         record = DecisionRecord(
             kind=kind, generation=snapshot.generation, now=1.0, input={"x": 1}, output=None

@@ -13,6 +13,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner, refusal_cache
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.placement.refusal_cache import Refusals
+from extender.store.assumed import Assumption
 from shared.model import Delete, JobKey, NodeName, Pod, Uid, Upsert
 from tests.fakes.builders import make_node, make_pod
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of, store_of
@@ -128,13 +129,15 @@ def test_a_job_of_which_nothing_changed_is_the_same_object() -> None:
 
 
 def seated(store: object, pod: Pod) -> None:
-    store.assume_seat(pod, NodeName("a"), plan="p", plan_size=2, at=0.0)
+    store.assume(Assumption.reserved(pod.uid, NodeName("a"), plan="p", plan_size=2, at=0.0))
 
 
 CHANGES: dict[str, Callable[[object, Pod], None]] = {
     "a pod has a seat": seated,
-    "a pod is bound": lambda store, pod: store.assume_bound(pod.uid, NodeName("a"), at=0.0),
-    "a pod was deleted by us": lambda store, pod: store.assume_gone(pod.uid, at=0.0),
+    "a pod is bound": lambda store, pod: store.assume(
+        Assumption.bound(pod.uid, NodeName("a"), at=0.0)
+    ),
+    "a pod was deleted by us": lambda store, pod: store.assume(Assumption.deleted(pod.uid, at=0.0)),
     "a pod is gone": lambda store, pod: store.apply(Delete("Pod", pod.key, pod.uid)),
 }
 

@@ -16,6 +16,7 @@ from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
 from extender.core.queue.state import QueueState, refuse
+from extender.store.assumed import Assumption
 from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import (
@@ -356,7 +357,11 @@ def test_a_seat_taken_in_flight_is_not_given_twice():
     first = queue_pass(store.snapshot(), QueueState(), Reading(0, 0), PARAMS)
     pods = store.snapshot().pods
     for release in of_kind(first, ReleaseGang)[0].pods:
-        store.assume_seat(pods[release.pod], release.node, plan=release.plan, plan_size=4, at=0.0)
+        store.assume(
+            Assumption.reserved(
+                pods[release.pod].uid, release.node, plan=release.plan, plan_size=4, at=0.0
+            )
+        )
     store.apply(Upsert(make_node("c")))
     second = queue_pass(store.snapshot(), first.state, Reading(1, 1), PARAMS)
     assert of_kind(second, ReleaseGang) == []

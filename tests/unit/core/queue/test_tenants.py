@@ -21,8 +21,8 @@ SAYS = {labels.EXPECTED_DURATION: "50s"}
 NOW = 1000.0
 
 
-def running(*entities, open_seats=None):
-    snapshot = replace(snapshot_of(NODES, *entities), open_seats=open_seats or {})
+def running(*entities, placeholders=None):
+    snapshot = replace(snapshot_of(NODES, *entities), placeholders=placeholders or {})
     session = Session(snapshot, Reading(NOW, NOW), CoreParameters())
     return running_jobs.running(session, QueueState())
 
@@ -90,6 +90,6 @@ def test_who_is_no_tenant(entities) -> None:
 def test_seats_that_are_open_for_members_to_come_end_with_their_job() -> None:
     shape, key = make_shape(cpu="3"), JobKey("default/job/j")
     seat = Placeholder(1, NodeName("b"), shape, "", "")
-    (one,) = running(job(), open_seats={key: PlaceholderReservations(key, "p", 3, NOW, (seat,))})
+    (one,) = running(job(), placeholders={key: PlaceholderReservations(key, "p", 3, NOW, (seat,))})
     assert (shape, 1) in one.job.pods
     assert len(one.job.pods) == 3

@@ -4,6 +4,7 @@ import pytest
 
 from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler import binding, call_errors
+from extender.store.assumed import Assumption
 from shared import labels
 from tests.fakes.builders import make_gang, make_node, make_pod
 from tests.unit.core.clusters import released_job, snapshot_of, store_of
@@ -115,5 +116,5 @@ def test_what_speaks_against_a_binding_is_said(entities, call, want):
 def test_a_repeated_call_finds_the_pod_bound():
     store = store_of(NODES, JOB)
     assert not binding.is_bound(store.snapshot(), POD.uid, "a")
-    store.assume_bound(POD.uid, "a", at=0.0)
+    store.assume(Assumption.bound(POD.uid, "a", at=0.0))
     assert binding.is_bound(store.snapshot(), POD.uid, "a")

@@ -14,6 +14,7 @@ from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState, turn_away
 from extender.core.scheduler import binding, call_errors, direct_gangs, filtering
 from extender.core.scheduler.direct_gangs import QueueView
+from extender.store.assumed import Assumption
 from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_gang, make_node, make_owner, make_pod
@@ -39,13 +40,15 @@ def ask(store, pod, occasion=NOW, names=NAMES):
     verdict = filtering.filter_nodes(store.snapshot(), pod, names, PARAMS, occasion)
     grant = verdict.grant
     if grant is not None and grant.taken:
-        store.take_seat(grant.job, grant.taken, pod.uid, at=occasion.monotonic)
-    if grant is not None and (kept := grant.open_seats):
+        store.take_placeholder(grant.job, grant.taken, pod.uid, at=occasion.monotonic)
+    if grant is not None and (kept := grant.placeholders):
         for one in grant.given:
-            store.promise(
-                one.uid, one.node, kept.plan, kept.plan_size, one.decision, at=occasion.monotonic
+            store.assume(
+                Assumption.promised(
+                    one.uid, one.node, kept=kept, decision=one.decision, at=occasion.monotonic
+                )
             )
-        store.open_seats(kept)
+        store.keep_placeholders(kept)
     store.check_invariants()
     return verdict
 
@@ -55,7 +58,7 @@ def test_the_first_member_gets_its_node_and_the_others_have_theirs_kept():
     store = store_of(NODES, gang)
     assert ask(store, gang[1]).passed == ("a",)
     snapshot = store.snapshot()
-    kept = snapshot.open_seats[KEY]
+    kept = snapshot.placeholders[KEY]
     assert (len(kept.seats), kept.plan_size) == (3, 4)
     assert snapshot.room.free[0][0] == 0
     assert job_views.view(snapshot, KEY).kept == 3
@@ -67,7 +70,7 @@ def test_members_that_are_there_already_have_their_seats_at_once():
     ask(store, gang[1])
     snapshot = store.snapshot()
     assert {p.uid for p in gang[1:]} == set(snapshot.seats)
-    assert len(snapshot.open_seats[KEY].seats) == 1
+    assert len(snapshot.placeholders[KEY].seats) == 1
     assert len({seat.plan for seat in snapshot.seats.values()}) == 1
 
 
@@ -75,11 +78,11 @@ def test_members_that_come_later_take_the_open_seats_in_order():
     gang = members(6)
     store = store_of(NODES, gang[:2])
     ask(store, gang[1])
-    nodes = [seat.node for seat in store.snapshot().open_seats[KEY].seats]
+    nodes = [seat.node for seat in store.snapshot().placeholders[KEY].seats]
     for i, pod in enumerate(gang[2:]):
         store.apply(Upsert(pod))
         assert ask(store, pod, direct_gangs.NEVER).passed == (nodes[i],)
-    assert store.snapshot().open_seats == {}
+    assert store.snapshot().placeholders == {}
     assert len(store.snapshot().seats) == 6
 
 
@@ -118,7 +121,7 @@ def test_an_open_seat_on_an_offered_node_is_preferred():
     store = store_of(NODES, gang[:2])
     ask(store, gang[1])
     store.apply(Upsert(gang[2]))
-    other = next(s.node for s in store.snapshot().open_seats[KEY].seats[::-1])
+    other = next(s.node for s in store.snapshot().placeholders[KEY].seats[::-1])
     assert ask(store, gang[2], names=(other,)).passed == (other,)
 
 
@@ -129,7 +132,7 @@ def test_a_member_of_another_shape_has_the_rest_planned_anew():
     large = make_pod("j-1", owner=gang[0], index=1, cpu="2")
     store.apply(Upsert(large))
     assert ask(store, large).passed == ("b",)
-    (seat,) = store.snapshot().open_seats[KEY].seats
+    (seat,) = store.snapshot().placeholders[KEY].seats
     assert (seat.shape, seat.node) == (large.shape, "b")
 
 
@@ -150,7 +153,7 @@ def test_roles_take_the_seats_that_were_planned_for_them():
     for pod in gang[1:]:
         store.apply(Upsert(pod))
         assert ask(store, pod).passed == ("a",)
-    assert store.snapshot().open_seats == {}
+    assert store.snapshot().placeholders == {}
 
 
 def test_seats_nobody_came_for_are_overdue():
@@ -205,7 +208,7 @@ def test_members_whose_others_never_came_give_their_seats_back():
     store = store_of(NODES, gang)
     ask(store, gang[1])
     first = cycle(store, at=10.0)
-    store.close_seats(KEY)
+    store.drop_placeholders(KEY)
     second = cycle(store, first.state, at=50.0)
     assert second.commands == ()
     third = cycle(store, second.state, at=50.0 + PARAMS.bind_burst_seconds)

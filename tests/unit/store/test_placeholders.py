@@ -25,7 +25,7 @@ def store():
     found = ClusterStore(labels.SCHEDULER_NAME)
     for entity in (make_node(NODE, cpu="4"), make_pod("j-0", job="j")):
         found.apply(Upsert(entity))
-    found.open_seats(kept(1, 2))
+    found.keep_placeholders(kept(1, 2))
     return found
 
 
@@ -36,26 +36,26 @@ def cpu_taken(store):
 
 def test_open_seats_take_room_and_give_it_back(store):
     assert cpu_taken(store) == 2000
-    store.open_seats(kept(7))
+    store.keep_placeholders(kept(7))
     assert cpu_taken(store) == 1000
-    store.close_seats(JOB)
+    store.drop_placeholders(JOB)
     assert cpu_taken(store) == 0
-    assert store.snapshot().open_seats == {}
+    assert store.snapshot().placeholders == {}
 
 
 def test_a_seat_that_is_taken_is_the_pod_s_and_counts_once(store):
-    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    store.take_placeholder(JOB, 1, Uid("default-j-0"), at=5.0)
     assert cpu_taken(store) == 2000
     seat = store.snapshot().seats[Uid("default-j-0")]
     assert (seat.node, seat.plan, seat.plan_size, seat.decision) == (NODE, "p", 3, "{}")
-    assert store.snapshot().open_seats[JOB].at == 5.0
-    assert store.has_seat(Uid("default-j-0"))
+    assert store.snapshot().placeholders[JOB].at == 5.0
+    assert store.has_place(Uid("default-j-0"))
 
 
 def test_the_last_one_taken_closes_the_book(store):
-    store.open_seats(kept(1))
-    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
-    assert store.snapshot().open_seats == {}
+    store.keep_placeholders(kept(1))
+    store.take_placeholder(JOB, 1, Uid("default-j-0"), at=5.0)
+    assert store.snapshot().placeholders == {}
 
 
 NOT_THERE = {
@@ -66,19 +66,19 @@ NOT_THERE = {
 
 @pytest.mark.parametrize(("number", "uid"), NOT_THERE.values(), ids=NOT_THERE.keys())
 def test_nothing_is_given_where_something_is_missing(store, number, uid):
-    store.take_seat(JOB, number, Uid(uid), at=5.0)
-    assert len(store.snapshot().open_seats[JOB].seats) == 2
+    store.take_placeholder(JOB, number, Uid(uid), at=5.0)
+    assert len(store.snapshot().placeholders[JOB].seats) == 2
     assert store.snapshot().seats == {}
     store.check_invariants()
 
 
 def test_a_promise_does_not_expire_like_a_write_and_can_be_taken_back(store):
-    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    store.take_placeholder(JOB, 1, Uid("default-j-0"), at=5.0)
     assert store.expire(1e9) == ()
     assert store.promised() == (Uid("default-j-0"),)
     store.unpromise(Uid("default-j-0"))
     assert cpu_taken(store) == 1000
-    assert not store.has_seat(Uid("default-j-0"))
+    assert not store.has_place(Uid("default-j-0"))
 
 
 ENDS = {
@@ -90,23 +90,23 @@ ENDS = {
 
 @pytest.mark.parametrize("pod", ENDS.values(), ids=ENDS.keys())
 def test_a_promise_ends_when(store, pod):
-    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    store.take_placeholder(JOB, 1, Uid("default-j-0"), at=5.0)
     store.apply(Upsert(pod))
     assert store.promised() == ()
     store.check_invariants()
 
 
 def test_a_promise_goes_with_its_pod(store):
-    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    store.take_placeholder(JOB, 1, Uid("default-j-0"), at=5.0)
     store.apply(Delete("Pod", "default/j-0", "default-j-0"))
     assert cpu_taken(store) == 1000
 
 
 def test_a_store_with_open_seats_can_be_restored(store):
-    store.take_seat(JOB, 1, Uid("default-j-0"), at=5.0)
+    store.take_placeholder(JOB, 1, Uid("default-j-0"), at=5.0)
     again = ClusterStore.restore(store.export())
     assert again.export() == store.export()
-    assert again.snapshot().open_seats == store.snapshot().open_seats
+    assert again.snapshot().placeholders == store.snapshot().placeholders
     again.check_invariants()
 
 
@@ -114,15 +114,15 @@ def test_what_became_of_seats_is_recorded_and_replayed(store):
     uid = Uid("default-j-0")
     begun = recording.opening(store.export(), "hash").splitlines(keepends=True)
     records = [
-        recording.OpenSeatsRecord(kept(1, 2, 3)),
-        recording.TakeSeatRecord(JOB, 2, uid, 5.0),
+        recording.KeepPlaceholdersRecord(kept(1, 2, 3)),
+        recording.TakePlaceholderRecord(JOB, 2, uid, 5.0),
         recording.UnpromiseRecord(uid),
-        recording.CloseSeatsRecord(JOB),
+        recording.DropPlaceholdersRecord(JOB),
     ]
-    store.open_seats(kept(1, 2, 3))
-    store.take_seat(JOB, 2, uid, at=5.0)
+    store.keep_placeholders(kept(1, 2, 3))
+    store.take_placeholder(JOB, 2, uid, at=5.0)
     store.unpromise(uid)
-    store.close_seats(JOB)
+    store.drop_placeholders(JOB)
     last = DecisionRecord(
         kind="filter", generation=store.generation, now=0.0, input=None, output=None
     )
