@@ -1,26 +1,46 @@
-"""The loops that decide, each built from its section of the settings and from what all share."""
+"""Composition root: every part of the extender, built from the settings and wired by name."""
 
+import random
+import socket
 import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
+from extender.app import listeners
 from extender.app.context import Context
+from extender.app.listeners import Certificates, Listener
+from extender.controllers.agents import AgentsLoop
 from extender.controllers.base import DecisionContext
 from extender.controllers.change_notifier import ChangeNotifier
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.controllers.elastic import ElasticController
+from extender.controllers.measure import MeasureLoop
 from extender.controllers.migration import MigrationController
 from extender.controllers.observe.observer import Observer
 from extender.controllers.pricing import PricingController
 from extender.controllers.queue import QueueController
+from extender.core.decisionlog.replay import parameters_hash
+from extender.core.parameters.combined import CoreParameters
+from extender.metrics.certificates import Door
+from extender.servers.readapi.answers import ReadAnswers
+from extender.servers.readapi.forecasts import Foresight
+from extender.servers.scheduler.answers import SchedulerAnswers
+from extender.servers.scheduler.barrier import CALLS_SHARE, BindBarrier
+from extender.servers.scheduler.direct_gangs import DirectDesk
 from extender.servers.tls.authority import AuthorityLoop
-from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
-from extender.settings.lease import LeaseSection
-from extender.settings.migration import CpuWeightsSection
+from extender.settings.policy import core_parameters
 from extender.settings.signing import SigningSection
+from extender.store.store import ClusterStore
 from extender.writers.authority_maps import config_maps
+from extender.writers.bindings import Bindings
 from extender.writers.cpu_requests import RequestWriter
 from extender.writers.decision_log.recorder import Recorder
+from extender.writers.decision_log.segments import SegmentFiles
 from extender.writers.endpoint import EndpointLoop, Place
+from extender.writers.events import Teller
 from extender.writers.execute import Executor
 from extender.writers.history import HistoryKeeper
 from extender.writers.leader_writer import LeaderWriter
@@ -28,173 +48,351 @@ from extender.writers.leadership import Leadership
 from extender.writers.migrations import Mover
 from extender.writers.owners import OwnerWriter
 from extender.writers.signing.signing_keys import SigningKeys, SigningLoop
-from shared.health import Heartbeat
 from shared.kube import endpoints, paths
 from shared.kube.lease import LeaseObserver
 from shared.kube.lease_holding import LeaseCandidate, LeaseTerms
+from shared.kube.resources import OPTIONAL
 
 
-def leadership(
-    section: LeaseSection, ground: Context, identity: str, observer: Observer
-) -> Leadership:
-    """Return who knows whether this replica acts: by kube-scheduler's Lease, or by one it holds."""
-    name = (section.namespace, section.name)
-    terms = LeaseTerms(
-        section.retry_seconds, section.renew_deadline_seconds, section.duration_seconds
+class Loop(Protocol):
+    """An endless activity; its death is the process's."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that runs, ready to be run.
+
+    Attributes:
+        farewell: The last thing to do on SIGTERM.
+        release: Lets another replica lead; called when nothing of this one runs any more.
+    """
+
+    loops: tuple[Loop, ...]
+    listeners: tuple[Listener, ...]
+    farewell: Callable[[], Awaitable[None]]
+    release: Callable[[], Awaitable[None]]
+
+
+class Composition:
+    """All parts of one process; each is built when it is first asked for, and once.
+
+    Args:
+        settings: All of them.
+        context: What every part uses.
+        certificates: The listeners' certificates; without one for agents their listener is closed.
+    """
+
+    def __init__(
+        self, settings: ExtenderSettings, context: Context, certificates: Certificates
+    ) -> None:
+        self._settings = settings
+        self._context = context
+        self._certificates = certificates
+        self._changed = ChangeNotifier()
+        self._identity = settings.scheduler.identity or socket.gethostname()
+
+    def parts(self, beside: Sequence[Loop] = ()) -> Parts:
+        """Return every part wired to the others; nothing runs yet.
+
+        Args:
+            beside: Loops that exist already.
+        """
+        self._context.health.conditions = {"synced": lambda: self.observer.synced}
+        return Parts(
+            loops=(*self._loops(), *beside, *self._optional_loops(), *self._agents_loop()),
+            listeners=tuple(self._listeners()),
+            farewell=self.cpu_shares.farewell,
+            release=self.leadership.release,
+        )
+
+    def leads(self) -> bool:
+        """Return whether this replica decides now: it is the leader, and knows the cluster."""
+        return self.observer.synced and self.leadership.acting()
+
+    @cached_property
+    def parameters(self) -> CoreParameters:
+        """Parameters of all decisions."""
+        return core_parameters(self._settings, self._settings.scheduler.scheduler_name)
+
+    @cached_property
+    def recorder(self) -> Recorder:
+        """The store's only writer, and the decision log."""
+        return Recorder(
+            ClusterStore(self._settings.scheduler.scheduler_name),
+            clock=self._context.clock,
+            metrics=self._context.metrics,
+            heartbeat=self._context.beat("record"),
+            files=segments(self._settings),
+            parameters_hash=parameters_hash(self.parameters),
+            signatures=self._context.signatures,
+        )
+
+    @cached_property
+    def observer(self) -> Observer:
+        """The watches that feed the store."""
+        return Observer(
+            client=self._context.client,
+            recorder=self.recorder,
+            clock=self._context.clock,
+            metrics=self._context.metrics,
+            heartbeat=self._context.beat("observe"),
+            changed=self._changed,
+            rng=random.Random(),  # noqa: S311 - jitter of back-offs, nothing secret
+            kinds=tuple(k for k in OPTIONAL if k.resource in self._settings.kinds.read),
+        )
+
+    @cached_property
+    def leadership(self) -> Leadership:
+        """Whether this replica leads: by kube-scheduler's Lease, or by one that it holds."""
+        section = self._settings.lease
+        terms = LeaseTerms(
+            section.retry_seconds, section.renew_deadline_seconds, section.duration_seconds
+        )
+        own = LeaseCandidate(f"{self._identity}_{uuid.uuid4()}", terms)
+        return Leadership(
+            client=self._context.client,
+            lease_name=(section.namespace, section.name),
+            identity=self._identity,
+            clock=self._context.clock,
+            metrics=self._context.metrics,
+            changed=self.observer.changed,
+            out_of_touch=self.observer.distrust,
+            observer=own if section.hold else LeaseObserver(),
+        )
+
+    @cached_property
+    def writer(self) -> LeaderWriter:
+        """The client for API writes; it refuses them while this replica does not lead."""
+        return LeaderWriter(self._context.client, self.leads)
+
+    @cached_property
+    def decisions(self) -> DecisionContext:
+        """What all controllers share."""
+        return DecisionContext(
+            recorder=self.recorder,
+            parameters=self.parameters,
+            clock=self._context.clock,
+            leads=self.leads,
+            metrics=self._context.metrics,
+        )
+
+    @cached_property
+    def events(self) -> Teller:
+        """Writes conditions and Events behind the decisions."""
+        context = self._context
+        beat = context.beat("tell")
+        return Teller(context.client, context.clock, context.metrics, beat, self._identity)
+
+    @cached_property
+    def executor(self) -> Executor:
+        """Carries out the queue's commands."""
+        return Executor(
+            client=self.writer,
+            recorder=self.recorder,
+            teller=self.events,
+            metrics=self._context.metrics,
+            parallelism=self._settings.gang.bind_parallelism,
+        )
+
+    @cached_property
+    def owner_writer(self) -> OwnerWriter:
+        """Changes owners: numbers of workers, suspension, annotations."""
+        return OwnerWriter(self.writer, self.recorder, self.events, self._context.clock)
+
+    @cached_property
+    def queue(self) -> QueueController:
+        """Starts waiting jobs."""
+        return QueueController(
+            context=self.decisions,
+            heartbeat=self._context.beat("schedule"),
+            executor=self.executor,
+            changed=self._changed,
+            settle_seconds=self._settings.queue.settle_seconds,
+            interval_seconds=self._settings.queue.interval_seconds,
+        )
+
+    @cached_property
+    def migration(self) -> MigrationController:
+        """Moves jobs; without the Migration resource it does nothing."""
+        context = self._context
+        return MigrationController(
+            context=self.decisions,
+            heartbeat=context.beat("migrate"),
+            mover=Mover(self.writer, self.recorder, self.events, context.metrics),
+            installed=lambda: self.observer.has_migrations,
+            changed=self._changed.follower(),
+            interval_seconds=self._settings.migration.interval_seconds,
+        )
+
+    @cached_property
+    def elastic(self) -> ElasticController:
+        """Changes numbers of workers."""
+        return ElasticController(
+            context=self.decisions,
+            heartbeat=self._context.beat("rescale"),
+            writer=self.owner_writer,
+            changed=self._changed.follower(),
+            interval_seconds=self._settings.scaling.interval_seconds,
+        )
+
+    @cached_property
+    def cpu_shares(self) -> CpuSharesController:
+        """Changes CPU requests, with as many writers as releases have."""
+        context, parallelism = self._context, self.executor.parallelism
+        return CpuSharesController(
+            context=self.decisions,
+            heartbeat=context.beat("resize"),
+            writer=RequestWriter(self.writer, context.metrics, parallelism),
+            interval_seconds=self._settings.cpu_weights.interval_seconds,
+            restore_seconds=self._settings.cpu_weights.restore_seconds,
+        )
+
+    @cached_property
+    def pricing(self) -> PricingController:
+        """Admits jobs by price."""
+        namespace = self._settings.admission.history_namespace
+        return PricingController(
+            context=self.decisions,
+            heartbeat=self._context.beat("admission"),
+            writer=self.owner_writer,
+            keeper=HistoryKeeper(self.writer, namespace, self._context.clock),
+            changed=self._changed.follower(),
+            notify=self._changed.set,
+            price=self.queue.price,
+        )
+
+    @cached_property
+    def barrier(self) -> BindBarrier:
+        """Binds a gang when all its members have arrived."""
+        context, gang = self._context, self._settings.gang
+        most_calls = listeners.most_of(Door.SCHEDULER, self._settings.scheduler)
+        return BindBarrier(
+            store=self.recorder.store,
+            bindings=Bindings(self.writer, self.recorder, context.metrics, gang.bind_parallelism),
+            parameters=self.parameters,
+            acting=self.leads,
+            metrics=context.metrics,
+            heartbeat=context.beat("bind"),
+            bind_wait_seconds=gang.bind_wait_seconds,
+            most_calls=int(CALLS_SHARE * most_calls),
+        )
+
+    @cached_property
+    def reads(self) -> ReadAnswers:
+        """Answers of the read API."""
+        store, clock = self.recorder.store, self._context.clock
+        return ReadAnswers(
+            store=store,
+            parameters=self.parameters,
+            clock=clock,
+            acting=self.leads,
+            last_cycle=lambda: self.queue.last,
+            declined=self.migration.declined,
+            rescales_known=self.elastic.ledger,
+            offers=self.pricing,
+            foresight=Foresight(store, self.parameters, clock),
+        )
+
+    def _loops(self) -> tuple[Loop, ...]:
+        measure = MeasureLoop(
+            store=self.recorder.store,
+            pricing=self.parameters.pricing,
+            clock=self._context.clock,
+            metrics=self._context.metrics,
+            heartbeat=self._context.beat("measure"),
+            health=self._context.health,
+            barrier=self.barrier.waiting,
+        )
+        shell = (self.observer, self.leadership, self.recorder, self.barrier, self.events)
+        decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
+        return (*shell, *decisions, measure)
+
+    def _agents_loop(self) -> tuple[Loop, ...]:
+        if Door.AGENTS not in self._certificates:
+            return ()
+        context, stale_seconds = self._context, self.parameters.agent_reports.stale_seconds
+        beat = context.beat("agents")
+        store = self.recorder.store
+        return (AgentsLoop(store, context.clock, context.metrics, beat, stale_seconds),)
+
+    def _listeners(self) -> list[Listener]:
+        settings, context, certificates = self._settings, self._context, self._certificates
+        answers = SchedulerAnswers(
+            self.decisions, DirectDesk(self.recorder, self.queue), self.barrier.bind
+        )
+        passing_on = listeners.forwarding(
+            settings.peers, self.leadership, self.leads, tls=Door.API in certificates
+        )
+        opened = [
+            listeners.for_scheduler(
+                settings.scheduler, answers, self._read_lease, context, certificates
+            ),
+            listeners.for_people(settings.api, self.reads, context, certificates, passing_on),
+        ]
+        if Door.AGENTS in certificates:
+            opened.append(
+                listeners.for_agents(
+                    settings.agents, self.observer, self.leads, context, certificates
+                )
+            )
+        return opened
+
+    async def _read_lease(self) -> None:
+        """Read the Lease again if it is due, before kube-scheduler is answered."""
+        if self.observer.synced:
+            await self.leadership.look()
+
+    def _optional_loops(self) -> list[Loop]:
+        """Return the loops that only some settings ask for."""
+        context, loops = self._context, list[Loop]()
+        section, certificates = self._settings.endpoint, self._settings.certificates
+        if section.service is not None and section.address is not None:
+            pod = (section.namespace, self._identity)
+            port = self._settings.scheduler.listen_port
+            loops.append(
+                EndpointLoop(
+                    client=self.writer,
+                    path=paths.namespaced(endpoints.SLICES, section.namespace, section.service),
+                    place=Place(section.address, port, section.port_name, pod),
+                    clock=context.clock,
+                    heartbeat=context.beat("endpoint"),
+                )
+            )
+        if certificates.authority is not None:
+            namespaces = certificates.authority_namespaces
+            loops.append(
+                AuthorityLoop(
+                    client=self.writer,
+                    file=certificates.authority,
+                    config_maps=config_maps(namespaces, certificates.authority_config_map),
+                    clock=context.clock,
+                    metrics=context.metrics,
+                    heartbeat=context.beat("authority"),
+                )
+            )
+        signing = self._settings.signing
+        if signing.secret is not None:
+            keys = signing_keys(signing, signing.secret, context)
+            beat = context.beat("signing")
+            loops.append(SigningLoop(keys, self.writer, self.recorder, beat))
+        return loops
+
+
+def segments(settings: ExtenderSettings) -> SegmentFiles | None:
+    """Return the files of the decision log; None if none is kept."""
+    section = settings.decision_log
+    if section.directory is None:
+        return None
+    return SegmentFiles(
+        section.directory, section.segment_bytes, section.segments, section.buffer_bytes
     )
-    ours = LeaseCandidate(f"{identity}_{uuid.uuid4()}", terms)
-    return Leadership(
-        ground.client, name, identity, ground.clock, ground.metrics, observer.changed,
-        observer.distrust, ours if section.hold else LeaseObserver(),
-    )  # fmt: skip
 
 
-def optional(
-    settings: ExtenderSettings,
-    ground: Context,
-    identity: str,
-    recorder: Recorder,
-    writer: LeaderWriter,
-) -> tuple[EndpointLoop | AuthorityLoop | SigningLoop, ...]:
-    """Return the loops that the settings ask for."""
-    return (
-        *endpoint(settings, ground, identity, writer),
-        *authority(settings.certificates, ground, writer),
-        *signing(settings.signing, ground, recorder, writer),
-    )
-
-
-def endpoint(
-    settings: ExtenderSettings, ground: Context, identity: str, writer: LeaderWriter
-) -> tuple[EndpointLoop, ...]:
-    """Return the loop that leads kube-scheduler to who acts; none where nobody has to be led."""
-    section = settings.endpoint
-    if section.service is None or section.address is None:
-        return ()
-    pod = (section.namespace, identity)
-    place = Place(section.address, settings.scheduler.listen_port, section.port_name, pod)
-    path = paths.namespaced(endpoints.SLICES, section.namespace, section.service)
-    beat = ground.beat("endpoint")
-    return (EndpointLoop(writer, path, place, ground.clock, beat),)
-
-
-def signing_keys(section: SigningSection, secret: str, ground: Context) -> SigningKeys:
-    """Return what reads the keys that sign what we write."""
+def signing_keys(section: SigningSection, secret: str, context: Context) -> SigningKeys:
+    """Return the reader of the keys that sign what we write."""
     path = paths.namespaced(paths.SECRETS, section.namespace, secret)
-    return SigningKeys(ground.client, path, ground.signatures, ground.clock)
-
-
-def signing(
-    section: SigningSection, ground: Context, recorder: Recorder, writer: LeaderWriter
-) -> tuple[SigningLoop, ...]:
-    """Return the loop that reads these keys again and again; none where nothing is signed."""
-    if section.secret is None:
-        return ()
-    keys = signing_keys(section, section.secret, ground)
-    return (SigningLoop(keys, writer, recorder, ground.beat("signing")),)
-
-
-def authority(
-    section: CertificatesSection, ground: Context, writer: LeaderWriter
-) -> tuple[AuthorityLoop, ...]:
-    """Return the loop that says whom agents trust; none where nobody mounts that, or we make it."""
-    if section.authority is None:
-        return ()
-    maps = config_maps(section.authority_namespaces, section.authority_config_map)
-    beat = ground.beat("authority")
-    return (AuthorityLoop(writer, section.authority, maps, ground.clock, ground.metrics, beat),)
-
-
-def queue_controller(
-    settings: ExtenderSettings,
-    *,
-    context: DecisionContext,
-    executor: Executor,
-    changed: ChangeNotifier,
-    heartbeat: Heartbeat,
-) -> QueueController:
-    """Return the controller of the queue."""
-    return QueueController(
-        context=context,
-        heartbeat=heartbeat,
-        executor=executor,
-        changed=changed,
-        settle_seconds=settings.queue.settle_seconds,
-        interval_seconds=settings.queue.interval_seconds,
-    )
-
-
-def migration_controller(
-    settings: ExtenderSettings,
-    *,
-    context: DecisionContext,
-    executor: Executor,
-    observer: Observer,
-    changed: ChangeNotifier,
-    heartbeat: Heartbeat,
-) -> MigrationController:
-    """Return the controller of migrations; without their resource it does nothing."""
-    return MigrationController(
-        context=context,
-        heartbeat=heartbeat,
-        mover=Mover(executor.client, context.recorder, executor.teller, context.metrics),
-        installed=lambda: observer.has_migrations,
-        changed=changed.follower(),
-        interval_seconds=settings.migration.interval_seconds,
-    )
-
-
-def cpu_shares_controller(
-    section: CpuWeightsSection,
-    *,
-    context: DecisionContext,
-    executor: Executor,
-    heartbeat: Heartbeat,
-) -> CpuSharesController:
-    """Return the controller of CPU shares, with as many writers as releases have."""
-    return CpuSharesController(
-        context=context,
-        heartbeat=heartbeat,
-        writer=RequestWriter(executor.client, context.metrics, executor.parallelism),
-        interval_seconds=section.interval_seconds,
-        restore_seconds=section.restore_seconds,
-    )
-
-
-def elastic_controller(
-    settings: ExtenderSettings,
-    *,
-    context: DecisionContext,
-    writer: OwnerWriter,
-    changed: ChangeNotifier,
-    heartbeat: Heartbeat,
-) -> ElasticController:
-    """Return the controller of elastic jobs."""
-    return ElasticController(
-        context=context,
-        heartbeat=heartbeat,
-        writer=writer,
-        changed=changed.follower(),
-        interval_seconds=settings.scaling.interval_seconds,
-    )
-
-
-def pricing_controller(
-    settings: ExtenderSettings,
-    *,
-    context: DecisionContext,
-    writer: OwnerWriter,
-    queue: QueueController,
-    changed: ChangeNotifier,
-    heartbeat: Heartbeat,
-) -> PricingController:
-    """Return the controller of admission by price."""
-    return PricingController(
-        context=context,
-        heartbeat=heartbeat,
-        writer=writer,
-        keeper=HistoryKeeper(writer.client, settings.admission.history_namespace, context.clock),
-        changed=changed.follower(),
-        notify=changed.set,
-        price=queue.price,
-    )
+    return SigningKeys(context.client, path, context.signatures, context.clock)

@@ -1,4 +1,4 @@
-"""What every part of the extender stands on."""
+"""What every part of the extender uses."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -29,7 +29,7 @@ class Context:
 
     @classmethod
     def of(cls, settings: ExtenderSettings, client: KubeClient) -> Self:
-        """Return the ground of one process."""
+        """Build the context of one process."""
         clock = SystemClock()
         health = Health(clock.monotonic)
         age_seconds = settings.health.loop_max_age_seconds

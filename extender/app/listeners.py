@@ -82,7 +82,7 @@ class Listener:
         await Site(runner, opened, self.tls).start()
 
 
-def keeper(section: CertificatesSection, ground: Context) -> CertificateKeeper:
+def keeper(section: CertificatesSection, context: Context) -> CertificateKeeper:
     """Return who makes certificates for the replicas and keeps them."""
     secret = paths.namespaced(paths.SECRETS, section.namespace, section.secret)
     wanted = Wanted(
@@ -93,8 +93,15 @@ def keeper(section: CertificatesSection, ground: Context) -> CertificateKeeper:
     )
     maps = config_maps(section.authority_namespaces, section.authority_config_map)
     places = Places(secret, maps, section.directory)
-    beat = ground.beat("certificates")
-    return CertificateKeeper(ground.client, places, wanted, ground.clock, ground.metrics, beat)
+    beat = context.beat("certificates")
+    return CertificateKeeper(
+        client=context.client,
+        places=places,
+        wanted=wanted,
+        clock=context.clock,
+        metrics=context.metrics,
+        heartbeat=beat,
+    )
 
 
 def certificates(settings: ExtenderSettings) -> Certificates:
@@ -122,13 +129,13 @@ def for_scheduler(
     section: SchedulerSection,
     answers: SchedulerAnswers,
     first: Callable[[], Awaitable[None]],
-    ground: Context,
+    context: Context,
     shown: Certificates,
 ) -> Listener:
     """Return the listener for kube-scheduler; ``first`` is done before each answer."""
     names = section.client_names if section.client_authority is not None else None
-    app = create_scheduler_app(answers, ground.metrics, names, first)
-    return _listener(app, section, Door.SCHEDULER, ground, shown)
+    app = create_scheduler_app(answers, context.metrics, names, first)
+    return _listener(app, section, Door.SCHEDULER, context, shown)
 
 
 def forwarding(
@@ -139,9 +146,13 @@ def forwarding(
     if service is None:
         return None
     peers = Peers(
-        leadership.client, leadership.clock, namespace, service, section.port_name,
-        lambda: leadership.observer.holder,
-    )  # fmt: skip
+        client=leadership.client,
+        clock=leadership.clock,
+        namespace=namespace,
+        service=service,
+        port_name=section.port_name,
+        holder=lambda: leadership.observer.holder,
+    )
     if not tls:
         return Forwarding(acting, peers.acting)
     name = section.server_name or f"{service}.{namespace}.svc"
@@ -151,7 +162,7 @@ def forwarding(
 def for_people(
     section: ApiSection,
     answers: ReadAnswers,
-    ground: Context,
+    context: Context,
     shown: Certificates,
     passing_on: Forwarding | None = None,
 ) -> Listener:
@@ -163,24 +174,24 @@ def for_people(
         return lambda: names.keys() | {key.partition("/")[0] for key in jobs}
 
     open_to_all = section.without_token is WithoutToken.ALL
-    known = viewers(section, ground)
+    known = viewers(section, context)
     doorkeeper = Doorkeeper(known.bearer, namespaces, open_to_all, known.proxied)
-    app = create_api_app(answers, ground.health, ground.metrics, passing_on, doorkeeper)
-    return _listener(app, section, Door.API, ground, shown)
+    app = create_api_app(answers, context.health, context.metrics, passing_on, doorkeeper)
+    return _listener(app, section, Door.API, context, shown)
 
 
-def viewers(section: ApiSection, ground: Context) -> Viewers:
+def viewers(section: ApiSection, context: Context) -> Viewers:
     """Return who knows callers of the read API by their tokens."""
-    client = ground.client
+    client = context.client
     return Viewers(
-        partial(reviews.review_token, client, audience=section.audience),
-        partial(reviews.is_allowed, client),
-        section.audience,
-        section.review_cache_seconds,
-        ground.clock,
-        ground.metrics,
-        partial(reviews.review_token, client, audience=VIEWERS_AUDIENCE),
-        frozenset(section.viewer_accounts),
+        review=partial(reviews.review_token, client, audience=section.audience),
+        access=partial(reviews.is_allowed, client),
+        audience=section.audience,
+        kept_seconds=section.review_cache_seconds,
+        clock=context.clock,
+        metrics=context.metrics,
+        proxied_review=partial(reviews.review_token, client, audience=VIEWERS_AUDIENCE),
+        accounts=frozenset(section.viewer_accounts),
     )
 
 
@@ -188,13 +199,13 @@ def for_agents(
     section: AgentsSection,
     observer: Observer,
     acting: Callable[[], bool],
-    ground: Context,
+    context: Context,
     shown: Certificates,
 ) -> Listener:
     """Return the listener for agents."""
-    clock, metrics, recorder = ground.clock, ground.metrics, observer.recorder
+    clock, metrics, recorder = context.clock, context.metrics, observer.recorder
     check = TokenCheck(
-        review=partial(reviews.review_token, ground.client, audience=section.audience),
+        review=partial(reviews.review_token, context.client, audience=section.audience),
         audience=section.audience,
         accounts=frozenset(section.accounts),
         kept_seconds=section.token_cache_seconds,
@@ -206,7 +217,7 @@ def for_agents(
         synced=lambda: observer.synced, acting=acting, stir=observer.changed.set,
     )  # fmt: skip
     app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
-    return _listener(app, section, Door.AGENTS, ground, shown)
+    return _listener(app, section, Door.AGENTS, context, shown)
 
 
 def most_of(door: Door, section: SchedulerSection | ApiSection | AgentsSection) -> int:
@@ -218,10 +229,10 @@ def _listener(
     app: web.Application,
     section: SchedulerSection | ApiSection | AgentsSection,
     door: Door,
-    ground: Context,
+    context: Context,
     shown: Certificates,
 ) -> Listener:
-    metrics = ground.metrics.connections
+    metrics = context.metrics.connections
     ended = {why: metrics.ended.labels(listener=door.value, why=why.value) for why in Ending}
     connections = Connections(
         door.value,

@@ -10,7 +10,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from extender.app.main import Parts, serve
+from extender.app.composition import Parts
+from extender.app.main import serve
 from extender.core.nodes import feasibility
 from extender.settings.extender import ExtenderSettings
 from shared import labels

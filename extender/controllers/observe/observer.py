@@ -131,7 +131,13 @@ class Observer:
         self, kind: ResourceKind, without: str, patience_seconds: float | None
     ) -> OptionalKind:
         return OptionalKind(
-            kind, without, self._take, self._reflector, self.catalog, self.clock, patience_seconds
+            kind=kind,
+            without=without,
+            sink=self._take,
+            connect=self._reflector,
+            catalog=self.catalog,
+            clock=self.clock,
+            patience_seconds=patience_seconds,
         )
 
     def _reflector(

@@ -40,7 +40,14 @@ class TokenCheck:
     ) -> None:
         self._audience = audience
         self._accounts = accounts
-        self.tokens = Tokens(review, self._judged, MOST_ACCEPTED, kept_seconds, clock, count)
+        self.tokens = Tokens(
+            review=review,
+            judge=self._judged,
+            most_kept=MOST_ACCEPTED,
+            kept_seconds=kept_seconds,
+            clock=clock,
+            count=count,
+        )
 
     async def node_of(self, authorization: str) -> NodeName:
         """Return the node that the caller may speak for; raises as ``Tokens.bearer``.

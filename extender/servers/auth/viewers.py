@@ -130,20 +130,20 @@ class Viewers:
     def __post_init__(self) -> None:
         seconds = self.kept_seconds
         self._tokens = Tokens(
-            self.review,
-            partial(_judged, audience=self.audience),
-            MOST_TOKENS,
-            seconds,
-            self.clock,
-            self._count,
+            review=self.review,
+            judge=partial(_judged, audience=self.audience),
+            most_kept=MOST_TOKENS,
+            kept_seconds=seconds,
+            clock=self.clock,
+            count=self._count,
         )
         self._proxied = Tokens(
-            self.proxied_review or _nobodys,
-            partial(_judged, audience=VIEWERS_AUDIENCE),
-            MOST_TOKENS,
-            seconds,
-            self.clock,
-            self._count,
+            review=self.proxied_review or _nobodys,
+            judge=partial(_judged, audience=VIEWERS_AUDIENCE),
+            most_kept=MOST_TOKENS,
+            kept_seconds=seconds,
+            clock=self.clock,
+            count=self._count,
         )
 
     async def bearer(self, authorization: str) -> Bearer:
