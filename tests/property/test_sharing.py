@@ -37,8 +37,12 @@ JOBS = st.lists(
 PARAMS = st.builds(
     CoreParameters,
     order=st.sampled_from(Order),
-    fair_share=st.builds(FairShareParameters, st.just(True), st.sampled_from([0.0, 0.05, 0.5])),
-    waiting=st.builds(BackfillParameters, st.sampled_from([None, 10.0, 40.0])),
+    fair_share=st.builds(
+        FairShareParameters, enabled=st.just(True), tolerance=st.sampled_from([0.0, 0.05, 0.5])
+    ),
+    waiting=st.builds(
+        BackfillParameters, default_max_wait_seconds=st.sampled_from([None, 10.0, 40.0])
+    ),
 )
 LIMITS = st.sampled_from(["0", "0.25", "0.5", "1"])
 

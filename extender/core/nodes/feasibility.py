@@ -1,4 +1,10 @@
-"""Which taints the tolerations of a class of pods tolerate, looked up instead of searched."""
+"""Which nodes a pod may use, apart from load (docs/policies/feasibility.md).
+
+The results equal those of kube-scheduler's plugins NodeAffinity, TaintToleration and
+NodeUnschedulable; how much room is left is a matter of ``node_table``. A ``NodeFilter`` reads the
+requirements of a class of pods once, then checks a single node, or all nodes at a time by their
+distinct label values (``node_columns``).
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -46,20 +52,8 @@ class Tolerated:
         return False
 
     def all(self, taints: Iterable[Taint]) -> bool:
-        """Say whether each of the taints is tolerated."""
+        """Return True if each of the taints is tolerated."""
         return all(taint in self for taint in taints)
-
-
-# === Which nodes a pod may use for reasons that do not change with load.
-#
-# kube-scheduler's plugins NodeAffinity, TaintToleration and NodeUnschedulable, answer for
-# answer; how
-# much room is left is ``extender.core.nodes.node_table``'s business. See
-# docs/policies/feasibility.md.
-#
-# A ``NodeFilter`` reads the requirements of a class of pods once. It answers for a single node,
-# and
-# for all nodes at a time by their distinct label values (``node_columns``).
 
 
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
@@ -105,7 +99,7 @@ class NodeFilter:
             self._terms = tuple(term for term in read if term is not None)
 
     def accepts(self, node: Node) -> bool:
-        """Say whether the pods may run on the node."""
+        """Return True if the pods may run on the node."""
         return self._all_but_affinity(node) and self._affinity_holds(node)
 
     def mask(self, nodes: NodeColumns) -> BoolVector:
@@ -167,7 +161,7 @@ class NodeFilter:
 
 
 def accepts(shape: PodShape, node: Node) -> bool:
-    """Say whether one node accepts pods of a shape; for several nodes make one ``NodeFilter``."""
+    """Return True if a node accepts pods of a shape; for several nodes use one ``NodeFilter``."""
     return NodeFilter(shape).accepts(node)
 
 

@@ -1,4 +1,9 @@
-"""Integers in labels, as Go reads them."""
+"""Labels and taints of a list of nodes as arrays, so that a filter checks values instead of nodes.
+
+A label key is one column: the distinct values, and for each node the index of its value. A filter
+checks each distinct value, and the column yields the nodes that have it. Columns are made when they
+are first used; a key that no node has costs nothing, however many such keys pods name.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,18 +32,6 @@ def int64(text: str | None) -> int | None:
         return None
     number = int(text)
     return number if number in _INT64 else None
-
-
-# === Labels and taints of a list of nodes as arrays, so that a filter looks at values, not at
-# nodes.
-#
-# A label key is one column: the distinct values of the nodes, and for each node which of them
-# it has.
-# A filter decides for every distinct value, and the column says which nodes have it. Columns
-# are made
-# when they are first asked for; a key that no node has costs nothing, however many such keys
-# the pods
-# of a tenant name.
 
 
 HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})

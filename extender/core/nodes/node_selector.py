@@ -33,7 +33,7 @@ class OneOf:
     negated: bool
 
     def holds(self, value: str | None) -> bool:
-        """Say whether a node with this value meets the line."""
+        """Return True if a node with this value meets the line."""
         return (value in self.values) != self.negated
 
     def mask(self, nodes: NodeColumns) -> BoolVector:
@@ -50,7 +50,7 @@ class Present:
     negated: bool
 
     def holds(self, value: str | None) -> bool:
-        """Say whether a node with this value meets the line."""
+        """Return True if a node with this value meets the line."""
         return (value is not None) != self.negated
 
     def mask(self, nodes: NodeColumns) -> BoolVector:
@@ -68,7 +68,7 @@ class Compared:
     greater: bool
 
     def holds(self, value: str | None) -> bool:
-        """Say whether a node with this value meets the line."""
+        """Return True if a node with this value meets the line."""
         number = int64(value)
         if number is None:
             return False
@@ -97,7 +97,7 @@ class Term:
     other_names: frozenset[str]
 
     def holds(self, node: Node) -> bool:
-        """Say whether a node meets the term."""
+        """Return True if a node meets the term."""
         if self.names is not None and node.name not in self.names:
             return False
         if node.name in self.other_names:

@@ -1,7 +1,7 @@
-"""What a placement sees: the nodes as arrays, in name order, with what is taken.
+"""The node table: nodes as arrays in name order, with the amounts that are taken.
 
-A ``Room`` is immutable: ``with_pods`` gives a new one, so that a what-if cannot be forgotten.
-Amounts are integers in base units (``shared.model``).
+A ``NodeTable`` is immutable: ``with_pods`` returns a new one, so a what-if leaves no trace. Amounts
+are integers in base units (``shared.model``).
 """
 
 from collections.abc import Iterable, Mapping
@@ -119,7 +119,7 @@ def ports_open(wanted: Iterable[HostPort], ports: Iterable[frozenset[HostPort]])
 
 
 def conflicts(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
-    """Say whether any wanted host port is taken; ``0.0.0.0`` meets every address.
+    """Return True if any wanted host port is taken; ``0.0.0.0`` meets every address.
 
     Source:
         kube-scheduler ``HostPortInfo.CheckConflict``.

@@ -1,4 +1,7 @@
-"""Which of equal nodes is taken: the highest weighted sum of the terms, then the node's name."""
+"""What is still free while one gang is placed, and which of equal nodes is taken.
+
+Of equal nodes the one with the highest weighted sum of the terms is taken, then the first by name.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -62,9 +65,6 @@ class Preference:
         return self._totals[need]
 
 
-# === What is still free while one gang is being placed. Mutable, and never leaves the placement.
-
-
 class Seating:
     """A gang's seats on one room, as far as they are given.
 
@@ -83,7 +83,7 @@ class Seating:
         members: IntVector,
         within: BoolVector | None = None,
     ) -> None:
-        """Begin with nobody seated; nodes outside ``within`` hold nobody, None: all may."""
+        """Begin without placed pods; nodes outside ``within`` hold none, None: all may."""
         self.room = room
         self.free: IntMatrix = room.free
         self.members = members.copy()

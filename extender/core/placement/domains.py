@@ -1,4 +1,7 @@
-"""The nodes by topology level: the rack, block or zone of each (docs/policies/topology.md)."""
+"""The nodes by topology level, and how well each domain suits a gang (docs/policies/topology.md).
+
+A domain is the rack, block or zone of a node.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -148,9 +151,6 @@ def _domains(nodes: _Nodes, levels: tuple[Level, ...]) -> Domains:
     of_node = np.array([index.get(path, -1) for path in paths], dtype=np.int64)
     of_node.setflags(write=False)
     return Domains(levels[-1], tuple(Domain(levels, path) for path in known), of_node)
-
-
-# === How well each domain of a level suits the pods that are left (docs/policies/topology.md).
 
 
 _DIGITS = 9

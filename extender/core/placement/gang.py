@@ -1,4 +1,4 @@
-"""A whole gang on one room, or nothing (docs/policies/gang.md)."""
+"""Placement of a whole gang, all pods or none (docs/policies/gang.md)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -261,5 +261,5 @@ def _job(
 
 
 def _alone_enough(need: Need, groups: Iterable[Group]) -> bool:
-    """Say whether the pods of one need would all fit if the others were not there."""
+    """Return True if the pods of one need would all fit if the others were not there."""
     return bool(need.slots.sum() >= sum(len(group) for group in groups if group.need is need))

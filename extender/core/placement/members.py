@@ -1,4 +1,4 @@
-"""The pods of a gang, and what a placement of them needs to know about the room."""
+"""The pods of a gang, grouped by what they need of the nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ class Need:
         return _slots(self.shape, self.request, free, allowed)
 
     def clashes(self, other: "Need") -> bool:
-        """Say whether a pod of this and one of the other cannot share a node for a host port."""
+        """Return True if a pod of this and one of the other cannot share a node for a host port."""
         return conflicts(self.ports, other.ports)
 
 

@@ -40,7 +40,7 @@ def domain_terms(shape: PodShape, domain: Domain) -> tuple[NodeSelectorTerm, ...
     if shape.affinity is None:
         return (NodeSelectorTerm(lines),)
     return tuple(
-        # the API server lets nobody add to a term that matches nothing
+        # the API server rejects additions to a term that matches nothing
         NodeSelectorTerm((*term.expressions, *lines), term.fields)
         if term.expressions or term.fields
         else term
@@ -50,7 +50,7 @@ def domain_terms(shape: PodShape, domain: Domain) -> tuple[NodeSelectorTerm, ...
 
 def _narrowed(term: NodeSelectorTerm, nodes: Sequence[Node]) -> NodeSelectorTerm:
     if not term.expressions and not term.fields:
-        return term  # it matches nothing, and the API server lets nobody add to it
+        return term  # it matches nothing, and the API server rejects additions to it
     hostnames = tuple(
         n.labels[labels.HOSTNAME_LABEL] for n in nodes if labels.HOSTNAME_LABEL in n.labels
     )

@@ -1,4 +1,7 @@
-"""What buckets are mapped to: nodes, or the nodes with one value of a label (zone, rack)."""
+"""The placement of a gang: nodes, spares, bind order, and the terms by which they were chosen.
+
+Spares are other nodes where a pod would also fit once the gang is placed (docs/policies/gang.md).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +15,6 @@ from extender.core.placement.buckets import Bucket, task_order_key
 from extender.core.placement.domains import Domain, Places
 from extender.core.placement.members import GangPod, Group
 from shared.model import NodeName, Uid
-
-# === Other nodes where a pod would also fit once the gang is placed (docs/policies/gang.md).
 
 
 def spares(
@@ -45,9 +46,6 @@ def spares(
     return {
         pod.uid: nearest(group, seating.seats[pod.uid]) for group in groups for pod in group.pods
     }
-
-
-# === What a placed gang looks like: seats, spares, bind order and the terms they were chosen by.
 
 
 @dataclass(frozen=True, eq=False)

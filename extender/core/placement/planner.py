@@ -1,4 +1,7 @@
-"""Members whose nodes are chosen already: by a migration's target, or by a plan over time slots."""
+"""The planner: reservations for one job's whole gang on a node table, or the reason why not.
+
+Members whose nodes are chosen already, by a migration's target or a slot plan, go there if all fit.
+"""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -83,9 +86,6 @@ def _spares(
     free = np.flatnonzero(feasible if home is None else feasible & home).tolist()
     names = (room.nodes[i].name for i in free)
     return tuple(name for name in names if name != target)[:count]
-
-
-# === Seats for one job: the whole gang on one room, or the reason why not.
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def _release_pod(
     return ReleasePod(
         pod=pod.key,
         uid=pod.uid,
-        # a list of terms is rewritten as a whole: nobody may have changed it since we read it
+        # a list of terms is rewritten as a whole: it must be as we read it
         resource_version=pod.resource_version if pinned and pod.shape.affinity is not None else "",
         node=names[0] if modelled else None,
         plan=plan_of[0],
@@ -323,19 +323,19 @@ def _terms(
 def decision(
     pod: Pod, placement: Placement, value: float | None, unmodelled: Sequence[str] = ()
 ) -> str:
-    """Return one line of JSON: rule, V (None where nobody stood in a queue), bucket and terms.
+    """Return one line of JSON: rule, V (None for a pod that was in no queue), bucket and terms.
 
-    Of a pod that is released without a pin it also says what of it is not modelled.
+    Of a pod that is released without a pin it also names what is not modelled.
     """
     terms = {name: round(t, 4) for name, t in placement.terms.get(pod.uid, {}).items()}
     bucket = placement.bucket_of.get(pod.uid)
     v = None if value is None else round(value, 4)
-    said: dict[str, object] = {"rule": placement.rule, "v": v, "bucket": bucket, "terms": terms}
+    text: dict[str, object] = {"rule": placement.rule, "v": v, "bucket": bucket, "terms": terms}
     if placement.domain is not None:
-        said["domain"] = placement.domain.name
+        text["domain"] = placement.domain.name
     if unmodelled:
-        said["unmodelled"] = list(unmodelled)
-    return msgspec.json.encode(said).decode()
+        text["unmodelled"] = list(unmodelled)
+    return msgspec.json.encode(text).decode()
 
 
 def plan_id(uids: tuple[Uid, ...]) -> str:

@@ -1,7 +1,7 @@
-"""Jobs that ask for the same are refused alike: the room is searched once for all of them.
+"""Cache of placement failures: one search for all jobs that ask for the same.
 
-Thousands of jobs that wait for room are mostly of a few kinds, and most cycles find the room as the
-one before left it.
+Thousands of jobs that wait are mostly of a few kinds, and most passes begin with the same free
+amounts as the one before.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -22,7 +22,7 @@ MOST_ROOMS: Final = 16
 
 
 class Refusals:
-    """What jobs that ask for the same were told on the same room.
+    """Failures of jobs that ask for the same on the same nodes.
 
     An entry goes with the job that it was found for: a room may stay as it is for days, while a
     tenant makes and deletes pods of which no two ask for the same.

@@ -1,4 +1,8 @@
-"""The one-node rule: if a node holds all pods, they go there (docs/policies/gang.md)."""
+"""The rules by which gangs are placed (docs/policies/gang.md, docs/policies/topology.md).
+
+One node that holds all pods; else the fewest nodes, the one that holds most first; second tries for
+gangs of several shapes, where one order can fail; and the fewest domains, the fullest first.
+"""
 
 from collections.abc import Sequence
 
@@ -41,9 +45,6 @@ def best_whole(
     free_after = seating.left_over(groups, taken)[whole]
     keys = (whole, -preference[whole], free_after, -seating.members[whole])
     return int(whole[np.lexsort(keys)[0]])
-
-
-# === The fewest-nodes rule: node by node, the one that holds most first (docs/policies/gang.md).
 
 
 def fewest_nodes(
@@ -113,9 +114,6 @@ def _run(
     return order[:stop]
 
 
-# === Second tries for gangs of several shapes, where one order can fail (docs/policies/gang.md).
-
-
 def largest_first(seating: Seating, groups: Sequence[Group], preference: Preference) -> list[Group]:
     """Seat the largest pods first, each on the node where least stays free (best fit decreasing).
 
@@ -168,9 +166,6 @@ def _size(seating: Seating, group: Group) -> float:
     """Return a pod's request as a share of the cluster, summed over resources."""
     capacity = np.maximum(seating.room.allocatable.sum(axis=0), 1)
     return float((group.need.request / capacity).sum())
-
-
-# === The fewest-domains rule: domain by domain, the fullest first (docs/policies/topology.md).
 
 
 def fewest_domains(

@@ -1,9 +1,9 @@
-"""A pod that is a whole job: its seat, worked out from that of the last pod like it.
+"""Placement of a job of one pod, computed from that of the last pod like it.
 
-Thousands of single pods ask for the same, and each takes room on one node: what the terms, the fit
-and the slots of all other nodes are is known from the pod before. So only the nodes on which
-something has changed are looked at. What comes out is what ``gang.place`` says (docs/policies/
-gang.md); where that needs more than a look at each node by itself, nothing is said here.
+Thousands of single pods ask for the same, and each takes room on one node: the terms, the fit and
+the slots of all other nodes are known from the pod before, so only the nodes that changed are
+computed again. The result equals that of ``gang.place`` (docs/policies/gang.md); there is none for
+pods whose placement takes more than a look at each node by itself.
 """
 
 from typing import Final
@@ -104,7 +104,7 @@ class _Ranking:
         self._look(np.arange(count))
 
     def is_about(self, room: NodeTable, pricing: NodePriceParameters) -> bool:
-        """Say whether only what is taken may differ from the room that was looked at last."""
+        """Return True if only what is taken may differ from the room that was looked at last."""
         own = self._room
         same = room.nodes is own.nodes and room.classes is own.classes
         same = same and room.allocatable is own.allocatable and room.resources == own.resources

@@ -1,7 +1,6 @@
-"""In which domains of the cluster's topology a gang goes (docs/policies/topology.md).
+"""Where a gang is tried in the cluster's topology, and in which order (docs/policies/topology.md).
 
-Here is which parts of the room are tried, and in which order; what is done inside one are the rules
-of ``gang``.
+Inside each area the rules of ``gang`` apply.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +63,7 @@ class Search:
         wanted: What it asks for.
         params: See ``TopologyParameters``.
         groups: Its pods.
-        seating: Makes a seating with nobody on it, of these nodes.
+        seating: Makes an empty seating of these nodes.
         preference: Which of equal domains.
         in_buckets: Whether its pods go in buckets.
     """

@@ -45,7 +45,7 @@ def problem(job: Job, params: TopologyParameters) -> Problem | None:
 def absent(job: Job, room: NodeTable, params: TopologyParameters) -> str | None:
     """Return that no node has the level that the job requires, and what helps; None if some has.
 
-    Where there are no nodes at all, nothing is said: the level is not what is missing.
+    None also where there are no nodes at all: the level is not what is missing.
     """
     request, found = job.spec.topology, required(job, room, params)
     if request is None or found is None or found.all or not room.nodes:

@@ -1,6 +1,6 @@
 """Which namespace's turn it is, and how much it may hold (docs/policies/fair_share.md).
 
-Between namespaces only: which job of a namespace goes first is another rule's word (``priority``).
+Between namespaces only: which job of a namespace goes first is for another rule (``priority``).
 """
 
 import math
@@ -71,7 +71,7 @@ def turn(share: float, entitled: Entitlement, params: FairShareParameters) -> Tu
     """Return the place of a namespace that holds this dominant share.
 
     Source:
-        Ghodsi et al., Sect. 4.3, for the weight; that who holds less than it is guaranteed goes
+        Ghodsi et al., Sect. 4.3, for the weight; that a namespace below its guarantee goes
         first is Kueue's rule (what needs no borrowing before what does).
     """
     weighted = share / entitled.weight
@@ -81,7 +81,7 @@ def turn(share: float, entitled: Entitlement, params: FairShareParameters) -> Tu
 
 
 def allows(entitled: Entitlement, held: IntVector, capacity: IntVector) -> bool:
-    """Say whether a namespace may hold so much."""
+    """Return True if a namespace may hold so much."""
     return dominant_share(held, capacity) <= entitled.limit + _SAME
 
 
@@ -107,7 +107,7 @@ def in_turn(waiting: Iterable[tuple[str, T]], turn_of: Callable[[str], Turn]) ->
 
     Args:
         waiting: Namespace and what waits there, in the order of jobs.
-        turn_of: Says a namespace's turn.
+        turn_of: Returns a namespace's turn.
 
     Source:
         Ghodsi et al., algorithm 1; a job that does not fit is passed over instead of waited for,

@@ -1,8 +1,8 @@
-"""The cluster as it would be with a job that nobody has submitted, or with what a cycle decided.
+"""Hypothetical snapshots: with a job that does not exist, or after what a pass decided.
 
-A snapshot goes in, another one comes out: neither the store nor the API server hears of it. Both
-share a memo, so that what the job does not touch is worked out once; a thread of its own needs one
-of its own (``explaining.asked``).
+A snapshot goes in, another one comes out; the store and the API server do not change. Both share a
+cache, so that what the job does not touch is computed once; another thread needs a cache of its
+own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from shared.model import JobKey, NodeName, Owner, Pod, PodKey, PriorityClass
 
 @dataclass(frozen=True)
 class Supposed:
-    """A job that is asked about: its pods, what stands over them, and what was made of it.
+    """A hypothetical job: its pods, their owners, and what was assumed.
 
     Attributes:
         pods: All of one job.

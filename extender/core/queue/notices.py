@@ -23,16 +23,16 @@ READING: Final = "ReadAnnotations"
 """Action of that Event: the reason for waiting does not take its place in the line."""
 
 YOUNG_SECONDS: Final = 3.0
-"""A job that waits no longer than this is not told why, unless somebody must correct it.
+"""A job that waits no longer than this gets no Event, unless a user must correct it.
 
-Nor one of which a pod came so short a time ago: thousands are not created in three seconds.
+Nor a job with a pod younger than this: thousands are not created in three seconds.
 """
 
 REPEAT_SECONDS: Final = 2700.0
 """After this time the Events of a job that still waits are written again.
 
 The API server deletes Events after an hour (``--event-ttl``), and `kubectl describe` of a pod that
-waits longer must still show why. No cycle is woken for it: one comes every few seconds anyway.
+waits longer must still show why. No pass is woken for it: one comes every few seconds anyway.
 """
 
 MOST_POD_EVENTS: Final = 64
@@ -42,7 +42,7 @@ Each is a write. All gated pods have the condition; of a larger gang the owner h
 """
 
 GROWING_SECONDS: Final = 60.0
-"""After this time from its first pod a job is told why it waits even if pods still come."""
+"""After this time from its first pod a job gets its Events even if pods still come."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class QueueEntry:
 def tell(
     entries: Iterable[QueueEntry], told: Mapping[JobKey, Told], now_seconds: float
 ) -> tuple[dict[JobKey, Told], tuple[Command, ...]]:
-    """Return what is told now and the commands that tell what changed.
+    """Return what Events now say, and the commands that write what changed.
 
     Every condition is a write for each pod of a gang. It is patched only where the token differs
     from the one on the pod, and not while the job's pods are still being made.
 
     Args:
         entries: The queue.
-        told: What was told about each job before.
+        told: What the last Events about each job say.
         now_seconds: Seconds since the epoch.
     """
     now: dict[JobKey, Told] = {}
@@ -121,8 +121,8 @@ def _pod_events(entry: QueueEntry, *, first: bool, warning: bool) -> Iterator[Co
 
     Args:
         entry: The job.
-        first: Nothing was told about it before: the extender has just started, or the job has just
-            come. A pod whose condition says the same had its Event.
+        first: It had no Event before: the extender has just started, or the job is new. A pod
+            whose condition has the same reason had its Event.
         warning: As for the job.
     """
     waiting = entry.job.having(State.GATED, State.HELD, State.DIRECT)

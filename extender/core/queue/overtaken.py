@@ -1,8 +1,8 @@
-"""Releases of a long cycle that the cluster has overtaken are left out.
+"""Drop releases of a long pass that changes of the cluster have made impossible.
 
-A cycle that pauses decides on the snapshot of its beginning. Meanwhile pods of others are bound,
+A pass that pauses decides on the snapshot of its beginning. Meanwhile pods of others are bound,
 nodes go, and pods are deleted. A gang is left out as a whole if one of its pods or planned nodes is
-gone, or a node has become too full for it since. It still waits, so the next cycle decides anew.
+gone, or a node has become too full for it since. It still waits, so the next pass plans it again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ def without_overtaken(
     """Return the commands that can still be carried out.
 
     Args:
-        commands: What the cycle ordered, in order.
+        commands: What the pass ordered, in order.
         before: What it was decided on.
         now: The cluster as it is.
     """
@@ -58,12 +58,12 @@ def _taken(
 
 
 def _crowded(taken: dict[NodeName, IntVector], before: NodeTable, now: NodeTable) -> bool:
-    """Say whether a node lacks more for what is planned there than it did before.
+    """Return True if a node lacks more for what is planned there than it did before.
 
     What a migration keeps for its own pods counts as taken then and now.
     """
     if before.resources != now.resources:
-        return True  # nodes came or went that change what is counted
+        return True  # nodes came or went, and with them resources
     return any(
         node not in before.index
         or bool((_lacking(now, node, demand) > _lacking(before, node, demand)).any())

@@ -1,20 +1,20 @@
-"""What was released and came to harm: planned nodes lost, bursts broken, seats of half a gang.
+"""Repair of released pods: planned nodes lost, bursts broken, reservations of half a gang.
 
-The rules, for every job with seats or a broken burst:
+The rules, for every job with reservations or a broken burst:
 
-1. A seat whose node is gone, refuses the pod, is overcommitted by pods that are not ours, or was
-   not offered by kube-scheduler, moves to another of the pod's pinned nodes if one has room; that
-   of a direct pod, which has no pin, to any node.
+1. A reservation whose node is gone, refuses the pod, is overcommitted by pods that are not ours, or
+   was not offered by kube-scheduler, moves to another of the pod's pinned nodes if one has room;
+   that of a direct pod, which has no pin, to any node.
 2. If none has for ``pin_lost_seconds``, the pod is deleted so that its owner makes a new one.
 3. A gang that is neither unbound nor whole, has had no further member bound for longer than
-   ``bind_burst_seconds``, and whose missing members cannot be seated, is dissolved: all members
+   ``bind_burst_seconds``, and whose missing members cannot be placed, is dissolved: all members
    that have not finished are deleted, unless the gang was whole before (then it lost a member, and
    the others go on).
-4. A gang that stays so for ``pin_lost_seconds`` more is dissolved even if seats exist.
+4. A gang that stays so for ``pin_lost_seconds`` more is dissolved even if reservations exist.
 
-Where a pod would be deleted that is direct and not bound, only its seat is taken back. A released
-pod whose seat is missing, or is not ours, waits in the queue for a new one on its pinned nodes;
-rule 2 holds for it too.
+Where a pod would be deleted that is direct and not bound, only its reservation is taken back. A
+released pod whose reservation is missing, or is not ours, waits in the queue for a new one on its
+pinned nodes; rule 2 holds for it too.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ PARTIAL_STATES = (State.BOUND, State.SEATED, State.LOOSE)
 
 @dataclass(frozen=True)
 class Move:
-    """A seat that must leave its node; ``to`` is None if no pinned node has room."""
+    """A reservation that must leave its node; ``to`` is None if no pinned node has room."""
 
     member: Member
     to: NodeName | None
@@ -50,18 +50,18 @@ _ACCEPTED: Final[Slot[Kept[Uid, bool]]] = Slot(Kept)
 """Whether the reserved node of a pod accepts it, by uid."""
 
 
-def lost_reservations(snapshot: Snapshot, memory: QueueState) -> frozenset[Uid]:
-    """Return the pods whose seat cannot be used.
+def lost_reservations(snapshot: Snapshot, state: QueueState) -> frozenset[Uid]:
+    """Return the pods whose reservation cannot be used.
 
-    On an overcommitted node the seats are counted again in order of creation and name, on top of
-    what is bound; those that do not fit any more are lost.
+    On an overcommitted node the reservations are counted again in order of creation and name, on
+    top of what is bound; those that do not fit any more are lost.
     """
     seated = _seated(snapshot)
     snapshot.cache.of(_ACCEPTED).trim(snapshot.seats.keys())
     by_node: dict[NodeName, list[Pod]] = {}
     lost: set[Uid] = set()
     for pod, node in seated:
-        if _refuses(snapshot, pod, node) or node in memory.refused.get(pod.uid, ()):
+        if _refuses(snapshot, pod, node) or node in state.refused.get(pod.uid, ()):
             lost.add(pod.uid)
         else:
             by_node.setdefault(node, []).append(pod)
@@ -73,22 +73,22 @@ def lost_reservations(snapshot: Snapshot, memory: QueueState) -> frozenset[Uid]:
 
 
 def moves(
-    job: Job, lost: frozenset[Uid], room: NodeTable, memory: QueueState
+    job: Job, lost: frozenset[Uid], room: NodeTable, state: QueueState
 ) -> tuple[list[Move], NodeTable]:
-    """Return where the lost seats of a job go, and the room after that."""
+    """Return where the lost reservations of a job go, and the nodes after that."""
     found: list[Move] = []
     for member in job.having(State.SEATED):
         if member.pod.uid not in lost:
             continue
         room = without(room, member)
-        target = _other_node(member, room, memory.refused.get(member.pod.uid, frozenset()))
+        target = _other_node(member, room, state.refused.get(member.pod.uid, frozenset()))
         if target is not None:
             room = room.with_pods([(member.pod.shape, target)])
         found.append(Move(member, None if target is None else room.nodes[target].name))
     return found, room
 
 
-def without_a_node(job: Job, room: NodeTable, memory: QueueState) -> tuple[Member, ...]:
+def without_a_node(job: Job, room: NodeTable, state: QueueState) -> tuple[Member, ...]:
     """Return the released members whose seat is missing and that fit on no pinned node now.
 
     The others of them are planned again with their gang. One of which only the node was removed
@@ -98,7 +98,7 @@ def without_a_node(job: Job, room: NodeTable, memory: QueueState) -> tuple[Membe
     for member in job.having(State.DIRECT):
         if not member.unseated:
             continue
-        target = _other_node(member, room, memory.refused.get(member.pod.uid, frozenset()))
+        target = _other_node(member, room, state.refused.get(member.pod.uid, frozenset()))
         if target is None:
             found.append(member)
         else:
@@ -110,7 +110,13 @@ def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteSeat:
     """Return the command that names another planned node."""
     seat, pod = snapshot.seats[member.pod.uid], member.pod
     return RewriteSeat(
-        pod.key, pod.uid, pod.resource_version, node, seat.plan, seat.plan_size, member.direct
+        pod=pod.key,
+        uid=pod.uid,
+        resource_version=pod.resource_version,
+        node=node,
+        plan=seat.plan,
+        plan_size=seat.plan_size,
+        direct=member.direct,
     )
 
 
@@ -131,23 +137,23 @@ def give_back(member: Member, cause: str) -> DeletePod | ClearSeat:
 
 
 def is_partial(job: Job) -> bool:
-    """Say whether seats or bound members exist, but fewer bound ones than the gang needs."""
+    """Return True if a gang has reservations or bound members, but too few bound ones."""
     if job.in_tree:
         return False
     return bool(job.having(*PARTIAL_STATES)) and job.placed < (job.min_available or 0)
 
 
 def is_whole(job: Job, snapshot: Snapshot) -> bool:
-    """Say whether the gang is whole, or was while the store watched and has members left of then.
+    """Return True if the gang is whole, or was while the store watched and has members left.
 
-    As many members as it needs were placed at one time; no cycle need have run at that moment.
+    As many members as it needs were placed at one time; no pass need have run at that moment.
     """
     size = job.min_available or 1
     return job.placed >= size or (job.placed > 0 and snapshot.most_placed.get(job.key, 0) >= size)
 
 
-def was_whole(job: Job, memory: QueueState) -> bool:
-    """Say whether a gang that has members left was whole before the store began to watch.
+def was_whole(job: Job, state: QueueState) -> bool:
+    """Return True if a gang that has members left was whole before the store began to watch.
 
     After a restart it is inferred: a burst is broken only where released members of the very plan
     of bound members are still unbound, or direct ones that had been there when it ran. A member
@@ -155,8 +161,8 @@ def was_whole(job: Job, memory: QueueState) -> bool:
     """
     if job.placed == 0 or _refused_by_kubelet(job):
         return False
-    if job.key in memory.known:
-        return job.key in memory.complete
+    if job.key in state.known:
+        return job.key in state.complete
     if _left_behind(job):
         return False
     bound = {m.plan for m in job.having(State.BOUND, State.SUCCEEDED)}
@@ -165,10 +171,10 @@ def was_whole(job: Job, memory: QueueState) -> bool:
 
 
 def _left_behind(job: Job) -> bool:
-    """Say whether a direct member is older than the last Binding of a plan that lacks some.
+    """Return True if a direct member is older than the last Binding of a plan that lacks some.
 
-    What a seat from filter is, only the Binding writes down: a member without one says nothing. But
-    a plan is bound when all its members are there, and who takes a lost one's place comes later.
+    Only the Binding records a reservation from filter: a member without one proves nothing. But
+    a plan is bound when all its members are there, and a replacement comes later.
     """
     direct = [m.pod.created_at for m in job.having(State.DIRECT)]
     bound = [m for m in job.having(State.BOUND) if m.direct and m.plan]
@@ -179,7 +185,7 @@ def _left_behind(job: Job) -> bool:
 
 
 def _refused_by_kubelet(job: Job) -> bool:
-    """Say whether the kubelet refused more members than were made anew after that and are bound."""
+    """Return True if the kubelet refused more members than were made again and are bound."""
     bound = job.having(State.BOUND)
     plans = {m.plan for m in bound}
     refused = [
@@ -231,7 +237,7 @@ def _squeezed_out(
 
 
 def without(room: NodeTable, member: Member) -> NodeTable:
-    """Return the room without the seat of a member."""
+    """Return the nodes without the reservation of a member."""
     index = room.index.get(member.node) if member.node else None
     if index is None:
         return room

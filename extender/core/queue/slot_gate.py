@@ -71,7 +71,7 @@ def _never_ends(pod: Pod) -> bool:
 def worker_nodes(plan: SlotPlan, slot: int) -> tuple[NodeName, ...]:
     """Return the nodes of the workers in a slot, by index.
 
-    Those who leave first have the highest index, so the places that are kept longest come first.
+    Workers that leave first have the highest index, so the places that are kept longest come first.
     """
     span = plan.at(slot)
     if span is None:
@@ -308,7 +308,7 @@ def _used(snapshot: Snapshot, plans: Mapping[JobKey, Planned]) -> IntMatrix:
 def _members(job: Job, plan: SlotPlan, slot: int) -> tuple[Job, Nodes]:
     """Return the job with those members held that its plan has no place for, and the others' nodes.
 
-    Where the plan says nothing of the slot the job goes on as it is.
+    Where the plan has no entry for the slot the job goes on as it is.
     """
     nodes = worker_nodes(plan, slot)
     if not nodes:

@@ -47,7 +47,7 @@ def wants_admission(job: Job) -> bool:
 
 
 def is_whole(job: Job) -> bool:
-    """Say whether all pods of the gang are there."""
+    """Return True if all pods of the gang are there."""
     return job.min_available is not None and len(_live(job)) >= job.min_available
 
 
@@ -71,7 +71,7 @@ def batches(job: Job) -> int:
 
 
 def is_gone(job: Job, now: float, slot_seconds: float) -> bool:
-    """Say whether completing is worth nothing, or next to it, even if the job began now.
+    """Return True if completing is worth nothing, or next to it, even if the job began now.
 
     Raises:
         InputError: An annotation cannot be used.
@@ -191,7 +191,7 @@ def _shape(shapes: Iterable[PodShape]) -> PodShape:
 
 
 def staying(live: list[Member]) -> list[Member]:
-    """Return the workers in the order in which their owner keeps them, who stays longest first."""
+    """Return the workers in the order in which their owner keeps them, the last to leave first."""
     roles = worker_roles(m.role for m in live)
     workers = sorted((m for m in live if m.role in roles), key=lambda m: (m.rank, m.pod.name))
     kind = registry.resizable(workers[0].pod) if workers else None

@@ -3,8 +3,8 @@
 Autoscalers add nodes for pods that kube-scheduler calls ``Unschedulable``. Behind our gate a pod is
 ``SchedulingGated``, which is right as long as it only waits for others to end; but a job that waits
 for nodes which do not exist would wait for ever. So after a time its gate goes, and nothing else:
-it is a direct gang then (``direct``), which filter refuses until a cycle has seats for all of it.
-So it is still whole or not there at all, and holds nothing while it waits.
+it is a direct gang then (``direct_gangs``), which filter refuses until a pass plans all of it.
+It is still placed whole or not at all, and holds nothing while it waits.
 
 Off unless the settings say after how long.
 """
@@ -55,7 +55,7 @@ def shown(entries: Iterable[QueueEntry], session: Session) -> Iterator[Command]:
 
 
 def _may_be_shown(job: Job) -> bool:
-    """Say whether the whole job waits behind our gate alone, and for what the planner models."""
+    """Return True if the whole job waits behind our gate alone, and for what the planner models."""
     gated = job.having(State.GATED)
     modelled = not any(member.shape.unmodelled for member in gated)
     return bool(gated) and modelled and not job.having(*_NOT_NEW) and planner.missing(job) > 0
@@ -73,7 +73,7 @@ _EMPTIED: Final[Slot[Kept[str, NodeTable]]] = Slot(Kept)
 
 
 def _empty(snapshot: Snapshot) -> NodeTable:
-    """Return the room with nobody on it: the same object until a node changes."""
+    """Return the nodes without pods: the same object until a node changes."""
     room, known = snapshot.room, snapshot.cache.of(_EMPTIED)
     source = (room.nodes, room.resources)
     found = known.get("", source)

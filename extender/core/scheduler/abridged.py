@@ -1,6 +1,6 @@
-"""Answers about many nodes as the decision log keeps them: in few names, and in one order.
+"""Short forms of answers about many nodes for the decision log.
 
-kube-scheduler offers most pods nearly all nodes, in an order of chance that decides nothing. At
+kube-scheduler offers most pods nearly all nodes, in a random order that decides nothing. At
 thousands of nodes the names were most of the log, and writing them most of an answer's cost.
 """
 
@@ -64,9 +64,9 @@ def scores(given: Sequence[tuple[str, int]]) -> dict[str, object]:
     by_score: dict[int, list[str]] = {}
     for name, score in given:
         by_score.setdefault(score, []).append(name)
-    said: dict[str, object] = {}
+    kept: dict[str, object] = {}
     if len(given) > MOST_NAMED:
         commonest = max(by_score, key=lambda score: (len(by_score[score]), score))
-        said[ALL] = commonest
+        kept[ALL] = commonest
         del by_score[commonest]
-    return said | {str(score): sorted(names) for score, names in sorted(by_score.items())}
+    return kept | {str(score): sorted(names) for score, names in sorted(by_score.items())}

@@ -1,8 +1,7 @@
-"""Whether a pod may be bound, and when its gang may: the barrier as a decision.
+"""The bind barrier: whether a pod may be bound, and when its gang may.
 
-A gang is bound when every member that has a seat has reached bind, and together with the placed
-ones they are as many as the gang needs. A member that joins a gang which is whole already is bound
-at once.
+A gang is bound when every member with a reservation has reached bind, and together with the placed
+ones they are as many as the gang needs. A member that joins a whole gang is bound at once.
 """
 
 from collections.abc import Collection, Mapping
@@ -67,7 +66,7 @@ def _against_the_plan(snapshot: Snapshot, pod: Pod, node: NodeName) -> CallError
 
 
 def is_bound(snapshot: Snapshot, uid: Uid, node: NodeName) -> bool:
-    """Say whether the pod is bound to that node already (a repeated call)."""
+    """Return True if the pod is bound to that node already (a repeated call)."""
     return snapshot.bound.get(uid) == node
 
 
@@ -118,7 +117,7 @@ def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
 
 
 def _is_left_alone(pod: Pod) -> bool:
-    """Say whether kube-scheduler itself keeps the pod's gang whole: it has done so already."""
+    """Return True if kube-scheduler itself keeps the pod's gang whole: it has done so already."""
     ours = labels.PLAN in pod.annotations or labels.GATE in pod.gates
     return bool(pod.scheduling_group) and not ours
 

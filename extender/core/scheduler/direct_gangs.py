@@ -1,12 +1,12 @@
-"""Seats for gangs without our gate, given in the answer to filter (docs/adr/0007-direct-gangs.md).
+"""Direct gangs: reservations for gangs without our gate (docs/adr/0007-direct-gangs.md).
 
-kube-scheduler asks about the first member while its owner still makes the others. If the gang size
-is known and nobody waits for room, the whole gang is planned on the spot: members that are there
-have their seats at once, the others' seats stay open and are given away in order as they come, to
-whoever asks with the shape they were planned for. Nothing of it is written before the Binding.
+kube-scheduler calls filter for the first member while its owner still makes the others. If the gang
+size is known and no job waits for room, the whole gang is planned at once: members that exist get
+their reservations, and placeholders are kept for the others, given in order to new members of the
+shape they were planned for. Nothing of it is written before the Binding.
 
-Otherwise the pod is refused, its gang stands in the queue, and a cycle decides: it annotates the
-members, which also wakes them.
+Otherwise the pod is refused, its gang waits in the queue, and a pass of the queue plans it: that
+annotates the members, which also wakes them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -34,10 +34,10 @@ from shared.model import JobKey, NodeName, Pod, Uid
 
 
 class QueueView(Struct, frozen=True):
-    """What filter is told beside the snapshot.
+    """What filter needs of the queue beside the snapshot.
 
     Attributes:
-        may_plan: Nobody waits for room, and this job does not stand in the queue.
+        may_plan: No job waits for room, and this job is not in the queue.
         monotonic: Clock reading, in seconds.
     """
 
@@ -78,7 +78,7 @@ class Grant:
 
 
 def needs_seat(snapshot: Snapshot, pod: Pod) -> bool:
-    """Say whether the pod is a member of a gang that nobody but us keeps whole."""
+    """Return True if the pod is a member of a gang that the extender alone keeps whole."""
     notes = pod.annotations
     if labels.PLAN in notes or pod.scheduling_group or labels.GATE in pod.gates:
         return False
@@ -86,7 +86,7 @@ def needs_seat(snapshot: Snapshot, pod: Pod) -> bool:
 
 
 def is_single(snapshot: Snapshot, pod: Pod) -> bool:
-    """Say whether the pod is a job alone, never had our gate, and we know all that moves it.
+    """Return True if the pod is a job alone, never had our gate, and we know all that moves it.
 
     Not so with what our planner does not model, with a preference of its own, which kube-scheduler
     weighs, or with a topology.
@@ -134,12 +134,12 @@ def grant(
 
 
 def nobody_lacks_room(entries: Iterable[QueueEntry]) -> bool:
-    """Say whether nobody in the queue waits for room: then a new gang overtakes nobody."""
+    """Return True if no job in the queue waits for room: a new gang then overtakes none."""
     return not any(entry.reason.waits_for_room for entry in entries)
 
 
 def unjudged(snapshot: Snapshot, known: Collection[JobKey]) -> bool:
-    """Say whether a gated job waits that no cycle has judged; ``known`` are those it has seen."""
+    """Return True if a gated job waits that no pass has viewed; ``known``: jobs it has viewed."""
     return any(
         labels.GATE in pod.gates
         for key in snapshot.waiting

@@ -2,20 +2,21 @@
 
 * A pod of another scheduler passes unchanged.
 * A pod of which the spec is more than we read (``Pod.excess``) passes nowhere.
-* A pod with a seat passes on its planned node alone.
+* A pod with a reservation passes on its planned node alone.
 * A single pod without our gate passes on the node where the planner would put it: a gang of one
-  (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; asked again, it is planned
+  (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; a second call plans it
   again.
-* A single pod without our gate is refused while its namespace may not hold more (``sharing``).
+* A single pod without our gate is refused while its namespace may not hold more
+  (``namespace_shares``).
 * A pod released without a pin, a member of a gang that kube-scheduler itself keeps whole, and a
   single pod of which kube-scheduler knows more than we (what is not modelled, what the pod only
-  prefers, a topology) pass wherever bound pods and seats leave room.
-* A member of a gang without our gate gets a seat (``direct``), or is refused everywhere until the
-  queue has one for it.
+  prefers, a topology) pass wherever bound pods and reservations leave room.
+* A member of a gang without our gate gets a reservation (``direct_gangs``), or is refused
+  everywhere until the queue has one for it.
 
 Every message is constant: kube-scheduler writes it into the pod's status, and a text that changes
-would wake the pod again and again. Where a node passes, the others' messages are of no use to
-anybody and are left out: at thousands of nodes they are most of the answer.
+would wake the pod again and again. Where a node passes, the others' messages have no effect and
+are left out: at thousands of nodes they are most of the answer.
 """
 
 from collections.abc import Mapping, Sequence

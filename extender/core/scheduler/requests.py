@@ -1,7 +1,7 @@
 """Requests of kube-scheduler as decisions: filter and prioritize. They have no state.
 
 The log keeps the offered nodes in few names (``abridged``), and of a plan a digest: its
-reservations stand behind it in the log.
+reservations follow it in the log.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class RequestTrigger(Struct, frozen=True, omit_defaults=True):
     Attributes:
         pod: As kube-scheduler sees it.
         nodes: Offered nodes by name; ``abridged`` in the log.
-        queue: What filter has to know of the queue.
+        queue: What filter needs of the queue.
         count: How many nodes ``nodes`` stands for, where it is abridged.
     """
 
