@@ -7,7 +7,7 @@ the field, where it was set, and what was expected.
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, TypeVar, cast, get_args
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeVar, cast, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
@@ -16,16 +16,21 @@ from pydantic_core import ErrorDetails
 from shared.errors import SettingsError
 from shared.parameters import Declaration, declarations
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 PREFIX: Final = "SHUNTYARD__"
 _UNKNOWN: Final = {"extra_forbidden", "unexpected_keyword_argument"}
 _NO_SECTION: Final = {"model_type", "dataclass_type"}
 
 Settings = TypeVar("Settings", bound=BaseModel)
 SectionType = TypeVar("SectionType", bound="Section")
-Parameters = TypeVar("Parameters", bound="DataclassInstance")
+
+
+class DataclassInstance(Protocol):
+    """An instance of any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+Parameters = TypeVar("Parameters", bound=DataclassInstance)
 Path_ = tuple[str, ...]
 
 

@@ -1,7 +1,7 @@
 """The sections of the settings file that decide, and the core's parameters made of them.
 
 Defaults, bounds and descriptions are declared in ``extender.core.parameters``; a section takes them
-from there. The simulator and a replay read the same sections of the same file.
+from there. A replay reads the same sections of the same file.
 """
 
 from collections.abc import Mapping

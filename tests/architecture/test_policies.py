@@ -36,6 +36,7 @@ MODULES = {"queue.reservation": "queue.backfill", "placement.pricing": "placemen
 """Policies whose module has another name than their page."""
 
 LIMITS = {
+    "agents.AgentReportParameters",
     "migration.MigrationParameters",
     "elastic.RescaleParameters",
     "pricing.SlotTimeParameters",
